@@ -1,0 +1,222 @@
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum { MESSAGES_KEPT = 100, SHOWN_LINE_LENGTH = 200, LONGEST_NAME = 63 };
+
+struct dts_diag {
+    dts_arena *arena;
+    dts_message messages[MESSAGES_KEPT];
+    size_t kept;
+    size_t errors;
+    size_t warnings;
+    dts_status status;
+};
+
+dts_diag *dts_diag_new(void) {
+    dts_diag *diag = calloc(1, sizeof *diag);
+    if (diag == NULL) {
+        return NULL;
+    }
+    diag->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (diag->arena == NULL) {
+        free(diag);
+        return NULL;
+    }
+    return diag;
+}
+
+void dts_diag_free(dts_diag *diag) {
+    if (diag != NULL) {
+        dts_arena_free(diag->arena);
+        free(diag);
+    }
+}
+
+static const char *copy(dts_diag *diag, const char *string) {
+    return string == NULL ? NULL : dts_arena_strdup(diag->arena, string);
+}
+
+static void add(dts_diag *diag, dts_severity severity, dts_status status, const dts_place *place, const char *key,
+                const char *help, const char *format, va_list arguments) {
+    if (diag == NULL) {
+        return;
+    }
+    if (severity == DTS_ERROR) {
+        diag->errors++;
+        if (status > diag->status) {
+            diag->status = status;
+        }
+    } else {
+        diag->warnings++;
+    }
+    if (diag->kept == MESSAGES_KEPT) {
+        return;
+    }
+    dts_message *m = &diag->messages[diag->kept];
+    *m = (dts_message){.severity = severity, .key = copy(diag, key), .help = copy(diag, help)};
+    if (place != NULL && place->file != NULL) {
+        m->place = *place;
+        m->place.file = copy(diag, place->file);
+        if (place->line_text != NULL) {
+            size_t shown = place->line_length < SHOWN_LINE_LENGTH ? place->line_length : SHOWN_LINE_LENGTH;
+            m->place.line_text = dts_arena_strndup(diag->arena, place->line_text, shown);
+            m->place.line_length = shown;
+        }
+    }
+    m->text = dts_arena_vprintf(diag->arena, format, arguments);
+    if (m->text == NULL) {
+        m->text = "out of memory while reporting an error";
+    }
+    diag->kept++;
+}
+
+dts_status dts_diag_error(dts_diag *diag, const dts_place *place, const char *key, const char *help, const char *format,
+                          ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(diag, DTS_ERROR, DTS_INVALID, place, key, help, format, arguments);
+    va_end(arguments);
+    return DTS_INVALID;
+}
+
+void dts_diag_warning(dts_diag *diag, const dts_place *place, const char *key, const char *help, const char *format,
+                      ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(diag, DTS_WARNING, DTS_OK, place, key, help, format, arguments);
+    va_end(arguments);
+}
+
+dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(diag, DTS_ERROR, status, NULL, NULL, help, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+dts_status dts_diag_nomem(dts_diag *diag) {
+    return dts_diag_fail(diag, DTS_NOMEM, NULL, "out of memory");
+}
+
+size_t dts_diag_count(const dts_diag *diag) {
+    return diag->kept;
+}
+
+const dts_message *dts_diag_get(const dts_diag *diag, size_t index) {
+    return index < diag->kept ? &diag->messages[index] : NULL;
+}
+
+size_t dts_diag_errors(const dts_diag *diag) {
+    return diag->errors;
+}
+
+size_t dts_diag_warnings(const dts_diag *diag) {
+    return diag->warnings;
+}
+
+dts_status dts_diag_status(const dts_diag *diag) {
+    return diag->status;
+}
+
+/* The source line with a caret under the column. Control characters are shown as blanks, so that a binary file cannot
+ * reach the terminal; the caret counts characters, not bytes. */
+static void render_source_line(const dts_place *place, bool color, dts_text *out) {
+    dts_text_printf(out, "  %5u | ", place->line);
+    for (size_t i = 0; i < place->line_length && place->line_text[i] != '\0'; i++) {
+        char c = place->line_text[i];
+        bool control = (unsigned char)c < 0x20 || c == 0x7f;
+        dts_text_add_bytes(out, control ? " " : &c, 1);
+    }
+    dts_text_add(out, "\n");
+    if (place->column > 0 && place->column <= SHOWN_LINE_LENGTH) {
+        dts_text_add(out, "        | ");
+        dts_text_add_repeated(out, " ", place->column - 1);
+        dts_text_add(out, color ? "\033[1;32m^\033[0m\n" : "^\n");
+    }
+}
+
+static void render_message(const dts_message *m, bool color, dts_text *out) {
+    if (m->place.file != NULL) {
+        dts_text_add(out, m->place.file);
+        if (m->place.line > 0) {
+            dts_text_printf(out, ":%u:%u", m->place.line, m->place.column);
+        }
+        dts_text_add(out, ": ");
+    }
+    bool error = m->severity == DTS_ERROR;
+    dts_text_printf(out, "%s%s:%s %s", color ? (error ? "\033[1;31m" : "\033[1;35m") : "", error ? "error" : "warning",
+                    color ? "\033[0m" : "", m->text);
+    if (m->key != NULL) {
+        dts_text_printf(out, " [%s]", m->key);
+    }
+    dts_text_add(out, "\n");
+    if (m->place.line_text != NULL && m->place.line > 0) {
+        render_source_line(&m->place, color, out);
+    }
+    if (m->help != NULL) {
+        dts_text_printf(out, "  help: %s\n", m->help);
+    }
+}
+
+void dts_diag_render(const dts_diag *diag, bool color, dts_text *out) {
+    for (size_t i = 0; i < diag->kept; i++) {
+        render_message(&diag->messages[i], color, out);
+    }
+    size_t all = diag->errors + diag->warnings;
+    if (all > diag->kept) {
+        dts_text_printf(out, "(%zu more messages not shown)\n", all - diag->kept);
+    }
+}
+
+/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names. */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t n = strlen(a);
+    size_t m = strlen(b);
+    if (n > LONGEST_NAME || m > LONGEST_NAME) {
+        return SIZE_MAX;
+    }
+    size_t rows[3][LONGEST_NAME + 1];
+    size_t *before = rows[0];
+    size_t *previous = rows[1];
+    size_t *current = rows[2];
+    for (size_t j = 0; j <= m; j++) {
+        previous[j] = j;
+        before[j] = 0;
+    }
+    for (size_t i = 1; i <= n; i++) {
+        current[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            best = previous[j] + 1 < best ? previous[j] + 1 : best;
+            best = current[j - 1] + 1 < best ? current[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best) {
+                best = before[j - 2] + 1;
+            }
+            current[j] = best;
+        }
+        size_t *oldest = before;
+        before = previous;
+        previous = current;
+        current = oldest;
+    }
+    return previous[m];
+}
+
+const char *dts_nearest_name(const char *name, const char *const *names, size_t count) {
+    const char *best = NULL;
+    size_t best_distance = strlen(name) / 3 + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edit_distance(name, names[i]);
+        if (distance <= best_distance && (best == NULL || distance < best_distance)) {
+            best = names[i];
+            best_distance = distance;
+        }
+    }
+    return best;
+}

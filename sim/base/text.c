@@ -1,0 +1,92 @@
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dts_text_free(dts_text *text) {
+    if (text != NULL) {
+        free(text->data);
+        *text = (dts_text){0};
+    }
+}
+
+void dts_text_clear(dts_text *text) {
+    text->length = 0;
+    text->failed = false;
+    if (text->data != NULL) {
+        text->data[0] = '\0';
+    }
+}
+
+/* Room for length more bytes and the final zero. */
+static bool reserve(dts_text *text, size_t length) {
+    if (text->failed || length > SIZE_MAX / 4 || text->length > SIZE_MAX / 4) {
+        text->failed = true;
+        return false;
+    }
+    size_t needed = text->length + length + 1;
+    if (needed <= text->capacity) {
+        return true;
+    }
+    size_t capacity = text->capacity < 64 ? 64 : text->capacity;
+    while (capacity < needed) {
+        capacity *= 2;
+    }
+    char *data = realloc(text->data, capacity);
+    if (data == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void dts_text_add_bytes(dts_text *text, const char *bytes, size_t length) {
+    if (!reserve(text, length)) {
+        return;
+    }
+    memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void dts_text_add(dts_text *text, const char *string) {
+    dts_text_add_bytes(text, string, strlen(string));
+}
+
+void dts_text_add_repeated(dts_text *text, const char *string, size_t times) {
+    for (size_t i = 0; i < times; i++) {
+        dts_text_add(text, string);
+    }
+}
+
+void dts_text_vprintf(dts_text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length < 0) {
+        text->failed = true;
+    } else if (reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void dts_text_printf(dts_text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    dts_text_vprintf(text, format, arguments);
+    va_end(arguments);
+}
+
+const char *dts_text_string(const dts_text *text) {
+    return text->data == NULL ? "" : text->data;
+}
+
+dts_status dts_text_status(const dts_text *text) {
+    return text->failed ? DTS_NOMEM : DTS_OK;
+}

@@ -1,0 +1,62 @@
+/* Documents: YAML or JSON text as a tree whose every node knows its file, line and column.
+ *
+ * One reader (libyaml; JSON is YAML's flow style) with limits against hostile files. Scalars stay text until a schema
+ * says what they are. */
+#ifndef DTS_CONFIG_DOCUMENT_H
+#define DTS_CONFIG_DOCUMENT_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+typedef enum dts_node_kind { DTS_NODE_NULL, DTS_NODE_SCALAR, DTS_NODE_LIST, DTS_NODE_MAP } dts_node_kind;
+
+typedef struct dts_node dts_node;
+struct dts_node {
+    dts_node_kind kind;
+    dts_place place;
+    const char *text; /* scalar: its text; else NULL */
+    bool quoted;      /* scalar: was written in quotes, so it is a string */
+    /* list and map: children in file order; the key of a map's child and where the key stands */
+    const char *key;
+    dts_place key_place;
+    dts_node *first;
+    dts_node *next; /* next sibling */
+    size_t count;   /* children */
+};
+
+typedef struct dts_document dts_document;
+
+typedef struct dts_limits {
+    size_t bytes;    /* file size */
+    size_t nodes;    /* after expanding aliases */
+    unsigned depth;  /* nesting */
+    size_t scalar_B; /* longest scalar */
+} dts_limits;
+
+/* 4 MiB, 200,000 nodes, depth 64, 64 KiB. */
+extern const dts_limits dts_limits_default;
+
+/* Reads a whole document. All errors found are added to diag with their place. name is what messages call the text.
+ * The document owns all its nodes and strings; *out is owned by the caller. limits NULL: default. */
+dts_status dts_document_read(const char *path, const dts_limits *limits, dts_document **out, dts_diag *diag);
+dts_status dts_document_parse(const char *text, size_t length, const char *name, const dts_limits *limits,
+                              dts_document **out, dts_diag *diag);
+void dts_document_free(dts_document *document);
+dts_node *dts_document_root(dts_document *document);
+dts_arena *dts_document_arena(dts_document *document);
+
+/* The child of a map by key, or of any nesting by dotted key ("cluster.gpu.memory"); NULL when absent. */
+dts_node *dts_node_get(const dts_node *map, const char *key);
+dts_node *dts_node_find(const dts_node *map, const char *dotted_key);
+
+/* Sets a dotted key to a value written as YAML ("8", "{lora: {rank: 16}}"), creating maps on the way; a scalar on the
+ * way that names a profile becomes {profile: NAME} first. origin names the source in messages ("--set", "row 3 of
+ * table.csv:4:12"). */
+dts_status dts_document_set(dts_document *document, const char *dotted_key, const char *value, const dts_place *origin,
+                            dts_diag *diag);
+
+/* Deep copy of overlay over base into document's arena: maps merge by key, all else is replaced. Places are kept, so a
+ * merged value still knows where it was written. Either may be NULL. */
+dts_node *dts_node_merge(dts_document *document, const dts_node *base, const dts_node *overlay);
+
+#endif

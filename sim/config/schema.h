@@ -1,0 +1,119 @@
+/* Schema tables: one const table says, for every key of a kind of file, its type, unit, bounds, default and meaning.
+ * Loading, `dtsim show`, the reference page and the JSON Schema for editors are all driven by it. */
+#ifndef DTS_CONFIG_SCHEMA_H
+#define DTS_CONFIG_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/quantity.h"
+#include "config/document.h"
+
+typedef enum dts_field_type {
+    DTS_FIELD_BOOL,     /* bool */
+    DTS_FIELD_INT,      /* int64_t */
+    DTS_FIELD_QUANTITY, /* double, in the SI unit of its dimension */
+    DTS_FIELD_STRING,   /* const char *, in the arena */
+    DTS_FIELD_ENUM,     /* int: index into names */
+    DTS_FIELD_MAP,      /* a nested struct described by sub */
+    DTS_FIELD_LIST,     /* dts_list of structs (sub) or, with sub NULL, of element_type scalars */
+    DTS_FIELD_PROFILE,  /* nested struct (sub): a name, a path, or {profile: NAME, …overrides}; see resolver */
+    DTS_FIELD_CUSTOM    /* parse() does it: unions such as `recompute: none | full | {every: n}` */
+} dts_field_type;
+
+/* A bound list; items points to count elements in the arena. */
+typedef struct dts_list {
+    void *items;
+    size_t count;
+} dts_list;
+
+typedef struct dts_schema dts_schema;
+typedef struct dts_binder dts_binder;
+typedef struct dts_field dts_field;
+
+typedef dts_status dts_field_parser(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                    void *out);
+
+struct dts_field {
+    const char *key;
+    dts_field_type type;
+    size_t offset;    /* in the struct of the schema */
+    const char *help; /* what it means, one line; may name its allowed values' meaning */
+    /* default as it would be written in the file; NULL and !required: the struct's zero (strings: NULL) */
+    const char *preset;
+    bool required;
+    dts_dimension dimension; /* DTS_FIELD_QUANTITY */
+    double minimum,
+        maximum; /* DTS_FIELD_INT and _QUANTITY; both 0: not bounded (NaN and infinity are never accepted) */
+    const char *const *names; /* DTS_FIELD_ENUM: NULL-terminated */
+    const dts_schema *sub;
+    dts_field_type element_type; /* DTS_FIELD_LIST without sub */
+    const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
+    dts_field_parser *parse;     /* DTS_FIELD_CUSTOM */
+};
+
+struct dts_schema {
+    const char *name; /* "scenario", "gpu", … */
+    const char *help;
+    const dts_field *fields;
+    size_t field_count;
+    size_t struct_size;
+    /* After all fields were bound: what single fields cannot say (a <= b). May be NULL. */
+    dts_status (*check)(dts_binder *binder, const dts_node *node, const char *key, void *bound);
+};
+
+/* Where profiles are looked for: `folder/NAME.yaml` under each root in turn. */
+typedef struct dts_profile_paths {
+    const char *const *roots;
+    size_t count;
+} dts_profile_paths;
+
+/* One bound value: what it is and where it came from. */
+typedef struct dts_provenance_entry {
+    const char *key;    /* dotted */
+    const char *value;  /* as text */
+    dts_place place;    /* file NULL: the schema's default */
+    const char *source; /* the `source:` that stood with the number, or NULL */
+} dts_provenance_entry;
+
+typedef struct dts_provenance dts_provenance;
+size_t dts_provenance_count(const dts_provenance *provenance);
+const dts_provenance_entry *dts_provenance_get(const dts_provenance *provenance, size_t index);
+const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance, const char *key);
+
+/* Everything a binding run needs. */
+struct dts_binder {
+    dts_arena *arena;       /* bound strings, lists and provenance go here */
+    dts_document *document; /* profile files are merged into its arena */
+    dts_profile_paths profiles;
+    dts_provenance *provenance; /* made by dts_bind when NULL; in the arena */
+    dts_diag *diag;
+    unsigned depth; /* of profiles inside profiles */
+};
+
+/* Binds node to the struct at out (schema->struct_size bytes): resolves profile references, applies defaults, checks
+ * types, units, bounds and unknown, duplicate or missing keys. All errors are reported, then DTS_INVALID returned.
+ *
+ * Numbers may be written with their origin, in any place a scalar may stand: `{value: 1555 GB/s, source: "…", note:
+ * "…"}`; every map may also hold `source:` and `note:` (they document all numbers in it). A profile file may say
+ * `extends: NAME`; cycles are reported. key is the dotted prefix ("" at the root). */
+dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out);
+
+/* Finds and reads a profile by name or path and returns its tree merged with its bases (`extends`). reference: where it
+ * was named, for messages; an unknown name lists the nearest. */
+dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
+                               const char *key, dts_node **out);
+/* Names of all profiles of a folder under all roots, sorted, without duplicates; in the arena. */
+dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folder, dts_arena *arena,
+                            const char ***names, size_t *count, dts_diag *diag);
+
+/* The schema as a JSON Schema (draft 2020-12) for editors, and as a Markdown reference. */
+void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out);
+void dts_schema_write_reference(const dts_schema *schema, dts_text *out);
+
+/* A bound struct as YAML that loads again to the same values; with annotate: `# file:line` behind every value. */
+void dts_schema_write_yaml(const dts_schema *schema, const void *bound, const dts_provenance *provenance, bool annotate,
+                           dts_text *out);
+
+#endif

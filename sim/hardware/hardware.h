@@ -1,0 +1,171 @@
+/* Hardware profiles (GPU, cluster, stack) bound from YAML, and the time of one kernel on one GPU.
+ *
+ * hardware/ knows no layer and no model: a kernel is a shape or a number of bytes. All times in seconds, rates in
+ * units per second, memory in bytes. */
+#ifndef DTS_HARDWARE_HARDWARE_H
+#define DTS_HARDWARE_HARDWARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/numeric.h"
+#include "config/schema.h"
+
+/* ---- GPU ------------------------------------------------------------------------------------------------------ */
+
+/* How far matrix products fall short of the peak; see kernel_cost.c for the formula each number enters. */
+typedef struct dts_gemm_profile {
+    int64_t tile_m, tile_n;        /* output tile of one thread block */
+    double max_efficiency;         /* of the dense peak, best shapes */
+    double k_overhead;             /* prologue and epilogue of a tile, in elements of K */
+    double weight_gradient_factor; /* time factor of the weight-gradient product (accumulates, reads transposed) */
+    int64_t alignment_B;           /* rows of full speed are multiples of this many bytes */
+    double misaligned_factor;      /* time factor when they are not */
+    double floor_s;                /* shortest kernel */
+} dts_gemm_profile;
+
+typedef struct dts_gpu {
+    const char *name;
+    const char *vendor;
+    const char *architecture; /* volta, turing, ampere, hopper, blackwell, … */
+    double compute_capability;
+    int64_t multiprocessors;
+    double clock_Hz;
+    double memory_B;             /* what the driver reports as total, B */
+    double memory_bandwidth_Bps; /* specification */
+    double l2_B;
+    double peak_flops[DTS_NUMERIC_COUNT]; /* dense, FLOP/s; 0: not supported natively. Keys peak.fp32, peak.fp16, … */
+    dts_gemm_profile gemm;
+    double memory_efficiency; /* achieved share of the memory bandwidth, large kernels */
+    double memory_floor_s;    /* shortest memory-bound kernel */
+    double flash_efficiency_forward, flash_efficiency_backward; /* of the peak, fused attention, long sequences */
+    double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */
+    double link_bandwidth_Bps; /* GPU-to-GPU, one direction, all links together; 0: none */
+    int64_t link_count;
+    double pcie_bandwidth_Bps; /* host link, one direction, achieved with pinned memory */
+    double power_W;
+} dts_gpu;
+
+extern const dts_schema dts_gpu_schema;
+
+typedef struct dts_gemm_shape {
+    int64_t batch, m, n, k; /* (m, k) × (k, n), batch times */
+    bool weight_gradient;
+} dts_gemm_shape;
+
+/* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. */
+double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape);
+
+/* Time of a kernel that moves bytes through the device memory and computes next to nothing. */
+double dts_gpu_memory_s(const dts_gpu *gpu, double bytes);
+
+typedef struct dts_attention_shape {
+    int64_t batch, heads, kv_heads, head_dim;
+    int64_t query_length, key_length;
+    bool causal;
+    bool backward;
+} dts_attention_shape;
+
+/* Time of fused (flash) attention. */
+double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape);
+
+/* The rate that products of this type really run at: fp32 storage on a stack that allows tf32, fp16 on a GPU without
+ * tensor cores, …; 0 when impossible. FLOP/s. */
+double dts_gpu_peak_flops(const dts_gpu *gpu, dts_numeric type);
+
+/* ---- cluster --------------------------------------------------------------------------------------------------- */
+
+typedef enum dts_intra_kind { DTS_INTRA_NVSWITCH, DTS_INTRA_MESH, DTS_INTRA_PCIE, DTS_INTRA_NONE } dts_intra_kind;
+typedef enum dts_transport { DTS_TRANSPORT_NONE, DTS_TRANSPORT_TCP, DTS_TRANSPORT_RDMA } dts_transport;
+
+/* GPU-to-GPU inside a node. */
+typedef struct dts_intra {
+    int kind;                /* dts_intra_kind */
+    double bandwidth_Bps;    /* one GPU, one direction, specification; 0: the GPU's link_bandwidth */
+    double efficiency;       /* achieved share, large messages */
+    double hop_latency_s;    /* one step of a ring */
+    double base_latency_s;   /* of any collective: launch, synchronisation */
+    double half_bandwidth_B; /* message (per rank and step) at which half the bandwidth is reached; 0: none */
+} dts_intra;
+
+/* Between nodes. */
+typedef struct dts_inter {
+    int transport; /* dts_transport */
+    int64_t nics_per_node;
+    double nic_bandwidth_Bps; /* one NIC, one direction, specification */
+    double node_goodput_Bps;  /* all NICs of a node, one direction, what many flows reach together */
+    double node_duplex_Bps;   /* both directions of a node together (host copies of TCP); 0: no such limit */
+    double flow_cap_Bps;      /* one ring or flow, one direction; 0: none */
+    double hop_latency_s;
+    double base_latency_s;
+} dts_inter;
+
+typedef struct dts_host {
+    double memory_B;
+    double memory_bandwidth_Bps;
+    int64_t cores;
+    int64_t gpus_per_pcie_switch; /* GPUs that share one host link; 1: each has its own */
+} dts_host;
+
+typedef struct dts_cluster {
+    const char *name;
+    dts_gpu gpu;
+    int64_t nodes;
+    int64_t gpus_per_node;
+    dts_intra intra;
+    dts_inter inter;
+    dts_host host;
+    double price_usd_per_hour; /* one node; 0: unknown */
+} dts_cluster;
+
+extern const dts_schema dts_cluster_schema;
+
+/* ---- stack: the software that drives the hardware ---------------------------------------------------------------- */
+
+typedef enum dts_attention_kind { DTS_ATTENTION_MATERIALISED, DTS_ATTENTION_FLASH } dts_attention_kind;
+
+typedef enum dts_optimizer_style {
+    DTS_OPTIMIZER_PER_TENSOR,
+    DTS_OPTIMIZER_MULTI_TENSOR,
+    DTS_OPTIMIZER_FUSED
+} dts_optimizer_style;
+
+typedef struct dts_stack {
+    const char *name;
+    double launch_s;          /* host time to issue one kernel from the training loop */
+    double backward_launch_s; /* the same from the autograd engine (C++) */
+    double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
+    bool cuda_graphs;
+    bool compile;
+    int attention; /* dts_attention_kind */
+    bool tf32;     /* fp32 products run as tf32 where the GPU can */
+    /* fusions: each removes whole memory passes and launches */
+    bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool separate_qkv;    /* query, key, value as three products */
+    bool dropout;         /* dropout kernels and masks are there */
+    bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */
+    /* DDP */
+    double ddp_bucket_B, ddp_first_bucket_B;
+    bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
+    /* FSDP */
+    int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
+    bool fsdp_forward_prefetch;
+    bool fsdp_limit_all_gathers;
+    /* pipeline */
+    bool p2p_overlap;               /* transfers do not hold the compute stream */
+    int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
+    /* optimizer */
+    int optimizer_style; /* dts_optimizer_style */
+    bool gradient_clipping;
+    /* caching allocator */
+    double allocator_round_B;        /* block rounding, B */
+    double allocator_reserve_factor; /* reserved over allocated in steady state */
+    double slow_path_threshold;      /* share of the capacity above which reserved memory is trimmed and re-allocated */
+    double slow_path_s;              /* cost of one cudaFree + cudaMalloc round */
+    int64_t communication_sms;       /* multiprocessors that a running collective takes from compute */
+    double context_B;                /* NCCL buffers and framework workspaces beyond the GPU's own context, B */
+} dts_stack;
+
+extern const dts_schema dts_stack_schema;
+
+#endif

@@ -1,0 +1,117 @@
+/* Model profiles and the operators that a part of a model runs.
+ *
+ * model/ knows no hardware: it says what must be computed, moved and kept, in FLOPs, bytes and elements. */
+#ifndef DTS_MODEL_MODEL_H
+#define DTS_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/numeric.h"
+#include "config/schema.h"
+
+typedef enum dts_architecture { DTS_ARCH_GPT, DTS_ARCH_BERT, DTS_ARCH_LLAMA } dts_architecture;
+
+/* A transformer, bound from a profile. Field names are those of the measurement tables. */
+typedef struct dts_model {
+    const char *name;
+    int architecture; /* dts_architecture */
+    int64_t layers, hidden, heads;
+    int64_t kv_heads;   /* 0: as heads */
+    int64_t head_dim;   /* 0: hidden / heads */
+    int64_t ffn_hidden; /* 0: 4·hidden */
+    int64_t vocab;
+    int64_t max_positions; /* learned positions; 0: none (rotary) */
+    int64_t token_types;   /* BERT segment embeddings */
+    bool gated_ffn;        /* SwiGLU: three matrices */
+    bool rms_norm;         /* else LayerNorm with bias */
+    bool bias;             /* biases of the linear layers */
+    bool qkv_bias;
+    bool tied_embeddings;
+    bool causal;
+    bool pooler;                /* BERT pooler and next-sentence head */
+    bool lm_transform;          /* BERT prediction head: dense + norm before the decoder */
+    double expected_parameters; /* published count, 0: none */
+    double expected_tolerance;  /* relative */
+} dts_model;
+
+extern const dts_schema dts_model_schema;
+
+/* What a model consists of, in execution order: embedding, layers, head. */
+typedef enum dts_part { DTS_PART_EMBEDDING, DTS_PART_LAYER, DTS_PART_HEAD } dts_part;
+
+/* Parameters, elements. A tied output projection counts once (in the embedding). */
+double dts_model_parameters(const dts_model *model);
+double dts_model_part_parameters(const dts_model *model, dts_part part);
+
+/* How a part is cut and executed; what the plan and the software stack decide. */
+typedef struct dts_execution {
+    int64_t micro_batch, sequence_length;
+    int64_t tensor; /* tensor-parallel degree, 1: none */
+    bool sequence_parallel;
+    int64_t context;        /* context-parallel degree */
+    dts_numeric activation; /* storage of activations */
+    dts_numeric weight;     /* storage of the weights that the products read */
+    bool flash_attention;
+    bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool separate_qkv;
+    bool dropout;
+    double mask_B; /* bytes of a dropout mask element */
+    bool autocast; /* weights stored in fp32, cast to `weight` for each use */
+} dts_execution;
+
+typedef enum dts_operator_kind {
+    DTS_OPERATOR_GEMM,      /* batch × (m, k)·(k, n) */
+    DTS_OPERATOR_ATTENTION, /* fused attention */
+    DTS_OPERATOR_MEMORY     /* bound by memory: norm, gelu, softmax, dropout, add, transpose, embedding, loss, cast */
+} dts_operator_kind;
+
+/* Communication of tensor parallelism that follows an operator (forward) or its gradient (backward). */
+typedef enum dts_exchange {
+    DTS_EXCHANGE_NONE,
+    DTS_EXCHANGE_ALL_REDUCE,
+    DTS_EXCHANGE_ALL_GATHER,
+    DTS_EXCHANGE_REDUCE_SCATTER
+} dts_exchange;
+
+enum { DTS_PARAMETER_TENSORS = 2 };
+
+/* One operator on one tensor-parallel rank, for one microbatch. */
+typedef struct dts_operator {
+    const char *name; /* "qkv", "attention_scores", "mlp_up", "gelu", … */
+    dts_operator_kind kind;
+    int64_t batch, m, n, k; /* GEMM, forward. Backward: input (m, n)·(n, k), weight (k, m)·(m, n) */
+    bool weight;            /* GEMM with parameters; else both factors are activations */
+    int64_t heads, kv_heads, head_dim, query_length, key_length; /* attention, with batch = micro_batch */
+    bool causal;
+    double forward_B, backward_B;          /* device-memory traffic of DTS_OPERATOR_MEMORY, B */
+    int forward_kernels, backward_kernels; /* launches; GEMM backward: of input and weight gradient together */
+    double
+        parameters[DTS_PARAMETER_TENSORS]; /* elements of the weight and the bias (or scale and shift), on this rank */
+    double input_B;                        /* (micro_batch, sequence, features) input tensor, B */
+    double output_B;                       /* output tensor, B */
+    double saved_B;     /* kept from forward until this operator's backward, B; an input shared with another operator is
+                           counted at one of them */
+    double workspace_B; /* lives during the operator only, B */
+    dts_exchange forward_exchange, backward_exchange; /* tensor > 1 */
+    double exchange_B;                                /* size of the exchanged tensor, B */
+    bool recomputed_selectively; /* attention core: what selective recomputation drops and repeats */
+} dts_operator;
+
+typedef struct dts_operators {
+    dts_operator *items;
+    size_t count;
+} dts_operators;
+
+/* Operators of one part in forward order; backward runs them in reverse. */
+dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_execution *execution, dts_arena *arena,
+                               dts_operators *out, dts_diag *diag);
+
+/* FLOPs of the matrix products (and attention) of one sample's forward pass through the whole model: for MFU. The
+ * convention: 2 per multiply-add, causal attention counted in full, recomputation not counted; forward only. */
+double dts_model_forward_flops(const dts_model *model, int64_t sequence_length);
+
+/* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */
+double dts_model_boundary_B(const dts_model *model, const dts_execution *execution);
+
+#endif

@@ -1,0 +1,49 @@
+/* Collectives and point-to-point transfers on a cluster: what they cost and which links they load. */
+#ifndef DTS_NETWORK_NETWORK_H
+#define DTS_NETWORK_NETWORK_H
+
+#include "hardware/hardware.h"
+
+typedef enum dts_collective {
+    DTS_ALL_REDUCE,
+    DTS_ALL_GATHER,
+    DTS_REDUCE_SCATTER,
+    DTS_BROADCAST,
+    DTS_REDUCE,
+    DTS_ALL_TO_ALL,
+    DTS_COLLECTIVE_COUNT
+} dts_collective;
+
+extern const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1]; /* "all-reduce", … NULL-terminated */
+
+/* Where the members of a group sit. Groups are symmetric: every node of the group holds ranks/nodes members. */
+typedef struct dts_placement {
+    int64_t ranks;
+    int64_t nodes;
+} dts_placement;
+
+/* A transfer as the engine sees it: latency, then work that crosses links. */
+typedef struct dts_transfer {
+    const char *algorithm; /* "ring", "tree", "p2p", "none" */
+    double latency_s;
+    double work_B;       /* bytes sent by the busiest port of the group, each direction */
+    double rate_cap_Bps; /* most one such transfer can use (one ring does not saturate a NIC); 0: none */
+    double gpu_weight;   /* units of a member GPU's link per unit of work, each direction */
+    double nic_weight;   /* units of a member node's network per unit of work, each direction; 0: inside a node */
+    double alone_s;      /* closed form: the whole transfer on otherwise idle links */
+} dts_transfer;
+
+/* bytes: for all-reduce the tensor, for all-gather and reduce-scatter the full (gathered) tensor, broadcast and reduce
+ * the tensor, all-to-all what one rank holds. ranks <= 1 costs nothing. See collective.c for the formulas. */
+void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
+                             dts_transfer *out);
+
+/* Sending bytes from one GPU to another, in the same node or not. */
+void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, dts_transfer *out);
+
+/* Capacities of the links the weights refer to, B/s one direction: a GPU's port inside its node, and a node's network.
+ */
+double dts_gpu_port_Bps(const dts_cluster *cluster);
+double dts_node_network_Bps(const dts_cluster *cluster);
+
+#endif

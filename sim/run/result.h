@@ -1,0 +1,120 @@
+/* The result of simulating one scenario: all that reports read. JSON names follow these fields one to one. */
+#ifndef DTS_RUN_RESULT_H
+#define DTS_RUN_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/time.h"
+
+typedef struct dts_memory_gib {
+    double parameters, gradients, optimizer, activations, temporary, communication, context, fragmentation;
+} dts_memory_gib;
+
+/* Sums to the iteration time, for the GPU on the critical path. */
+typedef struct dts_time_shares {
+    double compute, exposed_communication, bubble, exposed_offload, host_bound, optimizer, input_wait;
+} dts_time_shares;
+
+typedef struct dts_communication_row {
+    const char *kind;  /* "all-reduce", "send-recv", … */
+    const char *group; /* "data", "tensor", "pipeline", … */
+    double bytes;      /* payload per iteration on one GPU */
+    int64_t count;     /* operations per iteration on one GPU */
+    double total_s, exposed_s;
+} dts_communication_row;
+
+typedef struct dts_stage_row {
+    int64_t stage, first_layer, layer_count;
+    double parameters; /* elements on one rank */
+    double compute_s, bubble_fraction;
+    double peak_allocated_gib, peak_reserved_gib, peak_device_gib;
+    dts_memory_gib memory_gib; /* at this stage's peak */
+    double peak_at_s;          /* when in the iteration the peak is reached */
+    const char *peak_cause;    /* the task that reached it */
+} dts_stage_row;
+
+/* What a span of the timeline is, for colours and legends. */
+typedef enum dts_span_kind {
+    DTS_SPAN_FORWARD,
+    DTS_SPAN_RECOMPUTE,
+    DTS_SPAN_BACKWARD,
+    DTS_SPAN_BACKWARD_WEIGHT,
+    DTS_SPAN_COMMUNICATION,
+    DTS_SPAN_OPTIMIZER,
+    DTS_SPAN_OFFLOAD,
+    DTS_SPAN_HOST,
+    DTS_SPAN_INPUT,
+    DTS_SPAN_KIND_COUNT
+} dts_span_kind;
+
+extern const char *const dts_span_kind_names[DTS_SPAN_KIND_COUNT + 1];
+
+/* One executed task. Spans are ordered by device, stream, start. */
+typedef struct dts_span {
+    uint32_t device, stream; /* indices into the result's tables */
+    uint8_t kind;            /* dts_span_kind */
+    int32_t microbatch;      /* -1: none */
+    int32_t layer;           /* -1: none; embedding 0, layers from 1, head last+1 */
+    int32_t chunk;
+    const char *name; /* "mlp_up", "all-reduce bucket 3" */
+    double bytes;     /* moved, for communication */
+    dts_time start, end;
+} dts_span;
+
+typedef struct dts_stream_row {
+    uint32_t device;
+    const char *name; /* "compute", "host", "all-reduce", "h2d" */
+} dts_stream_row;
+
+typedef struct dts_memory_sample {
+    uint32_t device;
+    dts_time when;
+    double bytes; /* allocated, all categories */
+} dts_memory_sample;
+
+typedef struct dts_result {
+    dts_arena *arena;                               /* owns everything below */
+    const char *scenario, *model, *cluster, *stack; /* names */
+    const char *plan;                               /* "ddp 16", "fsdp 8 × pipeline 4", one line */
+    int64_t gpus, nodes, global_batch, micro_batch, microbatches, sequence_length;
+    double parameters;
+    double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
+    double model_tflops_per_gpu, mfu, hfu;
+    double aco_ms_per_sample, exposed_aco_ms_per_sample;
+    double bubble_fraction;
+    bool fits;
+    double capacity_gib;
+    double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* of the fullest GPU */
+    dts_memory_gib memory_gib;                                     /* of the fullest GPU at its peak */
+    dts_time_shares time_s;
+    dts_communication_row *communication;
+    size_t communication_count;
+    dts_stage_row *stages;
+    size_t stage_count;
+    const char *bottleneck; /* one line: what limits the iteration */
+    const char **warnings;
+    size_t warning_count;
+    double price_usd_per_hour; /* of all GPUs used; 0: unknown */
+    struct {
+        uint64_t events, tasks;
+        double wall_s; /* not part of machine-readable output unless asked: it would differ between runs */
+        const char *detail, *network, *ranks;
+        uint64_t seed;
+    } simulation;
+    /* the executed timeline */
+    const char **devices; /* "stage 0", … */
+    size_t device_count;
+    dts_stream_row *streams;
+    size_t stream_count;
+    dts_span *spans;
+    size_t span_count;
+    dts_memory_sample *memory_samples;
+    size_t memory_sample_count;
+} dts_result;
+
+void dts_result_free(dts_result *result);
+
+#endif

@@ -1,0 +1,16 @@
+/* The one call: scenario in, result out. */
+#ifndef DTS_RUN_RUN_H
+#define DTS_RUN_RUN_H
+
+#include "run/result.h"
+#include "scenario/scenario.h"
+
+typedef struct dts_run_options {
+    bool timeline; /* keep spans and memory samples in the result (for traces and pictures) */
+} dts_run_options;
+
+/* Plans, lowers, simulates and measures. Warnings go to the result, errors to diag. *out is owned by the caller
+ * (dts_result_free). options NULL: none. */
+dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag);
+
+#endif

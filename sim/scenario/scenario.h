@@ -1,0 +1,56 @@
+/* Everything a user can say, in one struct: the model, the cluster, the software, the training job and the plan. */
+#ifndef DTS_SCENARIO_SCENARIO_H
+#define DTS_SCENARIO_SCENARIO_H
+
+#include "hardware/hardware.h"
+#include "model/model.h"
+#include "plan/plan.h"
+
+typedef struct dts_fidelity {
+    int detail;  /* dts_detail */
+    int network; /* dts_network_detail */
+    int ranks;   /* dts_rank_detail */
+} dts_fidelity;
+
+typedef enum dts_detail { DTS_DETAIL_AUTO, DTS_DETAIL_KERNEL, DTS_DETAIL_LAYER, DTS_DETAIL_BLOCK } dts_detail;
+typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
+typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED, DTS_RANKS_FULL } dts_rank_detail;
+
+typedef struct dts_scenario_values {
+    const char *name;
+    const char *description; /* what the scenario is about */
+    const char *expect;      /* what to expect, and why */
+    dts_model model;
+    dts_cluster cluster;
+    dts_stack stack;
+    dts_training training;
+    dts_parallelism parallelism;
+    dts_offload offload;
+    dts_input input;
+    dts_fidelity fidelity;
+} dts_scenario_values;
+
+extern const dts_schema dts_scenario_schema;
+
+/* One `KEY=VALUE` of the command line or one cell of a table. */
+typedef struct dts_override {
+    const char *key;   /* dotted */
+    const char *value; /* YAML */
+    dts_place place;   /* for messages */
+} dts_override;
+
+typedef struct dts_scenario dts_scenario;
+
+/* Reads a scenario file (path), or starts from an empty one (path NULL: a table's row), applies the overrides in order,
+ * resolves profiles and binds. All errors are reported. *out is owned by the caller. */
+dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
+                             const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag);
+/* The same from text. */
+dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
+                              size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
+                              dts_diag *diag);
+void dts_scenario_free(dts_scenario *scenario);
+const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario);
+const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario);
+
+#endif

@@ -1,0 +1,91 @@
+/* Pipeline schedules: for every stage the order of its forward and backward operations, as a pure function of (stages,
+ * microbatches, chunks). No time passes here; simulation happens when an order is lowered to tasks.
+ *
+ * Notation: p ranks (stages), m microbatches, v chunks (virtual stages) per rank, rank r from 0. Operation costs are
+ * those of one microbatch on a rank's whole share; a chunk costs 1/v of it (bidirectional layouts: the full amount, as
+ * every rank holds two whole stages). */
+#ifndef DTS_SCHEDULE_SCHEDULE_H
+#define DTS_SCHEDULE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+typedef enum dts_op_kind {
+    DTS_OP_FORWARD,         /* F */
+    DTS_OP_BACKWARD_INPUT,  /* B: gradient of the input only, what the previous stage waits for */
+    DTS_OP_BACKWARD_WEIGHT, /* W: gradient of the weights only */
+    DTS_OP_BACKWARD         /* BW: both at once; the input gradient leaves at the end */
+} dts_op_kind;
+
+typedef struct dts_op {
+    uint8_t kind;       /* dts_op_kind */
+    uint8_t fused_next; /* runs as one block with the following operation (DualPipe's F&B) */
+    uint16_t chunk;
+    uint32_t microbatch; /* bidirectional layouts: counted per direction (chunk 0 down, chunk 1 up) */
+} dts_op;
+
+/* How chunks lie on ranks. Virtual stage of (rank, chunk): */
+typedef enum dts_layout {
+    DTS_LAYOUT_SINGLE, /* rank */
+    DTS_LAYOUT_LOOP,   /* chunk·p + rank */
+    DTS_LAYOUT_V,      /* chunk 0: rank; chunk 1: 2p-1-rank */
+    DTS_LAYOUT_BIDIR   /* two pipelines: chunk 0: rank (down), chunk 1: p-1-rank (up) */
+} dts_layout;
+
+typedef struct dts_schedule_shape {
+    int stages;       /* p >= 1 */
+    int microbatches; /* m >= 1 */
+    int chunks;       /* v >= 1 */
+    int group;        /* microbatches per group of interleaved orders; 0: the schedule's own default */
+    /* relative costs for cost-aware (heuristic) schedules; others ignore them */
+    double forward, backward_input, backward_weight, latency;
+} dts_schedule_shape;
+
+typedef struct dts_schedule {
+    const char *name;
+    dts_layout layout;
+    dts_schedule_shape shape;
+    dts_op **ops;     /* [stages][op_count[rank]] in the arena */
+    size_t *op_count; /* [stages] */
+} dts_schedule;
+
+typedef struct dts_schedule_method {
+    const char *name;    /* with hyphens: "1f1b", "interleaved-1f1b" */
+    const char *summary; /* one line for `dtsim list schedules` */
+    const char *origin;  /* paper or framework */
+    dts_layout layout;
+    int default_chunks;
+    bool splits_backward; /* has B and W instead of BW */
+    bool asynchronous;    /* no flush: updates inside the stream (PipeDream) */
+    /* DTS_INVALID with the reason and the nearest legal choice when the shape is illegal for this schedule. */
+    dts_status (*check)(const dts_schedule_shape *shape, dts_diag *diag);
+    dts_status (*build)(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out);
+    /* Textbook bubble time beyond m·T, in units of the costs; NULL: no closed form. c is the hop latency. */
+    double (*bubble)(const dts_schedule_shape *shape);
+    const char *bubble_formula; /* as text, e.g. "(p-1)(F+B)" */
+} dts_schedule_method;
+
+/* All schedules, in teaching order. */
+const dts_schedule_method *const *dts_schedule_methods(size_t *count);
+/* NULL when unknown. */
+const dts_schedule_method *dts_schedule_find(const char *name);
+
+/* Builds name for shape. The operations are complete and unique (each microbatch once forward and once backward per
+ * chunk). Errors: unknown name (with the nearest), illegal shape. */
+dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
+                              dts_diag *diag);
+
+/* Virtual stage of (rank, chunk), and back. */
+int dts_virtual_stage(dts_layout layout, int stages, int rank, int chunk);
+void dts_virtual_stage_owner(dts_layout layout, int stages, int virtual_stage, int direction, int *rank, int *chunk);
+int dts_virtual_stage_count(dts_layout layout, int stages, int chunks);
+
+/* Peak of live activations of a rank in units of one microbatch of 1/p of the layers (a chunk counts 1/v, bidirectional
+ * 1): +1/v at F, -1/v at W or BW. Follows from the order alone. */
+double dts_schedule_peak_activation(const dts_schedule *schedule, int rank);
+
+#endif
