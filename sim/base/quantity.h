@@ -2,7 +2,8 @@
  *
  * Bits and bytes, decimal (k M G T P E) and binary (Ki Mi Gi Ti Pi) prefixes are kept apart: 1 GB = 1e9 B,
  * 1 GiB = 2^30 B, 1 Gbit = 1.25e8 B. The unit is case sensitive ("Gb" is refused with the hint "Gbit or GB?").
- * A quantity with a dimension needs its unit; only 0 may stand alone. */
+ * A quantity with a dimension needs its unit; only 0 may stand alone. It is never negative, NaN or infinite. Numbers
+ * are decimal ("1.5e3"); the decimal point is a point in every locale. */
 #ifndef DTS_BASE_QUANTITY_H
 #define DTS_BASE_QUANTITY_H
 
@@ -27,8 +28,21 @@ dts_status dts_quantity_parse(const char *text, dts_dimension dimension, double 
 /* Adds the value in the unit a person would choose: 1.5e-5 s → "15 us", 3.2e10 B → "29.8 GiB". significant: digits. */
 void dts_quantity_format(double value, dts_dimension dimension, int significant, dts_text *out);
 
+/* Adds the shortest text that dts_quantity_parse() reads back as the very same double. */
+void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *out);
+
+/* Reads a finite decimal number at the start of text, exactly rounded and whatever the locale. Returns the bytes read,
+ * 0 when there is no number there or it overflows. Hexadecimal, "nan" and "inf" are no numbers. */
+size_t dts_number_scan(const char *text, double *out);
+
+/* "a bandwidth", "a time", … for messages. */
+const char *dts_dimension_noun(dts_dimension dimension);
+
 /* "B/s", "s", … and for help lines an example: "100 Gbit/s or 12.5 GB/s". */
 const char *dts_dimension_unit(dts_dimension dimension);
 const char *dts_dimension_example(dts_dimension dimension);
+
+/* Adds a regular expression (ECMA 262, unanchored) that matches the units of the dimension: for JSON Schema. */
+void dts_dimension_write_pattern(dts_dimension dimension, dts_text *out);
 
 #endif

@@ -20,8 +20,10 @@ struct dts_node {
     const char *key;
     dts_place key_place;
     dts_node *first;
-    dts_node *next; /* next sibling */
-    size_t count;   /* children */
+    dts_node *next;     /* next sibling */
+    size_t count;       /* children */
+    const char *source; /* the `source:` that stands beside or above it in the same file, or NULL */
+    bool implied;       /* a `profile` entry that a merge or dts_document_set() made out of a plain name */
 };
 
 typedef struct dts_document dts_document;
@@ -37,10 +39,15 @@ typedef struct dts_limits {
 extern const dts_limits dts_limits_default;
 
 /* Reads a whole document. All errors found are added to diag with their place. name is what messages call the text.
- * The document owns all its nodes and strings; *out is owned by the caller. limits NULL: default. */
+ * The document owns all its nodes and strings; *out is owned by the caller. limits NULL: default.
+ * *out is always written. After errors that leave the structure clear (duplicate keys, tags, merge keys, unknown
+ * aliases) the status is DTS_INVALID and *out is a document still, so that binding it finds the rest of the errors in
+ * the same run; after a syntax error *out is NULL. dts_document_free() either way. */
 dts_status dts_document_read(const char *path, const dts_limits *limits, dts_document **out, dts_diag *diag);
 dts_status dts_document_parse(const char *text, size_t length, const char *name, const dts_limits *limits,
                               dts_document **out, dts_diag *diag);
+/* An empty document: a tree to be built with dts_document_set() and dts_node_merge(). NULL: out of memory. */
+dts_document *dts_document_new(void);
 void dts_document_free(dts_document *document);
 dts_node *dts_document_root(dts_document *document);
 dts_arena *dts_document_arena(dts_document *document);
@@ -56,7 +63,12 @@ dts_status dts_document_set(dts_document *document, const char *dotted_key, cons
                             dts_diag *diag);
 
 /* Deep copy of overlay over base into document's arena: maps merge by key, all else is replaced. Places are kept, so a
- * merged value still knows where it was written. Either may be NULL. */
+ * merged value still knows where it was written. Either may be NULL; NULL is returned when both are, and when memory
+ * ran out. Two rules beyond that: a plain name under a map of overrides becomes {profile: NAME, …overrides}; and a new
+ * {value: …} replaces the old one with its source. */
 dts_node *dts_node_merge(dts_document *document, const dts_node *base, const dts_node *overlay);
+
+/* Adds the node as one line of YAML (flow style): `{lora: {rank: 16}}`. */
+void dts_node_write(const dts_node *node, dts_text *out);
 
 #endif

@@ -44,13 +44,14 @@ struct dts_field {
     const char *preset;
     bool required;
     dts_dimension dimension; /* DTS_FIELD_QUANTITY */
-    double minimum,
-        maximum; /* DTS_FIELD_INT and _QUANTITY; both 0: not bounded (NaN and infinity are never accepted) */
+    /* DTS_FIELD_INT and _QUANTITY; both 0: not bounded; maximum < minimum: bounded below only. NaN and infinity are
+     * never accepted, and a quantity with a dimension is never negative. */
+    double minimum, maximum;
     const char *const *names; /* DTS_FIELD_ENUM: NULL-terminated */
     const dts_schema *sub;
     dts_field_type element_type; /* DTS_FIELD_LIST without sub */
     const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
-    dts_field_parser *parse;     /* DTS_FIELD_CUSTOM */
+    dts_field_parser *parse;     /* DTS_FIELD_CUSTOM; names, where given, are its plain forms for the JSON Schema */
 };
 
 struct dts_schema {
@@ -72,7 +73,7 @@ typedef struct dts_profile_paths {
 /* One bound value: what it is and where it came from. */
 typedef struct dts_provenance_entry {
     const char *key;    /* dotted */
-    const char *value;  /* as text */
+    const char *value;  /* as text; lists and DTS_FIELD_CUSTOM as one line of YAML */
     dts_place place;    /* file NULL: the schema's default */
     const char *source; /* the `source:` that stood with the number, or NULL */
 } dts_provenance_entry;
@@ -92,16 +93,29 @@ struct dts_binder {
     unsigned depth; /* of profiles inside profiles */
 };
 
-/* Binds node to the struct at out (schema->struct_size bytes): resolves profile references, applies defaults, checks
- * types, units, bounds and unknown, duplicate or missing keys. All errors are reported, then DTS_INVALID returned.
+/* Binds node to the struct at out (schema->struct_size bytes; zeroed first when key is ""): resolves profile
+ * references, applies defaults, checks types, units, bounds and unknown or missing keys. All errors are reported, in
+ * the order of the file, then DTS_INVALID returned; what could be bound is bound. schema->check runs only on a struct
+ * without errors.
  *
  * Numbers may be written with their origin, in any place a scalar may stand: `{value: 1555 GB/s, source: "…", note:
- * "…"}`; every map may also hold `source:` and `note:` (they document all numbers in it). A profile file may say
- * `extends: NAME`; cycles are reported. key is the dotted prefix ("" at the root). */
+ * "…"}`; every map may also hold `source:`, `note:` and `description:` (a source documents all numbers in the map). A
+ * profile file may say `extends: NAME`; cycles are reported. key is the dotted prefix ("" at the root).
+ *
+ * An optional map that is left out gets its fields' presets; its required keys are not missed then. */
 dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out);
 
+/* Binds one value as field says (its offset does not matter); for the parts of a DTS_FIELD_CUSTOM. Adds no provenance.
+ */
+dts_status dts_bind_value(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key, void *out);
+
+/* When the root node of a file says `extends: NAME`: its tree merged over its bases (profiles of folder), without the
+ * key. Else *out is node itself. For files that are no profiles, such as scenarios; profiles do it themselves. */
+dts_status dts_profile_extend(dts_binder *binder, const char *folder, dts_node *node, dts_node **out);
+
 /* Finds and reads a profile by name or path and returns its tree merged with its bases (`extends`). reference: where it
- * was named, for messages; an unknown name lists the nearest. */
+ * was named, for messages; an unknown name lists the nearest. A path (with '/' or ending in .yaml, .yml, .json) counts
+ * from the file that names it; a name cannot leave its folder. */
 dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
                                const char *key, dts_node **out);
 /* Names of all profiles of a folder under all roots, sorted, without duplicates; in the arena. */
@@ -112,7 +126,9 @@ dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folde
 void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out);
 void dts_schema_write_reference(const dts_schema *schema, dts_text *out);
 
-/* A bound struct as YAML that loads again to the same values; with annotate: `# file:line` behind every value. */
+/* A bound struct as YAML that loads again to the same values; with annotate: `# file:line` behind every value, or
+ * `# default`, and the value's source. Profiles are written out in full. provenance may be NULL, but then fields of
+ * DTS_FIELD_CUSTOM are left out: only their text knows how to write them. */
 void dts_schema_write_yaml(const dts_schema *schema, const void *bound, const dts_provenance *provenance, bool annotate,
                            dts_text *out);
 

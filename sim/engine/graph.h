@@ -89,6 +89,8 @@ dts_id dts_graph_stream_device(const dts_graph *graph, dts_id stream);
 
 /* A view of a task; pointers are borrowed from the graph. */
 dts_task dts_graph_task(const dts_graph *graph, dts_id task);
+/* The name that explanations use; writes at most size bytes into buffer, the final zero included. */
+void dts_graph_task_name(const dts_graph *graph, dts_id task, char *buffer, size_t size);
 /* Frozen graph only: the tasks that task waits for, and the tasks of one stream in order; borrowed. */
 const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t *count);
 const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count);

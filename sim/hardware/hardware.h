@@ -13,16 +13,28 @@
 
 /* ---- GPU ------------------------------------------------------------------------------------------------------ */
 
-/* How far matrix products fall short of the peak; see kernel_cost.c for the formula each number enters. */
+/* How far matrix products fall short of the peak; see gemm_cost.c for the formula each number enters. */
 typedef struct dts_gemm_profile {
-    int64_t tile_m, tile_n;        /* output tile of one thread block */
-    double max_efficiency;         /* of the dense peak, best shapes */
-    double k_overhead;             /* prologue and epilogue of a tile, in elements of K */
+    int64_t tile_m, tile_n;        /* largest output tile of one thread block; smaller ones are derived from it */
+    double max_efficiency;         /* of the dense peak, the whole chip busy: what power and clocks allow */
+    double tile_efficiency;        /* of one multiprocessor's share of the peak: largest tile, long K */
+    double vector_efficiency;      /* of the peak, formats without matrix units (fp32 on CUDA cores) */
+    double k_overhead;             /* prologue and epilogue of a tile, in elements of K of an fp16 product */
+    double tile_overhead;          /* elements: a tile of m × n takes 1 + tile_overhead·(1/m + 1/n) times as long */
     double weight_gradient_factor; /* time factor of the weight-gradient product (accumulates, reads transposed) */
-    int64_t alignment_B;           /* rows of full speed are multiples of this many bytes */
+    double alignment_B;            /* rows of full speed are multiples of this many bytes */
     double misaligned_factor;      /* time factor when they are not */
+    double vector_B;               /* rows that are no multiple of this cannot be read in whole vectors */
+    double unvectored_factor;      /* time factor of those */
     double floor_s;                /* shortest kernel */
 } dts_gemm_profile;
+
+/* How far fused attention falls short of the peak; see attention_cost.c. */
+typedef struct dts_flash_profile {
+    double head_dim_half;   /* elements: efficiency grows with the head dimension d as d / (d + head_dim_half) */
+    double length_overhead; /* keys: fixed cost of one block of queries, in keys of work */
+    int64_t tile;           /* queries of one thread block */
+} dts_flash_profile;
 
 typedef struct dts_gpu {
     const char *name;
@@ -38,7 +50,8 @@ typedef struct dts_gpu {
     dts_gemm_profile gemm;
     double memory_efficiency; /* achieved share of the memory bandwidth, large kernels */
     double memory_floor_s;    /* shortest memory-bound kernel */
-    double flash_efficiency_forward, flash_efficiency_backward; /* of the peak, fused attention, long sequences */
+    double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
+    dts_flash_profile flash;
     double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */
     double link_bandwidth_Bps; /* GPU-to-GPU, one direction, all links together; 0: none */
     int64_t link_count;
@@ -53,7 +66,8 @@ typedef struct dts_gemm_shape {
     bool weight_gradient;
 } dts_gemm_shape;
 
-/* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. */
+/* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. Rows are k and n long, those of a
+ * weight gradient m and n (k, the tokens, is then the strided dimension). */
 double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape);
 
 /* Time of a kernel that moves bytes through the device memory and computes next to nothing. */
@@ -69,14 +83,15 @@ typedef struct dts_attention_shape {
 /* Time of fused (flash) attention. */
 double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape);
 
-/* The rate that products of this type really run at: fp32 storage on a stack that allows tf32, fp16 on a GPU without
- * tensor cores, …; 0 when impossible. FLOP/s. */
+/* The peak that products of this type run against: tf32 where there is none and fp16 without matrix units run at the
+ * fp32 rate; 0 when the GPU cannot compute in type. FLOP/s. */
 double dts_gpu_peak_flops(const dts_gpu *gpu, dts_numeric type);
 
 /* ---- cluster --------------------------------------------------------------------------------------------------- */
 
 typedef enum dts_intra_kind { DTS_INTRA_NVSWITCH, DTS_INTRA_MESH, DTS_INTRA_PCIE, DTS_INTRA_NONE } dts_intra_kind;
 typedef enum dts_transport { DTS_TRANSPORT_NONE, DTS_TRANSPORT_TCP, DTS_TRANSPORT_RDMA } dts_transport;
+typedef enum dts_algorithm { DTS_ALGORITHM_AUTO, DTS_ALGORITHM_RING, DTS_ALGORITHM_TREE } dts_algorithm;
 
 /* GPU-to-GPU inside a node. */
 typedef struct dts_intra {
@@ -85,19 +100,28 @@ typedef struct dts_intra {
     double efficiency;       /* achieved share, large messages */
     double hop_latency_s;    /* one step of a ring */
     double base_latency_s;   /* of any collective: launch, synchronisation */
-    double half_bandwidth_B; /* message (per rank and step) at which half the bandwidth is reached; 0: none */
+    double p2p_latency_s;    /* of one send from GPU to GPU */
+    double ring_tail_steps;  /* steps' worth of time that a ring takes beyond its sends (last receive and copy) */
+    dts_list ring_bandwidth; /* double B/s: what a ring of 2, 3, … GPUs of a node reaches, for wirings where that
+                                depends on the number; empty: bandwidth·efficiency for any */
+    double in_switch_bandwidth_Bps; /* all-reduce inside the switch: 2(n-1)/n·S over its time; 0: the switch cannot */
+    int64_t in_switch_ranks;        /* fewest members for which it is used */
 } dts_intra;
 
 /* Between nodes. */
 typedef struct dts_inter {
     int transport; /* dts_transport */
     int64_t nics_per_node;
+    double nics_per_gpu; /* adapters that one GPU can reach without crossing the node: 1 also where GPUs share one */
     double nic_bandwidth_Bps; /* one NIC, one direction, specification */
     double node_goodput_Bps;  /* all NICs of a node, one direction, what many flows reach together */
     double node_duplex_Bps;   /* both directions of a node together (host copies of TCP); 0: no such limit */
     double flow_cap_Bps;      /* one ring or flow, one direction; 0: none */
     double hop_latency_s;
     double base_latency_s;
+    double fill_latency_s; /* filling the pipeline of chunks of a collective, large messages */
+    double fill_size_B;    /* message at which half of it is reached: chunks grow with the message up to a limit */
+    int all_reduce;        /* dts_algorithm: auto takes the faster one */
 } dts_inter;
 
 typedef struct dts_host {
@@ -144,6 +168,7 @@ typedef struct dts_stack {
     bool separate_qkv;    /* query, key, value as three products */
     bool dropout;         /* dropout kernels and masks are there */
     bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */
+    int64_t gelu_kernels; /* kernels of a GELU that is not fused: 1 native, 8 written out with tanh in Python */
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
@@ -154,6 +179,12 @@ typedef struct dts_stack {
     /* pipeline */
     bool p2p_overlap;               /* transfers do not hold the compute stream */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
+    bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
+                                     thread in turn, backward by the autograd thread of each GPU */
+    bool accumulate_kernel;       /* adding a new gradient to the stored one is a kernel of its own per tensor (else the
+                                     weight-gradient product accumulates) */
+    bool zero_grad_to_none; /* gradients are dropped after the step: the first one of an iteration is stored, not added
+                             */
     /* optimizer */
     int optimizer_style; /* dts_optimizer_style */
     bool gradient_clipping;

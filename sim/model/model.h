@@ -10,27 +10,47 @@
 #include "base/numeric.h"
 #include "config/schema.h"
 
+/* gpt and llama normalise before a block, bert behind it. */
 typedef enum dts_architecture { DTS_ARCH_GPT, DTS_ARCH_BERT, DTS_ARCH_LLAMA } dts_architecture;
+
+/* Hugging Face's names. gelu: the erf form, one kernel. gelu_new: the tanh form written out in Python (Hugging Face
+ * GPT-2, later minGPT), eight kernels and four saved tensors unless the stack fuses it. */
+typedef enum dts_activation_function { DTS_GELU, DTS_GELU_NEW, DTS_SILU } dts_activation_function;
+
+/* What the last part computes. */
+typedef enum dts_head { DTS_HEAD_LANGUAGE_MODEL, DTS_HEAD_CLASSIFICATION } dts_head;
+
+/* cross-entropy casts the logits to fp32 first (Megatron-LM, torchtitan, Hugging Face Llama, anything under autocast);
+ * cross-entropy-native keeps the logits' type; sum adds the logits up, as benchmarks without labels do. */
+typedef enum dts_loss { DTS_LOSS_CROSS_ENTROPY, DTS_LOSS_CROSS_ENTROPY_NATIVE, DTS_LOSS_SUM } dts_loss;
 
 /* A transformer, bound from a profile. Field names are those of the measurement tables. */
 typedef struct dts_model {
     const char *name;
+    const char *description;
     int architecture; /* dts_architecture */
     int64_t layers, hidden, heads;
     int64_t kv_heads;   /* 0: as heads */
     int64_t head_dim;   /* 0: hidden / heads */
     int64_t ffn_hidden; /* 0: 4·hidden */
     int64_t vocab;
-    int64_t max_positions; /* learned positions; 0: none (rotary) */
-    int64_t token_types;   /* BERT segment embeddings */
-    bool gated_ffn;        /* SwiGLU: three matrices */
-    bool rms_norm;         /* else LayerNorm with bias */
-    bool bias;             /* biases of the linear layers */
+    int64_t max_positions;   /* learned positions; 0: none */
+    bool rotary;             /* rotary positions */
+    int64_t token_types;     /* BERT segment embeddings */
+    bool gated_ffn;          /* SwiGLU: three matrices */
+    int activation_function; /* dts_activation_function */
+    bool rms_norm;           /* else LayerNorm with scale and shift */
+    bool bias;               /* biases of the linear layers outside the query, key and value products */
     bool qkv_bias;
+    bool dropout; /* the model has dropout; whether it runs is the execution's */
     bool tied_embeddings;
     bool causal;
     bool pooler;                /* BERT pooler and next-sentence head */
-    bool lm_transform;          /* BERT prediction head: dense + norm before the decoder */
+    bool lm_transform;          /* BERT prediction head: dense + norm before the decoder, whose bias it has */
+    int head;                   /* dts_head */
+    int64_t labels;             /* of a classification head */
+    double predicted_share;     /* share of the positions whose logits are computed; 1: all */
+    int loss;                   /* dts_loss */
     double expected_parameters; /* published count, 0: none */
     double expected_tolerance;  /* relative */
 } dts_model;
@@ -39,6 +59,11 @@ extern const dts_schema dts_model_schema;
 
 /* What a model consists of, in execution order: embedding, layers, head. */
 typedef enum dts_part { DTS_PART_EMBEDDING, DTS_PART_LAYER, DTS_PART_HEAD } dts_part;
+
+/* The optional dimensions with their rule applied. */
+int64_t dts_model_kv_heads(const dts_model *model);
+int64_t dts_model_head_dim(const dts_model *model);
+int64_t dts_model_ffn_hidden(const dts_model *model);
 
 /* Parameters, elements. A tied output projection counts once (in the embedding). */
 double dts_model_parameters(const dts_model *model);
@@ -54,10 +79,12 @@ typedef struct dts_execution {
     dts_numeric weight;     /* storage of the weights that the products read */
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
-    bool separate_qkv;
+    bool separate_qkv;  /* query, key and value (and gate and up) as products of their own */
+    bool separate_bias; /* biases added by a kernel of their own instead of in the product's epilogue */
     bool dropout;
     double mask_B; /* bytes of a dropout mask element */
-    bool autocast; /* weights stored in fp32, cast to `weight` for each use */
+    bool autocast; /* torch.autocast: weights stored in fp32, cast to `weight` for each use; residual stream, norms,
+                      softmax and loss in fp32 */
 } dts_execution;
 
 typedef enum dts_operator_kind {
@@ -76,7 +103,8 @@ typedef enum dts_exchange {
 
 enum { DTS_PARAMETER_TENSORS = 2 };
 
-/* One operator on one tensor-parallel rank, for one microbatch. */
+/* One operator on one tensor-parallel rank, for one microbatch. An operator without kernels in one direction costs
+ * nothing there: it carries saved bytes or an exchange, or works in the other direction only. */
 typedef struct dts_operator {
     const char *name; /* "qkv", "attention_scores", "mlp_up", "gelu", … */
     dts_operator_kind kind;
@@ -92,10 +120,12 @@ typedef struct dts_operator {
     double output_B;                       /* output tensor, B */
     double saved_B;     /* kept from forward until this operator's backward, B; an input shared with another operator is
                            counted at one of them */
-    double workspace_B; /* lives during the operator only, B */
-    dts_exchange forward_exchange, backward_exchange; /* tensor > 1 */
-    double exchange_B;                                /* size of the exchanged tensor, B */
-    bool recomputed_selectively; /* attention core: what selective recomputation drops and repeats */
+    double workspace_B; /* lives during the operator only, beside its input, output and saved tensors, B */
+    dts_exchange forward_exchange, backward_exchange; /* tensor > 1; after the operator's own work */
+    double exchange_B;                                /* size of the whole (reduced or gathered) tensor, B */
+    bool gathers_again; /* sequence parallel: the input was kept as a shard, so backward all-gathers exchange_B for the
+                           weight gradient, behind the product of the input gradient */
+    bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
 } dts_operator;
 
 typedef struct dts_operators {

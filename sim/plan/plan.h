@@ -5,6 +5,8 @@
 
 #include "hardware/hardware.h"
 #include "model/model.h"
+#include "network/network.h"
+#include "schedule/schedule.h"
 
 typedef enum dts_precision {
     DTS_PRECISION_FP32,
@@ -29,10 +31,12 @@ typedef enum dts_optimizer {
     DTS_OPTIMIZER_LION
 } dts_optimizer;
 
+/* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default). */
 typedef enum dts_recompute_kind {
     DTS_RECOMPUTE_NONE,
     DTS_RECOMPUTE_SELECTIVE,
     DTS_RECOMPUTE_FULL,
+    DTS_RECOMPUTE_EXCEPT_LAST,
     DTS_RECOMPUTE_EVERY
 } dts_recompute_kind;
 
@@ -71,6 +75,10 @@ typedef struct dts_partition {
     size_t count;
 } dts_partition;
 
+/* Which ranks are neighbours, innermost first. Megatron-LM numbers tensor, data, pipeline: pipelines cross nodes.
+ * torch's single-machine Pipe needs tensor, pipeline, data: a pipeline stays inside a node. */
+typedef enum dts_rank_order { DTS_ORDER_TENSOR_DATA_PIPELINE, DTS_ORDER_TENSOR_PIPELINE_DATA } dts_rank_order;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t virtual_stages;
@@ -81,6 +89,7 @@ typedef struct dts_parallelism {
     bool async_tensor;
     const char *schedule; /* a name of schedule/ */
     dts_partition partition;
+    int order; /* dts_rank_order */
 } dts_parallelism;
 
 typedef enum dts_offload_target { DTS_OFFLOAD_NONE, DTS_OFFLOAD_CPU, DTS_OFFLOAD_NVME } dts_offload_target;
@@ -93,5 +102,65 @@ typedef struct dts_input {
     int64_t workers;
     bool pin_memory;
 } dts_input;
+
+extern const dts_schema dts_training_schema, dts_parallelism_schema, dts_offload_schema, dts_input_schema;
+
+/* What a plan is made from; borrowed. */
+typedef struct dts_job {
+    const dts_model *model;
+    const dts_cluster *cluster;
+    const dts_stack *stack;
+    const dts_training *training;
+    const dts_parallelism *parallelism;
+    const dts_offload *offload;
+    const dts_input *input;
+} dts_job;
+
+/* Bytes per element and number formats that follow from training.precision. */
+typedef struct dts_storage {
+    dts_numeric compute;    /* of the matrix products */
+    dts_numeric activation; /* of stored activations */
+    double parameter_B;     /* what the model's own parameters take, B per element */
+    double gradient_B;      /* B per element */
+    double reduce_B;        /* gradients on the wire, B per element */
+    double optimizer_B;     /* optimizer states (and a separate master copy), B per element */
+    bool autocast;          /* parameters are cast for each use (AMP) */
+} dts_storage;
+
+/* A consecutive part of the model that one pipeline rank runs as one chunk. */
+typedef struct dts_chunk {
+    bool embedding, head;
+    int64_t first_layer, layers; /* first_layer from 0 */
+} dts_chunk;
+
+/* The plan with everything decided. */
+typedef struct dts_plan {
+    dts_job job;
+    int64_t gpus, gpus_per_node;
+    int64_t data, tensor, pipeline, virtual_stages;
+    int64_t microbatches; /* per replica and optimizer step */
+    dts_storage storage;
+    dts_placement data_group, tensor_group; /* ranks and nodes of one group */
+    bool pipeline_crosses_nodes;            /* some neighbouring stages sit on different nodes */
+    int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
+    int64_t same_stage_per_node;            /* GPUs of a node that run the same stage: they send at the same time */
+    int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */
+    const dts_schedule_method *method;
+    dts_schedule schedule;
+    dts_chunk *chunks; /* [pipeline · virtual_stages] by virtual stage */
+} dts_plan;
+
+/* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
+ * is reported with the nearest legal choice. The plan lives in arena and borrows job. */
+dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
+
+/* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
+const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
+
+/* How a part of the model is executed under the plan and the stack. */
+dts_execution dts_plan_execution(const dts_plan *plan);
+
+/* Parameters of a chunk on one tensor-parallel rank, elements. */
+double dts_plan_chunk_parameters(const dts_plan *plan, const dts_chunk *chunk);
 
 #endif

@@ -66,7 +66,11 @@ typedef struct dts_schedule_method {
     dts_status (*build)(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out);
     /* Textbook bubble time beyond m·T, in units of the costs; NULL: no closed form. c is the hop latency. */
     double (*bubble)(const dts_schedule_shape *shape);
-    const char *bubble_formula; /* as text, e.g. "(p-1)(F+B)" */
+    const char *bubble_formula;  /* as text, e.g. "(p-1)(F+B+W)"; NULL where the bubble is always 0 */
+    const char *latency_formula; /* what latency adds, e.g. "2(p-1)c"; NULL: the formula leaves it out */
+    bool bubble_of_span;         /* the formula is about the longest span of one rank, not about the makespan */
+    /* NULL when the formula is exact for this shape, else what it leaves out: "it leaves out the latency of hops". */
+    const char *(*bubble_limit)(const dts_schedule_shape *shape);
 } dts_schedule_method;
 
 /* All schedules, in teaching order. */
@@ -87,5 +91,15 @@ int dts_virtual_stage_count(dts_layout layout, int stages, int chunks);
 /* Peak of live activations of a rank in units of one microbatch of 1/p of the layers (a chunk counts 1/v, bidirectional
  * 1): +1/v at F, -1/v at W or BW. Follows from the order alone. */
 double dts_schedule_peak_activation(const dts_schedule *schedule, int rank);
+
+/* Time of one operation for costs as in the shape: a chunk costs 1/v (bidirectional: the full amount). */
+double dts_op_cost(const dts_schedule *schedule, const dts_op *op, double forward, double backward_input,
+                   double backward_weight);
+
+/* Number of operations of the block that begins with operation index: 1, or more when they are fused. */
+size_t dts_schedule_block_size(const dts_schedule *schedule, int rank, size_t index);
+
+/* Writes an operation as "F3", "BW0", "B1.1": kind, microbatch, and the chunk where there are several. */
+void dts_op_format(const dts_schedule *schedule, const dts_op *op, char *buffer, size_t size);
 
 #endif

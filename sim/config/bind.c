@@ -1,0 +1,372 @@
+/* Binding of maps: every entry of the file in its order, then the fields that the file leaves out. */
+#include <string.h>
+
+#include "config/inside.h"
+
+enum { NAMES_MOST = 128, UNKNOWN_KEYS_SHOWN = 20, STRUCTS_MOST = 4096, DEPTH_MOST = 32 };
+
+dts_status dts_status_worse(dts_status a, dts_status b) {
+    return a > b ? a : b;
+}
+
+const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key) {
+    dts_excerpt shown = dts_excerpt_of(key);
+    return prefix[0] == '\0' ? dts_arena_strdup(arena, shown.text)
+                             : dts_arena_printf(arena, "%s.%s", prefix, shown.text);
+}
+
+bool dts_is_documentation_key(const char *key) {
+    return strcmp(key, "source") == 0 || strcmp(key, "note") == 0 || strcmp(key, "description") == 0;
+}
+
+dts_excerpt dts_node_excerpt(const dts_node *node) {
+    switch (node->kind) {
+        case DTS_NODE_NULL:
+            return dts_excerpt_of("nothing");
+        case DTS_NODE_LIST:
+            return dts_excerpt_of("a list");
+        case DTS_NODE_MAP:
+            return dts_excerpt_of("a map");
+        case DTS_NODE_SCALAR:
+            break;
+    }
+    dts_text text = {0};
+    dts_text_printf(&text, node->quoted ? "\"%s\"" : "'%s'", dts_excerpt_of(node->text).text);
+    dts_excerpt out = dts_excerpt_of(dts_text_string(&text));
+    dts_text_free(&text);
+    return out;
+}
+
+dts_arena *dts_binder_trees(const dts_binder *binder) {
+    return binder->document != NULL ? dts_document_arena(binder->document) : binder->arena;
+}
+
+dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node **out) {
+    dts_place nowhere = {0};
+    *out = NULL;
+    if (field->preset == NULL) {
+        return DTS_OK;
+    }
+    if (field->type != DTS_FIELD_LIST && field->type != DTS_FIELD_CUSTOM) {
+        *out = dts_tree_node(dts_binder_trees(binder), DTS_NODE_SCALAR, &nowhere);
+        if (*out == NULL) {
+            return dts_diag_nomem(binder->diag);
+        }
+        (*out)->text = field->preset;
+        return DTS_OK;
+    }
+    dts_source source;
+    dts_status status = dts_source_make(field->preset, strlen(field->preset), field->key, &dts_limits_default,
+                                        dts_binder_trees(binder), &source, binder->diag);
+    return status != DTS_OK
+               ? status
+               : dts_tree_build(&source, &nowhere, &dts_limits_default, dts_binder_trees(binder), out, binder->diag);
+}
+
+/* ---- messages about keys ---- */
+
+static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema, const dts_node *node,
+                              const char *key) {
+    const char *names[NAMES_MOST];
+    size_t count = 0;
+    for (; count < schema->field_count && count < NAMES_MOST; count++) {
+        names[count] = schema->fields[count].key;
+    }
+    dts_text help = {0};
+    const char *near = dts_nearest_name(node->key, names, count);
+    const char *colon = strchr(node->key, ':');
+    if (colon != NULL) {
+        dts_text_add(&help, "put a blank behind the ':'");
+    } else if (near != NULL) {
+        dts_text_printf(&help, "did you mean '%s'?", near);
+    } else {
+        dts_text_printf(&help, "%s has the keys ", schema->name);
+        for (size_t i = 0; i < count; i++) {
+            dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", names[i]);
+        }
+    }
+    dts_status status = dts_diag_error(binder->diag, &node->key_place, key[0] == '\0' ? NULL : key,
+                                       dts_text_string(&help), "unknown key '%s'", dts_excerpt_of(node->key).text);
+    dts_text_free(&help);
+    return status;
+}
+
+static dts_status missing_key(const dts_binder *binder, const dts_field *field, const dts_node *node, const char *key) {
+    dts_text help = {0};
+    dts_text_printf(&help, "add '%s': %s", field->key, field->help == NULL ? "it has no default" : field->help);
+    dts_status status = dts_diag_error(binder->diag, &node->place, key[0] == '\0' ? NULL : key, dts_text_string(&help),
+                                       "missing key '%s'", field->key);
+    dts_text_free(&help);
+    return status;
+}
+
+static dts_status not_a_map(const dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key) {
+    dts_text help = {0};
+    dts_text_add(&help, "write one 'KEY: VALUE' a line; keys are ");
+    for (size_t i = 0; i < schema->field_count; i++) {
+        dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", schema->fields[i].key);
+    }
+    bool root = key[0] == '\0';
+    dts_status status =
+        root && node->kind == DTS_NODE_NULL
+            ? dts_diag_error(binder->diag, &node->place, NULL, dts_text_string(&help), "the file is empty")
+            : dts_diag_error(binder->diag, &node->place, root ? NULL : key, dts_text_string(&help),
+                             "expected a map of keys, got %s", dts_node_excerpt(node).text);
+    dts_text_free(&help);
+    return status;
+}
+
+/* ---- values ---- */
+
+/* {value: X, source: …, note: …} → X; *out NULL after an error. */
+static dts_status unwrap(const dts_binder *binder, const dts_node *node, const char *key, const dts_node **out) {
+    const dts_node *value = dts_node_get(node, "value");
+    *out = value != NULL ? value : node;
+    dts_status status = DTS_OK;
+    for (const dts_node *n = value == NULL ? NULL : node->first; n != NULL; n = n->next) {
+        if (n != value && !dts_is_documentation_key(n->key)) {
+            status = dts_diag_error(binder->diag, &n->key_place, key, "beside 'value' stand only 'source' and 'note'",
+                                    "unknown key '%s'", dts_excerpt_of(n->key).text);
+        }
+    }
+    return status;
+}
+
+static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
+                           void *out);
+
+static dts_status bind_structs(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                               dts_list *out) {
+    if (node->count > STRUCTS_MOST) {
+        return dts_diag_error(binder->diag, &node->place, key, NULL, "more than %d entries", STRUCTS_MOST);
+    }
+    unsigned char *items = dts_arena_array(binder->arena, node->count, field->sub->struct_size);
+    if (items == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    dts_status status = DTS_OK;
+    size_t i = 0;
+    for (const dts_node *n = node->first; n != NULL; n = n->next, i++) {
+        const char *item_key = dts_arena_printf(binder->arena, "%s[%zu]", key, i);
+        status = dts_status_worse(
+            status, item_key == NULL ? dts_diag_nomem(binder->diag)
+                                     : bind_map(binder, field->sub, n, item_key, items + i * field->sub->struct_size));
+    }
+    *out = (dts_list){.items = items, .count = node->count};
+    return status;
+}
+
+static dts_status bind_list(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                            dts_list *out) {
+    if (node->kind != DTS_NODE_LIST) {
+        return dts_diag_error(binder->diag, &node->place, key, "write a list such as [A, B]", "expected a list, got %s",
+                              dts_node_excerpt(node).text);
+    }
+    if (field->sub != NULL) {
+        return bind_structs(binder, field, node, key, out);
+    }
+    size_t size = dts_scalar_size(field->element_type);
+    unsigned char *items = dts_arena_array(binder->arena, node->count, size);
+    if (items == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    dts_field element = *field;
+    element.type = field->element_type;
+    dts_status status = DTS_OK;
+    size_t i = 0;
+    for (const dts_node *n = node->first; n != NULL; n = n->next, i++) {
+        const char *item_key = dts_arena_printf(binder->arena, "%s[%zu]", key, i);
+        status = dts_status_worse(status, item_key == NULL
+                                              ? dts_diag_nomem(binder->diag)
+                                              : dts_bind_scalar(binder, &element, n, item_key, items + i * size));
+    }
+    *out = (dts_list){.items = items, .count = node->count};
+    return status;
+}
+
+/* A map of the same entries without the one under key; the entries are shared with node's copy. */
+static dts_node *without(dts_arena *arena, const dts_node *node, const char *key) {
+    dts_node *copy = dts_tree_merge(NULL, node, arena);
+    for (dts_node **link = copy == NULL ? NULL : &copy->first; link != NULL && *link != NULL;) {
+        if (strcmp((*link)->key, key) == 0) {
+            *link = (*link)->next;
+            copy->count--;
+        } else {
+            link = &(*link)->next;
+        }
+    }
+    return copy;
+}
+
+static dts_status bind_custom(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                              void *out) {
+    const dts_node *profile = dts_node_get(node, "profile");
+    if (profile != NULL && profile->implied) { /* a plain form that the map replaces */
+        node = without(dts_binder_trees(binder), node, "profile");
+        if (node == NULL) {
+            return dts_diag_nomem(binder->diag);
+        }
+    }
+    return field->parse(binder, field, node, key, out);
+}
+
+/* The map that a profile reference stands for: the profile with the overrides merged over it. */
+static dts_status profile_node(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                               const dts_node **out) {
+    const dts_node *name = node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+    if (name == NULL) {
+        *out = node; /* everything is written in place */
+        return DTS_OK;
+    }
+    if (name->kind != DTS_NODE_SCALAR) {
+        return dts_diag_error(binder->diag, &name->place, key,
+                              "write NAME, a path, or {profile: NAME, KEY: VALUE, ...}",
+                              "expected the name of a profile, got %s", dts_node_excerpt(name).text);
+    }
+    dts_node *base = NULL;
+    dts_status status = dts_profile_resolve(binder, field->profile_folder, name->text, &name->place, key, &base);
+    if (base == NULL) {
+        return status;
+    }
+    dts_arena *trees = dts_binder_trees(binder);
+    dts_node *overrides = node == name ? NULL : without(trees, node, "profile");
+    dts_node *merged = node == name ? base : dts_tree_merge(base, overrides, trees);
+    if (merged == NULL || (node != name && overrides == NULL)) {
+        return dts_diag_nomem(binder->diag);
+    }
+    *out = merged;
+    return dts_status_worse(status, dts_provenance_add(binder, key, name, false));
+}
+
+static dts_status bind_profile(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                               void *out) {
+    if (binder->depth >= DEPTH_MOST) {
+        return dts_diag_error(binder->diag, &node->place, key, NULL, "profiles inside profiles deeper than %d levels",
+                              DEPTH_MOST);
+    }
+    const dts_node *map = NULL;
+    binder->depth++;
+    dts_status status = profile_node(binder, field, node, key, &map);
+    if (map != NULL) {
+        status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));
+    }
+    binder->depth--;
+    return status;
+}
+
+dts_status dts_bind_value(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                          void *out) {
+    if (field->type == DTS_FIELD_MAP) {
+        return bind_map(binder, field->sub, node, key, out);
+    }
+    if (field->type == DTS_FIELD_PROFILE) {
+        return bind_profile(binder, field, node, key, out);
+    }
+    const dts_node *value = NULL;
+    dts_status status = unwrap(binder, node, key, &value);
+    if (status != DTS_OK) {
+        return status;
+    }
+    switch (field->type) {
+        case DTS_FIELD_LIST:
+            return bind_list(binder, field, value, key, out);
+        case DTS_FIELD_CUSTOM:
+            return bind_custom(binder, field, value, key, out);
+        default:
+            return dts_bind_scalar(binder, field, value, key, out);
+    }
+}
+
+/* ---- maps ---- */
+
+/* Binds one field of a struct and notes where its value came from. */
+static dts_status bind_field(dts_binder *binder, const dts_field *field, const dts_node *node, const char *prefix,
+                             void *out) {
+    const char *key = dts_key_join(binder->arena, prefix, field->key);
+    if (key == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    dts_status status = dts_bind_value(binder, field, node, key, (unsigned char *)out + field->offset);
+    bool noted = field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE ||
+                 (field->type == DTS_FIELD_LIST && field->sub != NULL);
+    if (status == DTS_OK && !noted) {
+        const dts_node *value = dts_node_get(node, "value");
+        status = dts_provenance_add(binder, key, value == NULL ? node : value, field->type == DTS_FIELD_CUSTOM);
+    }
+    return status;
+}
+
+/* Presets of a map that is left out; what has none stays zero. */
+static dts_status bind_absent(dts_binder *binder, const dts_field *field, const char *prefix, void *out) {
+    if (field->type == DTS_FIELD_MAP) {
+        const char *key = dts_key_join(binder->arena, prefix, field->key);
+        dts_status status = key == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
+        for (size_t i = 0; status == DTS_OK && i < field->sub->field_count; i++) {
+            status = bind_absent(binder, &field->sub->fields[i], key, (unsigned char *)out + field->offset);
+        }
+        return status;
+    }
+    dts_node *preset = NULL;
+    dts_status status = dts_preset_node(binder, field, &preset);
+    return status != DTS_OK || preset == NULL ? status : bind_field(binder, field, preset, prefix, out);
+}
+
+static const dts_field *field_find(const dts_schema *schema, const char *key) {
+    for (size_t i = 0; i < schema->field_count; i++) {
+        if (strcmp(schema->fields[i].key, key) == 0) {
+            return &schema->fields[i];
+        }
+    }
+    return NULL;
+}
+
+static dts_status bind_entries(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
+                               void *out) {
+    dts_status status = DTS_OK;
+    size_t unknown = 0;
+    for (const dts_node *n = node->first; n != NULL; n = n->next) {
+        const dts_field *field = field_find(schema, n->key);
+        if (field != NULL) {
+            status = dts_status_worse(status, bind_field(binder, field, n, key, out));
+        } else if (!dts_is_documentation_key(n->key)) {
+            unknown++;
+            if (unknown <= UNKNOWN_KEYS_SHOWN) {
+                status = dts_status_worse(status, unknown_key(binder, schema, n, key));
+            }
+        }
+    }
+    if (unknown > UNKNOWN_KEYS_SHOWN) {
+        dts_diag_error(binder->diag, &node->place, key[0] == '\0' ? NULL : key, NULL, "%zu more unknown keys",
+                       unknown - UNKNOWN_KEYS_SHOWN);
+    }
+    return status;
+}
+
+static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
+                           void *out) {
+    const dts_node *implied = dts_node_get(node, "profile");
+    if (implied != NULL && implied->implied && field_find(schema, "profile") == NULL) {
+        return not_a_map(binder, schema, implied, key);
+    }
+    if (node->kind != DTS_NODE_MAP) {
+        return not_a_map(binder, schema, node, key);
+    }
+    dts_status status = bind_entries(binder, schema, node, key, out);
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const dts_field *field = &schema->fields[i];
+        if (dts_node_get(node, field->key) != NULL) {
+            continue;
+        }
+        status = dts_status_worse(
+            status, field->required ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
+    }
+    return status == DTS_OK && schema->check != NULL ? schema->check(binder, node, key, out) : status;
+}
+
+dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out) {
+    if (key[0] == '\0') { /* a custom parser may have set part of the struct already */
+        memset(out, 0, schema->struct_size);
+    }
+    dts_status status = dts_provenance_begin(binder);
+    return status != DTS_OK ? status : bind_map(binder, schema, node, key, out);
+}

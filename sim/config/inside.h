@@ -1,0 +1,36 @@
+/* Inside of config/: what binding is made of. */
+#ifndef DTS_CONFIG_INSIDE_H
+#define DTS_CONFIG_INSIDE_H
+
+#include "base/excerpt.h"
+#include "config/schema.h"
+#include "config/tree.h"
+
+/* The gravest of two. */
+dts_status dts_status_worse(dts_status a, dts_status b);
+
+/* "prefix.key", or "key" without a prefix; NULL: out of memory. */
+const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key);
+
+/* Keys that any map may hold to document its numbers. */
+bool dts_is_documentation_key(const char *key);
+
+/* What a node is, for messages: "'text'", "a list", "a map", "nothing". */
+dts_excerpt dts_node_excerpt(const dts_node *node);
+
+/* The arena of the trees that binding makes. */
+dts_arena *dts_binder_trees(const dts_binder *binder);
+
+/* The field's preset as a node without a place; NULL in *out when it has none. */
+dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node **out);
+
+/* Binds BOOL, INT, QUANTITY, STRING and ENUM. */
+dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                           void *out);
+size_t dts_scalar_size(dts_field_type type);
+
+dts_status dts_provenance_begin(dts_binder *binder);
+/* Notes a bound value; node gives its text and place. as_yaml: text is quoted where YAML needs it. */
+dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_node *node, bool as_yaml);
+
+#endif

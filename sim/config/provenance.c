@@ -1,0 +1,93 @@
+/* Where every bound value came from. */
+#include <string.h>
+
+#include "config/inside.h"
+
+struct dts_provenance {
+    dts_arena *arena;
+    dts_provenance_entry *entries;
+    size_t count;
+    size_t capacity;
+    const char *last_file; /* most entries come from the file of the one before */
+};
+
+dts_status dts_provenance_begin(dts_binder *binder) {
+    if (binder->provenance != NULL) {
+        return DTS_OK;
+    }
+    binder->provenance = dts_arena_alloc(binder->arena, sizeof *binder->provenance);
+    if (binder->provenance == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    binder->provenance->arena = binder->arena;
+    return DTS_OK;
+}
+
+static bool make_room(dts_provenance *p) {
+    if (p->count < p->capacity) {
+        return true;
+    }
+    size_t capacity = p->capacity == 0 ? 64 : 2 * p->capacity;
+    dts_provenance_entry *entries = dts_arena_array(p->arena, capacity, sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    if (p->count > 0) {
+        memcpy(entries, p->entries, p->count * sizeof *entries);
+    }
+    p->entries = entries;
+    p->capacity = capacity;
+    return true;
+}
+
+/* The place with strings of our own: the document may be gone when it is shown. The line's text is not kept. */
+static bool own_place(dts_provenance *p, const dts_place *place, dts_place *out) {
+    *out = (dts_place){.line = place->line, .column = place->column};
+    if (place->file == NULL) {
+        return true;
+    }
+    if (p->last_file == NULL || strcmp(p->last_file, place->file) != 0) {
+        p->last_file = dts_arena_strdup(p->arena, place->file);
+    }
+    out->file = p->last_file;
+    return out->file != NULL;
+}
+
+dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_node *node, bool as_yaml) {
+    dts_provenance *p = binder->provenance;
+    dts_text value = {0};
+    if (node->kind == DTS_NODE_SCALAR && !as_yaml) {
+        dts_text_add(&value, node->text);
+    } else {
+        dts_node_write(node, &value);
+    }
+    dts_provenance_entry entry = {.key = dts_arena_strdup(p->arena, key),
+                                  .value = dts_arena_strdup(p->arena, dts_text_string(&value)),
+                                  .source = node->source == NULL ? NULL : dts_arena_strdup(p->arena, node->source)};
+    bool complete = dts_text_status(&value) == DTS_OK && entry.key != NULL && entry.value != NULL &&
+                    (node->source == NULL || entry.source != NULL) && own_place(p, &node->place, &entry.place) &&
+                    make_room(p);
+    dts_text_free(&value);
+    if (!complete) {
+        return dts_diag_nomem(binder->diag);
+    }
+    p->entries[p->count++] = entry;
+    return DTS_OK;
+}
+
+size_t dts_provenance_count(const dts_provenance *provenance) {
+    return provenance == NULL ? 0 : provenance->count;
+}
+
+const dts_provenance_entry *dts_provenance_get(const dts_provenance *provenance, size_t index) {
+    return provenance != NULL && index < provenance->count ? &provenance->entries[index] : NULL;
+}
+
+const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance, const char *key) {
+    for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
+        if (strcmp(provenance->entries[i].key, key) == 0) {
+            return &provenance->entries[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,103 @@
+#include "config/syntax.h"
+
+#include <string.h>
+
+/* libyaml's wording (0.2.5) and ours. */
+typedef struct translation {
+    const char *context; /* NULL: any */
+    const char *problem;
+    const char *text;
+    const char *help;
+} translation;
+
+static const translation translations[] = {
+    {NULL, "mapping values are not allowed in this context", "a ':' is not allowed here",
+     "indent the line to fit its neighbours, or put quotes around text that holds ': '"},
+    {NULL, "mapping keys are not allowed in this context", "a '?' is not allowed here",
+     "put quotes around text that starts with '?'"},
+    {NULL, "block sequence entries are not allowed in this context", "a list entry '-' is not allowed here",
+     "put the list on lines of its own below its key"},
+    {NULL, "did not find expected key", "this line does not fit the ones above",
+     "keys of one map start in the same column, each followed by ': ' and its value"},
+    {NULL, "did not find expected '-' indicator", "this line does not fit the list above",
+     "entries of one list start with '- ' in the same column"},
+    {NULL, "did not find expected ',' or ']'", "the list is not closed",
+     "close it with ']', and put ',' between entries"},
+    {NULL, "did not find expected ',' or '}'", "the map is not closed",
+     "close it with '}', and put ',' between entries"},
+    {NULL, "did not find expected node content", "a value is missing here", "write a value, or remove the extra mark"},
+    {NULL, "could not find expected ':'", "this line has no ':' behind its key", "write KEY: VALUE"},
+    {"while scanning a quoted scalar", "found unexpected end of stream", "the quoted text is not closed",
+     "close it with the same quote"},
+    {"while scanning a quoted scalar", "found unexpected document indicator", "the quoted text is not closed",
+     "close it with the same quote"},
+    {NULL, "did not find expected <document start>", "more text follows after the end of the document",
+     "a file holds one map: KEY: VALUE on each line"},
+    {NULL, "found a tab character where an indentation space is expected", "a tab cannot indent a line",
+     "indent with spaces"},
+    {NULL, "found a tab character that violates indentation", "a tab cannot indent a line", "indent with spaces"},
+    {NULL, "found unknown escape character", "unknown escape in quoted text",
+     "write \\\\ for a backslash, or use single quotes"},
+    {NULL, "found invalid Unicode character escape code", "this \\u escape is no character",
+     "write the character itself, in UTF-8"},
+    {NULL, "did not find expected hexdecimal number", "a \\x or \\u escape lacks its hexadecimal digits",
+     "write \\\\ for a backslash, or use single quotes"},
+    {"while scanning an alias", "did not find expected alphabetic or numeric character", "an alias '*' lacks its name",
+     "put quotes around text that starts with '*'"},
+    {"while scanning an anchor", "did not find expected alphabetic or numeric character",
+     "an anchor '&' lacks its name", "put quotes around text that starts with '&'"},
+    {NULL, "found incompatible YAML document", "this YAML version is not supported", "remove the %YAML line"},
+    {NULL, "found undefined tag handle", "tags are not allowed", "remove the text that starts with '!'"},
+};
+
+static const translation *translate(const yaml_parser_t *parser) {
+    for (size_t i = 0; i < sizeof translations / sizeof translations[0]; i++) {
+        const translation *t = &translations[i];
+        bool fits = t->context == NULL || (parser->context != NULL && strcmp(parser->context, t->context) == 0);
+        if (fits && strcmp(parser->problem, t->problem) == 0) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* The character at the error: libyaml says only that it "cannot start any token". */
+static char character_at(const dts_source *source, const yaml_mark_t *mark) {
+    if (mark->line >= source->lines) {
+        return '\0';
+    }
+    size_t at = source->line_starts[mark->line];
+    for (size_t column = 0; column < mark->column && at < source->length; column++) {
+        at++;
+        while (at < source->length && ((unsigned char)source->text[at] & 0xc0) == 0x80) {
+            at++;
+        }
+    }
+    return at < source->length ? source->text[at] : '\0';
+}
+
+dts_status dts_syntax_report(const yaml_parser_t *parser, const dts_source *source, const dts_place *origin,
+                             dts_diag *diag) {
+    if (parser->error == YAML_MEMORY_ERROR || parser->problem == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_place place =
+        origin != NULL ? *origin : dts_source_place(source, parser->problem_mark.line, parser->problem_mark.column);
+    /* where the construct began that could not be finished */
+    char began[48] = "";
+    if (origin == NULL && parser->context != NULL && parser->context_mark.line < parser->problem_mark.line) {
+        snprintf(began, sizeof began, ", begun on line %zu", parser->context_mark.line + 1);
+    }
+    if (strcmp(parser->problem, "found character that cannot start any token") == 0) {
+        char c = character_at(source, &parser->problem_mark);
+        if (c == '\t') {
+            return dts_diag_error(diag, &place, NULL, "indent with spaces", "a tab cannot indent a line");
+        }
+        return dts_diag_error(diag, &place, NULL, "put quotes around it", "text cannot start with '%c'", c);
+    }
+    const translation *t = translate(parser);
+    if (t == NULL) {
+        return dts_diag_error(diag, &place, NULL, NULL, "syntax error: %s%s", parser->problem, began);
+    }
+    return dts_diag_error(diag, &place, NULL, t->help, "%s%s", t->text, began);
+}

@@ -1,0 +1,488 @@
+/* From libyaml's events to a tree of nodes. Errors that leave the structure clear are collected and reading goes on;
+ * syntax errors and passed limits end it. */
+#include "config/tree.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/excerpt.h"
+#include "config/syntax.h"
+
+enum { ANCHORS_MOST = 256 };
+
+typedef struct anchor {
+    const char *name;
+    dts_node *node; /* NULL: not finished, so an alias inside would contain itself */
+} anchor;
+
+typedef struct builder {
+    yaml_parser_t parser;
+    const dts_source *source;
+    const dts_place *origin; /* NULL: real places */
+    const dts_limits *limits;
+    dts_arena *arena;
+    dts_diag *diag;
+    size_t nodes;
+    anchor anchors[ANCHORS_MOST];
+    size_t anchor_count;
+    bool flawed; /* an error was reported that did not end the reading */
+} builder;
+
+static dts_place place_at(const builder *b, const yaml_mark_t *mark) {
+    return b->origin != NULL ? *b->origin : dts_source_place(b->source, mark->line, mark->column);
+}
+
+dts_node *dts_tree_node(dts_arena *arena, dts_node_kind kind, const dts_place *place) {
+    dts_node *node = dts_arena_alloc(arena, sizeof *node);
+    if (node != NULL) {
+        node->kind = kind;
+        node->place = *place;
+    }
+    return node;
+}
+
+void dts_tree_append(dts_node *parent, dts_node *last, dts_node *child) {
+    if (last == NULL) {
+        last = parent->first;
+        while (last != NULL && last->next != NULL) {
+            last = last->next;
+        }
+    }
+    if (last == NULL) {
+        parent->first = child;
+    } else {
+        last->next = child;
+    }
+    child->next = NULL;
+    parent->count++;
+}
+
+static dts_status too_many_nodes(builder *b, const dts_place *place) {
+    return dts_diag_error(b->diag, place, NULL, "write the values out instead of nesting aliases",
+                          "more than %zu values after expanding aliases", b->limits->nodes);
+}
+
+static dts_status node_new(builder *b, dts_node_kind kind, const dts_place *place, dts_node **out) {
+    if (++b->nodes > b->limits->nodes) {
+        return too_many_nodes(b, place);
+    }
+    *out = dts_tree_node(b->arena, kind, place);
+    return *out == NULL ? dts_diag_nomem(b->diag) : DTS_OK;
+}
+
+static dts_status event_next(builder *b, yaml_event_t *event) {
+    if (yaml_parser_parse(&b->parser, event)) {
+        return DTS_OK;
+    }
+    return dts_syntax_report(&b->parser, b->source, b->origin, b->diag);
+}
+
+static void flaw(builder *b) {
+    b->flawed = true;
+}
+
+static void refuse_tag(builder *b, const yaml_char_t *tag, const dts_place *place) {
+    if (tag != NULL) {
+        flaw(b);
+        dts_diag_error(b->diag, place, NULL, "remove the tag; the schema knows the type of every value",
+                       "tags such as '%s' are not allowed", dts_excerpt_of((const char *)tag).text);
+    }
+}
+
+/* ---- anchors and aliases ---- */
+
+/* Announces &name, so that an alias inside the value is recognised; SIZE_MAX in *index when there is none. */
+static dts_status anchor_begin(builder *b, const yaml_char_t *name, const dts_place *place, size_t *index) {
+    *index = SIZE_MAX;
+    if (name == NULL) {
+        return DTS_OK;
+    }
+    if (b->anchor_count == ANCHORS_MOST) {
+        return dts_diag_error(b->diag, place, NULL, NULL, "more than %d anchors in one file", ANCHORS_MOST);
+    }
+    const char *copy = dts_arena_strdup(b->arena, (const char *)name);
+    if (copy == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    *index = b->anchor_count;
+    b->anchors[b->anchor_count++] = (anchor){.name = copy};
+    return DTS_OK;
+}
+
+static void anchor_end(builder *b, size_t index, dts_node *node) {
+    if (index != SIZE_MAX) {
+        b->anchors[index].node = node;
+    }
+}
+
+static dts_status refuse_alias(builder *b, const char *name, const dts_place *place) {
+    const char *names[ANCHORS_MOST];
+    for (size_t i = 0; i < b->anchor_count; i++) {
+        names[i] = b->anchors[i].name;
+    }
+    const char *near = dts_nearest_name(name, names, b->anchor_count);
+    char help[128] = "an anchor &NAME must stand before its alias *NAME; put quotes around text that starts with '*'";
+    if (near != NULL) {
+        snprintf(help, sizeof help, "did you mean *%s?", dts_excerpt_of(near).text);
+    }
+    flaw(b);
+    dts_diag_error(b->diag, place, NULL, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
+    return DTS_OK;
+}
+
+/* *out stays NULL when the alias is wrong: the entry is dropped. */
+static dts_status alias_expand(builder *b, const yaml_event_t *event, dts_node **out) {
+    const char *name = (const char *)event->data.alias.anchor;
+    dts_place place = place_at(b, &event->start_mark);
+    const anchor *found = NULL;
+    for (size_t i = b->anchor_count; i > 0 && found == NULL; i--) { /* the last one of a name counts */
+        if (strcmp(b->anchors[i - 1].name, name) == 0) {
+            found = &b->anchors[i - 1];
+        }
+    }
+    if (found == NULL) {
+        return refuse_alias(b, name, &place);
+    }
+    if (found->node == NULL) {
+        flaw(b);
+        dts_diag_error(b->diag, &place, NULL, "write the value out", "alias '*%s' stands inside the value it names",
+                       dts_excerpt_of(name).text);
+        return DTS_OK;
+    }
+    *out = dts_tree_copy(found->node, b->limits->nodes, &b->nodes, b->arena);
+    if (*out == NULL) {
+        return b->nodes > b->limits->nodes ? too_many_nodes(b, &place) : dts_diag_nomem(b->diag);
+    }
+    return DTS_OK;
+}
+
+/* ---- scalars ---- */
+
+static bool is_null(const char *text) {
+    return text[0] == '\0' || strcmp(text, "~") == 0 || strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 ||
+           strcmp(text, "NULL") == 0;
+}
+
+/* The text of a scalar event in the arena, checked. */
+static dts_status scalar_text(builder *b, const yaml_event_t *event, const char **out) {
+    const char *value = (const char *)event->data.scalar.value;
+    size_t length = event->data.scalar.length;
+    dts_place place = place_at(b, &event->start_mark);
+    if (length > b->limits->scalar_B) {
+        return dts_diag_error(b->diag, &place, NULL, NULL, "this text is longer than %zu bytes", b->limits->scalar_B);
+    }
+    if (memchr(value, '\0', length) != NULL) {
+        return dts_diag_error(b->diag, &place, NULL, "remove the \\0", "text cannot hold a zero byte");
+    }
+    *out = dts_arena_strndup(b->arena, value, length);
+    return *out == NULL ? dts_diag_nomem(b->diag) : DTS_OK;
+}
+
+static dts_status build_scalar(builder *b, const yaml_event_t *event, dts_node **out) {
+    dts_place place = place_at(b, &event->start_mark);
+    const char *text = NULL;
+    dts_status status = scalar_text(b, event, &text);
+    if (status != DTS_OK) {
+        return status;
+    }
+    refuse_tag(b, event->data.scalar.tag, &place);
+    size_t index = SIZE_MAX;
+    status = anchor_begin(b, event->data.scalar.anchor, &place, &index);
+    if (status != DTS_OK) {
+        return status;
+    }
+    bool quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    bool null = !quoted && is_null(text);
+    status = node_new(b, null ? DTS_NODE_NULL : DTS_NODE_SCALAR, &place, out);
+    if (status == DTS_OK) {
+        (*out)->text = null ? NULL : text;
+        (*out)->quoted = quoted;
+        anchor_end(b, index, *out);
+    }
+    return status;
+}
+
+/* ---- lists and maps ---- */
+
+static dts_status build_node(builder *b, yaml_event_t *event, unsigned depth, dts_node **out);
+
+static dts_status begin_collection(builder *b, const yaml_event_t *event, unsigned depth, dts_node **out,
+                                   size_t *index) {
+    bool map = event->type == YAML_MAPPING_START_EVENT;
+    dts_place place = place_at(b, &event->start_mark);
+    if (depth >= b->limits->depth) {
+        return dts_diag_error(b->diag, &place, NULL, NULL, "nested deeper than %u levels", b->limits->depth);
+    }
+    refuse_tag(b, map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &place);
+    dts_status status =
+        anchor_begin(b, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, &place, index);
+    return status != DTS_OK ? status : node_new(b, map ? DTS_NODE_MAP : DTS_NODE_LIST, &place, out);
+}
+
+static dts_status build_list(builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+    size_t index = SIZE_MAX;
+    dts_status status = begin_collection(b, start, depth, out, &index);
+    dts_node *last = NULL;
+    while (status == DTS_OK) {
+        yaml_event_t event;
+        status = event_next(b, &event);
+        if (status != DTS_OK) {
+            break;
+        }
+        if (event.type == YAML_SEQUENCE_END_EVENT) {
+            yaml_event_delete(&event);
+            break;
+        }
+        dts_node *child = NULL;
+        status = build_node(b, &event, depth + 1, &child);
+        yaml_event_delete(&event);
+        if (child != NULL) {
+            dts_tree_append(*out, last, child);
+            last = child;
+        }
+    }
+    if (status == DTS_OK) {
+        anchor_end(b, index, *out);
+    }
+    return status;
+}
+
+/* The key of a map's entry. *key stays NULL when it is none: the entry is dropped. */
+static dts_status build_key(builder *b, yaml_event_t *event, unsigned depth, const char **key) {
+    dts_place place = place_at(b, &event->start_mark);
+    if (event->type != YAML_SCALAR_EVENT) {
+        dts_node *ignored = NULL;
+        flaw(b);
+        dts_diag_error(b->diag, &place, NULL, "put quotes around a key or value that holds one of { } [ ] * &",
+                       "a key must be plain text");
+        return event->type == YAML_ALIAS_EVENT ? DTS_OK : build_node(b, event, depth, &ignored);
+    }
+    const char *text = NULL;
+    dts_status status = scalar_text(b, event, &text);
+    if (status != DTS_OK) {
+        return status;
+    }
+    refuse_tag(b, event->data.scalar.tag, &place);
+    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (plain && strcmp(text, "<<") == 0) {
+        flaw(b);
+        dts_diag_error(b->diag, &place, NULL, "write the keys out, or name a base with `extends:` or `profile:`",
+                       "the merge key '<<' is not supported");
+    } else if (text[0] == '\0') {
+        flaw(b);
+        dts_diag_error(b->diag, &place, NULL, "write KEY: VALUE", "a key is empty");
+    } else {
+        *key = text;
+    }
+    return DTS_OK;
+}
+
+/* One entry of a map; *child stays NULL when it is dropped. */
+static dts_status build_entry(builder *b, yaml_event_t *key_event, unsigned depth, dts_node **child) {
+    const char *key = NULL;
+    dts_place key_place = place_at(b, &key_event->start_mark);
+    dts_status status = build_key(b, key_event, depth + 1, &key);
+    if (status != DTS_OK) {
+        return status;
+    }
+    yaml_event_t event;
+    status = event_next(b, &event);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_node *value = NULL;
+    status = build_node(b, &event, depth + 1, &value);
+    yaml_event_delete(&event);
+    if (status == DTS_OK && key != NULL && value != NULL) {
+        value->key = key;
+        value->key_place = key_place;
+        *child = value;
+    }
+    return status;
+}
+
+typedef struct keyed {
+    dts_node *node;
+    size_t index;
+} keyed;
+
+static int compare_keyed(const void *left, const void *right) {
+    const keyed *a = left;
+    const keyed *b = right;
+    int order = strcmp(a->node->key, b->node->key);
+    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* Reports the keys that a map has twice, in file order, and drops the later ones. Sorted, since a hostile map has many
+ * keys. */
+static dts_status drop_duplicates(builder *b, dts_node *map) {
+    if (map->count < 2) {
+        return DTS_OK;
+    }
+    keyed *sorted = malloc(map->count * sizeof *sorted);
+    const dts_node **firsts = calloc(map->count, sizeof *firsts); /* by index: the first entry of the same key */
+    if (sorted == NULL || firsts == NULL) {
+        free(sorted);
+        free(firsts);
+        return dts_diag_nomem(b->diag);
+    }
+    size_t count = 0;
+    for (dts_node *n = map->first; n != NULL; n = n->next) {
+        sorted[count] = (keyed){n, count};
+        count++;
+    }
+    qsort(sorted, count, sizeof *sorted, compare_keyed);
+    for (size_t i = 1, first = 0; i < count; i++) {
+        if (strcmp(sorted[i].node->key, sorted[first].node->key) == 0) {
+            firsts[sorted[i].index] = sorted[first].node;
+        } else {
+            first = i;
+        }
+    }
+    size_t index = 0;
+    for (dts_node **link = &map->first; *link != NULL; index++) {
+        dts_node *n = *link;
+        if (firsts[index] == NULL) {
+            link = &n->next;
+            continue;
+        }
+        flaw(b);
+        dts_diag_error(b->diag, &n->key_place, NULL, "keep one of the two",
+                       "duplicate key '%s', first given on line %u", dts_excerpt_of(n->key).text,
+                       firsts[index]->key_place.line);
+        *link = n->next;
+        map->count--;
+    }
+    free(sorted);
+    free(firsts);
+    return DTS_OK;
+}
+
+static dts_status build_map(builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+    size_t index = SIZE_MAX;
+    dts_status status = begin_collection(b, start, depth, out, &index);
+    dts_node *last = NULL;
+    while (status == DTS_OK) {
+        yaml_event_t event;
+        status = event_next(b, &event);
+        if (status != DTS_OK) {
+            break;
+        }
+        if (event.type == YAML_MAPPING_END_EVENT) {
+            yaml_event_delete(&event);
+            break;
+        }
+        dts_node *child = NULL;
+        status = build_entry(b, &event, depth, &child);
+        yaml_event_delete(&event);
+        if (child != NULL) {
+            dts_tree_append(*out, last, child);
+            last = child;
+        }
+    }
+    if (status == DTS_OK) {
+        status = drop_duplicates(b, *out);
+    }
+    if (status == DTS_OK) {
+        anchor_end(b, index, *out);
+    }
+    return status;
+}
+
+/* The value that event begins; the event stays the caller's. *out stays NULL for a wrong alias. */
+static dts_status build_node(builder *b, yaml_event_t *event, unsigned depth, dts_node **out) {
+    switch (event->type) {
+        case YAML_ALIAS_EVENT:
+            return alias_expand(b, event, out);
+        case YAML_SCALAR_EVENT:
+            return build_scalar(b, event, out);
+        case YAML_SEQUENCE_START_EVENT:
+            return build_list(b, event, depth, out);
+        default:
+            return build_map(b, event, depth, out);
+    }
+}
+
+/* ---- the document ---- */
+
+/* `source:` documents the numbers beside and below it. */
+static void spread_source(dts_node *node, const char *above) {
+    const char *source = above;
+    for (const dts_node *n = node->kind == DTS_NODE_MAP ? node->first : NULL; n != NULL; n = n->next) {
+        if (strcmp(n->key, "source") == 0 && n->kind == DTS_NODE_SCALAR) {
+            source = n->text;
+        }
+    }
+    node->source = source;
+    for (dts_node *n = node->first; n != NULL; n = n->next) {
+        spread_source(n, source);
+    }
+}
+
+/* Stream start, at most one document, stream end. An empty stream is a null node. */
+static dts_status build_stream(builder *b, dts_node **out) {
+    dts_status status = DTS_OK;
+    for (bool more = true; more && status == DTS_OK;) {
+        yaml_event_t event;
+        status = event_next(b, &event);
+        if (status != DTS_OK) {
+            break;
+        }
+        dts_place place = place_at(b, &event.start_mark);
+        switch (event.type) {
+            case YAML_STREAM_START_EVENT:
+            case YAML_DOCUMENT_END_EVENT:
+                break;
+            case YAML_DOCUMENT_START_EVENT:
+                if (*out != NULL) {
+                    status = dts_diag_error(b->diag, &place, NULL, "put it into a file of its own",
+                                            "a second document begins here; a file holds one");
+                }
+                break;
+            case YAML_STREAM_END_EVENT:
+                more = false;
+                break;
+            default:
+                status = build_node(b, &event, 0, out);
+        }
+        yaml_event_delete(&event);
+    }
+    if (status == DTS_OK && *out == NULL) {
+        yaml_mark_t start = {0, 0, 0};
+        dts_place place = place_at(b, &start);
+        status = node_new(b, DTS_NODE_NULL, &place, out);
+    }
+    return status;
+}
+
+dts_status dts_tree_build(const dts_source *source, const dts_place *origin, const dts_limits *limits, dts_arena *arena,
+                          dts_node **out, dts_diag *diag) {
+    *out = NULL;
+    builder *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    b->source = source;
+    b->origin = origin;
+    b->limits = limits;
+    b->arena = arena;
+    b->diag = diag;
+    if (!yaml_parser_initialize(&b->parser)) {
+        free(b);
+        return dts_diag_nomem(diag);
+    }
+    yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&b->parser, (const unsigned char *)source->text, source->length);
+    dts_node *root = NULL;
+    dts_status status = build_stream(b, &root);
+    if (status == DTS_OK) {
+        spread_source(root, NULL);
+        *out = root;
+        status = b->flawed ? DTS_INVALID : DTS_OK;
+    }
+    yaml_parser_delete(&b->parser);
+    free(b);
+    return status;
+}

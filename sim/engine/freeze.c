@@ -1,0 +1,258 @@
+/* Freezing: from lists in the order of building to rows that the event loop walks.
+ *
+ * The order of a stream is nothing but one more dependency, of each task on the one before it. So a task may start as
+ * soon as a count of what it waits for, dependencies and stream predecessors alike, has come down to zero, and the
+ * event loop knows neither streams nor gangs. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/inside.h"
+
+/* count + 1 zeroed offsets. */
+static uint32_t *new_offsets(size_t count) {
+    return calloc(count + 1, sizeof(uint32_t));
+}
+
+/* Room for count items, never NULL for want of items. */
+static void *new_items(size_t count, size_t size) {
+    return malloc(count > 0 ? count * size : 1);
+}
+
+/* Turns counts, of which that of row i is in first[i], into offsets of the rows' ends; filling a row from its end to
+ * its beginning then leaves first[i] at the beginning. */
+static void counts_to_ends(uint32_t *first, size_t rows) {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < rows; i++) {
+        sum += first[i];
+        first[i] = sum;
+    }
+    first[rows] = sum;
+}
+
+static dts_status report_problems(const dts_graph *graph, dts_diag *diag) {
+    for (size_t i = 0; i < dts_diag_count(graph->problems); i++) {
+        const dts_message *message = dts_diag_get(graph->problems, i);
+        dts_diag_error(diag, NULL, NULL, message->help, "%s", message->text);
+    }
+    return DTS_INVALID;
+}
+
+/* Every dependency and every memory effect belongs to tasks that exist. */
+static dts_status check_tasks_exist(const dts_graph *graph, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    const dts_dependency *dependencies = graph->dependencies.items;
+    char name[128];
+    for (size_t i = 0; i < graph->dependencies.count; i++) {
+        dts_dependency d = dependencies[i];
+        if (d.after >= graph->tasks) {
+            status = dts_diag_error(diag, NULL, NULL, NULL,
+                                    "a dependency was added for task %" PRIu32 ", which does not exist", d.after);
+        } else if (d.before >= graph->tasks) {
+            dts_graph_task_name(graph, d.after, name, sizeof name);
+            status = dts_diag_error(diag, NULL, NULL, NULL, "%s waits for task %" PRIu32 ", which does not exist", name,
+                                    d.before);
+        }
+    }
+    const dts_task_effect *effects = graph->task_effects.items;
+    for (size_t i = 0; i < graph->task_effects.count; i++) {
+        if (effects[i].task >= graph->tasks) {
+            status =
+                dts_diag_error(diag, NULL, NULL, NULL,
+                               "a memory effect was added for task %" PRIu32 ", which does not exist", effects[i].task);
+        }
+    }
+    return status;
+}
+
+/* stream_tasks: the tasks of each stream, in the order of their ids. */
+static dts_status index_streams(dts_graph *graph, dts_diag *diag) {
+    size_t count = graph->task_streams.count;
+    uint32_t *first = graph->stream_tasks.first = new_offsets(graph->streams.count);
+    dts_id *items = graph->stream_tasks.items = new_items(count, sizeof *items);
+    if (first == NULL || items == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    const dts_id *task_streams = graph->task_streams.items;
+    for (size_t i = 0; i < count; i++) {
+        first[task_streams[i]]++;
+    }
+    counts_to_ends(first, graph->streams.count);
+    for (size_t task = graph->tasks; task-- > 0;) {
+        size_t occupied;
+        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+        for (size_t i = occupied; i-- > 0;) {
+            uint32_t slot = --first[streams[i]];
+            items[slot] = (dts_id)task;
+        }
+    }
+    for (size_t stream = 0; stream < graph->streams.count; stream++) {
+        for (uint32_t i = first[stream] + 1; i < first[stream + 1]; i++) {
+            if (items[i] == items[i - 1]) {
+                char name[128];
+                dts_graph_task_name(graph, items[i], name, sizeof name);
+                return dts_diag_error(diag, NULL, NULL, NULL, "%s occupies stream \"%s\" twice", name,
+                                      dts_graph_stream_name(graph, (dts_id)stream));
+            }
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status index_predecessors(dts_graph *graph, dts_diag *diag) {
+    size_t count = graph->dependencies.count;
+    const dts_dependency *dependencies = graph->dependencies.items;
+    uint32_t *first = graph->predecessors.first = new_offsets(graph->tasks);
+    dts_id *items = graph->predecessors.items = new_items(count, sizeof *items);
+    if (first == NULL || items == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        first[dependencies[i].after]++;
+    }
+    counts_to_ends(first, graph->tasks);
+    for (size_t i = count; i-- > 0;) {
+        items[--first[dependencies[i].after]] = dependencies[i].before;
+    }
+    return DTS_OK;
+}
+
+/* waits and successors: dependencies and stream orders as one. */
+static dts_status index_successors(dts_graph *graph, dts_diag *diag) {
+    size_t tasks = graph->tasks;
+    size_t most = graph->dependencies.count + graph->task_streams.count;
+    if (most >= DTS_NO_ID) {
+        return dts_diag_error(diag, NULL, NULL, "simulate less detail, or fewer ranks",
+                              "the graph is too large: it has %zu dependencies and stream orders", most);
+    }
+    dts_node *nodes = dts_graph_nodes(graph);
+    uint32_t *waits = graph->waits = new_items(tasks, sizeof *waits);
+    dts_id *successors = graph->successors = new_items(most, sizeof *successors);
+    if (waits == NULL || successors == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    const uint32_t *first_predecessor = graph->predecessors.first;
+    const dts_id *predecessors = graph->predecessors.items;
+    for (size_t task = 0; task < tasks; task++) {
+        waits[task] = first_predecessor[task + 1] - first_predecessor[task];
+        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
+            nodes[predecessors[i]].first_successor++;
+        }
+    }
+    const dts_rows *rows = &graph->stream_tasks;
+    for (size_t stream = 0; stream < graph->streams.count; stream++) {
+        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
+            nodes[rows->items[i - 1]].first_successor++;
+            waits[rows->items[i]]++;
+        }
+    }
+    uint32_t sum = 0;
+    for (size_t task = 0; task < tasks; task++) {
+        sum += nodes[task].first_successor;
+        nodes[task].first_successor = sum;
+    }
+    nodes[tasks].first_successor = sum;
+    /* Stream successors go behind the others: the next kernel is what the cache should hold last. */
+    for (size_t stream = 0; stream < graph->streams.count; stream++) {
+        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
+            successors[--nodes[rows->items[i - 1]].first_successor] = rows->items[i];
+        }
+    }
+    for (size_t task = tasks; task-- > 0;) {
+        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
+            successors[--nodes[predecessors[i]].first_successor] = (dts_id)task;
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status index_effects(dts_graph *graph, dts_diag *diag) {
+    size_t count = graph->task_effects.count;
+    const dts_task_effect *added = graph->task_effects.items;
+    dts_node *nodes = dts_graph_nodes(graph);
+    graph->effects = new_items(count, sizeof *graph->effects);
+    if (graph->effects == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        nodes[added[i].task].first_effect++;
+    }
+    uint32_t sum = 0;
+    for (size_t task = 0; task < graph->tasks; task++) {
+        sum += nodes[task].first_effect;
+        nodes[task].first_effect = sum;
+    }
+    nodes[graph->tasks].first_effect = sum;
+    for (size_t i = count; i-- > 0;) {
+        graph->effects[--nodes[added[i].task].first_effect] = added[i].effect;
+    }
+    dts_pool_free(&graph->task_effects);
+    return DTS_OK;
+}
+
+/* Ids that only grow along dependencies cannot come back to where they began; and along streams they always grow. */
+static bool may_have_cycles(const dts_graph *graph) {
+    const dts_dependency *dependencies = graph->dependencies.items;
+    for (size_t i = 0; i < graph->dependencies.count; i++) {
+        if (dependencies[i].before >= dependencies[i].after) {
+            return true;
+        }
+    }
+    return false;
+}
+
+dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
+    if (graph->frozen) {
+        return DTS_OK;
+    }
+    if (graph->refused) {
+        return dts_diag_error(diag, NULL, NULL, NULL, "the task graph was found to be wrong before");
+    }
+    graph->refused = true;
+    if (graph->out_of_memory || !dts_pool_reserve(&graph->nodes, 1, sizeof(dts_node))) {
+        return dts_diag_nomem(diag);
+    }
+    if (dts_diag_errors(graph->problems) > 0) {
+        return report_problems(graph, diag);
+    }
+    dts_graph_nodes(graph)[graph->tasks] = (dts_node){0};
+    dts_status status = check_tasks_exist(graph, diag);
+    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_streams, index_predecessors, index_successors,
+                                                            index_effects};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == DTS_OK; i++) {
+        status = steps[i](graph, diag);
+    }
+    if (status == DTS_OK && may_have_cycles(graph)) {
+        status = dts_graph_check_cycles(graph, diag);
+    }
+    graph->frozen = status == DTS_OK;
+    graph->refused = !graph->frozen;
+    return status;
+}
+
+const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t *count) {
+    const uint32_t *first = graph->predecessors.first;
+    *count = first[task + 1] - first[task];
+    return graph->predecessors.items + first[task];
+}
+
+const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count) {
+    const uint32_t *first = graph->stream_tasks.first;
+    *count = first[stream + 1] - first[stream];
+    return graph->stream_tasks.items + first[stream];
+}
+
+dts_id dts_graph_before_on_stream(const dts_graph *graph, dts_id task, dts_id stream) {
+    size_t low = 0;
+    size_t high;
+    const dts_id *tasks = dts_graph_stream_tasks(graph, stream, &high);
+    while (low < high) { /* the tasks of a stream are sorted by id */
+        size_t middle = low + (high - low) / 2;
+        if (tasks[middle] < task) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 ? tasks[low - 1] : DTS_NO_ID;
+}

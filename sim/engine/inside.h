@@ -1,0 +1,122 @@
+/* What the files of this room share: the layout of a graph. Not for other rooms. */
+#ifndef DTS_ENGINE_INSIDE_H
+#define DTS_ENGINE_INSIDE_H
+
+#include <stdbool.h>
+
+#include "engine/graph.h"
+
+/* What the event loop touches of a task: 24 bytes side by side, so that a task costs one cache line. */
+typedef struct dts_node {
+    dts_time duration;
+    int32_t priority;
+    uint32_t flow;            /* index into flows; DTS_NO_ID: fixed duration only */
+    uint32_t first_successor; /* into successors; the next node's is the end */
+    uint32_t first_effect;    /* into effects; the next node's is the end */
+} dts_node;
+
+typedef struct dts_flow {
+    double work;
+    double rate_cap; /* 0: none */
+    uint32_t first_hop;
+    uint32_t hop_count;
+} dts_flow;
+
+/* One change of a memory ledger. */
+typedef struct dts_effect {
+    int64_t bytes;
+    dts_id device;
+    uint16_t category;
+    uint16_t moment; /* dts_memory_moment */
+} dts_effect;
+
+typedef struct dts_task_effect {
+    dts_effect effect;
+    dts_id task;
+} dts_task_effect;
+
+typedef struct dts_dependency {
+    dts_id after, before;
+} dts_dependency;
+
+typedef struct dts_stream {
+    const char *name;
+    dts_id device;
+} dts_stream;
+
+typedef struct dts_resource {
+    const char *name;
+    double capacity;
+} dts_resource;
+
+/* A growable array. What the items are is said where the pool is declared. */
+typedef struct dts_pool {
+    void *items;
+    size_t count, capacity;
+} dts_pool;
+
+/* Compressed rows: the items of row i are items[first[i]] … items[first[i + 1] - 1]. */
+typedef struct dts_rows {
+    uint32_t *first;
+    dts_id *items;
+} dts_rows;
+
+struct dts_graph {
+    dts_arena *names;
+    dts_diag *problems; /* what the add functions refused; freeze reports it */
+    dts_task_namer *namer;
+    const void *namer_context;
+    bool frozen;
+    bool refused; /* freeze found an error; it stays one */
+    bool out_of_memory;
+
+    dts_pool devices;   /* const char *, the name */
+    dts_pool streams;   /* dts_stream */
+    dts_pool resources; /* dts_resource */
+    dts_pool statics;   /* dts_effect: the memory that is there from the beginning */
+
+    size_t tasks;
+    dts_pool nodes;        /* dts_node by task, and one more as the end of the last */
+    dts_pool tags;         /* uint32_t by task */
+    dts_pool first_stream; /* uint32_t by task, and one more: into task_streams */
+    dts_pool task_streams; /* dts_id */
+    dts_pool flows;        /* dts_flow */
+    dts_pool hops;         /* dts_hop */
+    dts_pool dependencies; /* dts_dependency */
+    dts_pool task_effects; /* dts_task_effect, in the order in which they were added; freed by freeze */
+
+    /* Made by freeze. */
+    uint32_t *waits;       /* by task: dependencies plus predecessors on its streams */
+    dts_id *successors;    /* by task (dts_node.first_successor): who waits for it, on a stream or as a dependency */
+    dts_effect *effects;   /* by task (dts_node.first_effect) */
+    dts_rows predecessors; /* by task: its dependencies */
+    dts_rows stream_tasks; /* by stream: its tasks in order */
+};
+
+static inline dts_node *dts_graph_nodes(const dts_graph *graph) {
+    return graph->nodes.items;
+}
+
+static inline const dts_resource *dts_graph_resource(const dts_graph *graph, dts_id resource) {
+    return (const dts_resource *)graph->resources.items + resource;
+}
+
+/* The streams that a task occupies. */
+static inline const dts_id *dts_graph_task_streams(const dts_graph *graph, dts_id task, size_t *count) {
+    const uint32_t *first = graph->first_stream.items;
+    *count = first[task + 1] - first[task];
+    return (const dts_id *)graph->task_streams.items + first[task];
+}
+
+/* Makes room for more items of size bytes each behind the last one. False: memory ran out. */
+bool dts_pool_reserve(dts_pool *pool, size_t more, size_t size);
+void dts_pool_free(dts_pool *pool);
+
+/* The task before this one on one of its streams, DTS_NO_ID when it is the first there. Frozen graph only. */
+dts_id dts_graph_before_on_stream(const dts_graph *graph, dts_id task, dts_id stream);
+
+/* When tasks wait for each other in a circle: adds an error that names the shortest circle found and returns
+ * DTS_INVALID. Needs all that freeze makes. */
+dts_status dts_graph_check_cycles(const dts_graph *graph, dts_diag *diag);
+
+#endif

@@ -1,0 +1,306 @@
+/* The keys of hardware/clusters/NAME.yaml. */
+#include "hardware/hardware.h"
+
+static const char *const intra_kinds[] = {"nvswitch", "mesh", "pcie", "none", NULL};
+static const char *const transports[] = {"none", "tcp", "rdma", NULL};
+static const char *const algorithms[] = {"auto", "ring", "tree", NULL};
+
+static const dts_field intra_fields[] = {
+    {.key = "kind",
+     .type = DTS_FIELD_ENUM,
+     .names = intra_kinds,
+     .required = true,
+     .offset = offsetof(dts_intra, kind),
+     .help = "nvswitch: every pair at full speed; mesh: direct links; pcie: through the host; none: one GPU"},
+    {.key = "bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_intra, bandwidth_Bps),
+     .help = "one GPU, one direction, specification; 0 or left out: the GPU's link bandwidth"},
+    {.key = "efficiency",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 0.01,
+     .maximum = 1,
+     .preset = "1",
+     .offset = offsetof(dts_intra, efficiency),
+     .help = "share of it that large messages reach"},
+    {.key = "hop_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_intra, hop_latency_s),
+     .help = "one step of a ring"},
+    {.key = "base_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_intra, base_latency_s),
+     .help = "of any collective: launch and synchronisation"},
+    {.key = "p2p_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_intra, p2p_latency_s),
+     .help = "one send from GPU to GPU"},
+    {.key = "ring_tail_steps",
+     .type = DTS_FIELD_QUANTITY,
+     .maximum = 10,
+     .offset = offsetof(dts_intra, ring_tail_steps),
+     .help = "steps' worth of time that a ring takes beyond its sends"},
+    {.key = "ring_bandwidth",
+     .type = DTS_FIELD_LIST,
+     .element_type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .minimum = 1,
+     .maximum = 1e15,
+     .offset = offsetof(dts_intra, ring_bandwidth),
+     .help = "bus bandwidth of a ring of 2, 3, … GPUs where the wiring makes it depend on their number"},
+    {.key = "in_switch_bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_intra, in_switch_bandwidth_Bps),
+     .help = "bus bandwidth of an all-reduce that the switch computes; 0: it cannot"},
+    {.key = "in_switch_ranks",
+     .type = DTS_FIELD_INT,
+     .maximum = 1000000,
+     .offset = offsetof(dts_intra, in_switch_ranks),
+     .help = "fewest members for which the switch is used"},
+};
+
+static const dts_schema intra_schema = {
+    .name = "intra",
+    .help = "GPU to GPU inside a node",
+    .fields = intra_fields,
+    .field_count = sizeof intra_fields / sizeof *intra_fields,
+    .struct_size = sizeof(dts_intra),
+};
+
+static const dts_field inter_fields[] = {
+    {.key = "transport",
+     .type = DTS_FIELD_ENUM,
+     .names = transports,
+     .required = true,
+     .offset = offsetof(dts_inter, transport),
+     .help = "none: nodes are not connected; tcp: through the host; rdma"},
+    {.key = "nics_per_node",
+     .type = DTS_FIELD_INT,
+     .maximum = 1024,
+     .offset = offsetof(dts_inter, nics_per_node),
+     .help = "network adapters of a node that collectives use"},
+    {.key = "nics_per_gpu",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 0.01,
+     .maximum = 1024,
+     .preset = "1",
+     .offset = offsetof(dts_inter, nics_per_gpu),
+     .help = "adapters that one GPU reaches without crossing the node; 1 also where GPUs share one"},
+    {.key = "nic_bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_inter, nic_bandwidth_Bps),
+     .help = "one adapter, one direction, specification"},
+    {.key = "node_goodput",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_inter, node_goodput_Bps),
+     .help = "all adapters of a node, one direction, what many flows reach together"},
+    {.key = "node_duplex",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_inter, node_duplex_Bps),
+     .help = "both directions of a node together (host copies of TCP); 0: no such limit"},
+    {.key = "flow_cap",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = offsetof(dts_inter, flow_cap_Bps),
+     .help = "one ring or flow, one direction; 0: no such limit"},
+    {.key = "hop_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_inter, hop_latency_s),
+     .help = "one step between nodes"},
+    {.key = "base_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_inter, base_latency_s),
+     .help = "of any collective that leaves a node"},
+    {.key = "fill_latency",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .maximum = 1,
+     .offset = offsetof(dts_inter, fill_latency_s),
+     .help = "filling the pipeline of chunks of a large collective"},
+    {.key = "fill_size",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BYTES,
+     .maximum = 1e12,
+     .offset = offsetof(dts_inter, fill_size_B),
+     .help = "message at which half of fill_latency is reached"},
+    {.key = "all_reduce",
+     .type = DTS_FIELD_ENUM,
+     .names = algorithms,
+     .preset = "auto",
+     .offset = offsetof(dts_inter, all_reduce),
+     .help = "auto: the faster of ring and tree"},
+};
+
+static dts_status inter_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    const dts_inter *inter = bound;
+    const dts_place *place = node ? &node->place : NULL;
+    if (inter->transport == DTS_TRANSPORT_NONE) {
+        return DTS_OK;
+    }
+    if (inter->nics_per_node < 1 || !(inter->nic_bandwidth_Bps > 0) || !(inter->node_goodput_Bps > 0)) {
+        return dts_diag_error(binder->diag, place, key,
+                              "say nics_per_node, nic_bandwidth and node_goodput, or `transport: none`",
+                              "a network needs adapters and their bandwidth");
+    }
+    double line_rate_Bps = inter->nic_bandwidth_Bps * (double)inter->nics_per_node;
+    if (inter->node_goodput_Bps > line_rate_Bps) {
+        return dts_diag_error(binder->diag, place, key, "goodput is what is left of the line rate after protocol costs",
+                              "node_goodput (%.4g GB/s) exceeds all adapters together (%.4g GB/s)",
+                              inter->node_goodput_Bps * 1e-9, line_rate_Bps * 1e-9);
+    }
+    return DTS_OK;
+}
+
+static const dts_schema inter_schema = {
+    .name = "inter",
+    .help = "between nodes",
+    .fields = inter_fields,
+    .field_count = sizeof inter_fields / sizeof *inter_fields,
+    .struct_size = sizeof(dts_inter),
+    .check = inter_check,
+};
+
+static const dts_field host_fields[] = {
+    {.key = "memory",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BYTES,
+     .minimum = 1,
+     .maximum = 1e16,
+     .required = true,
+     .offset = offsetof(dts_host, memory_B),
+     .help = "main memory of a node"},
+    {.key = "memory_bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .minimum = 1,
+     .maximum = 1e15,
+     .required = true,
+     .offset = offsetof(dts_host, memory_bandwidth_Bps),
+     .help = "main memory of a node, all sockets"},
+    {.key = "cores",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 100000,
+     .required = true,
+     .offset = offsetof(dts_host, cores),
+     .help = "physical cores of a node"},
+    {.key = "gpus_per_pcie_switch",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 1024,
+     .preset = "1",
+     .offset = offsetof(dts_host, gpus_per_pcie_switch),
+     .help = "GPUs that share one host link"},
+};
+
+static const dts_schema host_schema = {
+    .name = "host",
+    .help = "the host of a node",
+    .fields = host_fields,
+    .field_count = sizeof host_fields / sizeof *host_fields,
+    .struct_size = sizeof(dts_host),
+};
+
+static const dts_field cluster_fields[] = {
+    {.key = "name",
+     .type = DTS_FIELD_STRING,
+     .required = true,
+     .offset = offsetof(dts_cluster, name),
+     .help = "what people call it"},
+    {.key = "gpu",
+     .type = DTS_FIELD_PROFILE,
+     .sub = &dts_gpu_schema,
+     .profile_folder = "hardware/gpus",
+     .required = true,
+     .offset = offsetof(dts_cluster, gpu),
+     .help = "the GPU of every node"},
+    {.key = "nodes",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 1000000,
+     .preset = "1",
+     .offset = offsetof(dts_cluster, nodes),
+     .help = "nodes that are used"},
+    {.key = "gpus_per_node",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 1024,
+     .required = true,
+     .offset = offsetof(dts_cluster, gpus_per_node),
+     .help = "GPUs of each node that are used, the first ones"},
+    {.key = "intra",
+     .type = DTS_FIELD_MAP,
+     .sub = &intra_schema,
+     .required = true,
+     .offset = offsetof(dts_cluster, intra),
+     .help = "GPU to GPU inside a node"},
+    {.key = "inter",
+     .type = DTS_FIELD_MAP,
+     .sub = &inter_schema,
+     .required = true,
+     .offset = offsetof(dts_cluster, inter),
+     .help = "between nodes"},
+    {.key = "host",
+     .type = DTS_FIELD_MAP,
+     .sub = &host_schema,
+     .required = true,
+     .offset = offsetof(dts_cluster, host),
+     .help = "the host of a node"},
+    {.key = "price",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_MONEY_RATE,
+     .maximum = 1e6,
+     .offset = offsetof(dts_cluster, price_usd_per_hour),
+     .help = "one node; 0 or left out: unknown"},
+};
+
+static dts_status cluster_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    const dts_cluster *cluster = bound;
+    const dts_place *place = node ? &node->place : NULL;
+    dts_status status = DTS_OK;
+    if (cluster->gpus_per_node > 1 && cluster->intra.kind == DTS_INTRA_NONE) {
+        status = dts_diag_error(binder->diag, place, key, "say intra.kind: nvswitch, mesh or pcie, or gpus_per_node: 1",
+                                "%lld GPUs in a node that has no connection between them",
+                                (long long)cluster->gpus_per_node);
+    }
+    if (cluster->gpus_per_node > 1 && cluster->intra.kind != DTS_INTRA_NONE && !(cluster->intra.bandwidth_Bps > 0) &&
+        !(cluster->gpu.link_bandwidth_Bps > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "say intra.bandwidth, or gpu.link.bandwidth",
+                                "nothing says how fast the GPUs of a node exchange data");
+    }
+    if (cluster->nodes > 1 && cluster->inter.transport == DTS_TRANSPORT_NONE) {
+        status = dts_diag_error(binder->diag, place, key, "say inter.transport: tcp or rdma, or nodes: 1",
+                                "%lld nodes without a network between them", (long long)cluster->nodes);
+    }
+    return status;
+}
+
+const dts_schema dts_cluster_schema = {
+    .name = "cluster",
+    .help = "nodes, GPUs and what connects them; hardware/clusters/NAME.yaml",
+    .fields = cluster_fields,
+    .field_count = sizeof cluster_fields / sizeof *cluster_fields,
+    .struct_size = sizeof(dts_cluster),
+    .check = cluster_check,
+};

@@ -1,0 +1,111 @@
+/* Time of a matrix product (m, k) × (k, n), batch times.
+ *
+ * A thread block computes one output tile of a × b elements over all of K; one multiprocessor works on one block at a
+ * time. With T = batch·⌈m/a⌉·⌈n/b⌉ tiles on P multiprocessors, the busiest one computes ⌈T/P⌉ tiles: wave and tile
+ * quantisation [1]. P(type) is the dense peak, FLOP/s:
+ *
+ *   t_tiles  = ⌈s·T/P⌉ · 2·a·b·(k/s + k0) · g(a, b) / (P(type)/P · tile_efficiency)                                (1)
+ *   g(a, b)  = (1 + c·(1/a + 1/b)) / (1 + c·(1/A + 1/B)),  A × B the largest tile: operands fetched per product    (2)
+ *   k0       = k_overhead · P(type)/P(fp16): prologue and epilogue of a tile are a fixed time                       (3)
+ *   t_chip   = 2·batch·m·n·k / (P(type) · max_efficiency): power and clocks with all multiprocessors busy           (4)
+ *   t_memory = bytes of both operands and the result / (bandwidth · efficiency): roofline [2]                       (5)
+ *   t        = max(floor, t_memory, max(t_tiles, t_chip) · alignment · weight gradient)                             (6)
+ *
+ * The library picks the tile, and the number s of slices of K when tiles are fewer than multiprocessors; we take the
+ * fastest of six tiles and four slicings. Rows that are no multiple of `alignment` or `vector` bytes cost their
+ * factor [1]. Not modelled: clocks that fall with the data's bit patterns; operands that stay in L2 between kernels.
+ *
+ * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on tile and wave quantisation and alignment.
+ * [2] Williams, Waterman, Patterson, Roofline, CACM 52(4), 2009.
+ * The constants are in hardware/gpus/NAME.yaml, each with its fit and error. */
+#include <math.h>
+
+#include "hardware/hardware.h"
+
+double dts_gpu_peak_flops(const dts_gpu *gpu, dts_numeric type) {
+    double peak = gpu->peak_flops[type];
+    if (!(peak > 0) && (type == DTS_TF32 || type == DTS_FP16)) {
+        return gpu->peak_flops[DTS_FP32];
+    }
+    return peak;
+}
+
+double dts_gpu_memory_s(const dts_gpu *gpu, double bytes) {
+    if (!(bytes > 0)) {
+        return 0;
+    }
+    return fmax(gpu->memory_floor_s, bytes / (gpu->memory_bandwidth_Bps * gpu->memory_efficiency));
+}
+
+static double ceil_div(double a, double b) {
+    return ceil(a / b);
+}
+
+/* Equation (1) over all tiles and slicings: the time of the best, s. */
+static double tiles_s(const dts_gpu *gpu, const dts_gemm_shape *shape, double peak, double k0, double efficiency) {
+    const dts_gemm_profile *gemm = &gpu->gemm;
+    const double tile_m = (double)gemm->tile_m, tile_n = (double)gemm->tile_n;
+    const double candidates[][2] = {
+        {tile_m, tile_n},         {tile_n, tile_m},         {tile_m / 2, tile_n},
+        {tile_m / 2, tile_n / 2}, {tile_n / 2, tile_m / 2}, {tile_m / 4, tile_n / 2},
+    };
+    const double processors = (double)gpu->multiprocessors;
+    const double k = (double)shape->k;
+    const double shortest_slice = 512; /* elements of K: shorter slices are not worth their reduction */
+    double best_s = INFINITY;
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        double a = candidates[i][0], b = candidates[i][1];
+        double tiles = (double)shape->batch * ceil_div((double)shape->m, a) * ceil_div((double)shape->n, b);
+        double operands = (1 + gemm->tile_overhead * (1 / a + 1 / b)) /
+                          (1 + gemm->tile_overhead * (1 / tile_m + 1 / tile_n)); /* (2) */
+        for (double slices = 1; slices <= 8; slices *= 2) {
+            if (slices > 1 && (tiles >= processors || k / slices < shortest_slice)) {
+                break;
+            }
+            double waves = ceil_div(tiles * slices, processors);
+            double flop = waves * 2 * a * b * (k / slices + k0) * operands;
+            best_s = fmin(best_s, flop / (peak / processors * efficiency));
+        }
+    }
+    return best_s;
+}
+
+static bool is_multiple(int64_t elements, double element_B, double of_B) {
+    return fmod((double)elements * element_B, of_B) == 0;
+}
+
+static double alignment_factor(const dts_gemm_profile *gemm, double element_B, const dts_gemm_shape *shape) {
+    int64_t row = shape->weight_gradient ? shape->m : shape->k; /* the second kind of row is n long in both */
+    if (!is_multiple(row, element_B, gemm->vector_B) || !is_multiple(shape->n, element_B, gemm->vector_B)) {
+        return gemm->unvectored_factor;
+    }
+    if (!is_multiple(row, element_B, gemm->alignment_B) || !is_multiple(shape->n, element_B, gemm->alignment_B)) {
+        return gemm->misaligned_factor;
+    }
+    return 1;
+}
+
+double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape) {
+    const dts_gemm_profile *gemm = &gpu->gemm;
+    double peak = dts_gpu_peak_flops(gpu, type);
+    if (!(peak > 0) || shape->batch < 1 || shape->m < 1 || shape->n < 1 || shape->k < 1) {
+        return 0;
+    }
+    double m = (double)shape->m, n = (double)shape->n, k = (double)shape->k, batch = (double)shape->batch;
+    double element_B = dts_numeric_bytes(type);
+    bool matrix_units = peak > gpu->peak_flops[DTS_FP32];
+    double chip_efficiency = matrix_units ? gemm->max_efficiency : gemm->vector_efficiency;
+    double tile_efficiency = matrix_units ? gemm->tile_efficiency : gemm->vector_efficiency;
+    double k0 = gemm->k_overhead * peak / dts_gpu_peak_flops(gpu, DTS_FP16); /* (3) */
+
+    double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);
+    double time_s = fmax(tiles_s(gpu, shape, peak, k0, tile_efficiency), chip_s);
+    if (matrix_units) {
+        time_s *= alignment_factor(gemm, element_B, shape);
+    }
+    if (shape->weight_gradient) {
+        time_s *= gemm->weight_gradient_factor;
+    }
+    double bytes = batch * (m * k + k * n + m * n) * element_B;
+    return fmax(gemm->floor_s, fmax(time_s, dts_gpu_memory_s(gpu, bytes)));
+}

@@ -1,0 +1,232 @@
+/* Self-attention of one layer.
+ *
+ * Per layer, h wide, a heads of width d, on b samples of s positions (S keys): query, key and value products; scores
+ * Q·K' (b·a products s×d×S), scale, mask, softmax and dropout over (b, a, s, S), times V, output product, dropout,
+ * residual sum. Bytes kept in fp16 with one-byte masks [1]: input 2sbh, Q and K 4sbh, V 2sbh, softmax 2as²b, its
+ * dropout mask as²b, the dropped-out softmax 2as²b, the output product's input 2sbh, the mask sbh: 11sbh + 5as²b.
+ * Selective recomputation [1] drops the 5as²b.
+ *
+ * Eager mode also [2]: copies Q, K, V into contiguous matrices for the batched products (batch, heads, positions)
+ * and the result back; computes scale, mask comparison, masked fill (a clone and a fill) and softmax as kernels of
+ * their own (GPT: five; BERT adds a mask instead: three; Llama also). Megatron's fused softmax kernel stands for its
+ * sequence-first layout as well, in which the batched products read Q, K and V in place.
+ * Flash attention keeps Q, K, V, its output (counted at the output product) and the log-sum-exp of every row (fp32)
+ * [3]. Autocast computes softmax and its dropout in fp32, and casts for the next product.
+ *
+ * Keys and values shared by groups of query heads are copied to full width for the batched products [4]; flash
+ * attention reads them as they are.
+ *
+ * [1] Korthikanti et al. 2022, arXiv 2205.05198, section 4.1 and equation 2; selective recomputation: section 5.
+ * [2] karpathy/minGPT mingpt/model.py; huggingface/transformers modeling_bert.py, BertSelfAttention; PyTorch
+ *     aten/src/ATen/native/{LinearAlgebra.cpp matmul, TensorAdvancedIndexing.cpp masked_fill}.
+ * [3] Dao 2023, FlashAttention-2, arXiv 2307.08691, algorithms 1 and 2.
+ * [4] huggingface/transformers modeling_llama.py, repeat_kv and apply_rotary_pos_emb. */
+#include "model/builder.h"
+
+#define FP32_B 4.0
+
+/* Query, key and value products. */
+static void add_qkv(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const bool separate = builder->execution->separate_qkv;
+    const bool casts = l->r > l->e;
+    const dts_bias bias = builder->model->qkv_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE;
+    dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = l->column_B};
+    dts_operator *last; /* to run in backward */
+    if (separate) {
+        /* The three input gradients are added up: two sums of three passes, in the type of the input. */
+        last = dts_add_memory(
+            builder, "qkv_input",
+            (dts_passes){.backward_kernels = 2, .backward_B = 6 * (double)l->b * (double)l->s * (double)l->h * l->r});
+        const char *const names[] = {"query", "key", "value"};
+        const int64_t heads[] = {l->a, l->kv, l->kv};
+        for (int i = 0; i < 3; i++) {
+            linear.name = names[i];
+            linear.n = heads[i] * l->d;
+            dts_add_linear(builder, &linear);
+            linear.saved_B = casts ? linear.saved_B : 0; /* one input for all, unless each casts its own copy */
+        }
+    } else {
+        linear.name = "qkv";
+        linear.n = (l->a + 2 * l->kv) * l->d;
+        last = dts_add_linear(builder, &linear);
+        last->gathers_again = l->regathers;
+    }
+    if (l->parallel) {
+        last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        last->exchange_B = l->full_B;
+    }
+}
+
+static void add_rotary(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    double T = (double)l->b * (double)l->s * (double)((l->a + l->kv) * l->d) * l->e;
+    bool fused = builder->execution->fuse_rotary;
+    /* Of query and of key, forward: x·cos 2, rotate (negate a half 1, concatenate 2), ·sin 2, sum 3. Backward: two
+     * products 4, negation 1, two slice gradients (fill and copy) 4, two sums 6. */
+    dts_add_memory(builder, "rotary",
+                   (dts_passes){.forward_kernels = fused ? 2 : 10,
+                                .forward_B = (fused ? 2 : 10) * T,
+                                .backward_kernels = fused ? 2 : 18,
+                                .backward_B = (fused ? 2 : 15) * T,
+                                .input_B = T,
+                                .output_B = T,
+                                .workspace_B = fused ? 0 : 2 * T});
+}
+
+/* Brings query, key and value into the layout of the attention kernels, and keeps them until backward. */
+static void add_layout(dts_builder *builder, bool flash) {
+    const dts_local *l = &builder->local;
+    const double rows = (double)l->b * (double)l->s * (double)l->d * l->e;
+    const double query_B = rows * (double)l->a, kv_B = rows * (double)l->kv;
+    const bool repeats = !flash && l->kv < l->a;
+    const bool copies = !flash && !builder->execution->fuse_softmax;
+    const double used_kv_B = repeats ? query_B : kv_B;
+    dts_passes passes = {.input_B = query_B + 2 * kv_B,
+                         .output_B = query_B + 2 * used_kv_B,
+                         .saved_B = query_B + 2 * used_kv_B * (flash ? 1 : (double)l->S / (double)l->s)};
+    if (copies) {
+        passes.forward_kernels += 1;
+        passes.forward_B += 2 * query_B;
+        passes.backward_kernels += 1;
+        passes.backward_B += 2 * query_B;
+    }
+    if (copies || repeats) { /* the repetition is a copy too; its gradient sums over the group */
+        passes.forward_kernels += 2;
+        passes.forward_B += 2 * (kv_B + used_kv_B);
+        passes.backward_kernels += 2;
+        passes.backward_B += 2 * (kv_B + used_kv_B);
+    }
+    if (!builder->execution->separate_qkv) { /* the three gradients are joined */
+        passes.backward_kernels += 1;
+        passes.backward_B += 2 * (query_B + 2 * kv_B);
+    }
+    dts_add_memory(builder, "qkv_layout", passes);
+}
+
+/* Scale, mask and softmax over (b, a, s, S). */
+static void add_softmax(dts_builder *builder, double elements) {
+    const dts_local *l = &builder->local;
+    const bool autocast = builder->execution->autocast;
+    const double X = elements * l->e, P = elements * (autocast ? FP32_B : l->e);
+    dts_passes passes = {.input_B = X, .output_B = P};
+    passes.forward_kernels = 1; /* softmax */
+    passes.forward_B = X + P;
+    passes.backward_kernels = 1; /* reads gradient and output, writes the gradient of the scores */
+    passes.backward_B = 2 * P + X;
+    if (!builder->execution->fuse_softmax) {
+        bool fills = builder->model->architecture == DTS_ARCH_GPT;
+        passes.forward_kernels += fills ? 4 : 2; /* scale; comparison, clone, fill — or the sum with the mask */
+        passes.forward_B += (fills ? 6 : 4) * X;
+        passes.backward_kernels += fills ? 3 : 1; /* scale; clone, fill */
+        passes.backward_B += (fills ? 6 : 2) * X;
+        passes.workspace_B = X;
+    }
+    /* Without dropout the next product's factor is this very tensor, unless autocast makes a copy. */
+    passes.saved_B = P;
+    dts_add_memory(builder, "attention_softmax", passes)->recomputed_selectively = true;
+    const double mask_B = l->drop ? elements * l->mask_B : 0;
+    if (l->drop || autocast) {
+        double cast_B = autocast ? P + X : 0, drop_B = l->drop ? 2 * P + mask_B : 0;
+        int kernels = (l->drop ? 1 : 0) + (autocast ? 1 : 0);
+        dts_add_memory(builder, "attention_dropout",
+                       (dts_passes){.forward_kernels = kernels,
+                                    .forward_B = drop_B + cast_B,
+                                    .backward_kernels = kernels,
+                                    .backward_B = drop_B + cast_B,
+                                    .input_B = P,
+                                    .output_B = X,
+                                    .saved_B = mask_B + X,
+                                    .workspace_B = l->drop && autocast ? P : 0})
+            ->recomputed_selectively = true;
+    }
+}
+
+static void add_product(dts_builder *builder, const char *name, int64_t n, int64_t k) {
+    const dts_local *l = &builder->local;
+    double heads = (double)l->b * (double)l->a * l->e;
+    dts_operator *product = dts_add_memory(builder, name,
+                                           (dts_passes){.forward_kernels = 1,
+                                                        .backward_kernels = 2,
+                                                        .input_B = heads * (double)l->s * (double)k,
+                                                        .output_B = heads * (double)l->s * (double)n});
+    product->kind = DTS_OPERATOR_GEMM;
+    product->batch = l->b * l->a;
+    product->m = l->s;
+    product->n = n;
+    product->k = k;
+    product->recomputed_selectively = true;
+}
+
+static void add_materialised(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    add_product(builder, "attention_scores", l->S, l->d);
+    add_softmax(builder, (double)l->b * (double)l->a * (double)l->s * (double)l->S);
+    add_product(builder, "attention_context", l->d, l->S);
+    double T = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e;
+    dts_add_memory(builder, "attention_merge",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 2 * T,
+                                .backward_kernels = 1,
+                                .backward_B = 2 * T,
+                                .input_B = T,
+                                .output_B = T});
+}
+
+static void add_flash(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double rows = (double)l->b * (double)l->s;
+    dts_operator *attention =
+        dts_add_memory(builder, "flash_attention",
+                       (dts_passes){.forward_kernels = 1,
+                                    .backward_kernels = 3, /* row sums of dO·O, the gradient, the type of dQ */
+                                    .input_B = rows * (double)((l->a + 2 * l->kv) * l->d) * l->e,
+                                    .output_B = rows * (double)(l->a * l->d) * l->e,
+                                    .saved_B = rows * (double)l->a * FP32_B,
+                                    .workspace_B = rows * (double)(l->a * l->d) * FP32_B /* dQ in fp32 */});
+    attention->kind = DTS_OPERATOR_ATTENTION;
+    attention->batch = l->b;
+    attention->heads = l->a;
+    attention->kv_heads = l->kv;
+    attention->head_dim = l->d;
+    attention->query_length = l->s;
+    attention->key_length = l->S;
+    attention->causal = builder->model->causal;
+    attention->recomputed_selectively = true;
+}
+
+void dts_add_attention(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const bool flash = builder->execution->flash_attention;
+    if (model->architecture != DTS_ARCH_BERT) {
+        dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
+    }
+    add_qkv(builder);
+    if (model->rotary) {
+        add_rotary(builder);
+    }
+    add_layout(builder, flash);
+    if (flash) {
+        add_flash(builder);
+    } else {
+        add_materialised(builder);
+    }
+    const bool deferred = builder->execution->fuse_bias_dropout_add;
+    dts_linear output = {.name = "attention_output",
+                         .rows = l->b * l->s,
+                         .n = l->h,
+                         .k = l->a * l->d,
+                         .bias = !model->bias ? DTS_BIAS_NONE
+                                 : deferred   ? DTS_BIAS_DEFERRED
+                                              : DTS_BIAS_OWN,
+                         .input_B = l->e,
+                         .saved_B = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e,
+                         .row_split = true};
+    dts_add_linear(builder, &output);
+    dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",
+                     model->bias);
+    if (model->architecture == DTS_ARCH_BERT) {
+        dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
+    }
+}

@@ -1,0 +1,265 @@
+/* Operators that attention, feed-forward block, embedding and head are made of, as PyTorch's eager mode runs them.
+ *
+ * Bytes. An elementwise kernel over n elements of e bytes moves n·e for every tensor it reads or writes. T below is one
+ * tensor. Saved tensors are those that autograd keeps [1]; a tensor kept by two operators is counted at the one that
+ * consumes it as the input of a product, or else at its first user.
+ *
+ *   linear      y = x·W      saves x; backward dx = dy·W', dW = dy'·x: two products; db = sum of dy: one kernel, T
+ *   LayerNorm                saves x, mean and 1/σ (fp32 each, per row); backward two kernels: dx, and scale and shift
+ *   RMSNorm, eager           x cast to fp32, square, mean, +ε, 1/√, product, cast back, scale: eight kernels (six in
+ *                            fp32); saves the fp32 x and the normalised x [2]
+ *   GELU (erf)               one kernel, saves its input
+ *   GELU (tanh, in Python)   x³, ·, +, ·, tanh, +1, ½x, ·: eight kernels, 18 T; saves x, tanh, ½x and 1+tanh; backward
+ *                            eleven kernels, 28 T [3]
+ *   dropout                  one kernel each way, saves a mask
+ *   residual sum             saves nothing; backward adds the gradients of the two branches: one kernel, 3 T
+ *   autocast cast            reads one type, writes the other; weights and biases are cast once per forward pass (the
+ *                            cache of autocast), activations at each use; backward casts the gradients back [4]
+ *
+ * Exchanges of tensor and sequence parallelism are those of [5]: after a row-split product forward, and after the
+ * backward of a column-split product, an all-reduce of (s, b, h); with sequence parallelism a reduce-scatter, and
+ * all-gathers before the column-split products forward and the row-split ones backward.
+ *
+ * [1] PyTorch tools/autograd/derivatives.yaml; aten/src/ATen/native/cuda/{layer_norm_kernel.cu,Dropout.cu}.
+ * [2] huggingface/transformers models/llama/modeling_llama.py, LlamaRMSNorm.
+ * [3] huggingface/transformers activations.py, NewGELUActivation. minGPT has the same form since mid-2022; before
+ *     that, and in the data-parallel benchmark built on it (mrshenli/ptd_benchmark@ecd0d25 models.py), it is
+ * torch.nn.GELU. [4] PyTorch documentation, "Autocast Op Reference"; aten/src/ATen/autocast_mode.cpp. [5] Korthikanti
+ * et al. 2022, Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, section 4. */
+#include "model/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STATISTIC_B 4.0 /* mean, 1/σ: fp32 */
+#define FP32_B      4.0
+
+static dts_operator *add(dts_builder *builder, const char *name, dts_operator_kind kind) {
+    dts_operator *op = &builder->items[builder->count++];
+    *op = (dts_operator){.name = name, .kind = kind, .batch = 1};
+    return op;
+}
+
+dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes passes) {
+    dts_operator *op = add(builder, name, DTS_OPERATOR_MEMORY);
+    op->forward_kernels = passes.forward_kernels;
+    op->backward_kernels = passes.backward_kernels;
+    op->forward_B = passes.forward_B;
+    op->backward_B = passes.backward_B;
+    op->input_B = passes.input_B;
+    op->output_B = passes.output_B;
+    op->saved_B = passes.saved_B;
+    op->workspace_B = passes.workspace_B;
+    return op;
+}
+
+/* Under autocast: weight and bias fp32 → weight type; the input too when it comes in fp32. Backward casts the
+ * gradients the other way. */
+static void add_casts(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    double weights = (double)linear->n * ((double)linear->k + (linear->bias != DTS_BIAS_NONE ? 1 : 0));
+    double inputs = linear->input_B > l->e ? (double)linear->rows * (double)linear->k : 0;
+    int kernels = 1 + (linear->bias != DTS_BIAS_NONE ? 1 : 0) + (inputs > 0 ? 1 : 0);
+    double bytes = weights * (l->p + dts_numeric_bytes(builder->execution->weight)) + inputs * (linear->input_B + l->e);
+    dts_add_memory(builder, "cast",
+                   (dts_passes){.forward_kernels = kernels,
+                                .backward_kernels = kernels,
+                                .forward_B = bytes,
+                                .backward_B = bytes,
+                                .input_B = inputs * linear->input_B,
+                                .output_B = inputs * l->e});
+}
+
+dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    if (builder->execution->autocast) {
+        add_casts(builder, linear);
+    }
+    double output_B = (double)linear->rows * (double)linear->n * l->e;
+    dts_operator *product = add(builder, linear->name, DTS_OPERATOR_GEMM);
+    product->m = linear->rows;
+    product->n = linear->n;
+    product->k = linear->k;
+    product->weight = true;
+    product->forward_kernels = 1;
+    product->backward_kernels = 2;
+    product->input_B = (double)linear->rows * (double)linear->k * l->e;
+    product->output_B = output_B;
+    product->saved_B = linear->saved_B;
+    if (!linear->borrowed) {
+        product->parameters[0] = (double)linear->n * (double)linear->k;
+    }
+    product->parameters[1] = linear->bias != DTS_BIAS_NONE ? (double)linear->n : 0;
+    if (linear->row_split && l->parallel) {
+        product->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        product->exchange_B = output_B;
+    }
+    if (linear->bias == DTS_BIAS_OWN) {
+        /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. */
+        double rows_B = linear->row_split && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
+        bool separate = builder->execution->separate_bias || (linear->row_split && l->parallel);
+        dts_add_memory(builder, "bias",
+                       (dts_passes){.forward_kernels = separate ? 1 : 0,
+                                    .forward_B = separate ? 2 * rows_B : 0,
+                                    .backward_kernels = 1,
+                                    .backward_B = rows_B,
+                                    .input_B = rows_B,
+                                    .output_B = rows_B});
+    }
+    return product;
+}
+
+/* (rows, hidden) in residual type → activations. LayerNorm keeps the input's type under autocast: fp32. */
+void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gathers) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    double elements = (double)rows * (double)l->h;
+    double statistics_B = (double)rows * STATISTIC_B;
+    dts_passes passes = {.input_B = elements * l->r, .output_B = elements * l->r};
+    if (!model->rms_norm || builder->execution->fuse_norm) {
+        passes.forward_kernels = 1;
+        passes.forward_B = 2 * elements * l->r;
+        passes.backward_kernels = 2;
+        passes.backward_B = 5 * elements * l->r; /* dx: reads dy and x, writes dx; scale and shift: reads dy and x */
+        passes.saved_B = elements * l->r + (model->rms_norm ? 1 : 2) * statistics_B;
+    } else {
+        /* forward: cast r+4, square 8, mean 4, product 8, cast 4+r, scale 2r (in fp32 8); the rest is per row.
+         * backward: dw product 3r and sum r, dn = dy·w 2r, cast r+4, dn/σ 8, its row sum 12+4, square (three kernels)
+         * 24, sum of both 12, cast 4+r; two per-row kernels. */
+        bool casts = l->r < FP32_B;
+        passes.forward_kernels = casts ? 8 : 6;
+        passes.forward_B = elements * (casts ? 28 + 4 * l->r : 28);
+        passes.backward_kernels = casts ? 14 : 12;
+        passes.backward_B = elements * (casts ? 68 + 8 * l->r : 84);
+        passes.saved_B = elements * (FP32_B + l->r) + statistics_B;
+        passes.workspace_B = elements * FP32_B;
+    }
+    dts_operator *norm = dts_add_memory(builder, name, passes);
+    norm->parameters[0] = (double)l->h;
+    norm->parameters[1] = model->rms_norm ? 0 : (double)l->h;
+    if (gathers && l->sequence) {
+        norm->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        norm->exchange_B = l->full_B;
+    }
+}
+
+void dts_add_gelu(dts_builder *builder, const char *name, double elements) {
+    double T = elements * builder->local.e;
+    bool fused = builder->execution->fuse_bias_gelu;
+    bool python = builder->model->activation_function == DTS_GELU_NEW && !fused;
+    bool bias = fused && builder->model->bias; /* its gradient is summed here */
+    dts_add_memory(builder, name,
+                   (dts_passes){.forward_kernels = python ? 8 : 1,
+                                .forward_B = (python ? 18 : 2) * T,
+                                .backward_kernels = (python ? 11 : 1) + (bias ? 1 : 0),
+                                .backward_B = ((python ? 28 : 3) + (bias ? 1 : 0)) * T,
+                                .input_B = T,
+                                .output_B = T,
+                                .saved_B = (python ? 4 : 1) * T,
+                                .workspace_B = python ? T : 0});
+}
+
+/* Fused: one forward kernel reads the block's output and the stream, and writes the stream and the mask. */
+static void add_fused_residual(dts_builder *builder, const char *name, bool bias) {
+    const dts_local *l = &builder->local;
+    double mask_B = l->drop ? l->stream * l->mask_B : 0;
+    double block_B = l->stream * l->e, sum_B = l->stream * l->r;
+    int kernels = 1 + (l->drop ? 1 : 0) + (bias ? 1 : 0);
+    dts_operator *op = dts_add_memory(
+        builder, name,
+        (dts_passes){.forward_kernels = 1,
+                     .forward_B = block_B + 2 * sum_B + mask_B,
+                     .backward_kernels = kernels,
+                     .backward_B = 3 * sum_B + (l->drop ? 2 * block_B + mask_B : 0) + (bias ? block_B : 0),
+                     .input_B = block_B,
+                     .output_B = sum_B,
+                     .saved_B = mask_B});
+    if (l->sequence) {
+        op->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        op->exchange_B = l->full_B;
+    }
+}
+
+void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
+                      bool bias) {
+    const dts_local *l = &builder->local;
+    if (builder->execution->fuse_bias_dropout_add) {
+        add_fused_residual(builder, fused_name, bias);
+        return;
+    }
+    double block_B = l->stream * l->e, sum_B = l->stream * l->r;
+    bool casts = l->r > l->e; /* the block's gradient leaves the fp32 stream */
+    dts_operator *first = NULL;
+    if (l->drop) {
+        double mask_B = l->stream * l->mask_B;
+        first = dts_add_memory(builder, dropout_name,
+                               (dts_passes){.forward_kernels = 1,
+                                            .forward_B = 2 * block_B + mask_B,
+                                            .backward_kernels = 1,
+                                            .backward_B = 2 * block_B + mask_B,
+                                            .input_B = block_B,
+                                            .output_B = block_B,
+                                            .saved_B = mask_B});
+    }
+    dts_operator *sum = dts_add_memory(builder, sum_name,
+                                       (dts_passes){.forward_kernels = 1,
+                                                    .forward_B = block_B + 2 * sum_B,
+                                                    .backward_kernels = casts ? 2 : 1,
+                                                    .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
+                                                    .input_B = block_B,
+                                                    .output_B = sum_B});
+    if (l->sequence) {
+        if (first == NULL) {
+            first = sum;
+        }
+        first->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        first->exchange_B = l->full_B;
+    }
+}
+
+static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
+    dts_local l = {0};
+    l.b = x->micro_batch;
+    l.S = x->sequence_length;
+    l.s = l.S / x->context;
+    l.parallel = x->tensor > 1;
+    l.sequence = l.parallel && x->sequence_parallel;
+    l.shard = l.sequence ? l.s / x->tensor : l.s;
+    l.h = model->hidden;
+    l.a = model->heads / x->tensor;
+    l.kv = dts_model_kv_heads(model) / x->tensor;
+    l.d = dts_model_head_dim(model);
+    l.f = dts_model_ffn_hidden(model) / x->tensor;
+    l.V = (model->vocab + x->tensor - 1) / x->tensor;
+    l.predicted = (int64_t)fmax(1, round(model->predicted_share * (double)l.b * (double)l.s));
+    l.e = dts_numeric_bytes(x->activation);
+    l.p = x->autocast ? FP32_B : dts_numeric_bytes(x->weight);
+    l.r = x->autocast ? FP32_B : l.e;
+    l.drop = x->dropout && model->dropout;
+    l.mask_B = x->mask_B;
+    l.stream = (double)l.b * (double)l.shard * (double)l.h;
+    l.full_B = (double)l.b * (double)l.s * (double)l.h * l.e;
+    /* Megatron-LM keeps the shard [5]; the separate products of DTensor code (torchtitan) keep the gathered input. */
+    l.regathers = l.sequence && !x->separate_qkv;
+    l.column_B = l.regathers ? l.stream * l.e : l.full_B;
+    return l;
+}
+
+void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution) {
+    builder->model = model;
+    builder->execution = execution;
+    builder->local = local_sizes(model, execution);
+    builder->count = 0;
+    switch (part) {
+        case DTS_PART_EMBEDDING:
+            dts_add_embedding(builder);
+            break;
+        case DTS_PART_LAYER:
+            dts_add_attention(builder);
+            dts_add_feed_forward(builder);
+            break;
+        case DTS_PART_HEAD:
+            dts_add_head(builder);
+            break;
+    }
+}

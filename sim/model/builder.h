@@ -1,0 +1,78 @@
+/* Inside of model/: what the files that describe parts share. */
+#ifndef DTS_MODEL_BUILDER_H
+#define DTS_MODEL_BUILDER_H
+
+#include "model/model.h"
+
+enum { DTS_OPERATORS_MAX = 64 }; /* of one part; the largest has 40 */
+
+/* Sizes on one rank. Lower-case names follow Korthikanti et al. 2022: s, b, h, a, t. */
+typedef struct dts_local {
+    int64_t b;               /* samples */
+    int64_t s;               /* positions of the sequence on this rank: sequence / context */
+    int64_t S;               /* positions that keys cover: the whole sequence */
+    int64_t shard;           /* positions outside tensor-parallel regions: s, or s / tensor with sequence parallelism */
+    int64_t h;               /* hidden */
+    int64_t a, kv, d;        /* heads of this rank, key/value heads of this rank, width of a head */
+    int64_t f;               /* feed-forward width of this rank */
+    int64_t V;               /* vocabulary rows of this rank */
+    int64_t predicted;       /* rows of the logits: share of b·s */
+    double e;                /* B of an activation element */
+    double r;                /* B of an element of the residual stream (fp32 under autocast) */
+    double p;                /* B of a stored parameter and of its gradient */
+    bool drop;               /* dropout runs */
+    bool parallel, sequence; /* tensor > 1; sequence parallelism within it */
+    double full_B;           /* (b, s, h) in activation type, B */
+    bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
+    double column_B;         /* what a column-split product keeps of its input, B */
+    double stream, mask_B;   /* elements of (b, shard, h); B of a mask element */
+} dts_local;
+
+typedef struct dts_builder {
+    const dts_model *model;
+    const dts_execution *execution;
+    dts_local local;
+    dts_operator items[DTS_OPERATORS_MAX];
+    size_t count;
+} dts_builder;
+
+/* Fills builder->items with the operators of a part. The execution must be valid. */
+void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution);
+
+/* Adds an operator that moves memory. */
+typedef struct dts_passes {
+    int forward_kernels, backward_kernels;
+    double forward_B, backward_B;
+    double input_B, output_B, saved_B, workspace_B;
+} dts_passes;
+dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes passes);
+
+/* Adds a linear layer (rows, k)·(k, n): under autocast its casts, then the product, then its bias. */
+typedef enum dts_bias { DTS_BIAS_NONE, DTS_BIAS_OWN, DTS_BIAS_DEFERRED /* added by a later fused kernel */ } dts_bias;
+typedef struct dts_linear {
+    const char *name;
+    int64_t rows, n, k;
+    dts_bias bias;
+    double input_B; /* B of an input element as it comes */
+    double saved_B; /* of the input, as the product keeps it; 0 when another operator keeps it */
+    bool row_split; /* partial sums: reduced after the product, before the bias */
+    bool borrowed;  /* the weight belongs to another part (tied embeddings) */
+} dts_linear;
+dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
+
+/* Adds a norm over (b, shard, h). Its output feeds a column-split product, so sequence parallelism gathers it here. */
+void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gathers);
+
+/* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
+void dts_add_gelu(dts_builder *builder, const char *name, double elements);
+
+/* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. */
+void dts_add_residual(dts_builder *builder, const char *bias_name, const char *dropout_name, const char *sum_name,
+                      bool bias);
+
+void dts_add_attention(dts_builder *builder);    /* attention.c */
+void dts_add_feed_forward(dts_builder *builder); /* feed_forward.c */
+void dts_add_embedding(dts_builder *builder);    /* ends.c */
+void dts_add_head(dts_builder *builder);         /* ends.c */
+
+#endif

@@ -1,0 +1,258 @@
+/* The two ends of a model: embedding and head.
+ *
+ * Embedding. Forward gathers rows; backward makes a dense gradient of the whole table (V, h): a fill, and up to 3072
+ * indices one scatter kernel, above that a sort of the indices and a segmented sum [1]. Learned positions are added;
+ * their gradient sums over the samples into a dense table.
+ *
+ * Head. L = predicted rows · V elements of logits; the loss in eager mode:
+ *   cross-entropy          cast to fp32, log-softmax, negative log-likelihood: three kernels; keeps the fp32
+ *                          log-softmax 4L (the cast is freed) and, since the training loop holds the model's output,
+ *                          the logits e·L; backward: fill and scatter of the gradient, log-softmax, cast
+ *   cross-entropy-native   the same without casts: e·L + e·L
+ *   sum                    one reduction; keeps the logits; the gradient is one value spread over L elements, which
+ *                          each of the two products writes out before it reads it
+ *   vocabulary-parallel    (tensor > 1) Megatron-LM's: cast, maximum, difference, exponential, sum, quotient and small
+ *                          kernels on the targets; three reductions over the group of one fp32 value a row; keeps the
+ *                          fp32 softmax 4L [2], the logits are freed
+ *   fused                  one kernel that keeps the logits and later overwrites them with their gradient
+ *
+ * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
+ * [2] NVIDIA/Megatron-LM megatron/core/tensor_parallel/cross_entropy.py; Korthikanti et al. 2022, arXiv 2205.05198,
+ *     section 4.3 (4sbv/t). */
+#include "model/builder.h"
+
+#define FP32_B  4.0
+#define INDEX_B 8.0 /* int64 */
+
+enum {
+    SCATTER_INDICES = 3072, /* [1]: above it the gradient sorts the indices */
+    SCATTER_KERNELS = 2,    /* fill, scatter */
+    SORT_KERNELS = 12,      /* fill, radix sort (4), segment starts (3), partial sums (3), write */
+    TARGET_KERNELS = 9      /* vocabulary-parallel: bounds, mask, shift, gather, fill, logarithm, difference, … */
+};
+
+/* Masking of the indices of other ranks, and of their rows. */
+enum { VOCABULARY_PARALLEL_KERNELS = 7 };
+
+static void add_token_embedding(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double rows = (double)l->b * (double)l->s, elements = rows * (double)l->h;
+    const double table_B = (double)l->V * (double)l->h * l->p;
+    int backward = rows > SCATTER_INDICES ? SORT_KERNELS : SCATTER_KERNELS;
+    double backward_B = table_B + elements * (l->r + l->p);
+    if (builder->model->tied_embeddings) { /* adds the gradient of the output projection */
+        backward += 1;
+        backward_B += 3 * table_B;
+    }
+    dts_operator *op =
+        dts_add_memory(builder, "token_embedding",
+                       (dts_passes){.forward_kernels = 1 + (l->parallel ? VOCABULARY_PARALLEL_KERNELS : 0),
+                                    .forward_B = elements * (l->p + l->r) + (l->parallel ? elements * l->r : 0),
+                                    .backward_kernels = backward + (l->parallel ? 1 : 0),
+                                    .backward_B = backward_B + (l->parallel ? elements * l->r : 0),
+                                    .input_B = rows * INDEX_B,
+                                    .output_B = elements * l->r,
+                                    .saved_B = rows * INDEX_B});
+    op->parameters[0] = (double)l->V * (double)l->h;
+    if (l->parallel) {
+        op->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        op->exchange_B = elements * l->r;
+    }
+}
+
+/* A table added to every position: learned positions, token types. */
+static void add_table(dts_builder *builder, const char *name, int64_t rows) {
+    const dts_local *l = &builder->local;
+    const double T = l->stream * l->r;
+    const double table = (double)rows * (double)l->h;
+    dts_operator *op = dts_add_memory(builder, name,
+                                      (dts_passes){.forward_kernels = 2, /* gather, sum */
+                                                   .forward_B = 3 * T + (double)l->shard * (double)l->h * (l->p + l->r),
+                                                   .backward_kernels = SCATTER_KERNELS,
+                                                   .backward_B = T + table * l->p,
+                                                   .input_B = T,
+                                                   .output_B = T});
+    op->parameters[0] = table;
+}
+
+void dts_add_embedding(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    add_token_embedding(builder);
+    if (model->max_positions > 0) {
+        add_table(builder, "position_embedding", model->max_positions);
+    }
+    if (model->token_types > 0) {
+        add_table(builder, "type_embedding", model->token_types);
+    }
+    if (model->architecture == DTS_ARCH_BERT) {
+        dts_add_norm(builder, "embedding_norm", l->b * l->shard, true);
+    }
+    if (l->drop) {
+        const double T = l->stream * l->r, mask_B = l->stream * l->mask_B;
+        dts_add_memory(builder, "embedding_dropout",
+                       (dts_passes){.forward_kernels = 1,
+                                    .forward_B = 2 * T + mask_B,
+                                    .backward_kernels = 1,
+                                    .backward_B = 2 * T + mask_B,
+                                    .input_B = T,
+                                    .output_B = T,
+                                    .saved_B = mask_B});
+    }
+    if (l->sequence) { /* before the table's gradient */
+        dts_operator *last = &builder->items[builder->count - 1];
+        last->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        last->exchange_B = (double)l->b * (double)l->s * (double)l->h * l->r;
+    }
+}
+
+static dts_passes loss_passes(const dts_builder *builder, double logits) {
+    const dts_local *l = &builder->local;
+    const double L_B = logits * l->e;
+    dts_passes passes = {.input_B = L_B};
+    if (builder->model->loss == DTS_LOSS_SUM) {
+        passes.forward_kernels = 1;
+        passes.forward_B = L_B;
+        passes.backward_kernels = 2;
+        passes.backward_B = 2 * L_B;
+        passes.saved_B = L_B;
+        return passes;
+    }
+    if (builder->execution->fuse_loss) {
+        passes.forward_kernels = 1;
+        passes.forward_B = L_B;
+        passes.backward_kernels = 1;
+        passes.backward_B = 2 * L_B;
+        passes.saved_B = L_B;
+        return passes;
+    }
+    const bool native = builder->model->loss == DTS_LOSS_CROSS_ENTROPY_NATIVE && !builder->execution->autocast;
+    const double c = native ? l->e : FP32_B; /* B of a computed element */
+    const bool casts = c > l->e;
+    const double cast_B = casts ? logits * (l->e + c) : 0;
+    if (l->parallel) {
+        /* maximum c, difference 2c, exponential 2c, sum c, quotient 2c; backward: scaling 2c */
+        passes.forward_kernels = 5 + (casts ? 1 : 0) + TARGET_KERNELS;
+        passes.forward_B = 8 * c * logits + cast_B;
+        passes.backward_kernels = 3 + (casts ? 1 : 0);
+        passes.backward_B = 2 * c * logits + cast_B;
+        passes.saved_B = c * logits;
+        return passes;
+    }
+    passes.forward_kernels = 2 + (casts ? 1 : 0);
+    passes.forward_B = 2 * c * logits + cast_B;
+    passes.backward_kernels = 3 + (casts ? 1 : 0);
+    passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
+    passes.saved_B = L_B + c * logits;
+    passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
+    return passes;
+}
+
+static void add_loss(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double rows = (double)l->predicted;
+    dts_operator *loss = dts_add_memory(builder, "loss", loss_passes(builder, rows * (double)l->V));
+    loss->output_B = FP32_B;
+    if (l->parallel) {
+        loss->forward_exchange = DTS_EXCHANGE_ALL_REDUCE;
+        loss->exchange_B = 3 * rows * FP32_B;
+    }
+}
+
+/* Logits and loss, with BERT's transform before. */
+static void add_language_model(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const double rows_B = (double)l->predicted * (double)l->h * l->e;
+    if (model->predicted_share < 1) { /* picks the predicted rows; backward fills and scatters */
+        dts_add_memory(builder, "predicted_rows",
+                       (dts_passes){.forward_kernels = 1,
+                                    .forward_B = 2 * rows_B,
+                                    .backward_kernels = 2,
+                                    .backward_B = 2 * rows_B + l->full_B,
+                                    .input_B = l->full_B,
+                                    .output_B = rows_B});
+    }
+    if (model->lm_transform) {
+        dts_linear transform = {.name = "transform",
+                                .rows = l->predicted,
+                                .n = l->h,
+                                .k = l->h,
+                                .bias = DTS_BIAS_OWN,
+                                .input_B = l->r,
+                                .saved_B = rows_B};
+        dts_add_linear(builder, &transform);
+        dts_add_gelu(builder, "transform_gelu", (double)l->predicted * (double)l->h);
+        dts_add_norm(builder, "transform_norm", l->predicted, false);
+    }
+    dts_linear logits = {.name = "logits",
+                         .rows = l->predicted,
+                         .n = l->V,
+                         .k = l->h,
+                         .bias = model->lm_transform ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                         .input_B = l->r,
+                         .saved_B = l->regathers ? rows_B * (double)l->shard / (double)l->s : rows_B,
+                         .borrowed = model->tied_embeddings};
+    dts_operator *product = dts_add_linear(builder, &logits);
+    if (l->parallel) {
+        product->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        product->exchange_B = rows_B;
+        product->gathers_again = l->regathers;
+    }
+    add_loss(builder);
+}
+
+/* The first position of each sample → dense, tanh → a classifier of a few labels and its loss. */
+static void add_pooler(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double rows_B = (double)l->b * (double)l->h * l->e;
+    const double whole_B = l->full_B / l->e * l->r;
+    dts_add_memory(builder, "first_position",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 2 * rows_B,
+                                .backward_kernels = 2, /* fill, copy */
+                                .backward_B = whole_B + 2 * rows_B,
+                                .input_B = whole_B,
+                                .output_B = rows_B});
+    dts_linear pooler = {
+        .name = "pooler", .rows = l->b, .n = l->h, .k = l->h, .bias = DTS_BIAS_OWN, .input_B = l->r, .saved_B = rows_B};
+    dts_add_linear(builder, &pooler);
+    dts_add_memory(builder, "pooler_tanh",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 2 * rows_B,
+                                .backward_kernels = 1,
+                                .backward_B = 3 * rows_B,
+                                .input_B = rows_B,
+                                .output_B = rows_B,
+                                .saved_B = rows_B});
+    dts_linear classifier = {.name = "classifier",
+                             .rows = l->b,
+                             .n = builder->model->labels,
+                             .k = l->h,
+                             .bias = DTS_BIAS_OWN,
+                             .input_B = l->e};
+    dts_add_linear(builder, &classifier); /* its input is the tanh's output, kept there */
+    const double classes = (double)l->b * (double)builder->model->labels * FP32_B;
+    dts_add_memory(builder, "classifier_loss",
+                   (dts_passes){.forward_kernels = 2,
+                                .forward_B = 2 * classes,
+                                .backward_kernels = 3,
+                                .backward_B = 4 * classes,
+                                .input_B = classes,
+                                .output_B = FP32_B,
+                                .saved_B = classes});
+}
+
+void dts_add_head(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    if (model->architecture != DTS_ARCH_BERT) {
+        dts_add_norm(builder, "final_norm", l->b * l->shard, true);
+    }
+    if (model->pooler) {
+        add_pooler(builder);
+    }
+    if (model->head == DTS_HEAD_LANGUAGE_MODEL) {
+        add_language_model(builder);
+    }
+}

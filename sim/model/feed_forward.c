@@ -1,0 +1,108 @@
+/* Feed-forward block of one layer.
+ *
+ *   plain:  y = gelu(x·W1 + b1)·W2 + b2             keeps x 2sbh, W1's output 8sbh, W2's input 8sbh, mask sbh: 19sbh
+ *   gated:  y = (silu(x·Wg) ∘ (x·Wu))·Wd            keeps x, gate, silu(gate), up, and Wd's input: 2sbh + 8sbf
+ * in bytes, fp16, with f = 4h in the plain form [1]. The fused gated activation keeps gate and up only: 2sbh + 6sbf
+ * [2].
+ *
+ * [1] Korthikanti et al. 2022, arXiv 2205.05198, section 4.1.
+ * [2] NVIDIA/Megatron-LM megatron/core/fusions/fused_bias_swiglu.py. */
+#include "model/builder.h"
+
+/* Product(s) into the inner width. */
+static void add_up(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const bool gated = model->gated_ffn, separate = gated && builder->execution->separate_qkv;
+    dts_bias bias = !model->bias                         ? DTS_BIAS_NONE
+                    : builder->execution->fuse_bias_gelu ? DTS_BIAS_DEFERRED
+                                                         : DTS_BIAS_OWN;
+    dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = l->column_B};
+    dts_operator *last; /* to run in backward */
+    if (separate) {
+        last = dts_add_memory(
+            builder, "mlp_input",
+            (dts_passes){.backward_kernels = 1, .backward_B = 3 * (double)l->b * (double)l->s * (double)l->h * l->r});
+    }
+    linear.name = separate ? "mlp_gate" : gated ? "mlp_gate_up" : "mlp_up";
+    linear.n = gated && !separate ? 2 * l->f : l->f;
+    dts_operator *product = dts_add_linear(builder, &linear);
+    product->gathers_again = l->regathers;
+    if (separate) {
+        linear.name = "mlp_up";
+        linear.saved_B = l->r > l->e ? linear.saved_B : 0; /* one input for both, unless each casts its own copy */
+        dts_add_linear(builder, &linear);
+    } else {
+        last = product;
+    }
+    if (l->parallel) {
+        last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        last->exchange_B = l->full_B;
+    }
+}
+
+static void add_gated_activation(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double T = (double)l->b * (double)l->s * (double)l->f * l->e;
+    if (builder->execution->fuse_bias_gelu) {
+        const bool bias = builder->model->bias; /* its gradient is summed here */
+        dts_add_memory(builder, "mlp_swiglu",
+                       (dts_passes){.forward_kernels = 1,
+                                    .forward_B = 3 * T,
+                                    .backward_kernels = bias ? 2 : 1,
+                                    .backward_B = (bias ? 7 : 5) * T,
+                                    .input_B = 2 * T,
+                                    .output_B = T,
+                                    .saved_B = 2 * T});
+        return;
+    }
+    /* One product for both halves: their gradients are joined by a copy. */
+    const bool joined = !builder->execution->separate_qkv;
+    dts_add_memory(builder, "mlp_silu",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 2 * T,
+                                .backward_kernels = joined ? 2 : 1,
+                                .backward_B = (joined ? 7 : 3) * T,
+                                .input_B = T,
+                                .output_B = T,
+                                .saved_B = T});
+    dts_add_memory(builder, "mlp_product",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 3 * T,
+                                .backward_kernels = 2,
+                                .backward_B = 6 * T,
+                                .input_B = 2 * T,
+                                .output_B = T,
+                                .saved_B = 2 * T});
+}
+
+void dts_add_feed_forward(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const double inner = (double)l->b * (double)l->s * (double)l->f;
+    if (model->architecture != DTS_ARCH_BERT) {
+        dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
+    }
+    add_up(builder);
+    if (model->gated_ffn) {
+        add_gated_activation(builder);
+    } else {
+        dts_add_gelu(builder, "mlp_gelu", inner);
+    }
+    const bool deferred = builder->execution->fuse_bias_dropout_add;
+    dts_linear down = {.name = "mlp_down",
+                       .rows = l->b * l->s,
+                       .n = l->h,
+                       .k = l->f,
+                       .bias = !model->bias ? DTS_BIAS_NONE
+                               : deferred   ? DTS_BIAS_DEFERRED
+                                            : DTS_BIAS_OWN,
+                       .input_B = l->e,
+                       .saved_B = inner * l->e,
+                       .row_split = true};
+    dts_add_linear(builder, &down);
+    dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias);
+    if (model->architecture == DTS_ARCH_BERT) {
+        dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
+    }
+}

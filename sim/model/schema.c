@@ -1,0 +1,104 @@
+/* The keys of a model profile, and what single keys cannot say. */
+#include <math.h>
+
+#include "model/model.h"
+
+#define FIELD(member, field_type, ...) \
+    { .key = #member, .type = field_type, .offset = offsetof(dts_model, member), __VA_ARGS__ }
+#define COUNT(member, low, high, ...) FIELD(member, DTS_FIELD_INT, .minimum = low, .maximum = high, __VA_ARGS__)
+#define FLAG(member, value, text)     FIELD(member, DTS_FIELD_BOOL, .preset = value, .help = text)
+
+/* Limits: ten times past the largest transformer anybody has described, and small enough that no product of sizes
+ * below overflows (largest: rows·columns in double, micro-batch·heads and micro-batch·length in int64_t). */
+#define MAX_LAYERS 100000
+#define MAX_WIDTH  16777216 /* hidden, feed-forward */
+#define MAX_HEADS  65536
+#define MAX_VOCAB  268435456
+#define MAX_LENGTH 1073741824
+
+static const char *const architecture_names[] = {"gpt", "bert", "llama", NULL};
+static const char *const activation_names[] = {"gelu", "gelu_new", "silu", NULL};
+static const char *const head_names[] = {"language-model", "classification", NULL};
+static const char *const loss_names[] = {"cross-entropy", "cross-entropy-native", "sum", NULL};
+
+static const dts_field fields[] = {
+    FIELD(name, DTS_FIELD_STRING, .help = "what reports call the model"),
+    FIELD(description, DTS_FIELD_STRING, .help = "one line for `dtsim list`"),
+    FIELD(architecture, DTS_FIELD_ENUM, .names = architecture_names, .required = true,
+          .help = "gpt and llama normalise before each block, bert behind it"),
+    COUNT(layers, 1, MAX_LAYERS, .required = true, .help = "transformer layers"),
+    COUNT(hidden, 1, MAX_WIDTH, .required = true, .help = "width of the residual stream"),
+    COUNT(heads, 1, MAX_HEADS, .required = true, .help = "attention heads of the queries"),
+    COUNT(kv_heads, 0, MAX_HEADS, .help = "heads of keys and values (grouped queries); 0: as many as heads"),
+    COUNT(head_dim, 0, MAX_WIDTH, .help = "width of a head; 0: hidden / heads"),
+    COUNT(ffn_hidden, 0, MAX_WIDTH, .help = "inner width of the feed-forward block; 0: 4 x hidden"),
+    COUNT(vocab, 1, MAX_VOCAB, .required = true, .help = "rows of the token embedding, padding included"),
+    COUNT(max_positions, 0, MAX_LENGTH, .help = "learned positions, the longest sequence the model takes; 0: none"),
+    FLAG(rotary, "false", "rotary positions, applied to queries and keys"),
+    COUNT(token_types, 0, MAX_VOCAB, .help = "segment embeddings of BERT; 0: none"),
+    FLAG(gated_ffn, "false", "gated feed-forward block (SwiGLU): three matrices instead of two"),
+    FIELD(activation_function, DTS_FIELD_ENUM, .names = activation_names, .preset = "gelu",
+          .help = "gelu: erf, one kernel; gelu_new: tanh written out in Python, eight kernels unless fused; silu"),
+    FLAG(rms_norm, "false", "RMSNorm (scale only) instead of LayerNorm (scale and shift)"),
+    FLAG(bias, "true", "biases of the linear layers other than query, key and value"),
+    FLAG(qkv_bias, "true", "biases of query, key and value"),
+    FLAG(dropout, "true", "the model is trained with dropout"),
+    FLAG(tied_embeddings, "false", "the output projection is the token embedding"),
+    FLAG(causal, "true", "attention looks backward only"),
+    FLAG(pooler, "false", "BERT's pooler on the first position, with a classifier of `labels` classes"),
+    FLAG(lm_transform, "false", "BERT's prediction head: dense, activation and norm before a decoder with bias"),
+    FIELD(head, DTS_FIELD_ENUM, .names = head_names, .preset = "language-model",
+          .help = "what the last part computes: logits over the vocabulary, or classes of a whole sequence"),
+    COUNT(labels, 1, MAX_VOCAB, .preset = "2", .help = "classes of the classification or next-sentence head"),
+    FIELD(predicted_share, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 1e-6, .maximum = 1,
+          .preset = "1", .help = "share of the positions whose logits are computed (masked language modelling)"),
+    FIELD(loss, DTS_FIELD_ENUM, .names = loss_names, .preset = "cross-entropy",
+          .help = "cross-entropy: on logits cast to fp32; cross-entropy-native: in their own type; sum: no labels"),
+    FIELD(expected_parameters, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e18,
+          .help = "published parameter count that the tests compare with; 0: none"),
+    FIELD(expected_tolerance, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 0.1,
+          .help = "relative deviation allowed from expected_parameters"),
+};
+
+static dts_status check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    const dts_model *model = bound;
+    const dts_place *place = node != NULL ? &node->place : NULL;
+    dts_status status = DTS_OK;
+    if (model->head_dim == 0 && model->hidden % model->heads != 0) {
+        status = dts_diag_error(
+            binder->diag, place, key, "choose heads that divide hidden, or give head_dim (the width of one head)",
+            "hidden %lld is not a multiple of heads %lld", (long long)model->hidden, (long long)model->heads);
+    }
+    if (model->kv_heads != 0 && model->heads % model->kv_heads != 0) {
+        status = dts_diag_error(binder->diag, place, key, "each group of query heads shares one key and value head",
+                                "heads %lld is not a multiple of kv_heads %lld", (long long)model->heads,
+                                (long long)model->kv_heads);
+    }
+    if (model->head_dim != 0 && model->heads > MAX_WIDTH / model->head_dim) {
+        status = dts_diag_error(binder->diag, place, key, NULL, "heads x head_dim is more than %d", MAX_WIDTH);
+    }
+    if (model->ffn_hidden == 0 && model->hidden > MAX_WIDTH / 4) {
+        status = dts_diag_error(binder->diag, place, key, "give ffn_hidden", "4 x hidden is more than %d", MAX_WIDTH);
+    }
+    if (model->gated_ffn != (model->activation_function == DTS_SILU)) {
+        status = dts_diag_error(binder->diag, place, key, "gated_ffn: true goes with activation_function: silu",
+                                "gated_ffn and activation_function do not fit together");
+    }
+    if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
+        status = dts_diag_error(binder->diag, place, key, "add pooler: true", "a classification head needs a pooler");
+    }
+    if (model->expected_tolerance > 0 && !(model->expected_parameters > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "give both or none",
+                                "expected_tolerance stands without expected_parameters");
+    }
+    return status;
+}
+
+const dts_schema dts_model_schema = {
+    .name = "model",
+    .help = "A transformer: its dimensions, what its layers are made of, and its published size.",
+    .fields = fields,
+    .field_count = sizeof fields / sizeof fields[0],
+    .struct_size = sizeof(dts_model),
+    .check = check,
+};

@@ -1,0 +1,233 @@
+/* Collectives and point-to-point transfers: closed forms and what they load.
+ *
+ * S bytes (see network.h for which), n ranks on N nodes, R = n/N of them in each. A ring passes chunks of S/n from
+ * neighbour to neighbour; each step is one send of every rank at once [1]:
+ *
+ *   operation        steps      bytes each rank sends, W
+ *   all-reduce       2(n-1)     2(n-1)/n · S
+ *   all-gather       n-1        (n-1)/n · S
+ *   reduce-scatter   n-1        (n-1)/n · S
+ *   broadcast        n-1        S          (chunks follow each other: the steps only cost latency)
+ *   reduce           n-1        S
+ *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node
+ *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
+ *
+ *   latency = base + steps inside nodes · intra.hop + steps between nodes · inter.hop + fill                        (1)
+ *   fill    = fill_latency · S/(S + fill_size) between nodes: the pipeline of chunks fills and drains, and chunks grow
+ *             with the message up to a limit
+ *   t       = latency + W / min(port / gpu_weight, node network / nic_weight, cap)                                  (2)
+ *
+ * A ring on several nodes leaves and enters each node once per channel, so a node's network carries as many bytes as
+ * one GPU's port: nic_weight = 1. Steps between nodes: 2(N-1) for all-reduce, N-1 for the others [2].
+ * Ring kernels spend ring_tail_steps more than they send (the last receive and copy), a share of the port of
+ * 1 + tail/steps: with 0.4 this reproduces the measured plateaus of 2 to 8 A100 within 1 %.
+ *
+ * Both directions: a ring loads a node's network equally in and out. Where the host's copies limit the sum of both
+ * (node_duplex, TCP), symmetric transfers weigh node_goodput / (node_duplex/2) times as much. (3) One transfer reaches
+ * at most its flow cap (TCP sockets of one ring) and the adapters close to its members: cap = min(flow_cap,
+ * min(nics_per_node, R · nics_per_gpu, at least 1) · node_goodput / nics_per_node)             (4)
+ *
+ * Which algorithm NCCL takes is decided by the smaller (2), as NCCL does with its own table [2]; its table's absolute
+ * times are not used (2-3 times too fast below 1 MiB).
+ *
+ * [1] Thakur, Rabenseifner, Gropp, Optimization of collective communication operations in MPICH, 2005;
+ *     NVIDIA nccl-tests, doc/PERFORMANCE.md ("bus bandwidth").
+ * [2] NVIDIA/nccl @5067397c, src/graph/tuning.cc. */
+#include "network/network.h"
+
+#include <math.h>
+
+const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1] = {
+    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", NULL,
+};
+
+/* Share of a ring's rate that a tree reaches: NCCL's own factor [2]. */
+static const double tree_efficiency = 0.92;
+
+double dts_gpu_port_Bps(const dts_cluster *cluster) {
+    const dts_intra *intra = &cluster->intra;
+    double specified_Bps = intra->bandwidth_Bps > 0 ? intra->bandwidth_Bps : cluster->gpu.link_bandwidth_Bps;
+    return specified_Bps * intra->efficiency;
+}
+
+double dts_node_network_Bps(const dts_cluster *cluster) {
+    return cluster->inter.node_goodput_Bps;
+}
+
+/* (3) */
+static double symmetric_nic_weight(const dts_inter *inter) {
+    if (!(inter->node_duplex_Bps > 0)) {
+        return 1;
+    }
+    return fmax(1, inter->node_goodput_Bps / (inter->node_duplex_Bps / 2));
+}
+
+/* (4), for a transfer with members GPUs in a node. */
+static double rate_cap_Bps(const dts_inter *inter, double members) {
+    double adapters = fmin((double)inter->nics_per_node, fmax(1, members * inter->nics_per_gpu));
+    double cap_Bps = adapters * inter->node_goodput_Bps / (double)inter->nics_per_node;
+    return inter->flow_cap_Bps > 0 ? fmin(cap_Bps, inter->flow_cap_Bps) : cap_Bps;
+}
+
+double dts_concurrent_ring_Bps(const dts_cluster *cluster, int64_t rings, int64_t members) {
+    double share_Bps =
+        dts_node_network_Bps(cluster) / symmetric_nic_weight(&cluster->inter) / (double)(rings > 1 ? rings : 1);
+    return fmin(share_Bps, rate_cap_Bps(&cluster->inter, (double)members));
+}
+
+static double fill_s(const dts_inter *inter, double bytes) {
+    return inter->fill_latency_s > 0 ? inter->fill_latency_s * bytes / (bytes + inter->fill_size_B) : 0;
+}
+
+/* (2) on idle links. */
+static void set_alone(const dts_cluster *cluster, dts_transfer *transfer) {
+    double rate_Bps = INFINITY;
+    if (transfer->gpu_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_gpu_port_Bps(cluster) / transfer->gpu_weight);
+    }
+    if (transfer->nic_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / transfer->nic_weight);
+    }
+    if (transfer->rate_cap_Bps > 0) {
+        rate_Bps = fmin(rate_Bps, transfer->rate_cap_Bps);
+    }
+    transfer->alone_s = transfer->latency_s + transfer->work_B / rate_Bps;
+}
+
+/* Share of the port that a ring of ranks members takes per byte it sends. */
+static double ring_gpu_weight(const dts_cluster *cluster, dts_placement placement, double steps) {
+    const dts_intra *intra = &cluster->intra;
+    int64_t inside = placement.ranks / placement.nodes;
+    if (inside < 2) {
+        return 0; /* nothing passes between GPUs of a node */
+    }
+    if (intra->ring_bandwidth.count > 0) {
+        const double *by_ranks = intra->ring_bandwidth.items;
+        size_t index = (size_t)(inside - 2);
+        size_t last = intra->ring_bandwidth.count - 1;
+        return dts_gpu_port_Bps(cluster) / by_ranks[index < last ? index : last];
+    }
+    return 1 + intra->ring_tail_steps / steps;
+}
+
+typedef struct ring_form {
+    double steps;        /* as a multiple of n-1 */
+    double bytes_of_n_1; /* W as a multiple of (n-1)/n · S; 0: W = S */
+} ring_form;
+
+static const ring_form ring_forms[DTS_COLLECTIVE_COUNT] = {
+    [DTS_ALL_REDUCE] = {2, 2}, [DTS_ALL_GATHER] = {1, 1}, [DTS_REDUCE_SCATTER] = {1, 1},
+    [DTS_BROADCAST] = {1, 0},  [DTS_REDUCE] = {1, 0},
+};
+
+static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes) {
+    const dts_intra *intra = &cluster->intra;
+    const dts_inter *inter = &cluster->inter;
+    const ring_form *form = &ring_forms[kind];
+    double n = (double)placement.ranks, nodes = (double)placement.nodes;
+    double steps = form->steps * (n - 1), steps_between = form->steps * (nodes - 1);
+    dts_transfer transfer = {.algorithm = "ring"};
+    transfer.work_B = form->bytes_of_n_1 > 0 ? form->bytes_of_n_1 * (n - 1) / n * bytes : bytes;
+    transfer.gpu_weight = ring_gpu_weight(cluster, placement, steps);
+    transfer.latency_s = (steps - steps_between) * intra->hop_latency_s;
+    if (placement.nodes > 1) {
+        transfer.nic_weight = symmetric_nic_weight(inter);
+        transfer.rate_cap_Bps = rate_cap_Bps(inter, n / nodes);
+        transfer.latency_s += inter->base_latency_s + steps_between * inter->hop_latency_s + fill_s(inter, bytes);
+    } else {
+        transfer.latency_s += intra->base_latency_s;
+    }
+    set_alone(cluster, &transfer);
+    return transfer;
+}
+
+static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement placement, double bytes) {
+    const dts_inter *inter = &cluster->inter;
+    double nodes = (double)placement.nodes, inside = (double)(placement.ranks / placement.nodes);
+    double between_B = placement.nodes == 2 ? bytes : 2 * (nodes - 1) / nodes * bytes;
+    dts_transfer transfer = {.algorithm = "tree"};
+    transfer.work_B = 2 * bytes;
+    transfer.gpu_weight = inside > 1 ? 1 / tree_efficiency : 0;
+    transfer.nic_weight = between_B / transfer.work_B / tree_efficiency * symmetric_nic_weight(inter);
+    transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * tree_efficiency;
+    transfer.latency_s = inter->base_latency_s +
+                         2 * ((inside - 1) * cluster->intra.hop_latency_s + ceil(log2(nodes)) * inter->hop_latency_s);
+    set_alone(cluster, &transfer);
+    return transfer;
+}
+
+/* All-reduce of one node inside its switch: W as for the ring, at the switch's own bus bandwidth. */
+static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, dts_placement placement, double bytes) {
+    const dts_intra *intra = &cluster->intra;
+    double n = (double)placement.ranks;
+    dts_transfer transfer = {.algorithm = "in-switch"};
+    transfer.work_B = 2 * (n - 1) / n * bytes;
+    transfer.gpu_weight = dts_gpu_port_Bps(cluster) / intra->in_switch_bandwidth_Bps;
+    transfer.latency_s = intra->base_latency_s + 2 * intra->hop_latency_s;
+    set_alone(cluster, &transfer);
+    return transfer;
+}
+
+static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placement, double bytes) {
+    const dts_inter *inter = &cluster->inter;
+    double n = (double)placement.ranks, inside = n / (double)placement.nodes;
+    dts_transfer transfer = {.algorithm = "p2p"};
+    transfer.work_B = (n - 1) / n * bytes;
+    transfer.gpu_weight = (inside - 1) / (n - 1);
+    transfer.latency_s = cluster->intra.base_latency_s;
+    if (placement.nodes > 1) {
+        double leaving = (n - inside) / (n - 1); /* share of what a rank sends */
+        transfer.nic_weight = inside * leaving * symmetric_nic_weight(inter);
+        transfer.rate_cap_Bps = inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node / leaving;
+        transfer.latency_s = inter->base_latency_s + inter->hop_latency_s;
+    }
+    set_alone(cluster, &transfer);
+    return transfer;
+}
+
+static dts_transfer all_reduce(const dts_cluster *cluster, dts_placement placement, double bytes) {
+    dts_transfer best = ring(cluster, DTS_ALL_REDUCE, placement, bytes);
+    if (placement.nodes == 1) {
+        const dts_intra *intra = &cluster->intra;
+        if (intra->in_switch_bandwidth_Bps > 0 && placement.ranks >= intra->in_switch_ranks) {
+            dts_transfer other = in_switch_all_reduce(cluster, placement, bytes);
+            best = other.alone_s < best.alone_s ? other : best;
+        }
+    } else if (cluster->inter.all_reduce != DTS_ALGORITHM_RING) {
+        dts_transfer other = tree_all_reduce(cluster, placement, bytes);
+        if (cluster->inter.all_reduce == DTS_ALGORITHM_TREE || other.alone_s < best.alone_s) {
+            best = other;
+        }
+    }
+    return best;
+}
+
+void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
+                             dts_transfer *out) {
+    if (placement.ranks <= 1 || !(bytes > 0)) {
+        *out = (dts_transfer){.algorithm = "none"};
+    } else if (kind == DTS_ALL_TO_ALL) {
+        *out = all_to_all(cluster, placement, bytes);
+    } else if (kind == DTS_ALL_REDUCE) {
+        *out = all_reduce(cluster, placement, bytes);
+    } else {
+        *out = ring(cluster, kind, placement, bytes);
+    }
+}
+
+void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, dts_transfer *out) {
+    if (!(bytes > 0)) {
+        *out = (dts_transfer){.algorithm = "none"};
+        return;
+    }
+    *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes};
+    if (same_node) {
+        out->gpu_weight = 1;
+        out->latency_s = cluster->intra.p2p_latency_s;
+    } else {
+        out->nic_weight = 1;
+        out->rate_cap_Bps = rate_cap_Bps(&cluster->inter, 1);
+        out->latency_s = cluster->intra.p2p_latency_s + cluster->inter.hop_latency_s;
+    }
+    set_alone(cluster, out);
+}

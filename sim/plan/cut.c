@@ -1,0 +1,133 @@
+/* Cutting the model into stages.
+ *
+ * balanced: contiguous stages whose largest cost is smallest (the classic linear partition, solved by bisection over
+ * the bottleneck and greedy filling). The cost of a part is its forward work: FLOPs of its products at the GPU's peak
+ * plus bytes at the memory bandwidth; embedding and head count, so that a large vocabulary takes layers off the last
+ * stage. uniform: layers / stages each, the remainder on the first stages. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "plan/internal.h"
+
+/* Rough time of a part's forward pass, seconds: only ratios matter here. */
+static dts_status part_cost(const dts_plan *plan, dts_part part, double *out, dts_diag *diag) {
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (scratch == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_execution execution = dts_plan_execution(plan);
+    dts_operators operators = {0};
+    dts_status status = dts_model_operators(plan->job.model, part, &execution, scratch, &operators, diag);
+    double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.compute);
+    double cost = 0;
+    for (size_t i = 0; i < operators.count; i++) {
+        const dts_operator *o = &operators.items[i];
+        cost += 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k / peak;
+        cost += o->forward_B / plan->job.cluster->gpu.memory_bandwidth_Bps;
+    }
+    dts_arena_free(scratch);
+    *out = cost;
+    return status;
+}
+
+/* Layers of each stage when no stage may cost more than limit; stages beyond the last layer get none. False when limit
+ * is too small. */
+static bool fill_stages(int64_t layers, int64_t stages, double first, double layer, double last, double limit,
+                        int64_t *out) {
+    int64_t left = layers;
+    for (int64_t s = 0; s < stages; s++) {
+        double room = limit - (s == 0 ? first : 0) - (s == stages - 1 ? last : 0);
+        int64_t fit = room < 0 ? 0 : (int64_t)(room / layer + 1e-9);
+        /* leave at least one layer for each later stage while there are enough */
+        int64_t most = left - (stages - 1 - s);
+        if (most < 0) {
+            most = 0;
+        }
+        out[s] = fit < most ? fit : most;
+        left -= out[s];
+    }
+    return left == 0;
+}
+
+static dts_status balance(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
+    double first = 0;
+    double layer = 0;
+    double last = 0;
+    if (part_cost(plan, DTS_PART_EMBEDDING, &first, diag) != DTS_OK ||
+        part_cost(plan, DTS_PART_LAYER, &layer, diag) != DTS_OK ||
+        part_cost(plan, DTS_PART_HEAD, &last, diag) != DTS_OK) {
+        return dts_diag_status(diag);
+    }
+    int64_t layers = plan->job.model->layers;
+    double low = 0;
+    double high = first + last + layer * (double)layers;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (fill_stages(layers, stages, first, layer, last, middle, out)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    fill_stages(layers, stages, first, layer, last, high * (1 + 1e-12), out);
+    return DTS_OK;
+}
+
+/* Layers per virtual stage as the partition asks. */
+static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
+    const dts_partition *partition = &plan->job.parallelism->partition;
+    int64_t layers = plan->job.model->layers;
+    if (partition->kind == DTS_PARTITION_GIVEN) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < partition->count; i++) {
+            sum += partition->layers[i];
+        }
+        if ((int64_t)partition->count != stages || sum != layers) {
+            return dts_diag_error(diag, NULL, "parallelism.partition",
+                                  "give one number per virtual stage; they add up to the layers",
+                                  "the partition has %zu stages and %" PRId64 " layers, the plan %" PRId64
+                                  " stages and the model %" PRId64 " layers",
+                                  partition->count, sum, stages, layers);
+        }
+        for (int64_t s = 0; s < stages; s++) {
+            out[s] = partition->layers[s];
+        }
+        return DTS_OK;
+    }
+    if (stages > layers) {
+        char help[80];
+        snprintf(help, sizeof help, "use at most %" PRId64 " stages", layers);
+        return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
+                              "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
+    }
+    if (partition->kind == DTS_PARTITION_BALANCED && layers % stages != 0) {
+        return balance(plan, stages, out, diag);
+    }
+    if (partition->kind == DTS_PARTITION_BALANCED && plan->virtual_stages == 1 && stages > 1) {
+        return balance(plan, stages, out, diag);
+    }
+    for (int64_t s = 0; s < stages; s++) {
+        out[s] = layers / stages + (s < layers % stages);
+    }
+    return DTS_OK;
+}
+
+dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    int64_t stages = plan->pipeline * plan->virtual_stages;
+    plan->chunks = dts_arena_array(arena, (size_t)stages, sizeof *plan->chunks);
+    int64_t *layers = dts_arena_array(arena, (size_t)stages, sizeof *layers);
+    if (plan->chunks == NULL || layers == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = layers_per_stage(plan, stages, layers, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    int64_t first = 0;
+    for (int64_t s = 0; s < stages; s++) {
+        plan->chunks[s] =
+            (dts_chunk){.embedding = s == 0, .head = s == stages - 1, .first_layer = first, .layers = layers[s]};
+        first += layers[s];
+    }
+    return DTS_OK;
+}

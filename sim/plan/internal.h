@@ -1,0 +1,18 @@
+/* What the files of plan/ share. */
+#ifndef DTS_PLAN_INTERNAL_H
+#define DTS_PLAN_INTERNAL_H
+
+#include "plan/plan.h"
+
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu);
+
+/* Fills plan's degrees and microbatches; reports every broken rule. */
+dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag);
+
+/* Places ranks on nodes: groups, stage_node and what shares a node's network. */
+dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+
+/* Cuts the model into plan->chunks. */
+dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+
+#endif

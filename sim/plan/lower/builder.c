@@ -1,0 +1,169 @@
+#include "plan/lower/builder.h"
+
+#include <string.h>
+
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data", "tensor", "pipeline", "embedding", NULL};
+
+/* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
+static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
+    if (b->info_count == b->info_capacity) {
+        size_t capacity = b->info_capacity == 0 ? 4096 : b->info_capacity * 2;
+        dts_task_info *infos = dts_arena_array(b->arena, capacity, sizeof *infos);
+        if (infos == NULL) {
+            b->failed = true;
+            return 0;
+        }
+        if (b->info_count > 0) {
+            memcpy(infos, b->infos, b->info_count * sizeof *infos);
+        }
+        b->infos = infos;
+        b->info_capacity = capacity;
+    }
+    b->infos[b->info_count] = *info;
+    return (uint32_t)b->info_count++;
+}
+
+static dts_id add_task(dts_builder *b, const dts_task *task, const dts_task_info *info) {
+    dts_task tagged = *task;
+    tagged.tag = info_add(b, info);
+    return dts_graph_add_task(b->graph, &tagged);
+}
+
+dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info) {
+    dts_task task = {.streams = &stream, .stream_count = 1, .duration = duration};
+    return add_task(b, &task, info);
+}
+
+dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                      const char *name) {
+    dts_task_info info = {.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
+    dts_id thread = backward ? stage->autograd : stage->host;
+    dts_id task = dts_build_task(b, thread, dts_time_from_s(duration_s), &info);
+    dts_graph_depend(b->graph, task, after);
+    /* a hand-over between the training loop and the autograd thread: each waits for the other's latest issue */
+    if (stage->autograd != stage->host) {
+        dts_graph_depend(b->graph, task, stage->last_host);
+    }
+    stage->last_host = task;
+    return task;
+}
+
+dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                        const dts_task_info *info) {
+    const dts_stack *stack = b->plan->job.stack;
+    dts_id issue =
+        dts_build_host(b, stage, backward ? stack->backward_launch_s : stack->launch_s, backward, DTS_NO_ID, "launch");
+    dts_task_info on_device = *info;
+    on_device.device = stage->device;
+    dts_id kernel = dts_build_task(b, stage->compute, dts_time_from_s(duration_s), &on_device);
+    dts_graph_depend(b->graph, kernel, issue);
+    dts_graph_depend(b->graph, kernel, after);
+    stage->last_kernel = kernel;
+    stage->flops += info->flops;
+    return kernel;
+}
+
+void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                      dts_memory_category category, double bytes) {
+    int64_t whole = (int64_t)bytes;
+    if (whole != 0) {
+        dts_graph_memory(b->graph, task, moment, stage->device, category, whole);
+    }
+}
+
+/* A transfer as a task: with the flow network it shares links, else it takes its closed form. */
+static dts_id add_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
+                           size_t hop_count, const dts_task_info *info) {
+    dts_task task = {.streams = &stream, .stream_count = 1};
+    if (b->flow_network && transfer->work_B > 0) {
+        task.duration = dts_time_from_s(transfer->latency_s);
+        task.work = transfer->work_B;
+        task.rate_cap = transfer->rate_cap_Bps;
+        task.hops = hops;
+        task.hop_count = hop_count;
+    } else {
+        task.duration = dts_time_from_s(transfer->alone_s);
+    }
+    return add_task(b, &task, info);
+}
+
+enum { MOST_HOPS = 8 };
+
+static void hop_add(dts_hop *hops, size_t *count, dts_id resource, double weight) {
+    if (resource != DTS_NO_ID && weight > 0) {
+        hops[(*count)++] = (dts_hop){.resource = resource, .weight = weight};
+    }
+}
+
+/* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
+ * 0, but all load the node's network at the same time. */
+static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
+    switch (group) {
+        case DTS_GROUP_DATA:
+        case DTS_GROUP_EMBEDDING:
+            return (double)plan->data_groups_per_stage_and_node;
+        case DTS_GROUP_TENSOR: {
+            int64_t members_here = plan->tensor_group.ranks / plan->tensor_group.nodes;
+            return (double)(plan->gpus_per_node / members_here);
+        }
+        case DTS_GROUP_PIPELINE:
+        case DTS_GROUP_COUNT:
+            break;
+    }
+    return 1;
+}
+
+dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
+                            bool backward, dts_id after, const dts_task_info *info) {
+    const dts_plan *plan = b->plan;
+    dts_placement placement = group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->data_group;
+    dts_transfer transfer = {0};
+    dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
+    double groups = groups_sharing_node(plan, group);
+    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+    dts_hop hops[MOST_HOPS];
+    size_t count = 0;
+    hop_add(hops, &count, stage->port_out, transfer.gpu_weight);
+    hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
+    hop_add(hops, &count, node->out, transfer.nic_weight * groups);
+    hop_add(hops, &count, node->in, transfer.nic_weight * groups);
+    dts_id issue = dts_build_host(b, stage, b->plan->job.stack->backward_launch_s, backward, DTS_NO_ID, "launch");
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_COMMUNICATION;
+    what.group = (uint8_t)group;
+    what.collective = (int8_t)kind;
+    what.bytes = bytes;
+    what.device = stage->device;
+    dts_id task = add_transfer(b, stage->collective[group], &transfer, hops, count, &what);
+    dts_graph_depend(b->graph, task, issue);
+    dts_graph_depend(b->graph, task, after);
+    return task;
+}
+
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
+                      const dts_task_info *info) {
+    const dts_plan *plan = b->plan;
+    int64_t from_node = plan->stage_node[from->index];
+    int64_t to_node = plan->stage_node[to->index];
+    bool same_node = from_node == to_node;
+    dts_transfer transfer = {0};
+    dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
+    /* all GPUs of a node that run this stage send at the same time */
+    double senders = same_node ? 1 : (double)plan->same_stage_per_node;
+    dts_hop hops[MOST_HOPS];
+    size_t count = 0;
+    hop_add(hops, &count, from->port_out, transfer.gpu_weight);
+    hop_add(hops, &count, to->port_in, transfer.gpu_weight);
+    if (!same_node) {
+        hop_add(hops, &count, b->nodes[from_node].out, transfer.nic_weight * senders);
+        hop_add(hops, &count, b->nodes[to_node].in, transfer.nic_weight * senders);
+    }
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_COMMUNICATION;
+    what.collective = -1;
+    what.bytes = bytes;
+    what.device = from->device;
+    dts_id task = add_transfer(b, up ? from->send_up : from->send_down, &transfer, hops, count, &what);
+    dts_graph_depend(b->graph, task, after);
+    return task;
+}

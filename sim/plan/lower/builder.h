@@ -1,0 +1,133 @@
+/* What the files of plan/lower/ build with: devices, streams, links and the table of what each task is. */
+#ifndef DTS_PLAN_LOWER_BUILDER_H
+#define DTS_PLAN_LOWER_BUILDER_H
+
+#include "plan/lower/lower.h"
+
+/* Times of one operator's kernels on the plan's GPU, seconds. */
+typedef struct dts_operator_times {
+    double forward_s, backward_input_s, backward_weight_s; /* all kernels of the operator together */
+    int forward_kernels, backward_input_kernels, backward_weight_kernels;
+    double forward_flops, backward_input_flops, backward_weight_flops;
+} dts_operator_times;
+
+/* The operators of a kind of part with their times and totals; the same for every layer. */
+typedef struct dts_part_work {
+    dts_operators operators;
+    dts_operator_times *times;
+    double saved_B;    /* of all operators */
+    double parameters; /* elements on one rank */
+    int tensors;       /* parameter tensors */
+} dts_part_work;
+
+enum { DTS_PART_COUNT = DTS_PART_HEAD + 1 };
+
+/* One pipeline stage of replica 0. */
+typedef struct dts_stage {
+    int64_t index;
+    dts_id device;
+    dts_id host;     /* the thread that runs the training loop */
+    dts_id autograd; /* the thread that issues the backward pass: the same stream unless the stack has one per GPU */
+    dts_id compute;
+    dts_id collective[DTS_GROUP_COUNT]; /* one stream per communicator; DTS_NO_ID: not there */
+    dts_id send_up, send_down;          /* pipeline links to the next and the previous virtual stage */
+    dts_id port_out, port_in;           /* this GPU's link inside the node */
+    dts_id last_kernel;                 /* most recent task of the compute stream */
+    dts_id last_host;                   /* most recent task of the host thread */
+    double parameters;                  /* elements on this rank, all chunks */
+    double flops;
+} dts_stage;
+
+typedef struct dts_network_links {
+    dts_id out, in; /* a node's network in each direction */
+} dts_network_links;
+
+typedef struct dts_builder {
+    const dts_plan *plan;
+    dts_arena *arena;
+    dts_graph *graph;
+    dts_diag *diag;
+    bool flow_network;
+    dts_part_work work[DTS_PART_COUNT];
+    dts_stage *stages;        /* [pipeline] */
+    dts_network_links *nodes; /* [nodes of replica 0], by stage_node */
+    int64_t node_count;
+    dts_task_info *infos;
+    size_t info_count, info_capacity;
+    bool failed; /* memory ran out while adding; checked once at the end */
+} dts_builder;
+
+/* Adds a task of fixed duration on one stream. */
+dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info);
+
+/* Issues work from the host thread, then a kernel of duration_s on the stage's compute stream that waits for the issue
+ * and for after (DTS_NO_ID: nothing more). backward: issued by the autograd thread. Returns the kernel. */
+dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                        const dts_task_info *info);
+
+/* A host task of duration_s, after which later issues come; waits for after. */
+dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                      const char *name);
+
+/* A collective of stage's group over bytes: issued by the host, waits for after; returns the transfer. */
+dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
+                            bool backward, dts_id after, const dts_task_info *info);
+
+/* A transfer between two stages' GPUs, on the sender's link stream; info says which group it belongs to. */
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
+                      const dts_task_info *info);
+
+void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                      dts_memory_category category, double bytes);
+
+/* Devices, streams and links of replica 0 (links.c). */
+dts_status dts_build_stages(dts_builder *b);
+
+/* Operators and their times (work.c). */
+dts_status dts_build_work(dts_builder *b);
+
+/* ---- the techniques -------------------------------------------------------------------------------------------- */
+
+/* Gradients of one stage as they become ready in backward: DDP's buckets, FSDP's units, or nothing (data_parallel.c).
+ */
+typedef struct dts_gradient_sync dts_gradient_sync;
+
+dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
+/* Before the first kernel of a part's forward or backward: FSDP's all-gather. Returns what the part must wait for. */
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool backward);
+/* After a part's forward: FSDP frees the gathered parameters. */
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, dts_id last);
+/* After the kernel that made the gradients of an operator (elements each) in the last microbatch. */
+void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, dts_id ready);
+/* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
+void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
+                             dts_id last);
+/* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
+dts_id dts_sync_finish(dts_gradient_sync *sync);
+
+/* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */
+typedef struct dts_pass {
+    dts_stage *stage;
+    const dts_chunk *chunk;
+    dts_gradient_sync *sync;
+    int64_t microbatch;
+    int64_t chunk_index;
+    bool first_microbatch; /* of this chunk's passes that make weight gradients */
+    bool last_microbatch;
+    dts_id input; /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
+} dts_pass;
+
+dts_id dts_build_forward(dts_builder *b, const dts_pass *pass);
+/* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */
+dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind);
+
+/* All stages' operations in an order that respects the pipeline (pipeline.c). */
+dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs);
+
+/* The optimizer step of every stage (optimizer.c). */
+void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);
+
+/* Parameters, gradients, optimizer states and buckets that live the whole iteration (static_memory.c). */
+void dts_build_static_memory(dts_builder *b);
+
+#endif

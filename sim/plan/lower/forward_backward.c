@@ -1,0 +1,338 @@
+/* One microbatch's forward or backward pass through one chunk, kernel by kernel, with what each does to memory.
+ *
+ * Memory of an operator, in the order of the compute stream (the caching allocator works in that order):
+ *   forward   start: + saved_B (activations), + output_B + workspace_B (temporary), - the previous output
+ *             end:   - workspace_B
+ *   backward  start: + input_B (gradient of the input) + workspace_B
+ *             end:   - saved_B, - the gradient of the output, - workspace_B
+ * With full recomputation a layer keeps only its input; its operators run again right before their backward. With a
+ * split backward the input-gradient pass keeps what the products' weight gradients still need. */
+#include "plan/lower/builder.h"
+
+enum { MOST_WAITS = 2 };
+
+/* Where a pass stands. */
+typedef struct walk {
+    dts_builder *b;
+    const dts_pass *pass;
+    bool backward;            /* issued by the autograd thread */
+    double handed_B;          /* temporary: latest output (forward) or input gradient (backward) */
+    dts_id last;              /* latest kernel or transfer of the chain */
+    dts_id waits[MOST_WAITS]; /* what the next kernel must wait for besides its stream */
+} walk;
+
+static void wait_for(walk *w, int slot, dts_id task) {
+    w->waits[slot] = task;
+}
+
+/* A layer's number as reports show it: 0 embedding, layers from 1, last + 1 head. */
+static int32_t layer_number(const dts_builder *b, dts_part part, int64_t layer) {
+    switch (part) {
+        case DTS_PART_EMBEDDING:
+            return 0;
+        case DTS_PART_LAYER:
+            return (int32_t)(layer + 1);
+        case DTS_PART_HEAD:
+            break;
+    }
+    return (int32_t)(b->plan->job.model->layers + 1);
+}
+
+static dts_task_info task_info(const walk *w, dts_role role, int32_t layer, const char *name, double flops) {
+    return (dts_task_info){.role = (uint8_t)role,
+                           .microbatch = (int32_t)w->pass->microbatch,
+                           .layer = layer,
+                           .chunk = (int32_t)w->pass->chunk_index,
+                           .name = name,
+                           .flops = flops};
+}
+
+/* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
+static dts_id add_kernels(walk *w, int kernels, double duration_s, const dts_task_info *info) {
+    dts_id first = DTS_NO_ID;
+    dts_task_info one = *info;
+    one.flops = kernels > 0 ? info->flops / kernels : 0;
+    for (int i = 0; i < kernels; i++) {
+        w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, w->waits[0], &one);
+        dts_graph_depend(w->b->graph, w->last, w->waits[1]);
+        w->waits[0] = DTS_NO_ID;
+        w->waits[1] = DTS_NO_ID;
+        if (first == DTS_NO_ID) {
+            first = w->last;
+        }
+    }
+    return first;
+}
+
+/* Tensor-parallel communication after an operator: the chain waits for it. */
+static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, const dts_task_info *info) {
+    if (exchange == DTS_EXCHANGE_NONE || w->b->plan->tensor == 1) {
+        return;
+    }
+    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
+                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
+                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER};
+    dts_collective kind = kinds[exchange];
+    dts_task_info what = *info;
+    what.name = dts_collective_names[kind];
+    what.flops = 0;
+    w->last =
+        dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, o->exchange_B, w->backward, w->last, &what);
+    wait_for(w, 0, w->last);
+}
+
+static void memory_at(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
+    if (task != DTS_NO_ID) {
+        dts_build_memory(w->b, task, moment, w->pass->stage, category, bytes);
+    }
+}
+
+/* Is this operator's forward repeated in backward by selective recomputation? */
+static bool repeated(const dts_builder *b, const dts_operator *o) {
+    return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively;
+}
+
+/* ---- forward ---------------------------------------------------------------------------------------------------- */
+
+static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer, dts_role role, bool keep) {
+    dts_builder *b = w->b;
+    const dts_operator *o = &b->work[part].operators.items[index];
+    const dts_operator_times *t = &b->work[part].times[index];
+    dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
+    dts_id first = add_kernels(w, t->forward_kernels, t->forward_s, &info);
+    if (first != DTS_NO_ID) {
+        memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
+        memory_at(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
+        w->handed_B = o->output_B;
+    }
+    add_exchange(w, o, o->forward_exchange, &info);
+}
+
+/* The temporary that nobody takes any more. */
+static void drop_handed(walk *w) {
+    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
+    w->handed_B = 0;
+}
+
+/* torch Pipe checkpoints a whole stage: nothing of it is kept but its input. */
+static bool drops_whole_chunk(const walk *w) {
+    const dts_plan *plan = w->b->plan;
+    return plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST &&
+           w->pass->microbatch != plan->microbatches - 1;
+}
+
+/* Number of layers that share one checkpoint; 0: no layer is checkpointed by itself. */
+static int64_t checkpoint_span(const walk *w) {
+    const dts_recompute *recompute = &w->b->plan->job.training->recompute;
+    switch ((dts_recompute_kind)recompute->kind) {
+        case DTS_RECOMPUTE_FULL:
+            return 1;
+        case DTS_RECOMPUTE_EVERY:
+            return recompute->every;
+        case DTS_RECOMPUTE_EXCEPT_LAST:
+        case DTS_RECOMPUTE_NONE:
+        case DTS_RECOMPUTE_SELECTIVE:
+            break;
+    }
+    return 0;
+}
+
+static double boundary_B(const dts_builder *b) {
+    dts_execution execution = dts_plan_execution(b->plan);
+    return dts_model_boundary_B(b->plan->job.model, &execution);
+}
+
+static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
+    dts_builder *b = w->b;
+    int64_t span = checkpoint_span(w);
+    bool drops = drops_whole_chunk(w) || (part == DTS_PART_LAYER && span > 0);
+    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
+    for (size_t i = 0; i < b->work[part].operators.count; i++) {
+        bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
+        forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
+    }
+    if (span > 0 && part == DTS_PART_LAYER && (layer - w->pass->chunk->first_layer) % span == 0) {
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
+    }
+    dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
+}
+
+/* Positions of a chunk's parts: embedding first (if any), then layers, then the head. */
+static int64_t first_layer_position(const dts_chunk *chunk) {
+    return chunk->embedding ? 1 : 0;
+}
+
+dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
+    walk w = {.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID}};
+    const dts_chunk *chunk = pass->chunk;
+    int64_t position = first_layer_position(chunk);
+    if (chunk->embedding) {
+        forward_part(&w, DTS_PART_EMBEDDING, 0, 0);
+    }
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        forward_part(&w, DTS_PART_LAYER, chunk->first_layer + i, position + i);
+    }
+    if (chunk->head) {
+        forward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers);
+    }
+    drop_handed(&w);
+    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, drops_whole_chunk(&w) ? boundary_B(b) : 0);
+    return w.last;
+}
+
+/* ---- backward --------------------------------------------------------------------------------------------------- */
+
+/* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one). */
+static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
+    const dts_plan *plan = w->b->plan;
+    const dts_stack *stack = plan->job.stack;
+    if (!stack->accumulate_kernel || (stack->zero_grad_to_none && w->pass->first_microbatch)) {
+        return;
+    }
+    for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
+        if (o->parameters[i] > 0) {
+            double bytes = 3 * o->parameters[i] * plan->storage.gradient_B;
+            dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
+            add_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
+        }
+    }
+}
+
+static bool has_parameters(const dts_operator *o) {
+    return o->parameters[0] > 0 || o->parameters[1] > 0;
+}
+
+/* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
+static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved) {
+    const dts_operator *o = &w->b->work[part].operators.items[index];
+    const dts_operator_times *t = &w->b->work[part].times[index];
+    dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
+    dts_id first = add_kernels(w, t->backward_input_kernels, t->backward_input_s, &info);
+    if (first != DTS_NO_ID) {
+        memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved ? 0 : -o->saved_B);
+        w->handed_B = o->input_B;
+    }
+    add_exchange(w, o, o->backward_exchange, &info);
+}
+
+/* Weight gradient of an operator, and its hand-over to data parallelism in the last microbatch. */
+static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved) {
+    const dts_operator *o = &w->b->work[part].operators.items[index];
+    const dts_operator_times *t = &w->b->work[part].times[index];
+    dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
+    add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
+    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);
+    if (has_parameters(o)) {
+        accumulate_gradients(w, o, layer);
+        if (w->pass->last_microbatch) {
+            dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->stage->last_kernel);
+        }
+    }
+}
+
+/* First operator of the run of selectively repeated operators that ends at index. */
+static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
+    while (index > 0 && repeated(b, &b->work[part].operators.items[index - 1])) {
+        index--;
+    }
+    return index;
+}
+
+/* Repeats the forward of operators first..last with what their backward needs. */
+static void recompute_operators(walk *w, dts_part part, size_t first, size_t last, int32_t layer) {
+    double gradient_B = w->handed_B; /* the gradient on the chain is not an output of these */
+    w->handed_B = 0;
+    for (size_t i = first; i <= last; i++) {
+        forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
+    }
+    drop_handed(w);
+    w->handed_B = gradient_B;
+}
+
+static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kind kind) {
+    const dts_builder *b = w->b;
+    const dts_operators *operators = &b->work[part].operators;
+    size_t repeated_from = operators->count; /* operators from here on have been repeated already */
+    for (size_t i = operators->count; i-- > 0;) {
+        const dts_operator *o = &operators->items[i];
+        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+        if (kind != DTS_OP_BACKWARD_WEIGHT) {
+            if (repeated(b, o) && i < repeated_from) {
+                repeated_from = repeated_run_start(b, part, i);
+                recompute_operators(w, part, repeated_from, i, layer);
+            }
+            backward_input(w, part, i, layer, product);
+        }
+        if (kind != DTS_OP_BACKWARD_INPUT) {
+            backward_weight(w, part, i, layer, product);
+        }
+    }
+}
+
+/* Repeats a part's forward with all that its backward needs. */
+static void recompute_part(walk *w, dts_part part, int64_t layer) {
+    recompute_operators(w, part, 0, w->b->work[part].operators.count - 1, layer_number(w->b, part, layer));
+}
+
+static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
+    dts_builder *b = w->b;
+    int64_t span = part == DTS_PART_LAYER && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
+    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    if (span > 0) {
+        const dts_chunk *chunk = w->pass->chunk;
+        int64_t in_chunk = layer - chunk->first_layer;
+        bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
+        for (int64_t i = in_chunk - in_chunk % span; ends_group && i <= in_chunk; i++) {
+            recompute_part(w, part, chunk->first_layer + i);
+        }
+    }
+    backward_operators(w, part, layer_number(b, part, layer), kind);
+    if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -boundary_B(b));
+    }
+    if (kind != DTS_OP_BACKWARD_INPUT) {
+        dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
+                                w->pass->stage->last_kernel);
+    }
+}
+
+static void recompute_chunk(walk *w) {
+    const dts_chunk *chunk = w->pass->chunk;
+    if (chunk->embedding) {
+        recompute_part(w, DTS_PART_EMBEDDING, 0);
+    }
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        recompute_part(w, DTS_PART_LAYER, chunk->first_layer + i);
+    }
+    if (chunk->head) {
+        recompute_part(w, DTS_PART_HEAD, 0);
+    }
+}
+
+dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind) {
+    walk w = {.b = b, .pass = pass, .backward = true, .last = pass->input, .waits = {pass->input, DTS_NO_ID}};
+    const dts_chunk *chunk = pass->chunk;
+    bool repeats = drops_whole_chunk(&w) && kind != DTS_OP_BACKWARD_WEIGHT;
+    if (repeats) {
+        /* torchgpipe repeats the forward before the gradient arrives */
+        w.waits[0] = DTS_NO_ID;
+        recompute_chunk(&w);
+        w.waits[0] = pass->input;
+    }
+    int64_t position = first_layer_position(chunk);
+    if (chunk->head) {
+        backward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers, kind);
+    }
+    for (int64_t i = chunk->layers; i-- > 0;) {
+        backward_part(&w, DTS_PART_LAYER, chunk->first_layer + i, position + i, kind);
+    }
+    if (chunk->embedding) {
+        backward_part(&w, DTS_PART_EMBEDDING, 0, 0, kind);
+    }
+    drop_handed(&w);
+    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -boundary_B(b) : 0);
+    return w.last;
+}

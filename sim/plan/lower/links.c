@@ -1,0 +1,75 @@
+/* Devices, streams and links of replica 0. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "plan/lower/builder.h"
+
+/* A node's network with the capacities the cluster states. */
+static void add_node(dts_builder *b, int64_t index) {
+    const dts_inter *inter = &b->plan->job.cluster->inter;
+    double capacity = dts_node_network_Bps(b->plan->job.cluster);
+    dts_network_links *node = &b->nodes[index];
+    *node = (dts_network_links){.out = DTS_NO_ID, .in = DTS_NO_ID};
+    if (inter->transport == DTS_TRANSPORT_NONE || capacity <= 0) {
+        return;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "node %" PRId64 " network out", index);
+    node->out = dts_graph_add_resource(b->graph, name, capacity);
+    snprintf(name, sizeof name, "node %" PRId64 " network in", index);
+    node->in = dts_graph_add_resource(b->graph, name, capacity);
+}
+
+static void add_stage(dts_builder *b, int64_t index) {
+    const dts_plan *plan = b->plan;
+    dts_stage *stage = &b->stages[index];
+    *stage = (dts_stage){.index = index, .last_kernel = DTS_NO_ID, .last_host = DTS_NO_ID};
+    char name[64];
+    snprintf(name, sizeof name, "stage %" PRId64, index);
+    stage->device = dts_graph_add_device(b->graph, plan->pipeline == 1 ? "gpu 0" : name);
+    bool shared_host = plan->job.stack->pipeline_single_process && plan->pipeline > 1;
+    stage->host = shared_host && index > 0 ? b->stages[0].host : dts_graph_add_stream(b->graph, stage->device, "host");
+    stage->autograd = shared_host ? dts_graph_add_stream(b->graph, stage->device, "autograd") : stage->host;
+    stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
+    bool sharing[DTS_GROUP_COUNT] = {[DTS_GROUP_DATA] = plan->data > 1, [DTS_GROUP_TENSOR] = plan->tensor > 1};
+    for (int g = 0; g < DTS_GROUP_COUNT; g++) {
+        snprintf(name, sizeof name, "%s collectives", dts_group_names[g]);
+        stage->collective[g] = sharing[g] ? dts_graph_add_stream(b->graph, stage->device, name) : DTS_NO_ID;
+    }
+    stage->send_up = DTS_NO_ID;
+    stage->send_down = DTS_NO_ID;
+    if (plan->pipeline > 1) {
+        stage->send_up = dts_graph_add_stream(b->graph, stage->device, "send to next stage");
+        stage->send_down = dts_graph_add_stream(b->graph, stage->device, "send to previous stage");
+    }
+    stage->port_out = DTS_NO_ID;
+    stage->port_in = DTS_NO_ID;
+    double port = dts_gpu_port_Bps(plan->job.cluster);
+    if (port > 0) {
+        snprintf(name, sizeof name, "stage %" PRId64 " GPU link out", index);
+        stage->port_out = dts_graph_add_resource(b->graph, name, port);
+        snprintf(name, sizeof name, "stage %" PRId64 " GPU link in", index);
+        stage->port_in = dts_graph_add_resource(b->graph, name, port);
+    }
+}
+
+dts_status dts_build_stages(dts_builder *b) {
+    const dts_plan *plan = b->plan;
+    b->node_count = plan->stage_node[plan->pipeline - 1] + 1; /* nodes grow with the stage */
+    b->nodes = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *b->nodes);
+    b->stages = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *b->stages);
+    if (b->nodes == NULL || b->stages == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    for (int64_t i = 0; i < b->node_count; i++) {
+        add_node(b, i);
+    }
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        add_stage(b, p);
+        for (int64_t v = 0; v < plan->virtual_stages; v++) {
+            int stage = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
+            b->stages[p].parameters += dts_plan_chunk_parameters(plan, &plan->chunks[stage]);
+        }
+    }
+    return DTS_OK;
+}

@@ -1,0 +1,85 @@
+#include "plan/lower/lower.h"
+
+#include <stdio.h>
+
+#include "plan/lower/builder.h"
+
+/* Names a task for the engine's explanations. */
+static void name_task(const void *context, dts_id task, uint32_t tag, char *buffer, size_t size) {
+    const dts_builder *b = context;
+    (void)task;
+    const dts_task_info *info = &b->infos[tag];
+    if (info->microbatch >= 0) {
+        snprintf(buffer, size, "%s (layer %d, microbatch %d)", info->name, info->layer, info->microbatch);
+    } else {
+        snprintf(buffer, size, "%s", info->name);
+    }
+}
+
+static dts_status build(dts_builder *b, dts_lowered *out) {
+    dts_status status = dts_build_stages(b);
+    if (status == DTS_OK) {
+        status = dts_build_work(b);
+    }
+    if (status != DTS_OK) {
+        return status;
+    }
+    size_t stages = (size_t)b->plan->pipeline;
+    dts_gradient_sync **syncs = dts_arena_array(b->arena, stages, sizeof(dts_gradient_sync *));
+    out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
+    if (syncs == NULL || out->compute_stream == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    for (size_t p = 0; p < stages; p++) {
+        out->compute_stream[p] = b->stages[p].compute;
+        syncs[p] = dts_sync_new(b, &b->stages[p]);
+        if (syncs[p] == NULL) {
+            return dts_diag_nomem(b->diag);
+        }
+    }
+    dts_build_static_memory(b);
+    status = dts_build_pipeline(b, syncs);
+    if (status == DTS_OK) {
+        dts_build_optimizer(b, syncs);
+        for (size_t p = 0; p < stages; p++) {
+            out->flops += b->stages[p].flops;
+        }
+    }
+    return status;
+}
+
+dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, dts_lowered *out, dts_diag *diag) {
+    *out = (dts_lowered){0};
+    dts_builder *b = dts_arena_alloc(arena, sizeof *b);
+    if (b == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    *b = (dts_builder){
+        .plan = plan, .arena = arena, .graph = dts_graph_new(), .diag = diag, .flow_network = flow_network};
+    if (b->graph == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_graph_set_namer(b->graph, name_task, b);
+    dts_status status = build(b, out);
+    if (status == DTS_OK && b->failed) {
+        status = dts_diag_nomem(diag);
+    }
+    if (status == DTS_OK) {
+        status = dts_graph_freeze(b->graph, diag);
+    }
+    if (status != DTS_OK) {
+        dts_graph_free(b->graph);
+        return status;
+    }
+    out->graph = b->graph;
+    out->infos = b->infos;
+    out->info_count = b->info_count;
+    return DTS_OK;
+}
+
+void dts_lowered_free(dts_lowered *lowered) {
+    if (lowered != NULL) {
+        dts_graph_free(lowered->graph);
+        lowered->graph = NULL;
+    }
+}

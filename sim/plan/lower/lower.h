@@ -1,0 +1,72 @@
+/* Lowering: a plan becomes a task graph. Only this folder makes tasks.
+ *
+ * One replica stands for all (folded ranks): every pipeline stage of replica 0 is a device with a host thread, a
+ * compute stream, one stream per communicator and one per direction of each pipeline link. Collectives with the other
+ * replicas are flows over the replica's links, with weights that count the identical groups sharing them. */
+#ifndef DTS_PLAN_LOWER_LOWER_H
+#define DTS_PLAN_LOWER_LOWER_H
+
+#include "engine/graph.h"
+#include "plan/plan.h"
+
+/* What a task does; reports colour and count by it. */
+typedef enum dts_role {
+    DTS_ROLE_FORWARD,
+    DTS_ROLE_RECOMPUTE,
+    DTS_ROLE_BACKWARD,
+    DTS_ROLE_BACKWARD_WEIGHT,
+    DTS_ROLE_OPTIMIZER,
+    DTS_ROLE_COMMUNICATION,
+    DTS_ROLE_HOST,
+    DTS_ROLE_COUNT
+} dts_role;
+
+/* Communicators of a device. */
+typedef enum dts_group_kind {
+    DTS_GROUP_DATA,
+    DTS_GROUP_TENSOR,
+    DTS_GROUP_PIPELINE,
+    DTS_GROUP_EMBEDDING,
+    DTS_GROUP_COUNT
+} dts_group_kind;
+
+extern const char *const dts_group_names[DTS_GROUP_COUNT + 1];
+
+/* Memory categories of the ledger. */
+typedef enum dts_memory_category {
+    DTS_MEMORY_PARAMETERS,
+    DTS_MEMORY_GRADIENTS,
+    DTS_MEMORY_OPTIMIZER,
+    DTS_MEMORY_ACTIVATIONS,
+    DTS_MEMORY_TEMPORARY,
+    DTS_MEMORY_COMMUNICATION,
+    DTS_MEMORY_CATEGORY_COUNT
+} dts_memory_category;
+
+/* What a task is, by its tag. */
+typedef struct dts_task_info {
+    uint8_t role;       /* dts_role */
+    uint8_t group;      /* communication: dts_group_kind */
+    int8_t collective;  /* communication: dts_collective, -1: send-recv */
+    int32_t microbatch; /* -1: none */
+    int32_t layer;      /* 0 embedding, layers from 1, last + 1 head; -1: none */
+    int32_t chunk;
+    dts_id device;
+    const char *name; /* borrowed from the operator or the arena */
+    double bytes;     /* communication: payload, B */
+    double flops;     /* products on this GPU, FLOP */
+} dts_task_info;
+
+typedef struct dts_lowered {
+    dts_graph *graph;     /* frozen; owned */
+    dts_task_info *infos; /* by task id */
+    size_t info_count;
+    dts_id *compute_stream; /* [pipeline] */
+    double flops;           /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+} dts_lowered;
+
+/* Builds the graph of one iteration (one optimizer step). Tables and names live in arena. */
+dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, dts_lowered *out, dts_diag *diag);
+void dts_lowered_free(dts_lowered *lowered);
+
+#endif

@@ -1,0 +1,143 @@
+/* The optimizer step.
+ *
+ * Per tensor, an optimizer is a row of element-wise kernels, each reading and writing whole tensors; multi-tensor
+ * implementations run the same row over chunks of all tensors; a fused one reads and writes everything once. Kernels
+ * and passes per tensor are counted from PyTorch's single-tensor implementations (torch/optim/sgd.py, adamw.py,
+ * adafactor and 8-bit from their published update rules), in tensor reads + writes: sgd            param.add_(grad) 1
+ * kernel,  3 passes sgd-momentum   buf.mul_, buf.add_, param.add_                                          3 kernels, 8
+ * passes adam, adamw    decay, m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add eps, addcdiv  9 kernels, 22 passes
+ *   lamb           as adam, two norms, ratio                                              13 kernels, 28 passes
+ *   lion           sign update and one moment                                              5 kernels, 12 passes
+ *   adafactor      squares, row and column means, rsqrt, product, clip, update             12 kernels, 20 passes
+ *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,  3 passes + 4
+ * bytes */
+#include "plan/lower/builder.h"
+
+typedef struct optimizer_work {
+    int kernels;         /* per tensor and step */
+    double passes;       /* tensor reads and writes, unfused */
+    double fused_passes; /* when each tensor is read and written once */
+} optimizer_work;
+
+static const optimizer_work works[] = {
+    [DTS_OPTIMIZER_SGD] = {1, 3, 3},          [DTS_OPTIMIZER_SGD_MOMENTUM] = {3, 8, 5},
+    [DTS_OPTIMIZER_ADAM] = {9, 22, 7},        [DTS_OPTIMIZER_ADAMW] = {9, 22, 7},
+    [DTS_OPTIMIZER_ADAFACTOR] = {12, 20, 20}, [DTS_OPTIMIZER_ADAMW_8BIT] = {1, 5, 5},
+    [DTS_OPTIMIZER_LAMB] = {13, 28, 10},      [DTS_OPTIMIZER_LION] = {5, 12, 5},
+};
+
+/* Kernels over elements of all tensors of a stage: one per tensor, or a few over everything. */
+static void add_over_tensors(dts_builder *b, dts_stage *stage, double elements, int tensors, int kernels, double passes,
+                             const char *name) {
+    const dts_plan *plan = b->plan;
+    int launches = plan->job.stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR ? tensors * kernels : kernels;
+    double bytes = elements * passes * plan->storage.parameter_B;
+    for (int i = 0; i < launches; i++) {
+        dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = name};
+        dts_build_kernel(b, stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes / launches), false, DTS_NO_ID,
+                         &info);
+    }
+}
+
+static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
+    const dts_plan *plan = b->plan;
+    int64_t tensors = 0;
+    for (int64_t v = 0; v < plan->virtual_stages; v++) {
+        int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)stage->index, (int)v);
+        const dts_chunk *chunk = &plan->chunks[s];
+        tensors += chunk->layers * b->work[DTS_PART_LAYER].tensors;
+        tensors += chunk->embedding ? b->work[DTS_PART_EMBEDDING].tensors : 0;
+        tensors += chunk->head ? b->work[DTS_PART_HEAD].tensors : 0;
+    }
+    return (int)tensors;
+}
+
+/* Gradient norm and the scaling of clipping (read; read and write), and the loss scaler's check: each ends in a number
+ * that the host reads, so the host waits for the GPU. */
+static void add_norm_and_scale(dts_builder *b, dts_stage *stage, double elements, int tensors) {
+    const dts_plan *plan = b->plan;
+    bool clips = plan->job.stack->gradient_clipping;
+    bool scales = plan->job.training->precision == DTS_PRECISION_AMP_FP16;
+    if (scales) {
+        add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
+        dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
+    }
+    if (clips) {
+        add_over_tensors(b, stage, elements, tensors, 1, 1, "gradient_norm");
+        add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
+    }
+}
+
+/* A tied output projection lives on the first and the last stage: both add up their gradients before the step
+ * (Megatron-LM, finalize_model_grads). An all-reduce of two ranks sends the tensor once each way. */
+typedef struct tied {
+    dts_id to_first, to_last;
+} tied;
+
+static tied add_tied_exchange(dts_builder *b) {
+    const dts_plan *plan = b->plan;
+    int64_t stages = plan->pipeline * plan->virtual_stages;
+    int first = 0;
+    int last = 0;
+    int chunk = 0;
+    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, 0, 0, &first, &chunk);
+    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)stages - 1, 0, &last, &chunk);
+    if (!plan->job.model->tied_embeddings || first == last) {
+        return (tied){DTS_NO_ID, DTS_NO_ID};
+    }
+    double bytes = (double)plan->job.model->vocab * (double)plan->job.model->hidden / (double)plan->tensor *
+                   plan->storage.gradient_B;
+    dts_task_info info = {
+        .group = DTS_GROUP_EMBEDDING, .microbatch = -1, .layer = 0, .name = "send tied embedding gradient"};
+    dts_stage *a = &b->stages[first];
+    dts_stage *z = &b->stages[last];
+    return (tied){.to_last = dts_build_send(b, a, z, true, bytes, a->last_kernel, &info),
+                  .to_first = dts_build_send(b, z, a, false, bytes, z->last_kernel, &info)};
+}
+
+static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, dts_id tied_gradient) {
+    const dts_plan *plan = b->plan;
+    const dts_stack *stack = plan->job.stack;
+    int kind = plan->job.parallelism->data_parallel;
+    bool all_sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
+    bool step_sharded = all_sharded || kind == DTS_DP_ZERO1;
+    double elements = stage->parameters / (step_sharded ? (double)plan->data : 1);
+    /* sharded parameters are flat: one tensor per unit, which is one per layer */
+    int tensors = all_sharded ? (int)(plan->job.model->layers / plan->pipeline) + 1 : stage_tensors(b, stage);
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    dts_build_host(b, stage, stack->step_host_s, false, DTS_NO_ID, "training loop");
+    /* the first kernel of the step waits for the last gradients */
+    dts_id reduced = dts_sync_finish(sync);
+    dts_task_info info = {.role = DTS_ROLE_OPTIMIZER,
+                          .microbatch = -1,
+                          .layer = -1,
+                          .device = stage->device,
+                          .name = "wait for gradients"};
+    dts_id wait = dts_build_task(b, stage->compute, 0, &info);
+    dts_graph_depend(b->graph, wait, reduced);
+    dts_graph_depend(b->graph, wait, tied_gradient);
+    dts_graph_depend(b->graph, wait, stage->last_host);
+    add_norm_and_scale(b, stage, elements, tensors);
+    bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
+    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
+                     "optimizer_step");
+    if (!stack->zero_grad_to_none) {
+        add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
+    }
+    if (kind == DTS_DP_ZERO1 && plan->data > 1) {
+        dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
+        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
+                             stage->parameters * dts_numeric_bytes(plan->storage.compute), false, stage->last_kernel,
+                             &gather);
+    }
+}
+
+void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
+    tied tied_gradients = add_tied_exchange(b);
+    for (int64_t p = 0; p < b->plan->pipeline; p++) {
+        bool first = p == 0;
+        bool last = p == b->plan->pipeline - 1;
+        add_step(b, &b->stages[p], syncs[p],
+                 first ? tied_gradients.to_first : (last ? tied_gradients.to_last : DTS_NO_ID));
+    }
+}

@@ -1,0 +1,170 @@
+/* The schedule's operations of all stages, in an order that respects the pipeline, with the transfers between stages.
+ *
+ * Every rank's operations are added in the rank's own order. Ranks take turns, one operation each, and an operation is
+ * added only when what it consumes has been: that order is the clock of a single process that drives all stages (torch
+ * Pipe), and any order would do for ranks with a host of their own. */
+#include <inttypes.h>
+
+#include "plan/lower/builder.h"
+
+/* What virtual stage s has produced for microbatch i. */
+typedef struct produced {
+    dts_id activation; /* task after which the next stage can start its forward */
+    dts_id gradient;   /* task after which the previous stage can start its backward */
+    bool forward, backward;
+} produced;
+
+typedef struct turns {
+    dts_builder *b;
+    dts_gradient_sync **syncs;
+    produced *table;        /* [virtual stage][microbatch] */
+    size_t *next;           /* [rank] index of its next operation */
+    int64_t *backward_left; /* [virtual stage] backward passes that will still make weight gradients */
+    int64_t stages, microbatches;
+} turns;
+
+static produced *at(const turns *t, int64_t stage, int64_t microbatch) {
+    return &t->table[stage * t->microbatches + microbatch];
+}
+
+/* Has everything that op of virtual stage s consumes been added? */
+static bool is_ready(const turns *t, const dts_op *op, int64_t s) {
+    switch ((dts_op_kind)op->kind) {
+        case DTS_OP_FORWARD:
+            return s == 0 || at(t, s - 1, op->microbatch)->forward;
+        case DTS_OP_BACKWARD:
+        case DTS_OP_BACKWARD_INPUT:
+            return at(t, s, op->microbatch)->forward && (s == t->stages - 1 || at(t, s + 1, op->microbatch)->backward);
+        case DTS_OP_BACKWARD_WEIGHT:
+            return at(t, s, op->microbatch)->backward;
+    }
+    return false;
+}
+
+static int owner(const turns *t, int64_t virtual_stage) {
+    int rank = 0;
+    int chunk = 0;
+    dts_virtual_stage_owner(t->b->plan->schedule.layout, (int)t->b->plan->pipeline, (int)virtual_stage, 0, &rank,
+                            &chunk);
+    return rank;
+}
+
+/* The transfer from virtual stage s to its neighbour, or the producing task itself when both live on one rank. */
+static dts_id hand_over(turns *t, int64_t s, int64_t to, dts_id made, const dts_op *op) {
+    if (to < 0 || to >= t->stages) {
+        return DTS_NO_ID;
+    }
+    dts_builder *b = t->b;
+    int from_rank = owner(t, s);
+    int to_rank = owner(t, to);
+    if (from_rank == to_rank) {
+        return made;
+    }
+    bool up = to > s;
+    dts_execution execution = dts_plan_execution(b->plan);
+    dts_task_info info = {.group = DTS_GROUP_PIPELINE,
+                          .microbatch = (int32_t)op->microbatch,
+                          .layer = -1,
+                          .chunk = op->chunk,
+                          .name = up ? "send activation" : "send gradient"};
+    return dts_build_send(b, &b->stages[from_rank], &b->stages[to_rank], up,
+                          dts_model_boundary_B(b->plan->job.model, &execution), made, &info);
+}
+
+/* Kernels of the framework around every microbatch of a pipeline: scatter, gather, stream waits. */
+static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, bool backward) {
+    if (t->b->plan->pipeline == 1) {
+        return;
+    }
+    dts_execution execution = dts_plan_execution(t->b->plan);
+    double bytes = 2 * dts_model_boundary_B(t->b->plan->job.model, &execution);
+    double duration = dts_gpu_memory_s(&t->b->plan->job.cluster->gpu, bytes);
+    for (int64_t i = 0; i < t->b->plan->job.stack->pipeline_chunk_kernels; i++) {
+        dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                              .microbatch = (int32_t)op->microbatch,
+                              .layer = -1,
+                              .chunk = op->chunk,
+                              .name = "pipeline_copy"};
+        dts_build_kernel(t->b, stage, duration, backward, DTS_NO_ID, &info);
+    }
+}
+
+static void add_operation(turns *t, int64_t rank, const dts_op *op, int64_t s) {
+    dts_builder *b = t->b;
+    dts_stage *stage = &b->stages[rank];
+    bool weights = op->kind == DTS_OP_BACKWARD || op->kind == DTS_OP_BACKWARD_WEIGHT;
+    bool first = weights && t->backward_left[s] == t->microbatches;
+    t->backward_left[s] -= weights;
+    dts_pass pass = {.stage = stage,
+                     .chunk = &b->plan->chunks[s],
+                     .sync = t->syncs[rank],
+                     .microbatch = op->microbatch,
+                     .chunk_index = op->chunk,
+                     .first_microbatch = first,
+                     .last_microbatch = weights && t->backward_left[s] == 0,
+                     .input = DTS_NO_ID};
+    produced *here = at(t, s, op->microbatch);
+    add_chunk_overhead(t, stage, op, op->kind != DTS_OP_FORWARD);
+    if (op->kind == DTS_OP_FORWARD) {
+        pass.input = s > 0 ? at(t, s - 1, op->microbatch)->activation : DTS_NO_ID;
+        dts_id made = dts_build_forward(b, &pass);
+        here->activation = hand_over(t, s, s + 1, made, op);
+        here->forward = true;
+        return;
+    }
+    bool sends = op->kind != DTS_OP_BACKWARD_WEIGHT;
+    pass.input = sends && s < t->stages - 1 ? at(t, s + 1, op->microbatch)->gradient : DTS_NO_ID;
+    dts_id made = dts_build_backward(b, &pass, (dts_op_kind)op->kind);
+    if (sends) {
+        here->gradient = hand_over(t, s, s - 1, made, op);
+        here->backward = true;
+    }
+}
+
+static dts_status turns_new(turns *t) {
+    const dts_plan *plan = t->b->plan;
+    size_t cells = (size_t)(t->stages * t->microbatches);
+    t->table = dts_arena_array(t->b->arena, cells, sizeof *t->table);
+    t->next = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->next);
+    t->backward_left = dts_arena_array(t->b->arena, (size_t)t->stages, sizeof *t->backward_left);
+    if (t->table == NULL || t->next == NULL || t->backward_left == NULL) {
+        return dts_diag_nomem(t->b->diag);
+    }
+    for (int64_t s = 0; s < t->stages; s++) {
+        t->backward_left[s] = t->microbatches;
+    }
+    return DTS_OK;
+}
+
+dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
+    const dts_plan *plan = b->plan;
+    const dts_schedule *schedule = &plan->schedule;
+    turns t = {
+        .b = b, .syncs = syncs, .stages = plan->pipeline * plan->virtual_stages, .microbatches = plan->microbatches};
+    dts_status status = turns_new(&t);
+    bool moved = true;
+    while (status == DTS_OK && moved) {
+        moved = false;
+        for (int64_t rank = 0; rank < plan->pipeline; rank++) {
+            if (t.next[rank] == schedule->op_count[rank]) {
+                continue;
+            }
+            const dts_op *op = &schedule->ops[rank][t.next[rank]];
+            int64_t s = dts_virtual_stage(schedule->layout, (int)plan->pipeline, (int)rank, op->chunk);
+            if (is_ready(&t, op, s)) {
+                add_operation(&t, rank, op, s);
+                t.next[rank]++;
+                moved = true;
+            }
+        }
+    }
+    for (int64_t rank = 0; status == DTS_OK && rank < plan->pipeline; rank++) {
+        if (t.next[rank] != schedule->op_count[rank]) {
+            const dts_op *op = &schedule->ops[rank][t.next[rank]];
+            status = dts_diag_error(b->diag, NULL, "parallelism.schedule", "choose another schedule",
+                                    "schedule %s deadlocks: stage %" PRId64 " waits for microbatch %" PRIu32,
+                                    schedule->name, rank, op->microbatch);
+        }
+    }
+    return status;
+}

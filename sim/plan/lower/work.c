@@ -1,0 +1,98 @@
+/* From operators to kernel times: the only place where the model's shapes meet the GPU's costs.
+ *
+ * A product C(m, n) = A(m, k)·B(k, n) has two products in backward: the gradient of A, (m, n)·(n, k), and of B,
+ * (k, m)·(m, n). Those with weights give an input and a weight gradient; those of two activations (attention scores and
+ * context) count both as input gradients, because both carry on the chain. */
+#include "plan/lower/builder.h"
+
+static double gemm_s(const dts_builder *b, int64_t batch, int64_t m, int64_t n, int64_t k, bool weight_gradient) {
+    dts_gemm_shape shape = {.batch = batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
+    return dts_gpu_gemm_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+}
+
+/* Time of kernels that together move bytes: each pays the floor of a small kernel. */
+static double memory_s(const dts_builder *b, double bytes, int kernels) {
+    return kernels <= 0 ? 0 : kernels * dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes / kernels);
+}
+
+static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    double flops = 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k;
+    t->forward_flops = flops;
+    t->forward_s = gemm_s(b, o->batch, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
+    double of_a = gemm_s(b, o->batch, o->m, o->k, o->n, false);
+    /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
+    int extra = o->backward_kernels - 2;
+    if (o->weight) {
+        t->backward_input_s = of_a;
+        t->backward_weight_s = gemm_s(b, o->batch, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
+        t->backward_input_kernels = 1;
+        t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
+        t->backward_input_flops = flops;
+        t->backward_weight_flops = flops;
+    } else {
+        t->backward_input_s = of_a + gemm_s(b, o->batch, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
+        t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
+        t->backward_input_flops = 2 * flops;
+    }
+}
+
+static void attention_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    dts_attention_shape shape = {.batch = o->batch,
+                                 .heads = o->heads,
+                                 .kv_heads = o->kv_heads,
+                                 .head_dim = o->head_dim,
+                                 .query_length = o->query_length,
+                                 .key_length = o->key_length,
+                                 .causal = o->causal};
+    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    shape.backward = true;
+    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    t->backward_input_kernels = o->backward_kernels;
+    /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
+    t->forward_flops = 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)o->key_length *
+                       (double)o->head_dim;
+    t->backward_input_flops = 2 * t->forward_flops;
+}
+
+static void operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    t->forward_kernels = o->forward_kernels;
+    switch (o->kind) {
+        case DTS_OPERATOR_GEMM:
+            gemm_times(b, o, t);
+            break;
+        case DTS_OPERATOR_ATTENTION:
+            attention_times(b, o, t);
+            break;
+        case DTS_OPERATOR_MEMORY:
+            t->forward_s = memory_s(b, o->forward_B, o->forward_kernels);
+            t->backward_input_s = memory_s(b, o->backward_B, o->backward_kernels);
+            t->backward_input_kernels = o->backward_kernels;
+            break;
+    }
+}
+
+dts_status dts_build_work(dts_builder *b) {
+    dts_execution execution = dts_plan_execution(b->plan);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        dts_part_work *work = &b->work[part];
+        dts_status status =
+            dts_model_operators(b->plan->job.model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
+        if (status != DTS_OK) {
+            return status;
+        }
+        work->times = dts_arena_array(b->arena, work->operators.count, sizeof *work->times);
+        if (work->times == NULL) {
+            return dts_diag_nomem(b->diag);
+        }
+        for (size_t i = 0; i < work->operators.count; i++) {
+            const dts_operator *o = &work->operators.items[i];
+            operator_times(b, o, &work->times[i]);
+            work->saved_B += o->saved_B;
+            for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
+                work->parameters += o->parameters[p];
+                work->tensors += o->parameters[p] > 0;
+            }
+        }
+    }
+    return DTS_OK;
+}

@@ -1,0 +1,102 @@
+#include "plan/plan.h"
+
+#include <inttypes.h>
+
+#include "plan/internal.h"
+
+dts_execution dts_plan_execution(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    return (dts_execution){
+        .micro_batch = plan->job.training->micro_batch,
+        .sequence_length = plan->job.training->sequence_length,
+        .tensor = plan->tensor,
+        .sequence_parallel = plan->job.parallelism->sequence,
+        .context = 1,
+        .activation = plan->storage.activation,
+        .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
+        .flash_attention = stack->attention == DTS_ATTENTION_FLASH,
+        .fuse_bias_gelu = stack->fuse_bias_gelu,
+        .fuse_bias_dropout_add = stack->fuse_bias_dropout_add,
+        .fuse_softmax = stack->fuse_softmax,
+        .fuse_norm = stack->fuse_norm,
+        .fuse_rotary = stack->fuse_rotary,
+        .fuse_loss = stack->fuse_loss,
+        .separate_qkv = stack->separate_qkv,
+        .dropout = stack->dropout,
+        .mask_B = stack->mask_bool_bytes ? 1 : 1.0 / 8,
+        .autocast = plan->storage.autocast,
+    };
+}
+
+double dts_plan_chunk_parameters(const dts_plan *plan, const dts_chunk *chunk) {
+    const dts_model *model = plan->job.model;
+    double elements = dts_model_part_parameters(model, DTS_PART_LAYER) * (double)chunk->layers;
+    if (chunk->embedding) {
+        elements += dts_model_part_parameters(model, DTS_PART_EMBEDDING);
+    }
+    if (chunk->head) {
+        elements += dts_model_part_parameters(model, DTS_PART_HEAD);
+        /* a tied output projection on another rank than the embedding is a second copy */
+        if (model->tied_embeddings && !chunk->embedding) {
+            elements += (double)model->vocab * (double)model->hidden;
+        }
+    }
+    return elements / (double)plan->tensor;
+}
+
+/* The schedule of one rank alone: with one stage every legal schedule is forward, backward, forward, … and no
+ * activations of two microbatches live together. */
+static const char *schedule_name(const dts_plan *plan) {
+    return plan->pipeline == 1 ? "naive" : plan->job.parallelism->schedule;
+}
+
+dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+    *out = (dts_plan){.job = *job};
+    out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
+    dts_status status = dts_plan_apply_rules(job, out, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    if (out->pipeline == 1) {
+        out->virtual_stages = 1;
+    }
+    dts_schedule_shape shape = {.stages = (int)out->pipeline,
+                                .microbatches = (int)out->microbatches,
+                                .chunks = (int)out->virtual_stages,
+                                .forward = 1,
+                                .backward_input = 1,
+                                .backward_weight = 1};
+    out->method = dts_schedule_find(schedule_name(out));
+    status = dts_schedule_build(schedule_name(out), &shape, arena, &out->schedule, diag);
+    if (status == DTS_OK && out->method->layout == DTS_LAYOUT_BIDIR) {
+        status = dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b or interleaved-1f1b",
+                                "%s holds two copies of the model, which this version draws but does not simulate",
+                                out->method->name);
+    }
+    if (status == DTS_OK && out->method->asynchronous) {
+        status = dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b",
+                                "%s updates without a flush, which this version draws but does not simulate",
+                                out->method->name);
+    }
+    if (status == DTS_OK) {
+        status = dts_plan_place(out, arena, diag);
+    }
+    if (status == DTS_OK) {
+        status = dts_plan_cut(out, arena, diag);
+    }
+    return status;
+}
+
+const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
+    static const char *const kinds[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp"};
+    const char *pipeline = "";
+    const char *tensor = "";
+    if (plan->pipeline > 1) {
+        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s) × ", plan->pipeline, plan->method->name);
+    }
+    if (plan->tensor > 1) {
+        tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);
+    }
+    return dts_arena_printf(arena, "%s%s%s %" PRId64, pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
+                            kinds[plan->job.parallelism->data_parallel], plan->data);
+}

@@ -1,0 +1,170 @@
+/* What makes a plan legal. Every rule names what is wrong and the nearest legal choice. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "plan/internal.h"
+
+/* The largest divisor of n that is at most limit. */
+static int64_t divisor_below(int64_t n, int64_t limit) {
+    int64_t best = 1;
+    for (int64_t d = 1; d <= limit && d <= n; d++) {
+        if (n % d == 0) {
+            best = d;
+        }
+    }
+    return best;
+}
+
+/* Degrees that were left out: data follows from the GPU count; with data given, a missing pipeline degree does. */
+static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *diag) {
+    const dts_parallelism *p = job->parallelism;
+    plan->tensor = p->tensor > 0 ? p->tensor : 1;
+    plan->pipeline = p->pipeline > 0 ? p->pipeline : 1;
+    plan->virtual_stages = p->virtual_stages;
+    if (plan->tensor > plan->gpus || plan->pipeline > plan->gpus) {
+        return dts_diag_error(diag, NULL, "parallelism", "lower the degrees or add nodes",
+                              "tensor %" PRId64 " × pipeline %" PRId64 " needs more than the %" PRId64
+                              " GPUs of the cluster",
+                              plan->tensor, plan->pipeline, plan->gpus);
+    }
+    int64_t model_parallel = plan->tensor * plan->pipeline;
+    if (p->data == 0) {
+        if (plan->gpus % model_parallel != 0) {
+            return dts_diag_error(diag, NULL, "parallelism", "choose degrees whose product divides the GPU count",
+                                  "tensor %" PRId64 " × pipeline %" PRId64 " does not divide the %" PRId64 " GPUs",
+                                  plan->tensor, plan->pipeline, plan->gpus);
+        }
+        plan->data = plan->gpus / model_parallel;
+        return DTS_OK;
+    }
+    plan->data = p->data;
+    if (p->pipeline == 0 && plan->gpus % (plan->data * plan->tensor) == 0) {
+        plan->pipeline = plan->gpus / (plan->data * plan->tensor);
+        model_parallel = plan->tensor * plan->pipeline;
+    }
+    if (plan->data * model_parallel != plan->gpus) {
+        char help[160];
+        if (plan->gpus % model_parallel == 0) {
+            snprintf(help, sizeof help, "data: %" PRId64 " uses all GPUs; or change cluster.nodes and gpus_per_node",
+                     plan->gpus / model_parallel);
+        } else {
+            snprintf(help, sizeof help,
+                     "change cluster.nodes or cluster.gpus_per_node, or choose degrees that divide %" PRId64,
+                     plan->gpus);
+        }
+        return dts_diag_error(diag, NULL, "parallelism", help,
+                              "data %" PRId64 " × tensor %" PRId64 " × pipeline %" PRId64 " is %" PRId64
+                              " GPUs, but the cluster has %" PRId64,
+                              plan->data, plan->tensor, plan->pipeline, plan->data * model_parallel, plan->gpus);
+    }
+    return DTS_OK;
+}
+
+static dts_status check_batch(const dts_job *job, dts_plan *plan, dts_diag *diag) {
+    const dts_training *t = job->training;
+    char help[200];
+    int64_t per_step = plan->data * t->micro_batch;
+    if (t->global_batch % per_step != 0) {
+        int64_t lower = t->global_batch / per_step * per_step;
+        if (lower > 0) {
+            snprintf(help, sizeof help, "use global_batch %" PRId64 " or %" PRId64, lower, lower + per_step);
+        } else {
+            snprintf(help, sizeof help, "use global_batch %" PRId64 ", a smaller micro_batch or fewer replicas",
+                     per_step);
+        }
+        return dts_diag_error(diag, NULL, "training.global_batch", help,
+                              "global_batch %" PRId64 " is not a multiple of data %" PRId64 " × micro_batch %" PRId64,
+                              t->global_batch, plan->data, t->micro_batch);
+    }
+    plan->microbatches = t->global_batch / per_step;
+    if (job->model->max_positions > 0 && t->sequence_length > job->model->max_positions) {
+        snprintf(help, sizeof help, "use at most %" PRId64 ", or override model.max_positions",
+                 job->model->max_positions);
+        return dts_diag_error(diag, NULL, "training.sequence_length", help,
+                              "sequence_length %" PRId64 " is longer than the model's %" PRId64 " learned positions",
+                              t->sequence_length, job->model->max_positions);
+    }
+    return DTS_OK;
+}
+
+static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const dts_model *m = job->model;
+    char help[120];
+    dts_status status = DTS_OK;
+    if (m->heads % plan->tensor != 0) {
+        snprintf(help, sizeof help, "use tensor: %" PRId64, divisor_below(m->heads, plan->tensor));
+        status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
+                                "tensor %" PRId64 " does not divide the model's %" PRId64 " attention heads",
+                                plan->tensor, m->heads);
+    }
+    if (plan->tensor <= plan->gpus_per_node ? plan->gpus_per_node % plan->tensor != 0
+                                            : plan->tensor % plan->gpus_per_node != 0) {
+        snprintf(help, sizeof help, "use tensor: %" PRId64, divisor_below(plan->gpus_per_node, plan->tensor));
+        status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
+                                "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
+                                plan->gpus_per_node);
+    }
+    if (job->parallelism->sequence && plan->tensor == 1) {
+        status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
+                                "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
+    }
+    return status;
+}
+
+/* One table of what this version does not simulate yet, so that nothing is ignored in silence. */
+static dts_status check_supported(const dts_job *job, dts_diag *diag) {
+    const dts_parallelism *p = job->parallelism;
+    const struct {
+        bool asked;
+        const char *key, *what, *help;
+    } missing[] = {
+        {p->context > 1, "parallelism.context", "context parallelism", "use context: 1"},
+        {p->expert > 1, "parallelism.expert", "expert parallelism", "use expert: 1"},
+        {p->async_tensor, "parallelism.async_tensor", "asynchronous tensor parallelism", "use async_tensor: false"},
+        {p->data_parallel == DTS_DP_SINGLE_PROCESS, "parallelism.data_parallel", "single-process data parallelism (dp)",
+         "use ddp"},
+        {p->data_parallel == DTS_DP_ZERO2, "parallelism.data_parallel", "ZeRO-2", "use zero1 or fsdp"},
+        {p->data_parallel == DTS_DP_FSDP && p->shard_group > 0, "parallelism.shard_group", "hybrid sharding",
+         "leave shard_group out"},
+        {job->offload->parameters != DTS_OFFLOAD_NONE, "offload.parameters", "offload of parameters", "use none"},
+        {job->offload->gradients != DTS_OFFLOAD_NONE, "offload.gradients", "offload of gradients", "use none"},
+        {job->offload->optimizer != DTS_OFFLOAD_NONE, "offload.optimizer", "offload of optimizer states", "use none"},
+        {job->offload->activations != DTS_OFFLOAD_NONE, "offload.activations", "offload of activations", "use none"},
+        {job->training->precision >= DTS_PRECISION_FP8, "training.precision", "8-bit and 4-bit training",
+         "use amp-bf16 or bf16"},
+    };
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        if (missing[i].asked) {
+            status = dts_diag_error(diag, NULL, missing[i].key, missing[i].help, "%s is not simulated by this version",
+                                    missing[i].what);
+        }
+    }
+    return status;
+}
+
+static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.compute) <= 0) {
+        return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
+                              "%s has no %s arithmetic", job->cluster->gpu.name,
+                              dts_numeric_names[plan->storage.compute]);
+    }
+    return DTS_OK;
+}
+
+dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {
+    plan->gpus_per_node = job->cluster->gpus_per_node;
+    plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
+    size_t before = dts_diag_errors(diag);
+    check_supported(job, diag);
+    if (fill_degrees(job, plan, diag) == DTS_OK) {
+        check_batch(job, plan, diag);
+        check_tensor(job, plan, diag);
+    }
+    check_precision(job, plan, diag);
+    if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {
+        dts_diag_error(diag, NULL, "cluster.nodes", "use nodes: 1, or set cluster.inter",
+                       "cluster %s has no network between nodes", job->cluster->name);
+    }
+    return dts_diag_errors(diag) == before ? DTS_OK : DTS_INVALID;
+}

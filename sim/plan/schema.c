@@ -1,0 +1,179 @@
+/* Schema tables of what a scenario says about training, parallelism, offload and input. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+static const char *const precision_names[] = {"fp32",     "tf32", "fp16",  "bf16",  "amp-fp16",
+                                              "amp-bf16", "fp8",  "mxfp8", "nvfp4", NULL};
+static const char *const optimizer_names[] = {"sgd",        "sgd-momentum", "adam", "adamw", "adafactor",
+                                              "adamw-8bit", "lamb",         "lion", NULL};
+static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
+static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
+static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
+
+enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
+
+/* recompute: none | selective | full | except-last | {every: n} */
+static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                  void *out) {
+    static const char *const names[] = {"none", "selective", "full", "except-last", NULL};
+    static const dts_field every[] = {{.key = "every",
+                                       .type = DTS_FIELD_INT,
+                                       .offset = offsetof(dts_recompute, every),
+                                       .required = true,
+                                       .minimum = 1,
+                                       .maximum = MOST_LAYERS,
+                                       .help = "one checkpoint per this many layers"}};
+    static const dts_schema every_schema = {
+        .name = "recompute", .fields = every, .field_count = 1, .struct_size = sizeof(dts_recompute)};
+    (void)field;
+    dts_recompute *recompute = out;
+    if (node->kind == DTS_NODE_MAP) {
+        recompute->kind = DTS_RECOMPUTE_EVERY;
+        return dts_bind(binder, &every_schema, node, key, recompute);
+    }
+    if (node->kind == DTS_NODE_SCALAR) {
+        for (int i = 0; names[i] != NULL; i++) {
+            if (strcmp(node->text, names[i]) == 0) {
+                recompute->kind = i;
+                return DTS_OK;
+            }
+        }
+        return dts_diag_error(binder->diag, &node->place, key, "write none, selective, full, except-last or {every: 2}",
+                              "unknown recomputation '%s'", node->text);
+    }
+    return dts_diag_error(binder->diag, &node->place, key, "write none, selective, full, except-last or {every: 2}",
+                          "a recomputation is a name or {every: n}");
+}
+
+/* One entry of a given partition: a positive number of layers. */
+static dts_status parse_layer_count(dts_binder *binder, const dts_node *item, const char *key, int64_t *out) {
+    char *end = NULL;
+    long long layers = item->kind == DTS_NODE_SCALAR && !item->quoted ? strtoll(item->text, &end, 10) : 0;
+    if (end == NULL || end == item->text || *end != '\0' || layers < 0 || layers > MOST_LAYERS) {
+        return dts_diag_error(binder->diag, &item->place, key, "write layers per stage such as [12, 12]",
+                              "a stage needs a number of layers from 0 to %d", MOST_LAYERS);
+    }
+    *out = layers;
+    return DTS_OK;
+}
+
+/* partition: balanced | uniform | [layers, …] */
+static dts_status parse_partition(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                  void *out) {
+    (void)field;
+    dts_partition *partition = out;
+    if (node->kind == DTS_NODE_SCALAR) {
+        static const char *const names[] = {"balanced", "uniform"};
+        for (int i = 0; i < 2; i++) {
+            if (strcmp(node->text, names[i]) == 0) {
+                partition->kind = i;
+                return DTS_OK;
+            }
+        }
+        return dts_diag_error(binder->diag, &node->place, key, "write balanced, uniform or a list such as [12, 12]",
+                              "unknown partition '%s'", node->text);
+    }
+    if (node->kind != DTS_NODE_LIST || node->count == 0) {
+        return dts_diag_error(binder->diag, &node->place, key, "write balanced, uniform or a list such as [12, 12]",
+                              "a partition is a name or a list of layers per stage");
+    }
+    partition->kind = DTS_PARTITION_GIVEN;
+    partition->layers = dts_arena_array(binder->arena, node->count, sizeof *partition->layers);
+    if (partition->layers == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    dts_status status = DTS_OK;
+    for (const dts_node *item = node->first; item != NULL; item = item->next) {
+        if (parse_layer_count(binder, item, key, &partition->layers[partition->count++]) != DTS_OK) {
+            status = DTS_INVALID;
+        }
+    }
+    return status;
+}
+
+#define FIELD(member) .key = #member, .offset = offsetof(STRUCT, member)
+
+#define STRUCT dts_training
+static const dts_field training_fields[] = {
+    {FIELD(global_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,
+     .help = "samples per optimizer step, all replicas together"},
+    {FIELD(micro_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,
+     .help = "samples per forward pass of one replica"},
+    {FIELD(sequence_length), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = 1 << 26,
+     .help = "tokens per sample"},
+    {FIELD(precision), .type = DTS_FIELD_ENUM, .names = precision_names, .preset = "amp-bf16",
+     .help = "number format; amp-…: fp32 master weights with autocast"},
+    {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = optimizer_names, .preset = "adamw",
+     .help = "optimizer: decides the states kept per parameter and the work of a step"},
+    {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
+     .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
+             "(full but for the last microbatch, torch Pipe) or {every: n} layers"},
+};
+#undef STRUCT
+
+#define STRUCT dts_parallelism
+static const dts_field parallelism_fields[] = {
+    {FIELD(data), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
+     .help = "data-parallel degree (replicas); one degree may be left out: it follows from the GPU count"},
+    {FIELD(tensor), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "tensor-parallel degree"},
+    {FIELD(context), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "context-parallel degree"},
+    {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "expert-parallel degree"},
+    {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
+    {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024, .preset = "1",
+     .help = "model chunks per pipeline rank"},
+    {FIELD(data_parallel), .type = DTS_FIELD_ENUM, .names = data_parallel_names, .preset = "ddp",
+     .help = "how replicas share gradients, optimizer states and parameters"},
+    {FIELD(reshard_after_forward), .type = DTS_FIELD_BOOL, .preset = "true",
+     .help = "fsdp: free the gathered parameters between forward and backward"},
+    {FIELD(shard_group), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
+     .help = "hybrid sharding: shard inside groups of this many ranks; left out: among all"},
+    {FIELD(sequence), .type = DTS_FIELD_BOOL, .preset = "false",
+     .help = "Megatron sequence parallelism, together with tensor > 1"},
+    {FIELD(async_tensor), .type = DTS_FIELD_BOOL, .preset = "false",
+     .help = "overlap tensor-parallel communication with the matrix products"},
+    {FIELD(schedule), .type = DTS_FIELD_STRING, .preset = "1f1b",
+     .help = "pipeline schedule; `dtsim list schedules` names them"},
+    {FIELD(partition), .type = DTS_FIELD_CUSTOM, .parse = parse_partition, .preset = "balanced",
+     .help = "how layers are cut into stages: balanced (by cost), uniform, or a list of layers per virtual stage"},
+    {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",
+     .help = "which ranks are neighbours, innermost first: tensor-data-pipeline (Megatron-LM) or "
+             "tensor-pipeline-data (a pipeline stays inside a node)"},
+};
+#undef STRUCT
+
+#define STRUCT dts_offload
+static const dts_field offload_fields[] = {
+    {FIELD(parameters), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
+     .help = "where parameters rest between uses"},
+    {FIELD(gradients), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
+     .help = "where gradients rest"},
+    {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
+     .help = "where optimizer states rest and the step runs"},
+    {FIELD(activations), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
+     .help = "where saved activations rest between forward and backward"},
+};
+#undef STRUCT
+
+#define STRUCT dts_input
+static const dts_field input_fields[] = {
+    {FIELD(workers), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 4096, .preset = "4",
+     .help = "data-loader processes"},
+    {FIELD(pin_memory), .type = DTS_FIELD_BOOL, .preset = "true", .help = "batches are copied from pinned memory"},
+};
+#undef STRUCT
+
+#define SCHEMA(schema_name, table, type, text)                                                             \
+    {                                                                                                      \
+        .name = schema_name, .help = text, .fields = table, .field_count = sizeof table / sizeof table[0], \
+        .struct_size = sizeof(type)                                                                        \
+    }
+
+const dts_schema dts_training_schema = SCHEMA("training", training_fields, dts_training, "the training job");
+const dts_schema dts_parallelism_schema =
+    SCHEMA("parallelism", parallelism_fields, dts_parallelism, "how the job is laid over the GPUs");
+const dts_schema dts_offload_schema =
+    SCHEMA("offload", offload_fields, dts_offload, "what rests in host memory or on NVMe between uses");
+const dts_schema dts_input_schema = SCHEMA("input", input_fields, dts_input, "data loading");

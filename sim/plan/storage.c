@@ -1,0 +1,66 @@
+/* What a parameter, a gradient and the optimizer's states take, and in which formats products run.
+ *
+ * Bytes per parameter (the anatomy of [1], [2]):
+ *   precision      parameters  gradients  master+moments with AdamW
+ *   fp32, tf32     4           4          8
+ *   amp-*          4           4          8      autocast casts each weight for use; [1]: 18 with the cast copy
+ *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
+ * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor row
+ * and column statistics only (counted as 0 here: they are O(rows + columns)), SGD nothing.
+ *
+ * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
+ * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1. */
+#include "plan/internal.h"
+
+/* Moments kept by an optimizer, in elements per parameter. */
+static double optimizer_moments(dts_optimizer optimizer) {
+    switch (optimizer) {
+        case DTS_OPTIMIZER_ADAM:
+        case DTS_OPTIMIZER_ADAMW:
+        case DTS_OPTIMIZER_LAMB:
+            return 2;
+        case DTS_OPTIMIZER_SGD_MOMENTUM:
+        case DTS_OPTIMIZER_LION:
+            return 1;
+        case DTS_OPTIMIZER_SGD:
+        case DTS_OPTIMIZER_ADAFACTOR:
+            return 0;
+        case DTS_OPTIMIZER_ADAMW_8BIT:
+            break; /* stored in bytes, not in the parameters' format */
+    }
+    return 0;
+}
+
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu) {
+    dts_storage s = {.compute = DTS_FP32, .activation = DTS_FP32, .parameter_B = 4, .gradient_B = 4};
+    switch ((dts_precision)training->precision) {
+        case DTS_PRECISION_FP32:
+            s.compute = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
+            break;
+        case DTS_PRECISION_TF32:
+            s.compute = DTS_TF32;
+            break;
+        case DTS_PRECISION_FP16:
+        case DTS_PRECISION_BF16:
+            s.compute = training->precision == DTS_PRECISION_FP16 ? DTS_FP16 : DTS_BF16;
+            s.activation = s.compute;
+            s.parameter_B = 2;
+            s.gradient_B = 2;
+            break;
+        case DTS_PRECISION_AMP_FP16:
+        case DTS_PRECISION_AMP_BF16:
+            s.compute = training->precision == DTS_PRECISION_AMP_FP16 ? DTS_FP16 : DTS_BF16;
+            s.activation = s.compute;
+            s.autocast = true;
+            break;
+        case DTS_PRECISION_FP8:
+        case DTS_PRECISION_MXFP8:
+        case DTS_PRECISION_NVFP4:
+            break; /* refused by the rules */
+    }
+    s.reduce_B = s.gradient_B;
+    s.optimizer_B = training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT
+                        ? 2
+                        : optimizer_moments((dts_optimizer)training->optimizer) * s.parameter_B;
+    return s;
+}

@@ -1,0 +1,29 @@
+/* Numbers as people write them. All functions add to out. */
+#ifndef DTS_REPORT_FORMAT_H
+#define DTS_REPORT_FORMAT_H
+
+#include "base/text.h"
+
+/* 412.3 ms; four digits. */
+void dts_format_time(double seconds, dts_text *out);
+
+/* 1.46 GiB; three digits. */
+void dts_format_bytes(double bytes, dts_text *out);
+
+/* 79,473 from a thousand up, else three significant digits. */
+void dts_format_count(double count, dts_text *out);
+
+/* 2.83 billion, 350 million, 12,345. */
+void dts_format_large(double count, dts_text *out);
+
+/* 72.8 %. */
+void dts_format_percent(double share, dts_text *out);
+
+/* Short-lived copy of a format for tables: formats into buffer and returns it. */
+typedef void dts_formatter(double value, dts_text *out);
+const char *dts_formatted(dts_formatter *formatter, double value, char *buffer, size_t size);
+
+/* text (UTF-8) as a JSON string with its quotes; quotes, backslashes and control characters are escaped. */
+void dts_format_json_string(const char *text, dts_text *out);
+
+#endif

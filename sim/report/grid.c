@@ -1,0 +1,134 @@
+#include "report/grid.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAP = 2, CUT_LEAST = 8, FIRST_CELLS = 64 };
+
+struct dts_grid {
+    dts_arena *arena; /* holds the texts */
+    const char *titles[DTS_GRID_COLUMNS_MAX];
+    size_t columns;
+    unsigned left;
+    const char **cells;
+    size_t count, capacity;
+    bool failed;
+};
+
+dts_grid *dts_grid_new(const char *const *titles, size_t columns, unsigned left) {
+    dts_grid *grid = calloc(1, sizeof *grid);
+    if (grid == NULL) {
+        return NULL;
+    }
+    grid->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (grid->arena == NULL) {
+        free(grid);
+        return NULL;
+    }
+    memcpy(grid->titles, titles, columns * sizeof *titles);
+    grid->columns = columns;
+    grid->left = left;
+    return grid;
+}
+
+void dts_grid_free(dts_grid *grid) {
+    if (grid != NULL) {
+        dts_arena_free(grid->arena);
+        free(grid->cells);
+        free(grid);
+    }
+}
+
+void dts_grid_add(dts_grid *grid, const char *cell) {
+    if (grid == NULL || grid->failed) {
+        return;
+    }
+    if (grid->count == grid->capacity) {
+        size_t capacity = grid->capacity == 0 ? FIRST_CELLS : 2 * grid->capacity;
+        const char **cells = realloc(grid->cells, capacity * sizeof *cells);
+        if (cells == NULL) {
+            grid->failed = true;
+            return;
+        }
+        grid->cells = cells;
+        grid->capacity = capacity;
+    }
+    const char *copy = dts_arena_strdup(grid->arena, cell);
+    grid->failed = copy == NULL;
+    grid->cells[grid->count++] = copy;
+}
+
+void dts_grid_printf(dts_grid *grid, const char *format, ...) {
+    dts_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    dts_text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    dts_grid_add(grid, dts_text_string(&text));
+    if (grid != NULL) {
+        grid->failed = grid->failed || text.failed;
+    }
+    dts_text_free(&text);
+}
+
+/* Widths of the columns, the widest left-aligned ones cut until the table fits the window. */
+static void measure(const dts_grid *grid, const dts_style *style, size_t indent, size_t widths[]) {
+    size_t total = indent;
+    for (size_t c = 0; c < grid->columns; c++) {
+        widths[c] = dts_style_columns(grid->titles[c]);
+        for (size_t i = c; i < grid->count; i += grid->columns) {
+            size_t width = dts_style_columns(grid->cells[i]);
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+        total += widths[c] + (c > 0 ? GAP : 0);
+    }
+    size_t window = style->width > DTS_STYLE_NARROWEST ? (size_t)style->width : DTS_STYLE_NARROWEST;
+    while (total > window) {
+        size_t widest = grid->columns;
+        for (size_t c = 0; c < grid->columns; c++) {
+            bool cuttable = (grid->left >> c & 1u) != 0 && widths[c] > CUT_LEAST;
+            if (cuttable && (widest == grid->columns || widths[c] > widths[widest])) {
+                widest = c;
+            }
+        }
+        if (widest == grid->columns) {
+            return; /* numbers are never cut */
+        }
+        widths[widest]--;
+        total--;
+    }
+}
+
+static void print_row(const dts_grid *grid, const dts_style *style, size_t indent, const size_t widths[],
+                      const char *const *cells, dts_text *out) {
+    dts_text_add_repeated(out, " ", indent);
+    for (size_t c = 0; c < grid->columns; c++) {
+        bool left = (grid->left >> c & 1u) != 0;
+        dts_text_add_repeated(out, " ", c > 0 ? GAP : 0);
+        if (left && c + 1 == grid->columns && dts_style_columns(cells[c]) <= widths[c]) {
+            dts_text_add(out, cells[c]); /* no blanks at the end of a line */
+        } else if (left) {
+            dts_style_pad(style, cells[c], widths[c], out);
+        } else {
+            dts_style_pad_left(style, cells[c], widths[c], out);
+        }
+    }
+}
+
+void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out) {
+    if (grid == NULL || grid->failed) {
+        out->failed = true;
+        return;
+    }
+    size_t widths[DTS_GRID_COLUMNS_MAX];
+    measure(grid, style, indent, widths);
+    dts_style_begin(style, DTS_PAINT_FAINT, out);
+    print_row(grid, style, indent, widths, grid->titles, out);
+    dts_style_end(style, DTS_PAINT_FAINT, out);
+    dts_text_add(out, "\n");
+    for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
+        print_row(grid, style, indent, widths, &grid->cells[i], out);
+        dts_text_add(out, "\n");
+    }
+}

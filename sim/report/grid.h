@@ -1,0 +1,23 @@
+/* A table of text: cells are added row by row, widths follow from them, and what is too wide for the window is cut. */
+#ifndef DTS_REPORT_GRID_H
+#define DTS_REPORT_GRID_H
+
+#include "base/arena.h"
+#include "report/style.h"
+
+enum { DTS_GRID_COLUMNS_MAX = 12 };
+
+typedef struct dts_grid dts_grid;
+
+/* columns titles; left: bit i set: column i is aligned to the left, else to the right. NULL when memory ran out. */
+dts_grid *dts_grid_new(const char *const *titles, size_t columns, unsigned left);
+void dts_grid_free(dts_grid *grid);
+
+/* The next cell, copied; rows follow from the number of columns. grid NULL is fine. */
+void dts_grid_add(dts_grid *grid, const char *cell);
+void dts_grid_printf(dts_grid *grid, const char *format, ...) DTS_PRINTF(2, 3);
+
+/* The table with its titles (faint), every line indented. Remembers in out when memory ran out. */
+void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* Writers for `dtsim schedule`: simulated pipeline schedules as a picture in the terminal, as SVG, JSON and CSV.
+ *
+ * Each reads schedules with their simulation and nothing else; several schedules are drawn on one time scale. */
+#ifndef DTS_REPORT_SCHEDULE_REPORT_H
+#define DTS_REPORT_SCHEDULE_REPORT_H
+
+#include "base/diag.h"
+#include "report/style.h"
+#include "run/ideal.h"
+
+typedef struct dts_schedule_report {
+    const dts_schedule_method *method;
+    dts_schedule schedule; /* its shape holds the costs */
+    dts_ideal ideal;
+} dts_schedule_report;
+
+/* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several. */
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
+
+/* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out);
+
+/* One object with makespan, bubble_fraction, max_stage_span, peak_activation[], idle[], ops[][], start[][], end[][];
+ * for several schedules an object with the array "schedules" of these. A fused block is one entry of ops
+ * ("F1.0&BW0.1"). */
+dts_status dts_schedule_json(const dts_schedule_report *reports, size_t count, dts_text *out);
+
+/* One row per operation: schedule,stage,op,kind,microbatch,chunk,start,end. */
+dts_status dts_schedule_csv(const dts_schedule_report *reports, size_t count, dts_text *out);
+
+/* Where the operation index of rank is drawn: within a fused block the parts follow each other. */
+void dts_schedule_drawn_at(const dts_schedule_report *report, int rank, size_t index, double *start, double *end);
+
+#endif

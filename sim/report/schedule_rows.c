@@ -1,0 +1,281 @@
+/* Each column of a row is an equal part of time and shows the operation that takes most of it, or a dot when the stage
+ * waits for at least half of it. The microbatch's number stands at the beginning of an operation that has room for it.
+ * Without colour the kinds differ by their pattern, even and odd chunks by its height (in ASCII: by upper and lower
+ * case). */
+#include "report/schedule_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICK_LEAST = 8 };
+
+typedef struct sign {
+    const char *even, *odd; /* by parity of the chunk */
+    char ascii_even, ascii_odd;
+    dts_paint paint;
+} sign;
+
+static const sign signs[] = {
+    [DTS_OP_FORWARD] = {"█", "▆", 'F', 'f', DTS_PAINT_FORWARD},
+    [DTS_OP_BACKWARD_INPUT] = {"▒", "░", 'B', 'b', DTS_PAINT_BACKWARD},
+    [DTS_OP_BACKWARD_WEIGHT] = {"▓", "▓", 'W', 'w', DTS_PAINT_BACKWARD_WEIGHT},
+    [DTS_OP_BACKWARD] = {"▒", "░", 'B', 'b', DTS_PAINT_BACKWARD},
+};
+
+typedef struct cell {
+    float best;   /* columns that the operation shown takes of this one */
+    float busy;   /* columns that all operations take of this one */
+    uint8_t kind; /* dts_op_kind */
+    bool odd;     /* chunk */
+    char digit;   /* of the microbatch's number, or 0 */
+} cell;
+
+void dts_schedule_drawn_at(const dts_schedule_report *report, int rank, size_t index, double *start, double *end) {
+    const dts_schedule *schedule = &report->schedule;
+    const dts_schedule_shape *shape = &schedule->shape;
+    const dts_op *ops = schedule->ops[rank];
+    size_t first = index;
+    while (first > 0 && ops[first - 1].fused_next) {
+        first--;
+    }
+    *start = report->ideal.start[rank][index];
+    *end = report->ideal.end[rank][index];
+    if (dts_schedule_block_size(schedule, rank, first) == 1) {
+        return;
+    }
+    for (; first < index; first++) {
+        *start += dts_op_cost(schedule, &ops[first], shape->forward, shape->backward_input, shape->backward_weight);
+    }
+    *end = *start + dts_op_cost(schedule, &ops[index], shape->forward, shape->backward_input, shape->backward_weight);
+}
+
+/* Greatest common divisor of times that are multiples of something not much smaller. */
+static double common_step(double a, double b, double tolerance) {
+    while (b > tolerance) {
+        double rest = fmod(a, b);
+        if (b - rest < tolerance) { /* fmod of a rounded multiple */
+            rest = 0;
+        }
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The largest step of which every border of every operation is a multiple; 0 when it is below least. */
+static double smallest_step(const dts_schedule_report *reports, size_t count, double longest, double least) {
+    double step = 0;
+    double tolerance = longest * 1e-7;
+    for (size_t i = 0; i < count; i++) {
+        for (int rank = 0; rank < reports[i].schedule.shape.stages; rank++) {
+            for (size_t j = 0; j < reports[i].schedule.op_count[rank]; j++) {
+                double start;
+                double end;
+                dts_schedule_drawn_at(&reports[i], rank, j, &start, &end);
+                step = common_step(start, step, tolerance);
+                step = common_step(end, step, tolerance);
+                if (step < least) {
+                    return 0;
+                }
+            }
+        }
+    }
+    return step;
+}
+
+dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, size_t count, size_t columns) {
+    double longest = 0;
+    for (size_t i = 0; i < count; i++) {
+        longest = fmax(longest, reports[i].ideal.makespan);
+    }
+    double step = smallest_step(reports, count, longest, longest / (double)columns * (1 - 1e-9));
+    dts_schedule_scale scale = {.per_unit = (double)columns / longest, .columns = columns, .exact = step > 0};
+    if (scale.exact) {
+        double per_step = floor((double)columns * step / longest + 1e-6);
+        scale.per_unit = per_step / step;
+        scale.columns = (size_t)llround(longest * scale.per_unit);
+    }
+    return scale;
+}
+
+/* Adds an operation to the cells that it crosses. */
+static void cover(cell *cells, const dts_schedule_scale *scale, const dts_op *op, double start, double end) {
+    double from = start * scale->per_unit;
+    double to = fmin(end * scale->per_unit, (double)scale->columns);
+    for (size_t i = (size_t)from; i < scale->columns && (double)i < to; i++) {
+        float part = (float)(fmin(to, (double)i + 1) - fmax(from, (double)i));
+        cells[i].busy += part;
+        if (part > cells[i].best) {
+            cells[i].best = part;
+            cells[i].kind = op->kind;
+            cells[i].odd = op->chunk % 2 == 1;
+        }
+    }
+}
+
+static void write_number(cell *cells, const dts_schedule_scale *scale, const dts_op *op, double start, double end,
+                         dts_schedule_seen *seen) {
+    size_t first = (size_t)llround(start * scale->per_unit);
+    size_t behind = (size_t)llround(end * scale->per_unit);
+    if (behind > scale->columns || behind < first + 2) {
+        return;
+    }
+    char number[16];
+    size_t digits = (size_t)snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
+    size_t shown = behind - first > digits ? digits : 1;
+    for (size_t i = 0; i < shown; i++) {
+        cells[first + i].digit = number[digits - shown + i];
+    }
+    seen->digits = true;
+    seen->last_digits = seen->last_digits || shown < digits;
+}
+
+static void note(const dts_op *op, dts_schedule_seen *seen) {
+    seen->forward = seen->forward || op->kind == DTS_OP_FORWARD;
+    seen->backward_input = seen->backward_input || op->kind == DTS_OP_BACKWARD_INPUT;
+    seen->backward_weight = seen->backward_weight || op->kind == DTS_OP_BACKWARD_WEIGHT;
+    seen->backward = seen->backward || op->kind == DTS_OP_BACKWARD;
+    seen->odd_chunk = seen->odd_chunk || op->chunk % 2 == 1;
+    seen->block = seen->block || op->fused_next;
+}
+
+static bool is_idle(const cell *c) {
+    return c->busy < 0.5F;
+}
+
+static dts_paint paint_of(const cell *c) {
+    return is_idle(c) ? DTS_PAINT_FAINT : signs[c->kind].paint;
+}
+
+static void draw_cell(const cell *c, const dts_style *style, dts_text *out) {
+    const sign *s = &signs[c->kind];
+    if (is_idle(c)) {
+        dts_text_add(out, style->unicode ? "·" : ".");
+    } else if (c->digit != 0) {
+        dts_text_add_bytes(out, &c->digit, 1);
+    } else if (style->unicode) {
+        dts_text_add(out, c->odd ? s->odd : s->even);
+    } else {
+        dts_text_add_bytes(out, c->odd ? &s->ascii_odd : &s->ascii_even, 1);
+    }
+}
+
+/* Cells of one colour share its escape sequence. */
+static void draw_cells(const cell *cells, size_t count, const dts_style *style, dts_schedule_seen *seen,
+                       dts_text *out) {
+    for (size_t i = 0; i < count; i++) {
+        dts_paint paint = paint_of(&cells[i]);
+        if (i == 0 || paint != paint_of(&cells[i - 1])) {
+            dts_style_begin(style, paint, out);
+        }
+        draw_cell(&cells[i], style, out);
+        seen->idle = seen->idle || is_idle(&cells[i]);
+        if (i + 1 == count || paint != paint_of(&cells[i + 1])) {
+            dts_style_end(style, paint, out);
+        }
+    }
+}
+
+dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
+                            const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
+    cell *cells = calloc(scale->columns, sizeof *cells);
+    if (cells == NULL) {
+        return DTS_NOMEM;
+    }
+    for (size_t i = 0; i < report->schedule.op_count[rank]; i++) {
+        const dts_op *op = &report->schedule.ops[rank][i];
+        double start;
+        double end;
+        dts_schedule_drawn_at(report, rank, i, &start, &end);
+        cover(cells, scale, op, start, end);
+        write_number(cells, scale, op, start, end, seen);
+        note(op, seen);
+    }
+    draw_cells(cells, scale->columns, style, seen, out);
+    free(cells);
+    return DTS_OK;
+}
+
+/* Smallest of 1, 2, 5 · 10^n units that is at least TICK_LEAST columns wide. */
+static double tick_step(double per_unit) {
+    double least = TICK_LEAST / per_unit;
+    double power = pow(10, floor(log10(least)));
+    double scaled = least / power;
+    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
+}
+
+void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_style *style, size_t indent,
+                       dts_text *out) {
+    dts_text line = {0};
+    dts_text labels = {0};
+    double step = tick_step(scale->per_unit);
+    for (size_t n = 0; (double)n * step <= end * (1 + 1e-9); n++) {
+        size_t column = (size_t)llround((double)n * step * scale->per_unit);
+        size_t drawn = dts_style_columns(dts_text_string(&line));
+        dts_text_add_repeated(&line, style->unicode ? "─" : "-", column - drawn);
+        dts_text_add(&line, style->unicode ? "┴" : "+");
+        dts_text_add_repeated(&labels, " ", column - labels.length);
+        dts_text_printf(&labels, "%.6g", (double)n * step);
+    }
+    size_t drawn = dts_style_columns(dts_text_string(&line));
+    dts_text_add_repeated(&line, style->unicode ? "─" : "-", scale->columns > drawn ? scale->columns - drawn : 0);
+    const dts_text *both[] = {&line, &labels};
+    for (size_t i = 0; i < 2; i++) {
+        dts_text_add_repeated(out, " ", indent);
+        dts_style_add(style, DTS_PAINT_FAINT, dts_text_string(both[i]), out);
+        dts_text_add(out, "\n");
+        out->failed = out->failed || both[i]->failed;
+    }
+    dts_text_free(&line);
+    dts_text_free(&labels);
+}
+
+static void legend_entry(const dts_style *style, dts_op_kind kind, bool odd, const char *name, dts_text *out) {
+    const sign *s = &signs[kind];
+    char text[32];
+    if (style->unicode) {
+        snprintf(text, sizeof text, "%s%s%s", s->even, odd ? " " : "", odd ? s->odd : "");
+    } else {
+        snprintf(text, sizeof text, odd ? "%c %c" : "%c", s->ascii_even, s->ascii_odd);
+    }
+    dts_style_add(style, s->paint, text, out);
+    dts_text_printf(out, " %s   ", name);
+}
+
+void dts_schedule_legend(const dts_schedule_seen *seen, const dts_style *style, dts_text *out) {
+    bool odd = seen->odd_chunk;
+    if (seen->forward) {
+        legend_entry(style, DTS_OP_FORWARD, odd, "forward", out);
+    }
+    if (seen->backward_input) {
+        legend_entry(style, DTS_OP_BACKWARD_INPUT, odd, seen->backward ? "backward" : "backward, input gradient", out);
+    } else if (seen->backward) {
+        legend_entry(style, DTS_OP_BACKWARD, odd, "backward", out);
+    }
+    if (seen->backward_weight) {
+        legend_entry(style, DTS_OP_BACKWARD_WEIGHT, odd && !style->unicode, "weight gradient", out);
+    }
+    if (seen->idle) {
+        dts_style_add(style, DTS_PAINT_FAINT, style->unicode ? "·" : ".", out);
+        dts_text_add(out, " idle   ");
+    }
+    while (out->length > 0 && out->data[out->length - 1] == ' ') {
+        out->data[--out->length] = '\0';
+    }
+    dts_text_add(out, "\n");
+    if (seen->digits) {
+        dts_text_printf(out, "digits: microbatch%s", seen->last_digits ? " (its last digit where room is short)" : "");
+    }
+    if (odd) {
+        dts_text_printf(out, "%stwo signs: even and odd chunks", seen->digits ? "; " : "");
+    }
+    if (seen->block) {
+        dts_text_printf(out, "%sblocks of a forward and a backward are drawn one after the other",
+                        seen->digits || odd ? "; " : "");
+    }
+    if (seen->digits || odd || seen->block) {
+        dts_text_add(out, "\n");
+    }
+}

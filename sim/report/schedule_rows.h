@@ -1,0 +1,36 @@
+/* Rows of the terminal picture: one stage of a schedule as characters on a time scale. */
+#ifndef DTS_REPORT_SCHEDULE_ROWS_H
+#define DTS_REPORT_SCHEDULE_ROWS_H
+
+#include "report/schedule_report.h"
+
+/* Time scale that all schedules of a page share. */
+typedef struct dts_schedule_scale {
+    double per_unit; /* columns per unit of time */
+    size_t columns;
+    bool exact; /* every operation begins and ends at the border of a column */
+} dts_schedule_scale;
+
+/* What was drawn, for the legend. */
+typedef struct dts_schedule_seen {
+    bool forward, backward_input, backward_weight, backward, idle;
+    bool odd_chunk;
+    bool digits, last_digits; /* microbatch numbers; only their last digit where there was no room */
+    bool block;               /* fused blocks */
+} dts_schedule_seen;
+
+/* The largest whole number of columns per smallest step of time that fits into columns; when not even one does, all
+ * columns are used and operations are rounded. */
+dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, size_t count, size_t columns);
+
+dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
+                            const dts_style *style, dts_schedule_seen *seen, dts_text *out);
+
+/* Ticks and times below the rows, indented. */
+void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_style *style, size_t indent,
+                       dts_text *out);
+
+/* Legend of what was seen. */
+void dts_schedule_legend(const dts_schedule_seen *seen, const dts_style *style, dts_text *out);
+
+#endif

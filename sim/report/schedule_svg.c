@@ -1,0 +1,209 @@
+/* Schedules as SVG for slides: 1600 units wide, one rounded box per operation with the microbatch's number.
+ *
+ * Colours are from the palette of Okabe and Ito (Color Universal Design, jfly.uni-koeln.de/color), which readers with
+ * the common forms of colour blindness tell apart; even and odd chunks differ in lightness, so that a print in grey
+ * still shows them. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/schedule_report.h"
+
+enum {
+    WIDTH = 1600,
+    MARGIN = 24,
+    LABEL = 110, /* "stage 12" */
+    RIGHT = 190, /* idle and peak */
+    ROW = 40,    /* height of a stage */
+    ROW_GAP = 4,
+    TITLE = 64, /* title and headings above the rows */
+    AXIS = 76,  /* ticks and facts below the rows */
+    LEGEND = 48,
+    LETTER = 11, /* width of a digit at the size used in boxes */
+    STAGES_DRAWN = 64,
+    TICKS_MOST = 14
+};
+
+typedef struct shade {
+    const char *fill, *ink;
+} shade;
+
+static const shade shades[][2] = {
+    /* even chunk, odd chunk */
+    [DTS_OP_FORWARD] = {{"#0072B2", "#FFFFFF"}, {"#56B4E9", "#000000"}},
+    [DTS_OP_BACKWARD_INPUT] = {{"#E69F00", "#000000"}, {"#F5D58C", "#000000"}},
+    [DTS_OP_BACKWARD_WEIGHT] = {{"#009E73", "#FFFFFF"}, {"#8CCFBB", "#000000"}},
+    [DTS_OP_BACKWARD] = {{"#E69F00", "#000000"}, {"#F5D58C", "#000000"}},
+};
+
+typedef struct picture {
+    dts_text *out;
+    double per_unit;
+    bool kinds[4], odd;
+} picture;
+
+static void text_at(const picture *p, double x, double y, const char *anchor, int size, const char *weight,
+                    const char *ink, const char *text) {
+    dts_text_printf(p->out,
+                    "<text x=\"%.6g\" y=\"%.6g\" text-anchor=\"%s\" font-size=\"%d\" font-weight=\"%s\" "
+                    "fill=\"%s\">%s</text>\n",
+                    x, y, anchor, size, weight, ink, text);
+}
+
+static void draw_operation(picture *p, const dts_schedule_report *r, int rank, size_t index, double top) {
+    const dts_op *op = &r->schedule.ops[rank][index];
+    double start;
+    double end;
+    dts_schedule_drawn_at(r, rank, index, &start, &end);
+    double x = MARGIN + LABEL + start * p->per_unit;
+    double width = (end - start) * p->per_unit;
+    if (width <= 0) {
+        return;
+    }
+    bool odd = op->chunk % 2 == 1;
+    const shade *s = &shades[op->kind][odd];
+    p->kinds[op->kind] = true;
+    p->odd = p->odd || odd;
+    double gap = width > 8 ? 1 : 0; /* a seam between neighbours where there is room */
+    dts_text_printf(p->out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"%.6g\" height=\"%d\" rx=\"%d\" fill=\"%s\"/>\n",
+                    x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill);
+    char number[16];
+    int digits = snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
+    if (width >= digits * LETTER + 4) {
+        text_at(p, x + width / 2, top + (ROW - ROW_GAP) / 2.0 + 7, "middle", 19, "normal", s->ink, number);
+    }
+}
+
+static void draw_stage(picture *p, const dts_schedule_report *r, int rank, double top) {
+    char text[48];
+    double width = r->ideal.makespan * p->per_unit;
+    snprintf(text, sizeof text, "stage %d", rank);
+    text_at(p, MARGIN, top + 25, "start", 20, "normal", "#000000", text);
+    dts_text_printf(p->out, "<rect x=\"%d\" y=\"%.6g\" width=\"%.6g\" height=\"%d\" fill=\"#ECECEC\"/>\n",
+                    MARGIN + LABEL, top, width, ROW - ROW_GAP);
+    for (size_t i = 0; i < r->schedule.op_count[rank]; i++) {
+        draw_operation(p, r, rank, i, top);
+    }
+    snprintf(text, sizeof text, "%.1f %%", 100 * r->ideal.idle[rank] / r->ideal.makespan);
+    text_at(p, WIDTH - MARGIN - 80, top + 25, "end", 20, "normal", "#000000", text);
+    snprintf(text, sizeof text, "%.4g", r->ideal.peak_activation[rank]);
+    text_at(p, WIDTH - MARGIN, top + 25, "end", 20, "normal", "#000000", text);
+}
+
+/* Smallest of 1, 2, 5 · 10^n units that gives at most TICKS_MOST ticks. */
+static double tick_step(double end) {
+    double least = end / TICKS_MOST;
+    double power = pow(10, floor(log10(least)));
+    double scaled = least / power;
+    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
+}
+
+static void draw_axis(const picture *p, double end, double step, double top) {
+    dts_text_printf(p->out, "<path d=\"M%d %.6gH%.6g", MARGIN + LABEL, top, MARGIN + LABEL + end * p->per_unit);
+    for (int n = 0; n * step <= end * (1 + 1e-9); n++) {
+        dts_text_printf(p->out, "M%.6g %.6gv6", MARGIN + LABEL + n * step * p->per_unit, top);
+    }
+    dts_text_add(p->out, "\" stroke=\"#555555\" fill=\"none\"/>\n");
+    for (int n = 0; n * step <= end * (1 + 1e-9); n++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.6g", n * step);
+        text_at(p, MARGIN + LABEL + n * step * p->per_unit, top + 22, "middle", 16, "normal", "#555555", text);
+    }
+}
+
+static void draw_title(const picture *p, const dts_schedule_report *r, double top) {
+    const dts_schedule_shape *s = &r->schedule.shape;
+    dts_text line = {0};
+    dts_text_printf(&line, "%d stages, %d microbatches", s->stages, s->microbatches);
+    if (s->chunks > 1) {
+        dts_text_printf(&line, ", %d chunks", s->chunks);
+    }
+    dts_text_printf(&line, ", F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
+    if (s->latency > 0) {
+        dts_text_printf(&line, " c=%.6g", s->latency);
+    }
+    text_at(p, MARGIN, top + 26, "start", 26, "bold", "#000000", r->schedule.name);
+    text_at(p, MARGIN, top + 52, "start", 18, "normal", "#555555", dts_text_string(&line));
+    text_at(p, WIDTH - MARGIN - 80, top + 52, "end", 18, "normal", "#555555", "idle");
+    text_at(p, WIDTH - MARGIN, top + 52, "end", 18, "normal", "#555555", "peak");
+    p->out->failed = p->out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+static int stages_drawn(const dts_schedule_report *r) {
+    return r->schedule.shape.stages < STAGES_DRAWN ? r->schedule.shape.stages : STAGES_DRAWN;
+}
+
+static double height_of(const dts_schedule_report *r) {
+    return TITLE + stages_drawn(r) * ROW + AXIS;
+}
+
+static void draw_schedule(picture *p, const dts_schedule_report *r, double tick, double top) {
+    const dts_schedule_shape *s = &r->schedule.shape;
+    draw_title(p, r, top);
+    double rows = top + TITLE;
+    for (int rank = 0; rank < stages_drawn(r); rank++) {
+        draw_stage(p, r, rank, rows + rank * ROW);
+    }
+    double below = rows + stages_drawn(r) * ROW;
+    draw_axis(p, r->ideal.makespan, tick, below);
+    double work = s->microbatches * (s->forward + s->backward_input + s->backward_weight);
+    char text[160];
+    snprintf(text, sizeof text, "makespan %.6g, bubble %.6g (%.1f %%)%s", r->ideal.makespan, r->ideal.makespan - work,
+             100 * r->ideal.bubble_fraction, stages_drawn(r) < s->stages ? ", first stages only" : "");
+    text_at(p, MARGIN + LABEL, below + 48, "start", 18, "normal", "#000000", text);
+}
+
+static double legend_box(const picture *p, double x, double y, const char *fill) {
+    dts_text_printf(p->out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"22\" height=\"22\" rx=\"3\" fill=\"%s\"/>\n", x, y,
+                    fill);
+    return x + 26;
+}
+
+static void draw_legend(const picture *p, double top) {
+    const struct {
+        dts_op_kind kind;
+        const char *name;
+        bool shown;
+    } entries[] = {
+        {DTS_OP_FORWARD, "forward", p->kinds[DTS_OP_FORWARD]},
+        {DTS_OP_BACKWARD, "backward", p->kinds[DTS_OP_BACKWARD]},
+        {DTS_OP_BACKWARD_INPUT, "backward, input gradient",
+         p->kinds[DTS_OP_BACKWARD_INPUT] && !p->kinds[DTS_OP_BACKWARD]},
+        {DTS_OP_BACKWARD_WEIGHT, "weight gradient", p->kinds[DTS_OP_BACKWARD_WEIGHT]},
+    };
+    double x = MARGIN + LABEL;
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        if (entries[i].shown) {
+            x = legend_box(p, x, top, shades[entries[i].kind][0].fill);
+            x = p->odd ? legend_box(p, x, top, shades[entries[i].kind][1].fill) : x;
+            text_at(p, x + 4, top + 17, "start", 18, "normal", "#000000", entries[i].name);
+            x += 50 + 9 * (double)snprintf(NULL, 0, "%s", entries[i].name);
+        }
+    }
+    x = legend_box(p, x, top, "#ECECEC");
+    text_at(p, x + 4, top + 17, "start", 18, "normal", "#000000",
+            p->odd ? "idle; lighter: odd chunks; digits: microbatch" : "idle; digits: microbatch");
+}
+
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    double height = MARGIN + LEGEND;
+    double longest = 0;
+    for (size_t i = 0; i < count; i++) {
+        height += height_of(&reports[i]);
+        longest = fmax(longest, reports[i].ideal.makespan);
+    }
+    picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest};
+    dts_text_printf(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.6g\" width=\"%d\" height=\"%.6g\" "
+                    "font-family=\"Helvetica, Arial, sans-serif\">\n"
+                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
+                    WIDTH, height, WIDTH, height);
+    double top = MARGIN;
+    for (size_t i = 0; i < count; i++) {
+        draw_schedule(&p, &reports[i], tick_step(longest), top);
+        top += height_of(&reports[i]);
+    }
+    draw_legend(&p, top);
+    dts_text_add(out, "</svg>\n");
+    return dts_text_status(out);
+}

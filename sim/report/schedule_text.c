@@ -1,0 +1,204 @@
+/* The page of `dtsim schedule`: pictures on one time scale, then what the bubble costs and what the textbook says. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/grid.h"
+#include "report/schedule_report.h"
+#include "report/schedule_rows.h"
+
+enum {
+    FACT_COLUMNS = 14,  /* labels of the facts below a picture */
+    RIGHT_COLUMNS = 15, /* "  idle   peak" at the end of a row */
+    STAGES_DRAWN = 64
+};
+
+typedef struct page {
+    const dts_schedule_report *reports;
+    size_t count;
+    const dts_style *style;
+    dts_text *out;
+    dts_schedule_scale scale;
+    size_t label_columns;
+    dts_schedule_seen seen;
+} page;
+
+static double work_of(const dts_schedule_shape *s) {
+    return s->microbatches * (s->forward + s->backward_input + s->backward_weight);
+}
+
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+static void write_title(const page *p, const dts_schedule_report *r) {
+    const dts_schedule_shape *s = &r->schedule.shape;
+    dts_style_add(p->style, DTS_PAINT_STRONG, r->schedule.name, p->out);
+    dts_text_printf(p->out, "  %d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
+                    s->microbatches == 1 ? "" : "es");
+    if (r->schedule.layout == DTS_LAYOUT_BIDIR) {
+        dts_text_add(p->out, ", both directions");
+    } else if (s->chunks > 1) {
+        dts_text_printf(p->out, ", %d chunks%s", s->chunks, r->schedule.layout == DTS_LAYOUT_V ? " in a V" : "");
+    }
+    if (s->group > 0) {
+        dts_text_printf(p->out, ", groups of %d", s->group);
+    }
+    dts_text_printf(p->out, "; F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
+    if (s->latency > 0) {
+        dts_text_printf(p->out, " c=%.6g", s->latency);
+    }
+    dts_text_add(p->out, "\n");
+}
+
+static dts_status draw(page *p, const dts_schedule_report *r) {
+    char label[32];
+    dts_text_add_repeated(p->out, " ", p->label_columns + p->scale.columns);
+    dts_style_add(p->style, DTS_PAINT_FAINT, "    idle   peak", p->out);
+    dts_text_add(p->out, "\n");
+    for (int rank = 0; rank < r->schedule.shape.stages && rank < STAGES_DRAWN; rank++) {
+        snprintf(label, sizeof label, "stage %d", rank);
+        dts_style_pad(p->style, label, p->label_columns, p->out);
+        dts_status status = dts_schedule_row(r, rank, &p->scale, p->style, &p->seen, p->out);
+        if (status != DTS_OK) {
+            return status;
+        }
+        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
+                        r->ideal.peak_activation[rank]);
+    }
+    if (r->schedule.shape.stages > STAGES_DRAWN) {
+        dts_text_printf(p->out, "(%d more stages; --format csv has all)\n", r->schedule.shape.stages - STAGES_DRAWN);
+    }
+    dts_schedule_axis(&p->scale, r->ideal.makespan, p->style, p->label_columns, p->out);
+    return DTS_OK;
+}
+
+static void fact(const page *p, const char *name, const char *format, ...) DTS_PRINTF(3, 4);
+static void fact(const page *p, const char *name, const char *format, ...) {
+    dts_text line = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    dts_text_vprintf(&line, format, arguments);
+    va_end(arguments);
+    dts_style_pad(p->style, name, FACT_COLUMNS, p->out);
+    dts_style_wrap(p->style, dts_text_string(&line), FACT_COLUMNS, p->out);
+    p->out->failed = p->out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+/* Simulated time beyond m·T that the textbook's formula is about. */
+static double measured_bubble(const dts_schedule_report *r) {
+    double time = r->method->bubble_of_span ? r->ideal.max_stage_span : r->ideal.makespan;
+    return time - work_of(&r->schedule.shape);
+}
+
+static bool same(double a, double b, const dts_schedule_report *r) {
+    return fabs(a - b) <= 1e-9 * r->ideal.makespan;
+}
+
+static void write_textbook(const page *p, const dts_schedule_report *r) {
+    const dts_schedule_method *method = r->method;
+    if (method->bubble == NULL) {
+        fact(p, "textbook", "no closed form");
+        return;
+    }
+    double want = method->bubble(&r->schedule.shape);
+    double got = measured_bubble(r);
+    dts_text formula = {0};
+    if (method->bubble_formula != NULL) {
+        dts_text_printf(&formula, " = %s", method->bubble_formula);
+    }
+    if (method->latency_formula != NULL && r->schedule.shape.latency > 0) {
+        dts_text_printf(&formula, " + %s", method->latency_formula);
+    }
+    dts_text_add(&formula, method->bubble_of_span ? ", of the longest span" : "");
+    if (same(got, want, r)) {
+        fact(p, "textbook", "%.6g%s, as simulated", want, dts_text_string(&formula));
+    } else {
+        const char *why = method->bubble_limit(&r->schedule.shape);
+        fact(p, "textbook", "%.6g%s; simulated %.6g: %s", want, dts_text_string(&formula), got,
+             why != NULL ? why : "the formula is not exact here");
+    }
+    p->out->failed = p->out->failed || formula.failed;
+    dts_text_free(&formula);
+}
+
+static double highest_peak(const dts_schedule_report *r) {
+    double peak = 0;
+    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
+        peak = fmax(peak, r->ideal.peak_activation[rank]);
+    }
+    return peak;
+}
+
+static void write_facts(const page *p, const dts_schedule_report *r) {
+    const dts_schedule_shape *s = &r->schedule.shape;
+    double work = work_of(s);
+    fact(p, "makespan", "%.6g; a stage works for %.6g of it", r->ideal.makespan, work);
+    fact(p, "bubble", "%.6g, %.1f %% of the makespan", r->ideal.makespan - work, 100 * r->ideal.bubble_fraction);
+    if (!same(r->ideal.max_stage_span, r->ideal.makespan, r)) {
+        fact(p, "longest span",
+             "%.6g, from a stage's first start to its last end: bubble %.6g when iterations are chained",
+             r->ideal.max_stage_span, r->ideal.max_stage_span - work);
+    }
+    write_textbook(p, r);
+    fact(p, "peak", "%.6g activation%s of one microbatch in 1/%d of the layers%s", highest_peak(r),
+         highest_peak(r) == 1 ? "" : "s", s->stages,
+         r->schedule.layout == DTS_LAYOUT_BIDIR ? "; every stage holds the weights of two" : "");
+}
+
+static void write_comparison(const page *p) {
+    static const char *const titles[] = {"schedule", "makespan", "bubble", "of makespan", "textbook", "peak"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof *titles, 1);
+    p->out->failed = p->out->failed || grid == NULL;
+    for (size_t i = 0; grid != NULL && i < p->count; i++) {
+        const dts_schedule_report *r = &p->reports[i];
+        const dts_schedule_method *method = r->method;
+        dts_grid_add(grid, r->schedule.name);
+        dts_grid_printf(grid, "%.6g", r->ideal.makespan);
+        dts_grid_printf(grid, "%.6g", r->ideal.makespan - work_of(&r->schedule.shape));
+        dts_grid_printf(grid, "%.1f %%", 100 * r->ideal.bubble_fraction);
+        if (method->bubble == NULL) {
+            dts_grid_add(grid, "-");
+        } else {
+            dts_grid_printf(grid, "%.6g%s", method->bubble(&r->schedule.shape),
+                            method->bubble_of_span ? " (span)" : "");
+        }
+        dts_grid_printf(grid, "%.4g", highest_peak(r));
+    }
+    if (grid != NULL) {
+        dts_grid_print(grid, p->style, 0, p->out);
+    }
+    dts_grid_free(grid);
+}
+
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
+    page p = {.reports = reports, .count = count, .style = style, .out = out};
+    int stages = 0;
+    for (size_t i = 0; i < count; i++) {
+        stages = reports[i].schedule.shape.stages > stages ? reports[i].schedule.shape.stages : stages;
+    }
+    p.label_columns = (size_t)snprintf(NULL, 0, "stage %d ", stages - 1);
+    int width = style->width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : style->width;
+    p.scale = dts_schedule_scale_for(reports, count, (size_t)width - p.label_columns - RIGHT_COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        write_title(&p, &reports[i]);
+        dts_status status = draw(&p, &reports[i]);
+        if (status != DTS_OK) {
+            return status;
+        }
+        if (count == 1) {
+            dts_schedule_legend(&p.seen, style, out);
+            dts_text_add(out, "\n");
+            write_facts(&p, &reports[i]);
+        } else {
+            dts_text_add(out, "\n");
+        }
+    }
+    if (count > 1) {
+        dts_schedule_legend(&p.seen, style, out);
+        dts_text_add(out, "\n");
+        write_comparison(&p);
+    }
+    return dts_text_status(out);
+}

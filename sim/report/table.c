@@ -1,0 +1,293 @@
+#include "report/table.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELLS_PER_ROW_MAX = 1024, FILE_MAX_B = 16 << 20 };
+
+typedef struct reader {
+    const char *path;
+    const char *at, *end;
+    const char *line_start;
+    uint32_t line, column;
+    dts_arena *arena;
+    dts_diag *diag;
+    size_t errors;
+} reader;
+
+typedef struct table_row {
+    dts_table_cell cells[CELLS_PER_ROW_MAX];
+    size_t count;
+} table_row;
+
+static dts_place place_here(const reader *r) {
+    const char *line_end = memchr(r->line_start, '\n', (size_t)(r->end - r->line_start));
+    line_end = line_end != NULL ? line_end : r->end;
+    line_end -= line_end > r->line_start && line_end[-1] == '\r' ? 1 : 0;
+    return (dts_place){.file = r->path,
+                       .line = r->line,
+                       .column = r->column,
+                       .line_text = r->line_start,
+                       .line_length = (size_t)(line_end - r->line_start)};
+}
+
+static void complain(reader *r, const dts_place *place, const char *help, const char *text) {
+    r->errors++;
+    dts_diag_error(r->diag, place, NULL, help, "%s", text);
+}
+
+/* Goes one byte on, keeping line and column (in characters). */
+static void advance(reader *r) {
+    unsigned char c = (unsigned char)*r->at++;
+    if (c == '\n') {
+        r->line++;
+        r->column = 1;
+        r->line_start = r->at;
+    } else if (r->at == r->end || ((unsigned char)*r->at & 0xc0) != 0x80) {
+        r->column++;
+    }
+}
+
+static bool at_line_end(const reader *r) {
+    return r->at == r->end || *r->at == '\n' || (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n');
+}
+
+static bool is_control(char c) {
+    return ((unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+}
+
+/* The inside of a quoted cell; at stands behind the opening quote. */
+static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
+    while (r->at < r->end) {
+        char c = *r->at;
+        if (c == '"' && !(r->at + 1 < r->end && r->at[1] == '"')) {
+            advance(r);
+            if (!at_line_end(r) && *r->at != ',') {
+                dts_place here = place_here(r);
+                complain(r, &here, "inside quotes a quote is written twice: \"\"", "text behind a closing quote");
+                while (!at_line_end(r) && *r->at != ',') {
+                    advance(r);
+                }
+            }
+            return;
+        }
+        if (c == '"') {
+            advance(r);
+        }
+        dts_text_add_bytes(out, &c, 1);
+        advance(r);
+    }
+    complain(r, start, NULL, "this quote has no end");
+}
+
+static void read_plain(reader *r, dts_text *out) {
+    while (!at_line_end(r) && *r->at != ',') {
+        if (*r->at == '"' || is_control(*r->at)) {
+            dts_place here = place_here(r);
+            complain(r, &here, *r->at == '"' ? "put the whole cell in quotes and write the quote twice: \"\"" : NULL,
+                     *r->at == '"' ? "a quote inside a cell without quotes" : "control character");
+            while (!at_line_end(r) && *r->at != ',') {
+                advance(r);
+            }
+            return;
+        }
+        dts_text_add_bytes(out, r->at, 1);
+        advance(r);
+    }
+}
+
+/* Reads the cells up to the end of the line. Returns DTS_NOMEM, or DTS_INVALID when there are too many to keep. */
+static dts_status read_row(reader *r, table_row *out) {
+    out->count = 0;
+    for (;;) {
+        if (out->count == CELLS_PER_ROW_MAX) {
+            dts_place here = place_here(r);
+            complain(r, &here, NULL, "more than 1024 cells in a row");
+            while (!at_line_end(r)) {
+                advance(r);
+            }
+            return DTS_INVALID;
+        }
+        dts_table_cell *cell = &out->cells[out->count++];
+        cell->place = place_here(r);
+        dts_text text = {0};
+        if (r->at < r->end && *r->at == '"') {
+            advance(r);
+            read_quoted(r, &cell->place, &text);
+        } else {
+            read_plain(r, &text);
+        }
+        cell->text = text.failed ? NULL : dts_arena_strdup(r->arena, dts_text_string(&text));
+        dts_text_free(&text);
+        if (cell->text == NULL) {
+            return dts_diag_nomem(r->diag);
+        }
+        if (r->at < r->end && *r->at == ',') {
+            advance(r);
+            continue;
+        }
+        while (r->at < r->end && *r->at != '\n') {
+            advance(r); /* the \r of \r\n */
+        }
+        if (r->at < r->end) {
+            advance(r);
+        }
+        return DTS_OK;
+    }
+}
+
+static void check_header(reader *r, const table_row *header) {
+    for (size_t i = 0; i < header->count; i++) {
+        const dts_table_cell *cell = &header->cells[i];
+        if (cell->text[0] == '\0') {
+            complain(r, &cell->place, NULL, "a column without a name");
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (cell->text[0] != '\0' && strcmp(header->cells[j].text, cell->text) == 0) {
+                r->errors++;
+                dts_diag_error(r->diag, &cell->place, NULL, NULL, "column '%s' is there twice", cell->text);
+            }
+        }
+    }
+}
+
+static dts_status append(dts_table_cell **cells, size_t *count, size_t *capacity, const table_row *row) {
+    if (*count + row->count > *capacity) {
+        size_t larger = 2 * *capacity + row->count;
+        dts_table_cell *grown = realloc(*cells, larger * sizeof *grown);
+        if (grown == NULL) {
+            return DTS_NOMEM;
+        }
+        *cells = grown;
+        *capacity = larger;
+    }
+    memcpy(*cells + *count, row->cells, row->count * sizeof *row->cells);
+    *count += row->count;
+    return DTS_OK;
+}
+
+static const dts_table_cell *keep(dts_arena *arena, const dts_table_cell *cells, size_t count) {
+    dts_table_cell *copy = dts_arena_array(arena, count, sizeof *copy);
+    if (copy != NULL && count > 0) {
+        memcpy(copy, cells, count * sizeof *copy);
+    }
+    return copy;
+}
+
+/* Reads all rows behind the header into *cells (owned by the caller). */
+static dts_status read_rows(reader *r, table_row *row, size_t columns, dts_table_cell **cells, size_t *count) {
+    size_t capacity = 0;
+    while (r->at < r->end) {
+        if (at_line_end(r)) { /* an empty line */
+            while (*r->at != '\n') {
+                advance(r);
+            }
+            advance(r);
+            continue;
+        }
+        dts_place start = place_here(r);
+        dts_status status = read_row(r, row);
+        if (status == DTS_NOMEM) {
+            return status;
+        }
+        if (status == DTS_OK && row->count != columns) {
+            r->errors++;
+            dts_diag_error(r->diag, &start, NULL, "put cells that hold a comma in quotes",
+                           "%zu cells, but the header names %zu columns", row->count, columns);
+        } else if (status == DTS_OK && append(cells, count, &capacity, row) != DTS_OK) {
+            return dts_diag_nomem(r->diag);
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status parse(reader *r, table_row *row, dts_table *out) {
+    if (r->at == r->end) {
+        return dts_diag_error(r->diag, &(dts_place){.file = r->path}, NULL, "the first line names the columns",
+                              "the table is empty");
+    }
+    dts_status status = read_row(r, row);
+    if (status != DTS_OK) {
+        return status;
+    }
+    check_header(r, row);
+    out->columns = row->count;
+    out->header = keep(r->arena, row->cells, row->count);
+    dts_table_cell *cells = NULL;
+    size_t count = 0;
+    status = read_rows(r, row, out->columns, &cells, &count);
+    out->rows = count / out->columns;
+    out->cells = keep(r->arena, cells, count);
+    free(cells);
+    if (status == DTS_OK && (out->header == NULL || out->cells == NULL)) {
+        status = dts_diag_nomem(r->diag);
+    }
+    return status != DTS_OK ? status : r->errors > 0 ? DTS_INVALID : DTS_OK;
+}
+
+dts_status dts_table_parse(const char *text, size_t length, const char *path, dts_arena *arena, dts_table *out,
+                           dts_diag *diag) {
+    *out = (dts_table){.path = dts_arena_strdup(arena, path)};
+    if (memchr(text, '\0', length) != NULL) {
+        return dts_diag_error(diag, &(dts_place){.file = path}, NULL, NULL, "not a text file (zero byte)");
+    }
+    const char *copy = dts_arena_strndup(arena, text, length); /* messages show its lines */
+    table_row *row = malloc(sizeof *row);
+    if (out->path == NULL || copy == NULL || row == NULL) {
+        free(row);
+        return dts_diag_nomem(diag);
+    }
+    const char *start = length >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0 ? copy + 3 : copy;
+    reader r = {.path = out->path,
+                .at = start,
+                .end = copy + length,
+                .line_start = start,
+                .line = 1,
+                .column = 1,
+                .arena = arena,
+                .diag = diag};
+    dts_status status = parse(&r, row, out);
+    free(row);
+    return status;
+}
+
+dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dts_diag *diag) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return dts_diag_fail(diag, DTS_IO, NULL, "cannot read %s: %s", path, strerror(errno));
+    }
+    dts_text text = {0};
+    char buffer[1 << 16];
+    size_t got;
+    errno = 0;
+    while ((got = fread(buffer, 1, sizeof buffer, file)) > 0 && text.length <= FILE_MAX_B) {
+        dts_text_add_bytes(&text, buffer, got);
+    }
+    int error = errno;
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    dts_status status;
+    if (failed) {
+        status = dts_diag_fail(diag, DTS_IO, NULL, "cannot read %s: %s", path, strerror(error));
+    } else if (dts_text_status(&text) != DTS_OK) {
+        status = dts_diag_nomem(diag);
+    } else if (text.length > FILE_MAX_B) {
+        status = dts_diag_error(diag, &(dts_place){.file = path}, NULL, NULL, "larger than 16 MiB");
+    } else {
+        status = dts_table_parse(dts_text_string(&text), text.length, path, arena, out, diag);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
+size_t dts_table_column(const dts_table *table, const char *name) {
+    for (size_t i = 0; i < table->columns; i++) {
+        if (strcmp(table->header[i].text, name) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}

@@ -1,0 +1,168 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "report/grid.h"
+#include "report/validate.h"
+
+enum { INDENT = 2, BAR_HALF = 10, IDS_SHOWN = 3 };
+
+static const double bar_full_pct = 50; /* the error at which a bar is full */
+
+/* The error as a bar to the left (too low) or right (too high) of the middle. */
+static void add_error_bar(const dts_style *style, double error_pct, dts_text *out) {
+    double cells = fabs(error_pct) / bar_full_pct * BAR_HALF;
+    size_t full = cells > BAR_HALF ? BAR_HALF : (size_t)(cells + 0.5);
+    const char *block = style->unicode ? "▬" : "=";
+    bool low = error_pct < 0;
+    dts_text_add_repeated(out, " ", low ? BAR_HALF - full : BAR_HALF);
+    dts_text_add_repeated(out, block, low ? full : 0);
+    dts_text_add(out, style->unicode ? "│" : "|");
+    dts_text_add_repeated(out, block, low ? 0 : full);
+}
+
+static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
+    static const char *const titles[] = {"id", "measured", "predicted", "error", "-50 %     |     +50 %"};
+    dts_grid *grid = dts_grid_new(titles, 5, 1u | 1u << 4);
+    size_t n = 0;
+    size_t not_fitting = 0;
+    for (size_t i = 0; i < v->record_count; i++) {
+        const dts_validate_record *record = &v->records[i];
+        if (record->metric != metric) {
+            continue;
+        }
+        double error_pct = 100 * (record->predicted - record->measured) / record->measured;
+        dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
+        dts_grid_printf(grid, "%.4g", record->measured);
+        dts_grid_printf(grid, "%.4g", record->predicted);
+        dts_grid_printf(grid, "%+.1f %%", error_pct);
+        dts_text bar = {0};
+        add_error_bar(style, error_pct, &bar);
+        dts_grid_add(grid, dts_text_string(&bar));
+        out->failed = out->failed || bar.failed;
+        dts_text_free(&bar);
+        n++;
+        not_fitting += record->fits ? 0 : 1;
+    }
+    if (n > 0) {
+        dts_text_add(out, "\n");
+        dts_style_printf(style, DTS_PAINT_STRONG, out, "%s", dts_metrics[metric].name);
+        dts_text_printf(out, " (%s)\n", dts_metrics[metric].unit);
+        dts_grid_print(grid, style, INDENT, out);
+    }
+    if (not_fitting > 0) {
+        dts_text_add(out, "  * the simulator says that this does not fit in memory\n");
+    }
+    dts_grid_free(grid);
+}
+
+static void add_summary_row(dts_grid *grid, const char *metric, const char *by, const dts_validate_summary *s) {
+    dts_grid_add(grid, metric);
+    dts_grid_add(grid, by);
+    dts_grid_printf(grid, "%zu", s->n);
+    dts_grid_printf(grid, "%.1f %%", s->mape_pct);
+    dts_grid_printf(grid, "%.1f %%", s->median_ape_pct);
+    dts_grid_printf(grid, "%.1f %%", s->p90_ape_pct);
+    dts_grid_printf(grid, "%+.1f %%", s->bias_pct);
+    if (isfinite(s->spearman)) {
+        dts_grid_printf(grid, "%.3f", s->spearman);
+    } else {
+        dts_grid_add(grid, "-");
+    }
+}
+
+static dts_status write_summary(const dts_validation *v, const dts_style *style, dts_text *out) {
+    static const char *const titles[] = {"metric", "predicted by", "n", "MAPE", "median", "p90", "bias", "rank"};
+    static const char *const by[] = {"dtsim", "one utilisation", "… and bubble"};
+    static const char *const by_ascii[] = {"dtsim", "one utilisation", "+ bubble"};
+    dts_grid *grid = dts_grid_new(titles, 8, 3);
+    dts_status status = DTS_OK;
+    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+        for (int b = -1; b < DTS_BASELINE_COUNT && status == DTS_OK; b++) {
+            dts_validate_summary s;
+            status = dts_validation_summary(v, m, b, &s);
+            if (status == DTS_OK && s.n > 0) {
+                add_summary_row(grid, b < 0 ? dts_metrics[m].name : "", (style->unicode ? by : by_ascii)[b + 1], &s);
+            }
+        }
+    }
+    dts_text_add(out, "\n");
+    dts_style_add(style, DTS_PAINT_STRONG, "Summary", out);
+    dts_text_add(out, "\n");
+    dts_grid_print(grid, style, INDENT, out);
+    dts_grid_free(grid);
+    return status;
+}
+
+static void write_fitted(const dts_validation *v, const dts_style *style, dts_text *out) {
+    bool any = false;
+    for (size_t t = 0; t < v->table_count; t++) {
+        any = any || isfinite(v->tables[t].utilisation[DTS_BASELINE_UTILISATION]);
+    }
+    if (!any) {
+        return;
+    }
+    dts_text_add(out, "\n  ");
+    dts_style_wrap(style,
+                   "The baselines are what anyone could guess: time = model FLOPs / (peak x u), with the u that suits "
+                   "each table best, and the same times 1 + (p-1)/(m v) for the pipeline's bubble.",
+                   INDENT, out);
+    for (size_t t = 0; t < v->table_count; t++) {
+        const double *u = v->tables[t].utilisation;
+        if (isfinite(u[DTS_BASELINE_UTILISATION])) {
+            dts_text_printf(out, "  u = %.3f, with bubble %.3f in %s\n", u[DTS_BASELINE_UTILISATION],
+                            u[DTS_BASELINE_BUBBLE], v->tables[t].path);
+        }
+    }
+}
+
+/* Failures with the same reason are told together, with the first few rows. */
+static void write_failures(const dts_validation *v, const dts_style *style, dts_text *out) {
+    if (v->failure_count == 0) {
+        return;
+    }
+    dts_text_add(out, "\n");
+    dts_style_printf(style, DTS_PAINT_STRONG, out, "Not simulated");
+    dts_text_printf(out, " (%zu row%s)\n", v->failure_count, v->failure_count == 1 ? "" : "s");
+    for (size_t i = 0; i < v->failure_count; i++) {
+        bool told = false;
+        for (size_t j = 0; j < i && !told; j++) {
+            told = strcmp(v->failures[j].reason, v->failures[i].reason) == 0;
+        }
+        if (told) {
+            continue;
+        }
+        dts_text line = {0};
+        size_t same = 0;
+        dts_text_printf(&line, "%s:", v->failures[i].reason);
+        for (size_t j = i; j < v->failure_count; j++) {
+            if (strcmp(v->failures[j].reason, v->failures[i].reason) == 0 && same++ < IDS_SHOWN) {
+                dts_text_printf(&line, "%s %s", same > 1 ? "," : "", v->failures[j].id);
+            }
+        }
+        if (same > IDS_SHOWN) {
+            dts_text_printf(&line, " and %zu more", same - IDS_SHOWN);
+        }
+        dts_text_printf(out, "  %4zu  ", same);
+        dts_style_wrap(style, dts_text_string(&line), INDENT + 6, out);
+        out->failed = out->failed || line.failed;
+        dts_text_free(&line);
+    }
+}
+
+dts_status dts_validation_text(const dts_validation *validation, const dts_style *style, dts_text *out) {
+    for (size_t t = 0; t < validation->table_count; t++) {
+        const dts_validate_table *table = &validation->tables[t];
+        dts_style_add(style, DTS_PAINT_STRONG, table->path, out);
+        dts_text_printf(out, ": %zu rows, %zu simulated, %zu not\n", table->rows, table->simulated,
+                        table->rows - table->simulated);
+    }
+    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+        write_metric(validation, m, style, out);
+    }
+    dts_status status = write_summary(validation, style, out);
+    write_fitted(validation, style, out);
+    write_failures(validation, style, out);
+    return status != DTS_OK ? status : dts_text_status(out);
+}

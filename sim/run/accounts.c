@@ -1,0 +1,148 @@
+/* Where the time of a GPU goes.
+ *
+ * The compute stream is either busy (compute, or the optimizer's kernels) or waits. Every wait is charged to what the
+ * next kernel was waiting for: walk back through blockers (the predecessor that ended last) from the kernel to the
+ * start of the gap. The stretch during which a blocker ran belongs to the blocker's class: host thread host_bound (or
+ * optimizer, when an optimizer kernel waits for its launch) transfer                        exposed_communication a
+ * kernel on another device      bubble So the shares sum to the iteration time exactly, in picoseconds, whatever the
+ * schedule. */
+#include "run/measure.h"
+
+typedef struct tally {
+    const dts_measured *m;
+    dts_id device;
+    dts_time compute, optimizer, communication, bubble, host;
+    dts_accounts *out;
+} tally;
+
+static const dts_task_info *info_of(const dts_measured *m, dts_id task) {
+    return &m->lowered->infos[task];
+}
+
+/* Column of a transfer in the table of exposures. */
+static size_t column(const dts_task_info *info) {
+    return info->collective < 0 ? DTS_COLLECTIVE_COUNT : (size_t)info->collective;
+}
+
+static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer) {
+    const dts_task_info *info = info_of(t->m, blocker);
+    switch ((dts_role)info->role) {
+        case DTS_ROLE_HOST:
+            *(for_optimizer ? &t->optimizer : &t->host) += length;
+            break;
+        case DTS_ROLE_COMMUNICATION:
+            t->communication += length;
+            t->out->exposed_by_row[info->group][column(info)] += dts_time_to_s(length);
+            break;
+        case DTS_ROLE_FORWARD:
+        case DTS_ROLE_RECOMPUTE:
+        case DTS_ROLE_BACKWARD:
+        case DTS_ROLE_BACKWARD_WEIGHT:
+        case DTS_ROLE_OPTIMIZER:
+        case DTS_ROLE_COUNT:
+            t->bubble += length;
+            break;
+    }
+}
+
+/* Charges [from, to), the wait that ended with blocker's end. */
+static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
+    const dts_time *starts = dts_simulation_starts(t->m->simulation);
+    while (to > from && blocker != DTS_NO_ID) {
+        dts_time begin = starts[blocker] > from ? starts[blocker] : from;
+        if (begin < to) {
+            charge_wait(t, blocker, to - begin, for_optimizer);
+            to = begin;
+        }
+        blocker = dts_simulation_blocker(t->m->simulation, blocker);
+    }
+    t->host += to > from ? to - from : 0;
+}
+
+/* The task that ends last of all. */
+static dts_id last_task(const dts_measured *m) {
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    dts_id last = DTS_NO_ID;
+    for (size_t i = 0; i < m->lowered->info_count; i++) {
+        if (last == DTS_NO_ID || ends[i] > ends[last]) {
+            last = (dts_id)i;
+        }
+    }
+    return last;
+}
+
+void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out) {
+    *out = (dts_accounts){0};
+    tally t = {.m = m, .device = device, .out = out};
+    const dts_time *starts = dts_simulation_starts(m->simulation);
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    size_t count = 0;
+    const dts_id *tasks = dts_graph_stream_tasks(m->lowered->graph, m->lowered->compute_stream[device], &count);
+    dts_time now = 0;
+    for (size_t i = 0; i < count; i++) {
+        dts_id task = tasks[i];
+        bool optimizer = info_of(m, task)->role == DTS_ROLE_OPTIMIZER;
+        charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
+        *(optimizer ? &t.optimizer : &t.compute) += ends[task] - starts[task];
+        now = ends[task];
+    }
+    charge_gap(&t, now, dts_simulation_end(m->simulation), last_task(m), true);
+    out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),
+                                    .optimizer = dts_time_to_s(t.optimizer),
+                                    .exposed_communication = dts_time_to_s(t.communication),
+                                    .bubble = dts_time_to_s(t.bubble),
+                                    .host_bound = dts_time_to_s(t.host)};
+}
+
+dts_id dts_critical_device(const dts_measured *m) {
+    const dts_time *starts = dts_simulation_starts(m->simulation);
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    size_t devices = dts_graph_devices(m->lowered->graph);
+    dts_id best = 0;
+    dts_time best_time = -1;
+    for (dts_id device = 0; device < devices; device++) {
+        dts_time time = 0;
+        for (dts_id task = last_task(m); task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
+            const dts_task_info *info = info_of(m, task);
+            bool computes = info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION;
+            time += computes && info->device == device ? ends[task] - starts[task] : 0;
+        }
+        if (time > best_time) {
+            best = device;
+            best_time = time;
+        }
+    }
+    return best;
+}
+
+dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,
+                                     dts_result *result) {
+    enum { COLUMNS = DTS_COLLECTIVE_COUNT + 1 };
+    dts_communication_row rows[DTS_GROUP_COUNT][COLUMNS] = {{{0}}};
+    const dts_time *starts = dts_simulation_starts(m->simulation);
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    for (size_t i = 0; i < m->lowered->info_count; i++) {
+        const dts_task_info *info = &m->lowered->infos[i];
+        if (info->role == DTS_ROLE_COMMUNICATION && info->device == device) {
+            dts_communication_row *row = &rows[info->group][column(info)];
+            row->count++;
+            row->bytes += info->bytes;
+            row->total_s += dts_time_to_s(ends[i] - starts[i]);
+        }
+    }
+    result->communication = dts_arena_array(result->arena, (size_t)DTS_GROUP_COUNT * COLUMNS, sizeof rows[0][0]);
+    if (result->communication == NULL) {
+        return DTS_NOMEM;
+    }
+    for (int g = 0; g < DTS_GROUP_COUNT; g++) {
+        for (int c = 0; c < COLUMNS; c++) {
+            rows[g][c].exposed_s = accounts->exposed_by_row[g][c];
+            if (rows[g][c].count > 0 || rows[g][c].exposed_s > 0) {
+                rows[g][c].group = dts_group_names[g];
+                rows[g][c].kind = c == DTS_COLLECTIVE_COUNT ? "send-recv" : dts_collective_names[c];
+                result->communication[result->communication_count++] = rows[g][c];
+            }
+        }
+    }
+    return DTS_OK;
+}

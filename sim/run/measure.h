@@ -1,0 +1,39 @@
+/* From a simulated graph to the figures of a result. */
+#ifndef DTS_RUN_MEASURE_H
+#define DTS_RUN_MEASURE_H
+
+#include "engine/simulate.h"
+#include "plan/lower/lower.h"
+#include "run/result.h"
+
+/* What the measuring functions read. */
+typedef struct dts_measured {
+    const dts_plan *plan;
+    const dts_lowered *lowered;
+    const dts_simulation *simulation;
+} dts_measured;
+
+/* Where the time of one device went, and what its communication cost. */
+typedef struct dts_accounts {
+    dts_time_shares shares;                                           /* sum to the iteration time */
+    double exposed_by_row[DTS_GROUP_COUNT][DTS_COLLECTIVE_COUNT + 1]; /* last column: send-recv */
+} dts_accounts;
+
+/* Accounts for device's iteration: its compute stream is busy, or idle for a reason. A gap is charged by walking back
+ * through what the next kernel waited for (accounts.c). */
+void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out);
+
+/* The device that spends most time on the critical path. */
+dts_id dts_critical_device(const dts_measured *m);
+
+/* Communication of device by kind and group, in the result's arena. */
+dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,
+                                     dts_result *result);
+
+/* Memory of every stage, and of the fullest (memory.c). */
+dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
+
+/* Devices, streams and spans for pictures (spans.c). */
+dts_status dts_measure_spans(const dts_measured *m, dts_result *result);
+
+#endif

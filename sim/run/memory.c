@@ -1,0 +1,72 @@
+/* Three figures of memory, as PyTorch users know them.
+ *
+ *   allocated  live tensors: the ledger's peak over simulated time
+ *   reserved   what the caching allocator holds: allocated times the stack's factor for rounding and fragmentation.
+ * Before it fails, the allocator gives cached blocks back, so reserved shrinks towards allocated near capacity. device
+ * what nvidia-smi shows: reserved, the CUDA context, communication buffers and library workspaces A plan fits when the
+ * live tensors and the context do. */
+#include <inttypes.h>
+
+#include "run/measure.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+static double reserved_B(const dts_plan *plan, double allocated_B, double context_B) {
+    double wanted = allocated_B * plan->job.stack->allocator_reserve_factor;
+    double room = plan->job.cluster->gpu.memory_B - context_B;
+    double held = wanted < room ? wanted : room;
+    return held > allocated_B ? held : allocated_B;
+}
+
+static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
+    const dts_plan *plan = m->plan;
+    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)p);
+    double context_B = plan->job.cluster->gpu.context_B + plan->job.stack->context_B;
+    double allocated_B = (double)peak->bytes;
+    double reserved = reserved_B(plan, allocated_B, context_B);
+    dts_stage_row *row = &result->stages[p];
+    row->peak_allocated_gib = allocated_B / GIB;
+    row->peak_reserved_gib = reserved / GIB;
+    row->peak_device_gib = (reserved + context_B) / GIB;
+    row->memory_gib = (dts_memory_gib){
+        .parameters = (double)peak->by_category[DTS_MEMORY_PARAMETERS] / GIB,
+        .gradients = (double)peak->by_category[DTS_MEMORY_GRADIENTS] / GIB,
+        .optimizer = (double)peak->by_category[DTS_MEMORY_OPTIMIZER] / GIB,
+        .activations = (double)peak->by_category[DTS_MEMORY_ACTIVATIONS] / GIB,
+        .temporary = (double)peak->by_category[DTS_MEMORY_TEMPORARY] / GIB,
+        .communication = (double)peak->by_category[DTS_MEMORY_COMMUNICATION] / GIB,
+        .context = context_B / GIB,
+        .fragmentation = (reserved - allocated_B) / GIB,
+    };
+    row->peak_at_s = dts_time_to_s(peak->when);
+    if (peak->task == DTS_NO_ID) {
+        row->peak_cause = "what lives the whole iteration";
+    } else {
+        const dts_task_info *info = &m->lowered->infos[peak->task];
+        row->peak_cause = info->microbatch >= 0 && info->layer >= 0
+                              ? dts_arena_printf(result->arena, "%s, layer %" PRId32 ", microbatch %" PRId32,
+                                                 info->name, info->layer, info->microbatch)
+                              : dts_arena_strdup(result->arena, info->name);
+    }
+    return row->peak_cause == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
+    double capacity_B = m->plan->job.cluster->gpu.memory_B;
+    result->capacity_gib = capacity_B / GIB;
+    result->fits = true;
+    for (int64_t p = 0; p < m->plan->pipeline; p++) {
+        if (measure_stage(m, p, result) != DTS_OK) {
+            return DTS_NOMEM;
+        }
+        const dts_stage_row *row = &result->stages[p];
+        result->fits &= row->peak_allocated_gib + row->memory_gib.context <= result->capacity_gib;
+        if (row->peak_allocated_gib > result->peak_allocated_gib) {
+            result->peak_allocated_gib = row->peak_allocated_gib;
+            result->peak_reserved_gib = row->peak_reserved_gib;
+            result->peak_device_gib = row->peak_device_gib;
+            result->memory_gib = row->memory_gib;
+        }
+    }
+    return DTS_OK;
+}

@@ -1,0 +1,296 @@
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "run/measure.h"
+
+void dts_result_free(dts_result *result) {
+    if (result != NULL) {
+        dts_arena_free(result->arena);
+        free(result);
+    }
+}
+
+/* ---- memory over time ------------------------------------------------------------------------------------------- */
+
+typedef struct recorder {
+    dts_memory_sample *samples;
+    double *now_B; /* [device] */
+    size_t count, capacity;
+    bool failed;
+} recorder;
+
+static void record_memory(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
+    (void)category;
+    (void)task;
+    recorder *r = context;
+    if (r->count == r->capacity) {
+        size_t capacity = r->capacity == 0 ? 1024 : r->capacity * 2;
+        dts_memory_sample *samples = realloc(r->samples, capacity * sizeof *samples);
+        if (samples == NULL) {
+            r->failed = true;
+            return;
+        }
+        r->samples = samples;
+        r->capacity = capacity;
+    }
+    r->now_B[device] += (double)bytes;
+    r->samples[r->count++] = (dts_memory_sample){.device = device, .when = now, .bytes = r->now_B[device]};
+}
+
+static dts_status simulate(const dts_lowered *lowered, bool record, dts_simulation **out, dts_result *result,
+                           dts_diag *diag) {
+    recorder r = {.now_B = calloc(dts_graph_devices(lowered->graph), sizeof(double))};
+    if (r.now_B == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_observer observer = {.context = &r, .memory_changed = record_memory};
+    dts_status status = dts_simulate(lowered->graph, record ? &observer : NULL, out, diag);
+    if (status == DTS_OK && record) {
+        result->memory_samples = dts_arena_array(result->arena, r.count, sizeof *r.samples);
+        if (r.failed || result->memory_samples == NULL) {
+            status = dts_diag_nomem(diag);
+        } else {
+            for (size_t i = 0; i < r.count; i++) {
+                result->memory_samples[i] = r.samples[i];
+            }
+            result->memory_sample_count = r.count;
+        }
+    }
+    free(r.samples);
+    free(r.now_B);
+    return status;
+}
+
+/* ---- the figures ------------------------------------------------------------------------------------------------- */
+
+static void describe(const dts_scenario_values *values, const dts_plan *plan, dts_result *result) {
+    dts_arena *arena = result->arena;
+    result->scenario = dts_arena_strdup(arena, values->name);
+    result->model = dts_arena_strdup(arena, values->model.name);
+    result->cluster = dts_arena_strdup(arena, values->cluster.name);
+    result->stack = dts_arena_strdup(arena, values->stack.name);
+    result->plan = dts_plan_describe(plan, arena);
+    result->gpus = plan->gpus;
+    result->nodes = values->cluster.nodes;
+    result->global_batch = values->training.global_batch;
+    result->micro_batch = values->training.micro_batch;
+    result->microbatches = plan->microbatches;
+    result->sequence_length = values->training.sequence_length;
+    result->parameters = dts_model_parameters(&values->model);
+    result->price_usd_per_hour = values->cluster.price_usd_per_hour * (double)values->cluster.nodes;
+}
+
+/* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass twice, no recomputation. */
+static void measure_speed(const dts_measured *m, dts_result *result) {
+    const dts_plan *plan = m->plan;
+    double time = dts_time_to_s(dts_simulation_end(m->simulation));
+    double gpus = (double)plan->gpus;
+    result->iteration_time_s = time;
+    result->samples_per_s = (double)result->global_batch / time;
+    result->tokens_per_s = result->samples_per_s * (double)result->sequence_length;
+    result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
+    double model_flops =
+        3 * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
+    double hardware_flops = m->lowered->flops * (double)plan->tensor * (double)plan->data;
+    double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.compute) * gpus * time;
+    result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
+    result->mfu = model_flops / peak;
+    result->hfu = hardware_flops / peak;
+}
+
+static dts_status measure_stages(const dts_measured *m, dts_result *result) {
+    const dts_plan *plan = m->plan;
+    result->stage_count = (size_t)plan->pipeline;
+    result->stages = dts_arena_array(result->arena, result->stage_count, sizeof *result->stages);
+    if (result->stages == NULL) {
+        return DTS_NOMEM;
+    }
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        dts_accounts accounts;
+        dts_account_device(m, (dts_id)p, &accounts);
+        dts_stage_row *row = &result->stages[p];
+        row->stage = p;
+        row->compute_s = accounts.shares.compute;
+        row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
+        result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
+        for (int64_t v = 0; v < plan->virtual_stages; v++) {
+            int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
+            const dts_chunk *chunk = &plan->chunks[s];
+            row->first_layer = v == 0 ? chunk->first_layer : row->first_layer;
+            row->layer_count += chunk->layers;
+            row->parameters += dts_plan_chunk_parameters(plan, chunk);
+        }
+    }
+    return DTS_OK;
+}
+
+/* Amortised communication overhead: communication time of one GPU over the samples of its share, ms/sample. */
+static void measure_aco(const dts_plan *plan, dts_result *result) {
+    double samples = (double)result->global_batch / (double)plan->gpus;
+    double total_s = 0;
+    for (size_t i = 0; i < result->communication_count; i++) {
+        total_s += result->communication[i].total_s;
+    }
+    result->aco_ms_per_sample = 1e3 * total_s / samples;
+    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
+}
+
+/* The largest share that is not the work itself, or the work. */
+static const char *name_bottleneck(const dts_result *r) {
+    const dts_communication_row *worst = NULL;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        if (worst == NULL || r->communication[i].exposed_s > worst->exposed_s) {
+            worst = &r->communication[i];
+        }
+    }
+    const struct {
+        double share;
+        const char *name;
+    } shares[] = {
+        {r->time_s.compute, "compute"},
+        {r->time_s.exposed_communication, "communication"},
+        {r->time_s.bubble, "pipeline bubble"},
+        {r->time_s.host_bound, "host: launching kernels takes longer than running them"},
+        {r->time_s.optimizer, "optimizer step"},
+    };
+    size_t best = 0;
+    for (size_t i = 1; i < sizeof shares / sizeof shares[0]; i++) {
+        best = shares[i].share > shares[best].share ? i : best;
+    }
+    double percent = 100 * shares[best].share / r->iteration_time_s;
+    if (best == 1 && worst != NULL) {
+        return dts_arena_printf(r->arena, "%s of the %s group (%.0f %% of the iteration exposed)", worst->kind,
+                                worst->group, percent);
+    }
+    return dts_arena_printf(r->arena, "%s (%.0f %% of the iteration)", shares[best].name, percent);
+}
+
+static void warn(dts_result *result, const char *text) {
+    if (text != NULL) {
+        result->warnings[result->warning_count++] = text;
+    }
+}
+
+enum { MOST_WARNINGS = 8 };
+
+static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
+    result->warnings = dts_arena_array(result->arena, MOST_WARNINGS, sizeof *result->warnings);
+    if (result->warnings == NULL) {
+        return DTS_NOMEM;
+    }
+    const dts_stack *stack = plan->job.stack;
+    double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
+    if (!result->fits) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "does not fit: %.1f GiB of live tensors and context on a GPU of %.1f GiB; the time is "
+                              "that of a GPU with enough memory",
+                              result->peak_allocated_gib + result->memory_gib.context, result->capacity_gib));
+    } else if (stack->slow_path_threshold > 0 && wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "above %.0f %% of the GPU's memory the caching allocator starts to free and re-allocate "
+                              "blocks; the slow-down is not in the time",
+                              100 * stack->slow_path_threshold));
+    }
+    int kind = plan->job.parallelism->data_parallel;
+    if ((kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3) && plan->pipeline > 1 && plan->data > 1) {
+        warn(result,
+             "parameters are gathered and gradients reduced for every microbatch of the pipeline; ZeRO-1 avoids that");
+    }
+    return DTS_OK;
+}
+
+static dts_status measure(const dts_measured *m, const dts_run_options *options, dts_result *result) {
+    measure_speed(m, result);
+    dts_id critical = dts_critical_device(m);
+    dts_accounts accounts;
+    dts_account_device(m, critical, &accounts);
+    result->time_s = accounts.shares;
+    dts_status status = dts_measure_communication(m, critical, &accounts, result);
+    if (status == DTS_OK) {
+        measure_aco(m->plan, result);
+        status = measure_stages(m, result);
+    }
+    if (status == DTS_OK) {
+        status = dts_measure_memory(m, result);
+    }
+    if (status == DTS_OK && options != NULL && options->timeline) {
+        status = dts_measure_spans(m, result);
+    }
+    if (status == DTS_OK) {
+        result->bottleneck = name_bottleneck(result);
+        status = add_warnings(m->plan, result);
+    }
+    return status;
+}
+
+static double wall_clock_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Lowers and simulates a made plan, and measures into result. */
+static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
+                           dts_arena *arena, dts_result *result, dts_diag *diag) {
+    bool flow = fidelity->network != DTS_NETWORK_CLOSED_FORM;
+    dts_lowered lowered = {0};
+    dts_status status = dts_lower(plan, flow, arena, &lowered, diag);
+    dts_simulation *simulation = NULL;
+    if (status == DTS_OK) {
+        status = simulate(&lowered, options != NULL && options->timeline, &simulation, result, diag);
+    }
+    if (status == DTS_OK) {
+        dts_measured m = {.plan = plan, .lowered = &lowered, .simulation = simulation};
+        status = measure(&m, options, result);
+        if (status != DTS_OK) {
+            dts_diag_nomem(diag);
+        }
+        result->simulation.tasks = dts_graph_tasks(lowered.graph);
+        result->simulation.events = dts_simulation_events(simulation);
+        result->simulation.detail = "kernel";
+        result->simulation.network = flow ? "flow" : "closed-form";
+        result->simulation.ranks = "folded";
+    }
+    dts_simulation_free(simulation);
+    dts_lowered_free(&lowered);
+    return status;
+}
+
+dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag) {
+    double begin = wall_clock_s();
+    const dts_scenario_values *values = dts_scenario_get(scenario);
+    dts_job job = {.model = &values->model,
+                   .cluster = &values->cluster,
+                   .stack = &values->stack,
+                   .training = &values->training,
+                   .parallelism = &values->parallelism,
+                   .offload = &values->offload,
+                   .input = &values->input};
+    dts_result *result = calloc(1, sizeof *result);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED); /* lives until the measuring is done */
+    dts_status status = DTS_OK;
+    if (result == NULL || arena == NULL || (result->arena = dts_arena_new(DTS_ARENA_UNLIMITED)) == NULL) {
+        status = dts_diag_nomem(diag);
+    }
+    dts_plan plan;
+    if (status == DTS_OK) {
+        status = dts_plan_make(&job, arena, &plan, diag);
+    }
+    if (status == DTS_OK) {
+        describe(values, &plan, result);
+        status = run_plan(&plan, &values->fidelity, options, arena, result, diag);
+    }
+    dts_arena_free(arena);
+    if (status != DTS_OK) {
+        dts_result_free(result);
+        return status;
+    }
+    result->simulation.wall_s = wall_clock_s() - begin;
+    *out = result;
+    return DTS_OK;
+}

@@ -1,0 +1,86 @@
+#include "scenario/scenario.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dts_scenario {
+    dts_document *document; /* owns the text that places point into */
+    dts_arena *arena;       /* owns what was bound */
+    dts_provenance *provenance;
+    dts_scenario_values values;
+};
+
+void dts_scenario_free(dts_scenario *scenario) {
+    if (scenario != NULL) {
+        dts_arena_free(scenario->arena);
+        dts_document_free(scenario->document);
+        free(scenario);
+    }
+}
+
+const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario) {
+    return &scenario->values;
+}
+
+const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario) {
+    return scenario->provenance;
+}
+
+/* The scenario's own name, or its file's name without folder and ending. */
+static const char *default_name(dts_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+    size_t length = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
+    return dts_arena_strndup(arena, base, length);
+}
+
+/* Binds what document holds after the overrides; takes ownership of document. */
+static dts_status from_document(dts_document *document, const char *name, const dts_override *overrides,
+                                size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
+                                dts_diag *diag) {
+    dts_scenario *scenario = calloc(1, sizeof *scenario);
+    if (scenario == NULL) {
+        dts_document_free(document);
+        return dts_diag_nomem(diag);
+    }
+    scenario->document = document;
+    scenario->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    for (size_t i = 0; i < override_count && status == DTS_OK; i++) {
+        status = dts_document_set(document, overrides[i].key, overrides[i].value, &overrides[i].place, diag);
+    }
+    if (status == DTS_OK) {
+        dts_binder binder = {.arena = scenario->arena, .document = document, .profiles = *profiles, .diag = diag};
+        status = dts_bind(&binder, &dts_scenario_schema, dts_document_root(document), "", &scenario->values);
+        scenario->provenance = binder.provenance;
+    }
+    if (status == DTS_OK && scenario->values.name == NULL) {
+        scenario->values.name = default_name(scenario->arena, name);
+        status = scenario->values.name == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    }
+    if (status != DTS_OK) {
+        dts_scenario_free(scenario);
+        return status;
+    }
+    *out = scenario;
+    return DTS_OK;
+}
+
+dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
+                             const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
+    if (path == NULL) {
+        return dts_scenario_parse("{}", 2, "table", overrides, override_count, profiles, out, diag);
+    }
+    dts_document *document = NULL;
+    dts_status status = dts_document_read(path, NULL, &document, diag);
+    return status != DTS_OK ? status : from_document(document, path, overrides, override_count, profiles, out, diag);
+}
+
+dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
+                              size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
+                              dts_diag *diag) {
+    dts_document *document = NULL;
+    dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
+    return status != DTS_OK ? status : from_document(document, name, overrides, override_count, profiles, out, diag);
+}

@@ -1,0 +1,52 @@
+/* The schema of a scenario file: design section 2's contract in one table. */
+#include <stddef.h>
+
+#include "scenario/scenario.h"
+
+static const char *const detail_names[] = {"auto", "kernel", NULL};
+static const char *const network_names[] = {"auto", "closed-form", "flow", NULL};
+static const char *const rank_names[] = {"auto", "folded", NULL};
+
+#define STRUCT        dts_fidelity
+#define FIELD(member) .key = #member, .offset = offsetof(STRUCT, member)
+static const dts_field fidelity_fields[] = {
+    {FIELD(detail), .type = DTS_FIELD_ENUM, .names = detail_names, .preset = "auto",
+     .help = "kernel: every kernel and its launch; auto: the cheapest that is exact enough"},
+    {FIELD(network), .type = DTS_FIELD_ENUM, .names = network_names, .preset = "auto",
+     .help = "closed-form: each collective takes its formula; flow: transfers share links; auto: flow"},
+    {FIELD(ranks), .type = DTS_FIELD_ENUM, .names = rank_names, .preset = "auto",
+     .help = "folded: one representative of each class of identical ranks; auto: folded"},
+};
+#undef STRUCT
+static const dts_schema fidelity_schema = {.name = "fidelity",
+                                           .help = "how finely to simulate",
+                                           .fields = fidelity_fields,
+                                           .field_count = sizeof fidelity_fields / sizeof fidelity_fields[0],
+                                           .struct_size = sizeof(dts_fidelity)};
+
+#define STRUCT dts_scenario_values
+static const dts_field scenario_fields[] = {
+    {FIELD(name), .type = DTS_FIELD_STRING, .help = "what reports call this scenario"},
+    {FIELD(description), .type = DTS_FIELD_STRING, .help = "what it is about"},
+    {FIELD(expect), .type = DTS_FIELD_STRING, .help = "what to expect, and why"},
+    {FIELD(model), .type = DTS_FIELD_PROFILE, .sub = &dts_model_schema, .profile_folder = "models", .required = true,
+     .help = "model profile; `dtsim list models`"},
+    {FIELD(cluster), .type = DTS_FIELD_PROFILE, .sub = &dts_cluster_schema, .profile_folder = "hardware/clusters",
+     .required = true, .help = "cluster profile; `dtsim list clusters`"},
+    {FIELD(stack), .type = DTS_FIELD_PROFILE, .sub = &dts_stack_schema, .profile_folder = "hardware/stacks",
+     .required = true, .help = "software stack profile; `dtsim list stacks`"},
+    {FIELD(training), .type = DTS_FIELD_MAP, .sub = &dts_training_schema, .required = true, .help = "the training job"},
+    {FIELD(parallelism), .type = DTS_FIELD_MAP, .sub = &dts_parallelism_schema,
+     .help = "how the job is laid over the GPUs"},
+    {FIELD(offload), .type = DTS_FIELD_MAP, .sub = &dts_offload_schema,
+     .help = "what rests in host memory or on NVMe between uses"},
+    {FIELD(input), .type = DTS_FIELD_MAP, .sub = &dts_input_schema, .help = "data loading"},
+    {FIELD(fidelity), .type = DTS_FIELD_MAP, .sub = &fidelity_schema, .help = "how finely to simulate"},
+};
+#undef STRUCT
+
+const dts_schema dts_scenario_schema = {.name = "scenario",
+                                        .help = "one training job on one cluster",
+                                        .fields = scenario_fields,
+                                        .field_count = sizeof scenario_fields / sizeof scenario_fields[0],
+                                        .struct_size = sizeof(dts_scenario_values)};

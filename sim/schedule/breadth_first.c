@@ -1,0 +1,65 @@
+/* Breadth-first orders over a loop of chunks: one chunk for all microbatches, then the next.
+ *
+ *   bubble = (p-1) T / v for m >= p, peak m. Each chunk's backwards are contiguous: one gather and one reduction of its
+ *   weights per pass with fully sharded data parallelism.
+ *
+ * [1] Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023. [2] torch ScheduleLoopedBFS runs the microbatches
+ * of the backward in reverse. */
+#include "schedule/order.h"
+
+static dts_status build_order(const dts_schedule_method *method, bool reversed, const dts_schedule_shape *shape,
+                              dts_arena *arena, dts_schedule *out) {
+    dts_status status = dts_order_begin(method, shape, arena, out);
+    int m = shape->microbatches;
+    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
+        for (int chunk = 0; chunk < shape->chunks; chunk++) {
+            for (int i = 0; i < m; i++) {
+                dts_order_add(out, rank, DTS_OP_FORWARD, chunk, i);
+            }
+        }
+        for (int chunk = shape->chunks - 1; chunk >= 0; chunk--) {
+            for (int i = 0; i < m; i++) {
+                dts_order_add(out, rank, DTS_OP_BACKWARD, chunk, reversed ? m - 1 - i : i);
+            }
+        }
+    }
+    return status;
+}
+
+static dts_status build_looped(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_order(&dts_schedule_looped_bfs, true, shape, arena, out);
+}
+
+static dts_status build_fifo(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_order(&dts_schedule_breadth_first_fifo, false, shape, arena, out);
+}
+
+static double bubble(const dts_schedule_shape *shape) {
+    return (shape->stages - 1) * dts_shape_work(shape) / shape->chunks;
+}
+
+const dts_schedule_method dts_schedule_looped_bfs = {
+    .name = "looped-bfs",
+    .summary = "chunk by chunk over all microbatches: a small bubble, kind to sharded weights",
+    .origin = "torch ScheduleLoopedBFS",
+    .layout = DTS_LAYOUT_LOOP,
+    .default_chunks = 2,
+    .check = dts_shape_check,
+    .build = build_looped,
+    .bubble = bubble,
+    .bubble_formula = "(p-1)(F+B+W)/v",
+    .bubble_limit = dts_limit_at_least_p,
+};
+
+const dts_schedule_method dts_schedule_breadth_first_fifo = {
+    .name = "breadth-first-fifo",
+    .summary = "looped-bfs with the backwards in the order of the forwards",
+    .origin = "Lamy-Poirier 2023",
+    .layout = DTS_LAYOUT_LOOP,
+    .default_chunks = 2,
+    .check = dts_shape_check,
+    .build = build_fifo,
+    .bubble = bubble,
+    .bubble_formula = "(p-1)(F+B+W)/v",
+    .bubble_limit = dts_limit_at_least_p,
+};

@@ -1,0 +1,181 @@
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "schedule/order.h"
+
+/* In teaching order. A schedule stands here only when its orders equal those of its origin (tests/unit/schedule). */
+static const dts_schedule_method *const methods[] = {
+    &dts_schedule_naive,
+    &dts_schedule_gpipe,
+    &dts_schedule_gpipe_lifo,
+    &dts_schedule_1f1b,
+    &dts_schedule_eager_1f1b,
+    &dts_schedule_interleaved,
+    &dts_schedule_interleaved_flex,
+    &dts_schedule_interleaved_group2p,
+    &dts_schedule_interleaved_moe,
+    &dts_schedule_looped_bfs,
+    &dts_schedule_breadth_first_fifo,
+    &dts_schedule_zb_h1,
+    &dts_schedule_zb_h2,
+    &dts_schedule_interleaved_zb1p,
+    &dts_schedule_zbv,
+    &dts_schedule_chimera,
+    &dts_schedule_dualpipe,
+    &dts_schedule_dualpipev,
+};
+
+enum { METHOD_COUNT = sizeof methods / sizeof *methods };
+
+const dts_schedule_method *const *dts_schedule_methods(size_t *count) {
+    *count = METHOD_COUNT;
+    return methods;
+}
+
+const dts_schedule_method *dts_schedule_find(const char *name) {
+    for (size_t i = 0; i < METHOD_COUNT; i++) {
+        if (strcmp(methods[i]->name, name) == 0) {
+            return methods[i];
+        }
+    }
+    return NULL;
+}
+
+static dts_status unknown_name(const char *name, dts_diag *diag) {
+    const char *names[METHOD_COUNT];
+    for (size_t i = 0; i < METHOD_COUNT; i++) {
+        names[i] = methods[i]->name;
+    }
+    const char *nearest = dts_nearest_name(name, names, METHOD_COUNT);
+    char help[120];
+    if (nearest != NULL) {
+        snprintf(help, sizeof help, "did you mean '%s'?", nearest);
+    } else {
+        snprintf(help, sizeof help, "see `dtsim list schedules`; the best known are gpipe, 1f1b, interleaved-1f1b");
+    }
+    return dts_diag_error(diag, NULL, NULL, help, "unknown schedule '%.60s'", name);
+}
+
+dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
+                              dts_diag *diag) {
+    const dts_schedule_method *method = dts_schedule_find(name);
+    if (method == NULL) {
+        return unknown_name(name, diag);
+    }
+    dts_status status = method->check(shape, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    status = method->build(shape, arena, out);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}
+
+int dts_virtual_stage(dts_layout layout, int stages, int rank, int chunk) {
+    switch (layout) {
+        case DTS_LAYOUT_SINGLE:
+            return rank;
+        case DTS_LAYOUT_LOOP:
+            return chunk * stages + rank;
+        case DTS_LAYOUT_V:
+            return chunk == 0 ? rank : 2 * stages - 1 - rank;
+        case DTS_LAYOUT_BIDIR:
+            return chunk == 0 ? rank : stages - 1 - rank;
+    }
+    return 0;
+}
+
+void dts_virtual_stage_owner(dts_layout layout, int stages, int virtual_stage, int direction, int *rank, int *chunk) {
+    *rank = virtual_stage;
+    *chunk = 0;
+    switch (layout) {
+        case DTS_LAYOUT_SINGLE:
+            break;
+        case DTS_LAYOUT_LOOP:
+            *rank = virtual_stage % stages;
+            *chunk = virtual_stage / stages;
+            break;
+        case DTS_LAYOUT_V:
+            if (virtual_stage >= stages) {
+                *rank = 2 * stages - 1 - virtual_stage;
+                *chunk = 1;
+            }
+            break;
+        case DTS_LAYOUT_BIDIR:
+            if (direction != 0) {
+                *rank = stages - 1 - virtual_stage;
+                *chunk = 1;
+            }
+            break;
+    }
+}
+
+int dts_virtual_stage_count(dts_layout layout, int stages, int chunks) {
+    switch (layout) {
+        case DTS_LAYOUT_SINGLE:
+        case DTS_LAYOUT_BIDIR:
+            return stages;
+        case DTS_LAYOUT_LOOP:
+        case DTS_LAYOUT_V:
+            return stages * chunks;
+    }
+    return 0;
+}
+
+double dts_schedule_peak_activation(const dts_schedule *schedule, int rank) {
+    long live = 0;
+    long peak = 0;
+    for (size_t i = 0; i < schedule->op_count[rank]; i++) {
+        switch ((dts_op_kind)schedule->ops[rank][i].kind) {
+            case DTS_OP_FORWARD:
+                live++;
+                peak = live > peak ? live : peak;
+                break;
+            case DTS_OP_BACKWARD:
+            case DTS_OP_BACKWARD_WEIGHT:
+                live--;
+                break;
+            case DTS_OP_BACKWARD_INPUT:
+                break;
+        }
+    }
+    return (double)peak / (schedule->layout == DTS_LAYOUT_BIDIR ? 1 : schedule->shape.chunks);
+}
+
+double dts_op_cost(const dts_schedule *schedule, const dts_op *op, double forward, double backward_input,
+                   double backward_weight) {
+    double whole = 0;
+    switch ((dts_op_kind)op->kind) {
+        case DTS_OP_FORWARD:
+            whole = forward;
+            break;
+        case DTS_OP_BACKWARD_INPUT:
+            whole = backward_input;
+            break;
+        case DTS_OP_BACKWARD_WEIGHT:
+            whole = backward_weight;
+            break;
+        case DTS_OP_BACKWARD:
+            whole = backward_input + backward_weight;
+            break;
+    }
+    return schedule->layout == DTS_LAYOUT_BIDIR ? whole : whole / schedule->shape.chunks;
+}
+
+size_t dts_schedule_block_size(const dts_schedule *schedule, int rank, size_t index) {
+    size_t size = 1;
+    while (index + size < schedule->op_count[rank] && schedule->ops[rank][index + size - 1].fused_next) {
+        size++;
+    }
+    return size;
+}
+
+void dts_op_format(const dts_schedule *schedule, const dts_op *op, char *buffer, size_t size) {
+    static const char *const kinds[] = {"F", "B", "W", "BW"};
+    if (schedule->shape.chunks > 1) {
+        snprintf(buffer, size, "%s%u.%u", kinds[op->kind], (unsigned)op->microbatch, (unsigned)op->chunk);
+    } else {
+        snprintf(buffer, size, "%s%u", kinds[op->kind], (unsigned)op->microbatch);
+    }
+}

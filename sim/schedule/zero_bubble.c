@@ -1,0 +1,97 @@
+/* Zero-bubble orders: the gradient of the weights (W) is split from that of the input (B). Only B is on the chain from
+ * stage to stage; W fills the bubbles.
+ *
+ *   zb-h1   warm-up p-1-r, W delayed by r backwards. bubble = (p-1)(tF + tB - tW) for m >= p. Peak min(m, p)
+ * everywhere. zb-h2   warm-up 2(p-1-r), W delayed by 2r. The span of every rank (last end - first start) exceeds m T by
+ *           (p-1) max(0, tF + tB - 2 tW) for m >= 2p-1. Peak min(m, 2p-1).
+ *   interleaved-zb1p   interleaved with warm-up p-1-r + (v-1) g, W delayed by r.
+ *           Span beyond m T: (p-1)(tF + tB - tW)/v for m >= p. Peak min(m, p) for g = p.
+ *
+ * "Zero bubble" is a property of the span: it pays when the next iteration starts on a rank before the last rank has
+ * ended this one. With a barrier at the end of an iteration the makespan counts. All formulas need tW <= tF + tB.
+ *
+ * [1] Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024. [2] torch ScheduleInterleavedZeroBubble. */
+#include <math.h>
+
+#include "schedule/order.h"
+
+static dts_status build_split(const dts_schedule_method *method, int forwards_per_hop, int group,
+                              const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    dts_status status = dts_order_begin(method, shape, arena, out);
+    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
+        dts_depth_first rule = {.group = group,
+                                .warmup = forwards_per_hop * (shape->stages - 1 - rank) + (shape->chunks - 1) * group,
+                                .weight_delay = forwards_per_hop * rank};
+        dts_order_depth_first(out, rank, &rule);
+    }
+    return status;
+}
+
+static dts_status build_h1(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_split(&dts_schedule_zb_h1, 1, shape->microbatches, shape, arena, out);
+}
+
+static dts_status build_h2(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_split(&dts_schedule_zb_h2, 2, shape->microbatches, shape, arena, out);
+}
+
+static dts_status build_interleaved(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_split(&dts_schedule_interleaved_zb1p, 1, dts_flexible_group(shape), shape, arena, out);
+}
+
+static double bubble_h1(const dts_schedule_shape *shape) {
+    return (shape->stages - 1) * (shape->forward + shape->backward_input - shape->backward_weight);
+}
+
+static double bubble_h2(const dts_schedule_shape *shape) {
+    double left = shape->forward + shape->backward_input - 2 * shape->backward_weight;
+    return (shape->stages - 1) * fmax(0, left);
+}
+
+static double bubble_interleaved(const dts_schedule_shape *shape) {
+    return bubble_h1(shape) / shape->chunks;
+}
+
+const dts_schedule_method dts_schedule_zb_h1 = {
+    .name = "zb-h1",
+    .summary = "weight gradients fill the bubbles of 1F1B, within 1F1B's memory",
+    .origin = "Qi et al. 2024; torch",
+    .layout = DTS_LAYOUT_SINGLE,
+    .default_chunks = 1,
+    .splits_backward = true,
+    .check = dts_shape_check_one_chunk,
+    .build = build_h1,
+    .bubble = bubble_h1,
+    .bubble_formula = "(p-1)(F+B-W)",
+    .bubble_limit = dts_limit_at_least_p,
+};
+
+const dts_schedule_method dts_schedule_zb_h2 = {
+    .name = "zb-h2",
+    .summary = "no bubble within a stage's span, for twice the activations",
+    .origin = "Qi et al. 2024",
+    .layout = DTS_LAYOUT_SINGLE,
+    .default_chunks = 1,
+    .splits_backward = true,
+    .check = dts_shape_check_one_chunk,
+    .build = build_h2,
+    .bubble = bubble_h2,
+    .bubble_of_span = true,
+    .bubble_formula = "(p-1) max(0, F+B-2W)",
+    .bubble_limit = dts_limit_at_least_2p,
+};
+
+const dts_schedule_method dts_schedule_interleaved_zb1p = {
+    .name = "interleaved-zb1p",
+    .summary = "interleaved 1F1B with split backwards",
+    .origin = "torch ScheduleInterleavedZeroBubble",
+    .layout = DTS_LAYOUT_LOOP,
+    .default_chunks = 2,
+    .splits_backward = true,
+    .check = dts_shape_check_flexible,
+    .build = build_interleaved,
+    .bubble = bubble_interleaved,
+    .bubble_of_span = true,
+    .bubble_formula = "(p-1)(F+B-W)/v",
+    .bubble_limit = dts_limit_at_least_p,
+};

@@ -1,0 +1,89 @@
+/* Fused attention: bounds and published measurements. */
+#include "profiles.h"
+#include "table.h"
+
+#include "hardware/hardware.h"
+
+static double flop_of(const dts_attention_shape *shape) {
+    double pairs = (double)shape->query_length * (double)shape->key_length * (shape->causal ? 0.5 : 1);
+    double forward = 4 * (double)shape->batch * (double)shape->heads * (double)shape->head_dim * pairs;
+    return shape->backward ? 2.5 * forward : forward;
+}
+
+static void test_bounds(void **state) {
+    (void)state;
+    static const char *const gpus[] = {"a100-40gb", "v100-16gb", "h100"};
+    for (size_t g = 0; g < 3; g++) {
+        profiles p;
+        profiles_open(&p);
+        dts_gpu gpu = {0};
+        profiles_load(&p, "hardware/gpus", &dts_gpu_schema, gpus[g], &gpu);
+        for (int64_t length = 16; length <= 65536; length *= 2) {
+            for (int64_t head_dim = 32; head_dim <= 512; head_dim *= 2) {
+                for (int mode = 0; mode < 4; mode++) {
+                    const dts_attention_shape shape = {.batch = 1,
+                                                       .heads = 16,
+                                                       .kv_heads = 16,
+                                                       .head_dim = head_dim,
+                                                       .query_length = length,
+                                                       .key_length = length,
+                                                       .causal = mode % 2 == 1,
+                                                       .backward = mode / 2 == 1};
+                    double time_s = dts_gpu_attention_s(&gpu, DTS_FP16, &shape);
+                    assert_true(time_s * gpu.peak_flops[DTS_FP16] >= flop_of(&shape));
+                    dts_attention_shape longer = shape;
+                    longer.query_length = longer.key_length = 2 * length;
+                    assert_true(dts_gpu_attention_s(&gpu, DTS_FP16, &longer) >= time_s);
+                }
+            }
+        }
+        const dts_attention_shape shape = {1, 16, 16, 64, 128, 128, false, false};
+        assert_close(dts_gpu_attention_s(&gpu, DTS_NVFP4, &shape), 0, 0, 0);
+        profiles_close(&p);
+    }
+}
+
+static void test_measured(void **state) {
+    (void)state;
+    profiles p;
+    profiles_open(&p);
+    errors a100 = {0}, pcie = {0}, h100_both = {0}, h100_forward = {0};
+    table rows;
+    table_open(&rows, "tests/validation/kernels/flash_attention.csv");
+    while (table_next(&rows)) {
+        dts_gpu gpu = {0};
+        profiles_load(&p, "hardware/gpus", &dts_gpu_schema, rows.cells[0], &gpu);
+        dts_attention_shape shape = {.head_dim = (int64_t)table_number(&rows, 2),
+                                     .heads = (int64_t)table_number(&rows, 3),
+                                     .kv_heads = (int64_t)table_number(&rows, 4),
+                                     .causal = table_number(&rows, 5) > 0,
+                                     .batch = (int64_t)table_number(&rows, 6)};
+        shape.query_length = shape.key_length = (int64_t)table_number(&rows, 7);
+        double time_s = 0, flop = 0;
+        for (int backward = 0; backward < 2; backward++) {
+            shape.backward = backward == 1;
+            if (strcmp(rows.cells[1], shape.backward ? "fwd" : "bwd") != 0) {
+                time_s += dts_gpu_attention_s(&gpu, DTS_BF16, &shape);
+                flop += flop_of(&shape);
+            }
+        }
+        bool both = strcmp(rows.cells[1], "fwd+bwd") == 0;
+        errors *to = strcmp(rows.cells[0], "h100") == 0 ? (both ? &h100_both : &h100_forward) : both ? &a100 : &pcie;
+        errors_add(to, flop / time_s * 1e-12, table_number(&rows, 8));
+    }
+    errors_print(&a100, "A100 FlashAttention-2, forward + backward");
+    errors_print(&pcie, "A100 PCIe by number of heads, causal");
+    errors_print(&h100_both, "H100 FlashAttention-2, forward + backward");
+    errors_print(&h100_forward, "H100 FlashAttention-2, forward");
+    assert_int_equal(a100.count, 24);
+    assert_true(errors_mean(&a100) < 0.015 && a100.worst < 0.03);
+    assert_true(errors_mean(&pcie) < 0.12);
+    assert_true(errors_mean(&h100_both) < 0.08 && h100_both.worst < 0.2);
+    assert_true(errors_mean(&h100_forward) < 0.1);
+    profiles_close(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_measured)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* Activation memory against the closed forms of Korthikanti et al. 2022, arXiv 2205.05198 (equations 1 to 4).
+ *
+ * The paper leaves out the mean and 1/σ that a LayerNorm keeps per row ("2sb is negligible"): 4 bytes each, two norms a
+ * layer, so exactly 16·rows bytes more here. */
+#include "shapes.h"
+
+static double statistics(double rows) {
+    return 16 * rows;
+}
+
+static double layer_saved(const dts_model *model, const dts_execution *execution, bool selective) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    double sum = saved_B(operators_of(model, DTS_PART_LAYER, execution, arena), selective);
+    dts_arena_free(arena);
+    return sum;
+}
+
+/* Equation 1: sbh(34 + 5as/h); selective recomputation: 34sbh. */
+static void test_no_parallelism(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(4, 2048);
+    double s = 2048, b = 4, h = 12288, a = 96;
+    assert_close(layer_saved(&model, &x, false), 34 * s * b * h + 5 * a * s * s * b + statistics(s * b), 0, 0);
+    assert_close(layer_saved(&model, &x, true), 34 * s * b * h + statistics(s * b), 0, 0);
+}
+
+/* Equation 2: sbh(10 + 24/t + 5as/(ht)). */
+static void test_tensor_parallel(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    double s = 2048, b = 1, h = 12288, a = 96;
+    for (int64_t t = 2; t <= 32; t *= 2) {
+        dts_execution x = plain_fp16(1, 2048);
+        x.tensor = t;
+        double T = (double)t;
+        assert_close(layer_saved(&model, &x, false),
+                     s * b * h * (10 + 24 / T) + 5 * a * s * s * b / T + statistics(s * b), 1e-15, 0);
+        assert_close(layer_saved(&model, &x, true), s * b * h * (10 + 24 / T) + statistics(s * b), 1e-15, 0);
+    }
+}
+
+/* Equation 4: sbh/t·(34 + 5as/h). */
+static void test_sequence_parallel(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    double s = 2048, b = 1, h = 12288, a = 96;
+    for (int64_t t = 2; t <= 32; t *= 2) {
+        dts_execution x = plain_fp16(1, 2048);
+        x.tensor = t;
+        x.sequence_parallel = true;
+        double T = (double)t;
+        assert_close(layer_saved(&model, &x, false), (34 * s * b * h + 5 * a * s * s * b + statistics(s * b)) / T,
+                     1e-15, 0);
+        assert_close(layer_saved(&model, &x, true), (34 * s * b * h + statistics(s * b)) / T, 1e-15, 0);
+    }
+}
+
+/* Megatron-LM's fused kernels keep the same tensors. */
+static void test_fusions_keep_the_same(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 2048);
+    double plain = layer_saved(&model, &x, false);
+    x.fuse_bias_gelu = x.fuse_bias_dropout_add = x.fuse_softmax = x.fuse_norm = true;
+    assert_close(layer_saved(&model, &x, false), plain, 0, 0);
+    x.separate_qkv = true;
+    assert_close(layer_saved(&model, &x, false), plain, 0, 0);
+}
+
+/* BERT, with its norms behind the blocks, keeps as much. */
+static void test_bert_keeps_as_much(void **state) {
+    (void)state;
+    dts_model model = bert_base();
+    dts_execution x = plain_fp16(8, 512);
+    double s = 512, b = 8, h = 768, a = 12;
+    assert_close(layer_saved(&model, &x, false), 34 * s * b * h + 5 * a * s * s * b + statistics(s * b), 0, 0);
+}
+
+/* Flash attention keeps the log-sum-exp of each row, 4·a·s·b bytes, instead of 5as²b. */
+static void test_flash(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(1, 2048);
+    x.flash_attention = true;
+    double s = 2048, b = 1, h = 12288, a = 96;
+    assert_close(layer_saved(&model, &x, false), 34 * s * b * h + 4 * a * s * b + statistics(s * b), 0, 0);
+}
+
+/* Without dropout: no masks (2sbh + as²b), and the softmax is the next product's factor (2as²b). */
+static void test_without_dropout(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(1, 2048);
+    double s = 2048, b = 1, h = 12288, a = 96;
+    double want = 32 * s * b * h + 2 * a * s * s * b + statistics(s * b);
+    x.dropout = false;
+    assert_close(layer_saved(&model, &x, false), want, 0, 0);
+    x.dropout = true;
+    model.dropout = false;
+    assert_close(layer_saved(&model, &x, false), want, 0, 0);
+}
+
+/* fp32 doubles all but the masks and the statistics: 66sbh + 9as²b. */
+static void test_fp32(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(1, 2048);
+    x.activation = x.weight = DTS_FP32;
+    double s = 2048, b = 1, h = 12288, a = 96;
+    assert_close(layer_saved(&model, &x, false), 66 * s * b * h + 9 * a * s * s * b + statistics(s * b), 0, 0);
+}
+
+/* torch.autocast: norm inputs stay fp32 (2·2sbh more), softmax is kept in fp32 and its dropped-out form in fp16
+ * (2as²b more). With separate products each keeps its own cast of the input (2·2sbh more). */
+static void test_autocast(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(1, 2048);
+    x.autocast = true;
+    double s = 2048, b = 1, h = 12288, a = 96;
+    double want = 38 * s * b * h + 7 * a * s * s * b + statistics(s * b);
+    assert_close(layer_saved(&model, &x, false), want, 0, 0);
+    x.separate_qkv = true;
+    assert_close(layer_saved(&model, &x, false), want + 4 * s * b * h, 0, 0);
+}
+
+/* tanh-GELU written in Python keeps four tensors of 4h instead of one: 24sbh more, until a stack fuses it. */
+static void test_gelu_in_python(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    model.activation_function = DTS_GELU_NEW;
+    dts_execution x = plain_fp16(1, 2048);
+    double s = 2048, b = 1, h = 12288, a = 96;
+    assert_close(layer_saved(&model, &x, false), 58 * s * b * h + 5 * a * s * s * b + statistics(s * b), 0, 0);
+    x.fuse_bias_gelu = true;
+    assert_close(layer_saved(&model, &x, false), 34 * s * b * h + 5 * a * s * s * b + statistics(s * b), 0, 0);
+}
+
+/* Llama with everything fused, bf16, no dropout: norms 2·2sbh + 2·4sb, input 2·2sbh, Q 2sbh, K and V 2·2sbg (g: width
+ * of the key heads), log-sum-exp 4as·b, output product 2sbh, gate and up 4sbf, down 2sbf. */
+static void test_llama_fused(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(1, 8192);
+    x.activation = x.weight = DTS_BF16;
+    x.flash_attention = x.fuse_bias_gelu = x.fuse_norm = x.fuse_rotary = true;
+    double s = 8192, h = 8192, g = 1024, a = 64, f = 28672;
+    assert_close(layer_saved(&model, &x, false), s * (12 * h + 4 * g + 6 * f) + 8 * s + 4 * a * s, 0, 0);
+    x.fuse_norm = false; /* fp32 and normalised copies instead of the input: 4sbh more a norm */
+    assert_close(layer_saved(&model, &x, false), s * (20 * h + 4 * g + 6 * f) + 8 * s + 4 * a * s, 0, 0);
+    x.fuse_bias_gelu = false; /* silu's output too */
+    assert_close(layer_saved(&model, &x, false), s * (20 * h + 4 * g + 8 * f) + 8 * s + 4 * a * s, 0, 0);
+}
+
+/* Context parallelism with flash attention keeps this rank's positions only. */
+static void test_context_parallel(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(1, 8192);
+    x.flash_attention = true;
+    double whole = layer_saved(&model, &x, false);
+    x.context = 4;
+    assert_close(layer_saved(&model, &x, false), whole / 4, 1e-15, 0);
+}
+
+static double part_saved(const dts_model *model, dts_part part, const dts_execution *x) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    double sum = saved_B(operators_of(model, part, x, arena), false);
+    dts_arena_free(arena);
+    return sum;
+}
+
+/* Final norm 2sbh + 8sb, logits' input 2sbh, and the loss. */
+static void test_head(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 2048);
+    double s = 2048, b = 2, h = 12288, v = 51200, ends = 4 * s * b * h + 8 * s * b;
+    assert_close(part_saved(&model, DTS_PART_HEAD, &x), ends + (2 + 4) * s * b * v, 0, 0);
+    x.fuse_loss = true;
+    assert_close(part_saved(&model, DTS_PART_HEAD, &x), ends + 2 * s * b * v, 0, 0);
+    x.fuse_loss = false;
+    model.loss = DTS_LOSS_CROSS_ENTROPY_NATIVE;
+    assert_close(part_saved(&model, DTS_PART_HEAD, &x), ends + (2 + 2) * s * b * v, 0, 0);
+    model.loss = DTS_LOSS_SUM;
+    assert_close(part_saved(&model, DTS_PART_HEAD, &x), ends + 2 * s * b * v, 0, 0);
+    /* Korthikanti section 4.3: the vocabulary-parallel loss keeps 4sbv/t, all else 4sbh/t with sequence parallelism. */
+    model.loss = DTS_LOSS_CROSS_ENTROPY;
+    x.tensor = 8;
+    x.sequence_parallel = true;
+    assert_close(part_saved(&model, DTS_PART_HEAD, &x), (ends + 4 * s * b * v) / 8, 1e-15, 0);
+}
+
+/* Embedding dropout keeps one byte an element [section 4.3: sbh], and the indices. */
+static void test_embedding(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 2048);
+    double rows = 2 * 2048.0;
+    assert_close(part_saved(&model, DTS_PART_EMBEDDING, &x), rows * 12288 + 8 * rows, 0, 0);
+}
+
+/* The study behind the minGPT profiles published its peak memory (torch's max_memory_allocated, in 10^6 bytes), DDP in
+ * pure fp16 on 256 positions, 32 GPUs or 8 on four machines: how much it grows per sample from 8 to 16 samples is what
+ * the model keeps, and the gradient of the logits with which backward begins. Sources: mrshenli/ptd_benchmark
+ * delay/ddp_*_bs8_vs50000_blk256_noop_fp16.txt; mrshenli/draw_gcp@1090880 draw_network.py and @2a645ca
+ * draw_model_scale.py. */
+static void test_measured_growth(void **state) {
+    (void)state;
+    static const struct {
+        int64_t layers, hidden, heads;
+        double at_8, at_16; /* MB */
+    } runs[] = {
+        {12, 768, 12, 2195, 3625},    {24, 1024, 16, 4872, 8014},   {24, 1536, 16, 7581, 11554},
+        {24, 2064, 24, 11355, 16748}, {32, 2560, 32, 20267, 29088},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        dts_model model = gpt_175b();
+        model.layers = runs[i].layers;
+        model.hidden = runs[i].hidden;
+        model.heads = runs[i].heads;
+        model.vocab = 50000;
+        model.max_positions = 256;
+        model.tied_embeddings = false;
+        model.loss = DTS_LOSS_SUM;
+        dts_execution x = plain_fp16(1, 256);
+        x.separate_qkv = x.separate_bias = true;
+        double gradient = 2.0 * 256 * 50000;
+        double sample = part_saved(&model, DTS_PART_EMBEDDING, &x) +
+                        (double)model.layers * layer_saved(&model, &x, false) + part_saved(&model, DTS_PART_HEAD, &x) +
+                        gradient;
+        assert_close(sample, (runs[i].at_16 - runs[i].at_8) / 8 * 1e6, 0.01, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_parallelism),
+        cmocka_unit_test(test_tensor_parallel),
+        cmocka_unit_test(test_sequence_parallel),
+        cmocka_unit_test(test_fusions_keep_the_same),
+        cmocka_unit_test(test_bert_keeps_as_much),
+        cmocka_unit_test(test_flash),
+        cmocka_unit_test(test_without_dropout),
+        cmocka_unit_test(test_fp32),
+        cmocka_unit_test(test_autocast),
+        cmocka_unit_test(test_gelu_in_python),
+        cmocka_unit_test(test_llama_fused),
+        cmocka_unit_test(test_context_parallel),
+        cmocka_unit_test(test_head),
+        cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_measured_growth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

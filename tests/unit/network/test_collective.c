@@ -1,0 +1,153 @@
+/* Collectives: closed forms, symmetry, bounds. */
+#include "profiles.h"
+
+#include "network/network.h"
+
+static dts_cluster plain(void) {
+    dts_cluster cluster = {.nodes = 4, .gpus_per_node = 8};
+    cluster.gpu.link_bandwidth_Bps = 300e9;
+    cluster.intra = (dts_intra){.kind = DTS_INTRA_NVSWITCH, .efficiency = 1};
+    cluster.inter = (dts_inter){.transport = DTS_TRANSPORT_RDMA,
+                                .nics_per_node = 8,
+                                .nics_per_gpu = 1,
+                                .nic_bandwidth_Bps = 25e9,
+                                .node_goodput_Bps = 200e9,
+                                .all_reduce = DTS_ALGORITHM_RING};
+    return cluster;
+}
+
+static dts_transfer collective(const dts_cluster *cluster, dts_collective kind, int64_t ranks, int64_t nodes,
+                               double bytes) {
+    dts_transfer transfer;
+    dts_collective_transfer(cluster, kind, (dts_placement){.ranks = ranks, .nodes = nodes}, bytes, &transfer);
+    return transfer;
+}
+
+/* Without latency, t is the textbook's volume over the bandwidth. */
+static void test_closed_forms(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    const double bytes = 1e9;
+    for (int64_t n = 2; n <= 8; n++) {
+        double ring_s = ((double)n - 1) / (double)n * bytes / 300e9;
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, n, 1, bytes).alone_s, 2 * ring_s, 1e-12, 0);
+        assert_close(collective(&cluster, DTS_ALL_GATHER, n, 1, bytes).alone_s, ring_s, 1e-12, 0);
+        assert_close(collective(&cluster, DTS_REDUCE_SCATTER, n, 1, bytes).alone_s, ring_s, 1e-12, 0);
+        assert_close(collective(&cluster, DTS_ALL_TO_ALL, n, 1, bytes).alone_s, ring_s, 1e-12, 0);
+        assert_close(collective(&cluster, DTS_BROADCAST, n, 1, bytes).alone_s, bytes / 300e9, 1e-12, 0);
+        assert_close(collective(&cluster, DTS_REDUCE, n, 1, bytes).alone_s, bytes / 300e9, 1e-12, 0);
+    }
+    /* 32 GPUs on 4 nodes: the network of a node, 200 GB/s, is narrower than a GPU's port */
+    assert_close(collective(&cluster, DTS_ALL_REDUCE, 32, 4, bytes).alone_s, 2 * 31.0 / 32 * bytes / 200e9, 1e-12, 0);
+    /* all-to-all: a GPU sends 24/32 of its data out through its own adapter */
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 25e9, 1e-12, 0);
+    /* one GPU of each node: one adapter, nothing inside the nodes */
+    dts_transfer thin = collective(&cluster, DTS_ALL_REDUCE, 4, 4, bytes);
+    assert_close(thin.alone_s, 2 * 3.0 / 4 * bytes / 25e9, 1e-12, 0);
+    assert_close(thin.gpu_weight, 0, 0, 0);
+}
+
+/* All-reduce is reduce-scatter and then all-gather. */
+static void test_sum(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.hop_latency_s = 3e-6;
+    cluster.inter.hop_latency_s = 14e-6;
+    for (int64_t nodes = 1; nodes <= 4; nodes *= 2) {
+        dts_transfer all = collective(&cluster, DTS_ALL_REDUCE, 8 * nodes, nodes, 1e8);
+        dts_transfer scatter = collective(&cluster, DTS_REDUCE_SCATTER, 8 * nodes, nodes, 1e8);
+        dts_transfer gather = collective(&cluster, DTS_ALL_GATHER, 8 * nodes, nodes, 1e8);
+        assert_close(scatter.alone_s + gather.alone_s, all.alone_s, 1e-12, 0);
+        assert_close(scatter.latency_s + gather.latency_s, all.latency_s, 1e-12, 0);
+    }
+}
+
+static void test_nothing(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.base_latency_s = 1e-5;
+    for (int kind = 0; kind < DTS_COLLECTIVE_COUNT; kind++) {
+        assert_non_null(dts_collective_names[kind]);
+        dts_transfer alone = collective(&cluster, (dts_collective)kind, 1, 1, 1e9);
+        dts_transfer empty = collective(&cluster, (dts_collective)kind, 8, 1, 0);
+        assert_close(alone.alone_s, 0, 0, 0);
+        assert_close(empty.alone_s, 0, 0, 0);
+        assert_string_equal(alone.algorithm, "none");
+    }
+    assert_null(dts_collective_names[DTS_COLLECTIVE_COUNT]);
+    dts_transfer p2p;
+    dts_p2p_transfer(&cluster, true, 0, &p2p);
+    assert_close(p2p.alone_s, 0, 0, 0);
+}
+
+static void test_p2p(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.p2p_latency_s = 1e-5;
+    cluster.inter.hop_latency_s = 2e-5;
+    dts_transfer p2p;
+    dts_p2p_transfer(&cluster, true, 3e9, &p2p);
+    assert_close(p2p.alone_s, 1e-5 + 1e-2, 1e-12, 0);
+    dts_p2p_transfer(&cluster, false, 1e9, &p2p);
+    assert_close(p2p.alone_s, 3e-5 + 1e9 / 25e9, 1e-12, 0);
+}
+
+/* More bytes or more nodes never take less time, for every collective and every cluster of the repository. */
+static void test_monotonic(void **state) {
+    (void)state;
+    profiles list;
+    profiles_open(&list);
+    const char **names = NULL;
+    size_t count = 0;
+    assert_int_equal(
+        dts_profile_list(&list.binder.profiles, "hardware/clusters", list.binder.arena, &names, &count, list.diag),
+        DTS_OK);
+    for (size_t c = 0; c < count; c++) {
+        profiles p;
+        profiles_open(&p);
+        dts_cluster cluster = {0};
+        profiles_load(&p, "hardware/clusters", &dts_cluster_schema, names[c], &cluster);
+        int64_t most = cluster.inter.transport == DTS_TRANSPORT_NONE ? 1 : 64, per_node = cluster.gpus_per_node;
+        for (int kind = 0; kind < DTS_COLLECTIVE_COUNT && per_node > 1; kind++) {
+            for (int64_t nodes = 1; nodes <= most; nodes *= 2) {
+                double last_s = 0;
+                for (double bytes = 1; bytes < 1e11; bytes *= 4) {
+                    dts_transfer transfer = collective(&cluster, (dts_collective)kind, per_node * nodes, nodes, bytes);
+                    assert_true(isfinite(transfer.alone_s));
+                    assert_true(transfer.alone_s >= last_s);
+                    assert_true(transfer.alone_s >= transfer.latency_s);
+                    assert_true((transfer.nic_weight > 0) == (nodes > 1));
+                    last_s = transfer.alone_s;
+                }
+            }
+        }
+        profiles_close(&p);
+    }
+    profiles_close(&list);
+}
+
+/* Auto takes the faster one: a tree for small messages on many nodes, a ring for large ones. */
+static void test_selection(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.hop_latency_s = 3e-6;
+    cluster.inter.hop_latency_s = 14e-6;
+    cluster.inter.all_reduce = DTS_ALGORITHM_AUTO;
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 512, 64, 1e5).algorithm, "tree");
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 512, 64, 1e10).algorithm, "ring");
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 8, 1, 1e10).algorithm, "ring");
+    cluster.intra.in_switch_bandwidth_Bps = 480e9;
+    cluster.intra.in_switch_ranks = 5;
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 8, 1, 1e10).algorithm, "in-switch");
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 4, 1, 1e10).algorithm, "ring");
+    cluster.inter.all_reduce = DTS_ALGORITHM_TREE;
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 512, 64, 1e10).algorithm, "tree");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),       cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_p2p),          cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

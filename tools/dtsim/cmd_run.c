@@ -1,0 +1,216 @@
+/* dtsim run: simulates one training iteration of a scenario. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "report/report.h"
+#include "run/run.h"
+
+enum {
+    OPTION_SET = DTS_OPTION_FIRST,
+    OPTION_FORMAT,
+    OPTION_TIMELINE,
+    OPTION_FROM,
+    OPTION_TO,
+    OPTION_TRACE,
+    OPTION_CHECK,
+    OPTION_WALL_TIME
+};
+
+static const struct argp_option options[] = {
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or csv", 2},
+    {"timeline", OPTION_TIMELINE, NULL, 0, "draw what every device did when", 2},
+    {"from", OPTION_FROM, "TIME", 0, "draw the timeline from here, e.g. \"120 ms\"", 2},
+    {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
+    {"trace", OPTION_TRACE, "FILE", 0, "write a trace for https://ui.perfetto.dev", 3},
+    {"check", OPTION_CHECK, NULL, 0, "exit with 4 when the plan does not fit in memory", 3},
+    {"wall-time", OPTION_WALL_TIME, NULL, 0, "JSON: add how long the simulation itself took", 3},
+    {0},
+};
+
+typedef struct run_arguments {
+    dts_tool *tool;
+    const char *scenario;
+    dts_overrides overrides;
+    const dts_report_format *format;
+    bool timeline, check, wall_time;
+    double from_s, to_s;
+    const char *trace_path;
+} run_arguments;
+
+static error_t parse_format(run_arguments *a, const char *text) {
+    const char *names[8] = {NULL};
+    for (size_t i = 0; i < dts_report_format_count && i < 7; i++) {
+        names[i] = dts_report_formats[i].name;
+    }
+    int choice = dts_tool_choice(a->tool, "--format", names, text);
+    if (choice < 0) {
+        return DTS_EXIT_USAGE;
+    }
+    a->format = &dts_report_formats[choice];
+    return 0;
+}
+
+static error_t parse_time(run_arguments *a, const char *option, const char *text, double *out) {
+    dts_diag *why = dts_diag_new();
+    dts_status status = dts_quantity_parse(text, DTS_DIM_TIME, out, NULL, NULL, why);
+    if (status != DTS_OK) {
+        const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
+        dts_tool_usage(a->tool, message != NULL ? message->help : NULL, "%s: %s", option,
+                       message != NULL ? message->text : "not a time");
+    }
+    dts_diag_free(why);
+    return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    run_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT:
+            return parse_format(a, argument);
+        case OPTION_TIMELINE:
+            a->timeline = true;
+            return 0;
+        case OPTION_FROM:
+            a->timeline = true;
+            return parse_time(a, "--from", argument, &a->from_s);
+        case OPTION_TO:
+            a->timeline = true;
+            return parse_time(a, "--to", argument, &a->to_s);
+        case OPTION_TRACE:
+            a->trace_path = argument;
+            return 0;
+        case OPTION_CHECK:
+            a->check = true;
+            return 0;
+        case OPTION_WALL_TIME:
+            a->wall_time = true;
+            return 0;
+        case ARGP_KEY_ARG:
+            if (a->scenario != NULL) {
+                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
+            }
+            a->scenario = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Told once after a second: the library has no progress to report within one iteration, but silence looks like a hang.
+ */
+static void still_simulating(int number) {
+    (void)number;
+    static const char text[] = "dtsim: simulating…\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+}
+
+static dts_status simulate(const run_arguments *a, dts_result **out) {
+    const char *path = dts_scenario_path(a->tool, a->scenario);
+    if (path == NULL) {
+        return dts_diag_nomem(a->tool->diag);
+    }
+    dts_scenario *scenario = NULL;
+    dts_status status =
+        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    signal(SIGALRM, still_simulating);
+    const struct itimerval second = {.it_value = {.tv_sec = 1}};
+    const struct itimerval never = {.it_value = {.tv_sec = 0}};
+    setitimer(ITIMER_REAL, &second, NULL);
+    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL};
+    status = dts_run(scenario, &options_of_run, out, a->tool->diag);
+    setitimer(ITIMER_REAL, &never, NULL);
+    dts_scenario_free(scenario);
+    return status;
+}
+
+static dts_status write_trace(dts_tool *tool, const dts_result *result, const char *path) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        return dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot write %s: %s", path, strerror(errno));
+    }
+    errno = 0;
+    dts_status status = dts_report_trace(result, file);
+    int error = errno;
+    if (fclose(file) != 0 && status == DTS_OK) {
+        error = errno;
+        status = DTS_IO;
+    }
+    return status == DTS_OK ? DTS_OK
+                            : dts_diag_fail(tool->diag, status, NULL, "cannot write %s: %s", path, strerror(error));
+}
+
+static dts_status write_result(const run_arguments *a, const dts_result *result) {
+    dts_text text = {0};
+    const dts_report_options report = {.style = a->tool->style, .wall_time = a->wall_time};
+    dts_status status = a->format->write(result, &report, &text);
+    if (status == DTS_OK && a->timeline) {
+        const dts_timeline_options timeline = {.style = a->tool->style, .from_s = a->from_s, .to_s = a->to_s};
+        dts_text_add(&text, "\n");
+        status = dts_report_timeline(result, &timeline, &text, a->tool->diag);
+    } else if (status != DTS_OK) {
+        dts_diag_nomem(a->tool->diag);
+    }
+    if (status == DTS_OK) {
+        status = dts_tool_write(a->tool, &text);
+    }
+    dts_text_free(&text);
+    if (status == DTS_OK && a->trace_path != NULL) {
+        status = write_trace(a->tool, result, a->trace_path);
+    }
+    return status;
+}
+
+static int run(run_arguments *a, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "SCENARIO",
+        "Simulates one training iteration: its time, throughput, memory, and what limits it."
+        "\vSCENARIO is a file or a name of `dtsim list scenarios`. Keys are dotted, as `dtsim show SCENARIO "
+        "--effective` "
+        "prints them.",
+        NULL,
+        NULL,
+        NULL};
+    int code;
+    if (!dts_tool_parse(a->tool, "run", &argp, argc, argv, a, &code)) {
+        return code;
+    }
+    if (a->scenario == NULL) {
+        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+    }
+    if (a->timeline && a->format != &dts_report_formats[0]) {
+        return dts_tool_usage(a->tool, "machines read --trace FILE", "--timeline is drawn with --format text only");
+    }
+    dts_result *result = NULL;
+    dts_status status = simulate(a, &result);
+    if (status == DTS_OK) {
+        status = write_result(a, result);
+    }
+    bool refused = status == DTS_OK && a->check && !result->fits;
+    dts_result_free(result);
+    return refused ? DTS_EXIT_NOT_FITTING : dts_tool_exit(status);
+}
+
+int dts_cmd_run(dts_tool *tool, int argc, char **argv) {
+    run_arguments a = {.tool = tool, .format = &dts_report_formats[0]};
+    int code = run(&a, argc, argv);
+    dts_overrides_free(&a.overrides);
+    return code;
+}

@@ -1,0 +1,200 @@
+/* dtsim schedule: draws pipeline schedules, without hardware or model. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "report/schedule_report.h"
+
+enum {
+    OPTION_STAGES = 'p',
+    OPTION_MICROBATCHES = 'm',
+    OPTION_CHUNKS = 'v',
+    OPTION_FORWARD = DTS_OPTION_FIRST,
+    OPTION_BACKWARD_INPUT,
+    OPTION_BACKWARD_WEIGHT,
+    OPTION_LATENCY,
+    OPTION_GROUP,
+    OPTION_FORMAT
+};
+
+enum { SCHEDULES_MAX = 16, NUMBER_MAX = 1000000000 };
+
+static const struct argp_option options[] = {
+    {"stages", OPTION_STAGES, "P", 0, "pipeline stages (required)", 1},
+    {"microbatches", OPTION_MICROBATCHES, "M", 0, "microbatches of one iteration (required)", 1},
+    {"chunks", OPTION_CHUNKS, "V", 0, "chunks per stage (default: the schedule's own, 1 or 2)", 1},
+    {"group", OPTION_GROUP, "G", 0, "interleaved-1f1b: microbatches per group (default: P)", 1},
+    {"forward", OPTION_FORWARD, "TIME", 0, "time of a microbatch's forward on a stage (default 1)", 2},
+    {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
+    {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
+    {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json, csv or svg", 3},
+    {0},
+};
+
+typedef enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SVG } format;
+
+typedef struct schedule_arguments {
+    dts_tool *tool;
+    const char *names[SCHEDULES_MAX];
+    size_t count;
+    long stages, microbatches, chunks, group; /* 0: not given */
+    double forward, backward_input, backward_weight, latency;
+    format format;
+} schedule_arguments;
+
+static error_t parse_whole(schedule_arguments *a, const char *option, const char *text, long *out) {
+    return dts_tool_integer(a->tool, option, text, 1, NUMBER_MAX, out) ? 0 : DTS_EXIT_USAGE;
+}
+
+static error_t parse_cost(schedule_arguments *a, const char *option, const char *text, double *out) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value < 0) {
+        return dts_tool_usage(a->tool, "a number of 0 or more, in any unit", "%s: '%s' is not a time", option, text);
+    }
+    *out = value;
+    return 0;
+}
+
+static error_t parse_format(schedule_arguments *a, const char *text) {
+    static const char *const names[] = {"text", "json", "csv", "svg", NULL};
+    int choice = dts_tool_choice(a->tool, "--format", names, text);
+    if (choice < 0) {
+        return DTS_EXIT_USAGE;
+    }
+    a->format = (format)choice;
+    return 0;
+}
+
+static error_t parse_name(schedule_arguments *a, const char *name) {
+    if (a->count == SCHEDULES_MAX) {
+        return dts_tool_usage(a->tool, NULL, "at most %d schedules are compared at once", SCHEDULES_MAX);
+    }
+    a->names[a->count++] = name;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    schedule_arguments *a = state->input;
+    switch (key) {
+        case OPTION_STAGES:
+            return parse_whole(a, "--stages", argument, &a->stages);
+        case OPTION_MICROBATCHES:
+            return parse_whole(a, "--microbatches", argument, &a->microbatches);
+        case OPTION_CHUNKS:
+            return parse_whole(a, "--chunks", argument, &a->chunks);
+        case OPTION_GROUP:
+            return parse_whole(a, "--group", argument, &a->group);
+        case OPTION_FORWARD:
+            return parse_cost(a, "--forward", argument, &a->forward);
+        case OPTION_BACKWARD_INPUT:
+            return parse_cost(a, "--backward-input", argument, &a->backward_input);
+        case OPTION_BACKWARD_WEIGHT:
+            return parse_cost(a, "--backward-weight", argument, &a->backward_weight);
+        case OPTION_LATENCY:
+            return parse_cost(a, "--latency", argument, &a->latency);
+        case OPTION_FORMAT:
+            return parse_format(a, argument);
+        case ARGP_KEY_ARG:
+            return parse_name(a, argument);
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* In a comparison --chunks and --group are for the schedules that have a choice; alone, a schedule without one objects.
+ */
+static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_schedule_method *method) {
+    bool loop = method != NULL && method->layout == DTS_LAYOUT_LOOP;
+    bool for_it = a->count == 1 || loop;
+    int own = method != NULL ? method->default_chunks : 1;
+    return (dts_schedule_shape){.stages = (int)a->stages,
+                                .microbatches = (int)a->microbatches,
+                                .chunks = a->chunks > 0 && for_it ? (int)a->chunks : own,
+                                .group = a->group > 0 && for_it ? (int)a->group : 0,
+                                .forward = a->forward,
+                                .backward_input = a->backward_input,
+                                .backward_weight = a->backward_weight,
+                                .latency = a->latency};
+}
+
+static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out) {
+    out->method = dts_schedule_find(name);
+    dts_schedule_shape shape = shape_for(a, out->method);
+    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, a->tool->diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    const dts_ideal_costs costs = {a->forward, a->backward_input, a->backward_weight, a->latency};
+    return dts_ideal_run(&out->schedule, &costs, a->tool->arena, &out->ideal, a->tool->diag);
+}
+
+static dts_status report(const schedule_arguments *a, const dts_schedule_report *reports, dts_text *out) {
+    switch (a->format) {
+        case FORMAT_TEXT:
+            return dts_schedule_text(reports, a->count, &a->tool->style, out);
+        case FORMAT_JSON:
+            return dts_schedule_json(reports, a->count, out);
+        case FORMAT_CSV:
+            return dts_schedule_csv(reports, a->count, out);
+        case FORMAT_SVG:
+            return dts_schedule_svg(reports, a->count, out);
+    }
+    return DTS_USAGE;
+}
+
+/* All schedules are tried, so that every mistake is reported at once. */
+static dts_status draw(const schedule_arguments *a) {
+    static const dts_schedule_report none;
+    dts_schedule_report reports[SCHEDULES_MAX];
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < a->count; i++) {
+        reports[i] = none;
+        dts_status one = simulate(a, a->names[i], &reports[i]);
+        status = one > status ? one : status;
+    }
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_text text = {0};
+    status = report(a, reports, &text);
+    if (status == DTS_OK) {
+        status = dts_tool_write(a->tool, &text);
+    } else {
+        dts_diag_nomem(a->tool->diag);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
+static const char doc[] =
+    "Draw the bubbles of pipeline schedules, without hardware or model: how long every stage works and waits when each "
+    "operation takes a given time. Several names are drawn on one time scale and compared."
+    "\v"
+    "Examples:\n"
+    "  dtsim schedule 1f1b --stages 4 --microbatches 8\n"
+    "  dtsim schedule gpipe 1f1b interleaved-1f1b -p 4 -m 8 --latency 0.1\n"
+    "  dtsim schedule zb-h1 -p 4 -m 8 --format svg --output zb-h1.svg\n"
+    "\n"
+    "`dtsim list schedules` names all schedules.";
+
+int dts_cmd_schedule(dts_tool *tool, int argc, char **argv) {
+    schedule_arguments a = {.tool = tool, .forward = 1, .backward_input = 1, .backward_weight = 1};
+    const struct argp argp = {.options = options, .parser = parse, .args_doc = "NAME…", .doc = doc};
+    int exit_code;
+    if (!dts_tool_parse(tool, "schedule", &argp, argc, argv, &a, &exit_code)) {
+        return exit_code;
+    }
+    if (a.count == 0) {
+        return dts_tool_usage(tool, "for example `dtsim schedule 1f1b --stages 4 --microbatches 8`",
+                              "no schedule named");
+    }
+    if (a.stages == 0 || a.microbatches == 0) {
+        const char *missing = a.stages == 0 ? "--stages" : "--microbatches";
+        return dts_tool_usage(tool, "for example `dtsim schedule 1f1b --stages 4 --microbatches 8`", "%s is missing",
+                              missing);
+    }
+    return dts_tool_exit(draw(&a));
+}

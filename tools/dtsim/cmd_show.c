@@ -1,0 +1,221 @@
+/* dtsim show: a scenario or profile with all its values, and what files can say. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "report/grid.h"
+
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_EFFECTIVE, OPTION_JSON_SCHEMA, OPTION_REFERENCE };
+
+static const struct argp_option options[] = {
+    {"effective", OPTION_EFFECTIVE, NULL, 0, "every value with where it was written and its source", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of a scenario; repeatable", 1},
+    {"json-schema", OPTION_JSON_SCHEMA, NULL, 0, "the JSON Schema of a kind of file, for editors", 2},
+    {"reference", OPTION_REFERENCE, NULL, 0, "what a kind of file can say, as Markdown", 2},
+    {0},
+};
+
+typedef struct show_arguments {
+    dts_tool *tool;
+    const char *name;
+    dts_overrides overrides;
+    bool effective, json_schema, reference;
+} show_arguments;
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    show_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_EFFECTIVE:
+            a->effective = true;
+            return 0;
+        case OPTION_JSON_SCHEMA:
+            a->json_schema = true;
+            return 0;
+        case OPTION_REFERENCE:
+            a->reference = true;
+            return 0;
+        case ARGP_KEY_ARG:
+            if (a->name != NULL) {
+                return dts_tool_usage(a->tool, "one name at a time", "unexpected argument '%s'", argument);
+            }
+            a->name = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Every value, where it was written, and the source that stood with it. */
+static void write_effective(const show_arguments *a, const dts_provenance *provenance, dts_text *out) {
+    static const char *const titles[] = {"key", "value", "from", "source"};
+    dts_grid *grid = dts_grid_new(titles, 4, 15);
+    for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
+        const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
+        dts_grid_add(grid, entry->key);
+        dts_grid_add(grid, entry->value);
+        if (entry->place.file == NULL) {
+            dts_grid_add(grid, "default");
+        } else if (entry->place.line > 0) {
+            dts_grid_printf(grid, "%s:%u", entry->place.file, entry->place.line);
+        } else {
+            dts_grid_add(grid, entry->place.file);
+        }
+        dts_grid_add(grid, entry->source != NULL ? entry->source : "");
+    }
+    dts_grid_print(grid, &a->tool->style, 0, out);
+    dts_grid_free(grid);
+}
+
+static void write_values(const show_arguments *a, const dts_schema *schema, const void *bound,
+                         const dts_provenance *provenance, dts_text *out) {
+    if (a->effective) {
+        write_effective(a, provenance, out);
+    } else {
+        dts_schema_write_yaml(schema, bound, provenance, false, out);
+    }
+}
+
+static dts_status show_scenario(const show_arguments *a, const char *path, dts_text *out) {
+    dts_scenario *scenario = NULL;
+    dts_status status =
+        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    if (status == DTS_OK) {
+        write_values(a, &dts_scenario_schema, dts_scenario_get(scenario), dts_scenario_provenance(scenario), out);
+    }
+    dts_scenario_free(scenario);
+    return status;
+}
+
+static dts_status show_profile(const show_arguments *a, const dts_profile_kind *kind, const char *name, dts_text *out) {
+    if (a->overrides.count > 0) {
+        dts_tool_usage(a->tool, "override it where a scenario uses it", "--set changes scenarios, not profiles");
+        return DTS_USAGE;
+    }
+    dts_profile profile;
+    dts_status status = dts_profile_read(a->tool, kind, name, &profile, a->tool->diag);
+    if (status == DTS_OK) {
+        write_values(a, kind->schema, profile.bound, profile.provenance, out);
+    }
+    dts_document_free(profile.document);
+    return status;
+}
+
+/* Neither a file nor a known name: says so with the nearest of all names. */
+static dts_status unknown_name(const show_arguments *a) {
+    const char **names[8];
+    size_t counts[8] = {0};
+    size_t lists = 0;
+    const char *nearest = NULL;
+    for (; lists < dts_profile_kind_count; lists++) {
+        dts_profile_list(&a->tool->profiles, dts_profile_kinds[lists].folder, a->tool->arena, &names[lists],
+                         &counts[lists], NULL);
+    }
+    if (dts_scenario_names(a->tool, &names[lists], &counts[lists]) == DTS_OK) {
+        lists++;
+    }
+    for (size_t i = 0; i < lists && nearest == NULL; i++) {
+        nearest = counts[i] > 0 ? dts_nearest_name(a->name, names[i], counts[i]) : NULL;
+    }
+    char help[256];
+    snprintf(help, sizeof help, "%s%s%s`dtsim list` names all kinds", nearest != NULL ? "did you mean '" : "",
+             nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
+    return dts_diag_fail(a->tool->diag, DTS_INVALID, help, "neither a scenario nor a profile: '%s'", a->name);
+}
+
+/* "gpus/a100-40gb", "a100-40gb", a scenario's name, or a path. */
+static dts_status show_name(const show_arguments *a, dts_text *out) {
+    const char *path = dts_scenario_path(a->tool, a->name);
+    if (path == NULL) {
+        return dts_diag_nomem(a->tool->diag);
+    }
+    if (access(path, F_OK) == 0) {
+        return show_scenario(a, path, out);
+    }
+    const dts_profile_kind *found = NULL;
+    for (size_t i = 0; i < dts_profile_kind_count; i++) {
+        const dts_profile_kind *kind = &dts_profile_kinds[i];
+        size_t length = strlen(kind->name);
+        if (strncmp(a->name, kind->name, length) == 0 && a->name[length] == '/') {
+            return show_profile(a, kind, a->name + length + 1, out);
+        }
+        if (!dts_profile_exists(a->tool, kind, a->name)) {
+            continue;
+        }
+        if (found != NULL) {
+            char help[160];
+            snprintf(help, sizeof help, "write %s/%s or %s/%s", found->name, a->name, kind->name, a->name);
+            return dts_diag_fail(a->tool->diag, DTS_INVALID, help, "'%s' is the name of several profiles", a->name);
+        }
+        found = kind;
+    }
+    return found != NULL ? show_profile(a, found, a->name, out) : unknown_name(a);
+}
+
+/* The schema called name ("scenario", "gpu" or "gpus", …). */
+static const dts_schema *find_schema(const show_arguments *a) {
+    if (a->name == NULL || strcmp(a->name, "scenario") == 0 || strcmp(a->name, "scenarios") == 0) {
+        return &dts_scenario_schema;
+    }
+    const char *names[8] = {"scenario"};
+    size_t count = 1;
+    for (size_t i = 0; i < dts_profile_kind_count; i++) {
+        const dts_profile_kind *kind = &dts_profile_kinds[i];
+        if (strcmp(a->name, kind->name) == 0 || strcmp(a->name, kind->one) == 0) {
+            return kind->schema;
+        }
+        names[count++] = kind->one;
+    }
+    names[count] = NULL;
+    dts_tool_choice(a->tool, a->json_schema ? "--json-schema" : "--reference", names, a->name);
+    return NULL;
+}
+
+static dts_status show(const show_arguments *a) {
+    dts_text text = {0};
+    dts_status status = DTS_OK;
+    if (a->json_schema || a->reference || a->name == NULL) {
+        const dts_schema *schema = find_schema(a);
+        if (schema == NULL) {
+            return DTS_USAGE;
+        }
+        (a->json_schema ? dts_schema_write_json_schema : dts_schema_write_reference)(schema, &text);
+    } else {
+        status = show_name(a, &text);
+    }
+    if (status == DTS_OK) {
+        status = dts_tool_write(a->tool, &text);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
+int dts_cmd_show(dts_tool *tool, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "[NAME]",
+        "Prints a scenario or profile with everything filled in, or what such a file can say."
+        "\vNAME is a scenario (a path, or a name of `dtsim list scenarios`) or a profile: a100-40gb, or "
+        "gpus/a100-40gb. "
+        "With --json-schema or --reference it is a kind: scenario (default), model, gpu, cluster or stack. Without any "
+        "argument the reference of scenario files is shown.",
+        NULL,
+        NULL,
+        NULL};
+    show_arguments a = {.tool = tool};
+    int code;
+    if (dts_tool_parse(tool, "show", &argp, argc, argv, &a, &code)) {
+        if (a.json_schema && (a.reference || a.effective)) {
+            code = dts_tool_usage(tool, NULL, "--json-schema goes with no other option");
+        } else {
+            code = dts_tool_exit(show(&a));
+        }
+    }
+    dts_overrides_free(&a.overrides);
+    return code;
+}

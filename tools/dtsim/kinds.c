@@ -1,0 +1,87 @@
+#include "kinds.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hardware/hardware.h"
+#include "model/model.h"
+#include "report/format.h"
+
+static void summarise_gpu(const void *bound, dts_text *out) {
+    const dts_gpu *gpu = bound;
+    dts_text_printf(out, "%s: ", gpu->name);
+    dts_format_bytes(gpu->memory_B, out);
+    dts_text_printf(out, ", %.0f GB/s, %.0f TFLOP/s fp16", gpu->memory_bandwidth_Bps / 1e9,
+                    dts_gpu_peak_flops(gpu, DTS_FP16) / 1e12);
+    if (gpu->link_bandwidth_Bps > 0) {
+        dts_text_printf(out, ", NVLink %.0f GB/s", gpu->link_bandwidth_Bps / 1e9);
+    }
+}
+
+static void summarise_cluster(const void *bound, dts_text *out) {
+    const dts_cluster *cluster = bound;
+    dts_text_printf(out, "%s: %lld × %s per node", cluster->name, (long long)cluster->gpus_per_node, cluster->gpu.name);
+    if (cluster->inter.transport != DTS_TRANSPORT_NONE) {
+        dts_text_printf(out, ", %lld × %.0f Gbit/s %s", (long long)cluster->inter.nics_per_node,
+                        cluster->inter.nic_bandwidth_Bps * 8 / 1e9,
+                        cluster->inter.transport == DTS_TRANSPORT_TCP ? "TCP" : "RDMA");
+    }
+}
+
+static void summarise_stack(const void *bound, dts_text *out) {
+    const dts_stack *stack = bound;
+    dts_text_printf(out, "%s: %s attention, %.3g us per launch", stack->name,
+                    stack->attention == DTS_ATTENTION_FLASH ? "flash" : "materialised", stack->launch_s * 1e6);
+}
+
+static void summarise_model(const void *bound, dts_text *out) {
+    const dts_model *model = bound;
+    dts_format_large(dts_model_parameters(model), out);
+    dts_text_printf(out, " parameters: %lld layers of %lld, %lld heads", (long long)model->layers,
+                    (long long)model->hidden, (long long)model->heads);
+}
+
+const dts_profile_kind dts_profile_kinds[] = {
+    {"models", "model", "models", &dts_model_schema, summarise_model},
+    {"gpus", "gpu", "hardware/gpus", &dts_gpu_schema, summarise_gpu},
+    {"clusters", "cluster", "hardware/clusters", &dts_cluster_schema, summarise_cluster},
+    {"stacks", "stack", "hardware/stacks", &dts_stack_schema, summarise_stack},
+};
+const size_t dts_profile_kind_count = sizeof dts_profile_kinds / sizeof dts_profile_kinds[0];
+
+dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, const char *name, dts_profile *out,
+                            dts_diag *diag) {
+    *out = (dts_profile){.document = dts_document_new()};
+    if (out->document == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_binder binder = {.arena = dts_document_arena(out->document),
+                         .document = out->document,
+                         .profiles = tool->profiles,
+                         .diag = diag};
+    out->bound = dts_arena_alloc(binder.arena, kind->schema->struct_size);
+    if (out->bound == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = dts_profile_resolve(&binder, kind->folder, name, NULL, NULL, &out->node);
+    if (status == DTS_OK) {
+        status = dts_bind(&binder, kind->schema, out->node, "", out->bound);
+    }
+    out->provenance = binder.provenance;
+    return status;
+}
+
+bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char *name) {
+    const char **names = NULL;
+    size_t count = 0;
+    if (dts_profile_list(&tool->profiles, kind->folder, tool->arena, &names, &count, NULL) != DTS_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,41 @@
+/* The kinds of profiles, and reading one of them; finding scenarios by name. For `list` and `show`. */
+#ifndef DTS_TOOLS_DTSIM_KINDS_H
+#define DTS_TOOLS_DTSIM_KINDS_H
+
+#include "command.h"
+
+typedef struct dts_profile_kind {
+    const char *name;   /* "models" */
+    const char *one;    /* "model" */
+    const char *folder; /* "models", "hardware/gpus" */
+    const dts_schema *schema;
+    void (*summarise)(const void *bound, dts_text *out); /* one line; NULL: the profile's description */
+} dts_profile_kind;
+
+extern const dts_profile_kind dts_profile_kinds[];
+extern const size_t dts_profile_kind_count;
+
+/* A profile, bound. Everything but document lies in its arena. */
+typedef struct dts_profile {
+    dts_document *document;
+    dts_node *node; /* merged with its bases */
+    void *bound;    /* schema->struct_size bytes */
+    dts_provenance *provenance;
+} dts_profile;
+
+/* Reads and binds. DTS_INVALID: reported, and what could be read is there; dts_document_free(out->document) either way.
+ */
+dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, const char *name, dts_profile *out,
+                            dts_diag *diag);
+
+/* Is there a profile of this name? */
+bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char *name);
+
+/* The path of a scenario: argument itself when there is such a file, else scenarios/ARGUMENT.yaml under the roots, else
+ * argument again (reading it then says what is wrong). In the tool's arena; NULL: out of memory. */
+const char *dts_scenario_path(dts_tool *tool, const char *argument);
+
+/* Names of all scenarios under all roots ("theme/name"), sorted, without duplicates. */
+dts_status dts_scenario_names(dts_tool *tool, const char ***names, size_t *count);
+
+#endif

@@ -1,0 +1,115 @@
+/* dtsim: the command. This file finds the subcommand; each lives in its own cmd_NAME.c. */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "roots.h"
+#include "terminal.h"
+
+const dts_command dts_commands[] = {
+    {"run", "simulate one training iteration of a scenario", dts_cmd_run},
+#ifdef DTSIM_HAVE_SCHEDULE
+    {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},
+#endif
+    {"validate", "compare predictions with tables of measurements", dts_cmd_validate},
+    {"list", "name what there is: models, clusters, schedules, …", dts_cmd_list},
+    {"show", "print a scenario or profile with all its values", dts_cmd_show},
+};
+const size_t dts_command_count = sizeof dts_commands / sizeof dts_commands[0];
+
+static dts_status print_help(dts_tool *tool) {
+    dts_text text = {0};
+    dts_text_add(&text,
+                 "dtsim: how long will one training iteration take, does it fit in memory, and what limits it?\n"
+                 "\n"
+                 "Usage: dtsim COMMAND [OPTION…] [ARGUMENT…]\n"
+                 "\n"
+                 "Commands:\n");
+    for (size_t i = 0; i < dts_command_count; i++) {
+        dts_text_printf(&text, "  %-10s %s\n", dts_commands[i].name, dts_commands[i].summary);
+    }
+    dts_text_add(
+        &text,
+        "\n"
+        "  dtsim COMMAND --help   options of a command\n"
+        "  dtsim --version        version\n"
+        "\n"
+        "Start with: dtsim list scenarios, then dtsim run SCENARIO\n"
+        "\n"
+        "Profiles are looked for in the folders of DTSIM_DATA (colon separated), in the installed data, and in\n"
+        "the current folder. Exit codes: 0 done, 1 invalid input, 2 wrong usage, 3 input/output or memory,\n"
+        "4 does not fit (run --check).\n");
+    dts_status status = dts_tool_write(tool, &text);
+    dts_text_free(&text);
+    return status;
+}
+
+static dts_status print_version(dts_tool *tool) {
+    dts_text text = {0};
+    dts_text_printf(&text, "dtsim %s\n", DTSIM_VERSION);
+    dts_status status = dts_tool_write(tool, &text);
+    dts_text_free(&text);
+    return status;
+}
+
+static int unknown_command(dts_tool *tool, const char *name) {
+    const char *names[sizeof dts_commands / sizeof dts_commands[0]];
+    for (size_t i = 0; i < dts_command_count; i++) {
+        names[i] = dts_commands[i].name;
+    }
+    const char *nearest = dts_nearest_name(name, names, dts_command_count);
+    char help[128];
+    if (nearest != NULL) {
+        snprintf(help, sizeof help, "did you mean '%s'? `dtsim --help` lists all commands", nearest);
+    } else {
+        snprintf(help, sizeof help, "`dtsim --help` lists all commands");
+    }
+    const char *what = name[0] == '-' ? "option" : "command";
+    return dts_tool_usage(tool, help, "unknown %s '%s'", what, name);
+}
+
+static int dispatch(dts_tool *tool, int argc, char **argv) {
+    if (argc < 2) {
+        return dts_tool_usage(tool, "`dtsim --help` lists all commands", "no command given");
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        return dts_tool_exit(print_help(tool));
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        return dts_tool_exit(print_version(tool));
+    }
+    for (size_t i = 0; i < dts_command_count; i++) {
+        if (strcmp(argv[1], dts_commands[i].name) == 0) {
+            return dts_commands[i].run(tool, argc - 1, argv + 1);
+        }
+    }
+    return unknown_command(tool, argv[1]);
+}
+
+static void print_messages(const dts_diag *diag) {
+    dts_text text = {0};
+    dts_diag_render(diag, dts_terminal_color(STDERR_FILENO), &text);
+    fputs(dts_text_string(&text), stderr);
+    dts_text_free(&text);
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported like any other */
+    dts_tool tool = {.diag = dts_diag_new(), .arena = dts_arena_new(DTS_ARENA_UNLIMITED)};
+    int code = DTS_EXIT_IO;
+    if (tool.diag == NULL || tool.arena == NULL || dts_roots_find(tool.arena, &tool.profiles) != DTS_OK) {
+        fputs("error: out of memory\n", stderr);
+    } else {
+        tool.style = dts_terminal_style(STDOUT_FILENO);
+        code = dispatch(&tool, argc, argv);
+        print_messages(tool.diag);
+    }
+    dts_arena_free(tool.arena);
+    dts_diag_free(tool.diag);
+    return code;
+}

@@ -1,0 +1,193 @@
+/* Command lines: argp with our own messages. argp prints, exits and has exit code 64 by default; here it only parses
+ * (ARGP_NO_ERRS, ARGP_NO_EXIT, ARGP_NO_HELP) and what it objects to is found out afterwards from where it stopped. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "terminal.h"
+
+enum { OPTION_COLOR = 0x100, OPTION_WIDTH, OPTION_CHARSET };
+enum { NARROWEST = DTS_STYLE_NARROWEST, WIDEST = 500, OPTIONS_MAX = 64 };
+
+static const struct argp_option common_options[] = {
+    {NULL, 0, NULL, 0, "Output:", 10},
+    {"output", 'o', "FILE", 0, "write to FILE instead of standard output", 10},
+    {"color", OPTION_COLOR, "WHEN", 0, "auto (on a terminal, unless NO_COLOR is set), always or never", 10},
+    {"width", OPTION_WIDTH, "COLUMNS", 0, "width of text (default: the window's, else 80)", 10},
+    {"charset", OPTION_CHARSET, "SET", 0, "auto (by locale), unicode or ascii", 10},
+    {"help", 'h', NULL, 0, "show this help", 11},
+    {0},
+};
+
+typedef struct parsing {
+    dts_tool *tool;
+    void *command_input;
+    bool help;
+    bool color_given;
+    int stopped_at; /* index in argv behind the argument that argp objected to */
+} parsing;
+
+static error_t parse_color(parsing *p, const char *text) {
+    static const char *const names[] = {"auto", "always", "never", NULL};
+    int choice = dts_tool_choice(p->tool, "--color", names, text);
+    if (choice < 0) {
+        return DTS_EXIT_USAGE;
+    }
+    p->color_given = choice != 0;
+    if (p->color_given) {
+        p->tool->style.color = choice == 1;
+    }
+    return 0;
+}
+
+static error_t parse_charset(parsing *p, const char *text) {
+    static const char *const names[] = {"auto", "unicode", "ascii", NULL};
+    int choice = dts_tool_choice(p->tool, "--charset", names, text);
+    if (choice < 0) {
+        return DTS_EXIT_USAGE;
+    }
+    if (choice != 0) {
+        p->tool->style.unicode = choice == 1;
+    }
+    return 0;
+}
+
+static error_t parse_common(int key, char *argument, struct argp_state *state) {
+    parsing *p = state->input;
+    switch (key) {
+        case ARGP_KEY_INIT:
+            state->child_inputs[0] = p->command_input;
+            return 0;
+        case ARGP_KEY_ERROR:
+            p->stopped_at = state->next;
+            return 0;
+        case 'o':
+            p->tool->output_path = argument;
+            return 0;
+        case OPTION_COLOR:
+            return parse_color(p, argument);
+        case OPTION_CHARSET:
+            return parse_charset(p, argument);
+        case OPTION_WIDTH: {
+            long width;
+            if (!dts_tool_integer(p->tool, "--width", argument, NARROWEST, WIDEST, &width)) {
+                return DTS_EXIT_USAGE;
+            }
+            p->tool->style.width = (int)width;
+            return 0;
+        }
+        case 'h':
+            p->help = true;
+            return ECANCELED;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* All long options of both tables. */
+static size_t collect(const struct argp_option *command, const struct argp_option *all[OPTIONS_MAX]) {
+    const struct argp_option *tables[] = {command, common_options};
+    size_t count = 0;
+    for (size_t t = 0; t < 2; t++) {
+        for (const struct argp_option *o = tables[t]; o != NULL && (o->name || o->key || o->doc); o++) {
+            if (o->name != NULL && count < OPTIONS_MAX) {
+                all[count++] = o;
+            }
+        }
+    }
+    return count;
+}
+
+/* argp stopped before argv[stopped_at]: says what is wrong with the option it had just read. */
+static int explain(dts_tool *tool, const char *command, const struct argp *argp, char **argv, int stopped_at) {
+    const char *text = stopped_at > 0 ? argv[stopped_at - 1] : "";
+    char see[128];
+    snprintf(see, sizeof see, "`dtsim %s --help` lists the options", command);
+    if (strncmp(text, "--", 2) != 0) {
+        return dts_tool_usage(tool, see, "option '%s' is unknown or lacks its value", text);
+    }
+    const struct argp_option *all[OPTIONS_MAX];
+    const char *names[OPTIONS_MAX];
+    size_t count = collect(argp->options, all);
+    size_t length = strcspn(text + 2, "=");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, text + 2);
+    size_t matches = 0;
+    const struct argp_option *match = NULL;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = all[i]->name;
+        if (strncmp(names[i], name, length) == 0) {
+            matches++;
+            match = all[i];
+        }
+    }
+    if (matches > 1) {
+        return dts_tool_usage(tool, see, "option '--%s' is short for several", name);
+    }
+    if (matches == 1 && match->arg != NULL) {
+        return dts_tool_usage(tool, see, "option '--%s' needs its value %s", match->name, match->arg);
+    }
+    if (matches == 1) {
+        return dts_tool_usage(tool, see, "option '--%s' takes no value", match->name);
+    }
+    const char *nearest = dts_nearest_name(name, names, count);
+    if (nearest != NULL) {
+        snprintf(see, sizeof see, "did you mean --%s? `dtsim %s --help` lists the options", nearest, command);
+    }
+    return dts_tool_usage(tool, see, "unknown option '--%s'", name);
+}
+
+static int print_help(dts_tool *tool, const struct argp *argp, char *name) {
+    char *data = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&data, &size);
+    if (memory == NULL) {
+        return dts_tool_exit(dts_diag_nomem(tool->diag));
+    }
+    argp_help(argp, memory, ARGP_HELP_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG, name);
+    bool good = fclose(memory) == 0;
+    dts_text text = {0};
+    dts_text_add_bytes(&text, data, size);
+    free(data);
+    dts_status status = good ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
+    dts_text_free(&text);
+    return dts_tool_exit(status);
+}
+
+bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, int argc, char **argv, void *input,
+                    int *exit_code) {
+    struct argp inner = *argp; /* its texts are shown by the outer one */
+    inner.args_doc = NULL;
+    inner.doc = NULL;
+    const struct argp_child children[] = {{&inner, 0, NULL, 0}, {0}};
+    const struct argp outer = {.options = common_options,
+                               .parser = parse_common,
+                               .args_doc = argp->args_doc,
+                               .doc = argp->doc,
+                               .children = children};
+    char program[64];
+    snprintf(program, sizeof program, "dtsim %s", name);
+    char *first = argv[0];
+    argv[0] = program;
+    parsing p = {.tool = tool, .command_input = input};
+    error_t error = argp_parse(&outer, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &p);
+    argv[0] = first;
+    if (p.help) {
+        *exit_code = print_help(tool, &outer, program);
+        return false;
+    }
+    if (error == 0) {
+        if (tool->output_path != NULL && !p.color_given) {
+            tool->style.color = false;
+        }
+        return true;
+    }
+    *exit_code = DTS_EXIT_USAGE;
+    if (dts_diag_errors(tool->diag) == 0) {
+        explain(tool, name, argp, argv, p.stopped_at);
+    }
+    return false;
+}

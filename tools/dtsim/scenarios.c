@@ -1,0 +1,114 @@
+/* Scenarios by name: ROOT/scenarios/THEME/NAME.yaml is called "THEME/NAME". */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kinds.h"
+
+enum { DEEPEST = 4 };
+
+static const char suffix[] = ".yaml";
+
+typedef struct name_list {
+    dts_arena *arena;
+    const char **names;
+    size_t count, capacity;
+    bool failed;
+} name_list;
+
+static void add(name_list *list, const char *name, size_t length) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        const char **names = realloc(list->names, capacity * sizeof *names);
+        if (names == NULL) {
+            list->failed = true;
+            return;
+        }
+        list->names = names;
+        list->capacity = capacity;
+    }
+    const char *copy = dts_arena_strndup(list->arena, name, length);
+    if (copy == NULL) {
+        list->failed = true;
+        return;
+    }
+    list->names[list->count++] = copy;
+}
+
+/* Adds all scenarios below folder/inner. */
+static void walk(name_list *list, const char *folder, const char *inner, int depth) {
+    const char *path = dts_arena_printf(list->arena, "%s/%s", folder, inner);
+    DIR *directory = path != NULL && depth < DEEPEST ? opendir(path) : NULL;
+    if (directory == NULL) {
+        return;
+    }
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        const char *name = dts_arena_printf(list->arena, "%s%s%s", inner, inner[0] != '\0' ? "/" : "", entry->d_name);
+        const char *full = name != NULL ? dts_arena_printf(list->arena, "%s/%s", folder, name) : NULL;
+        struct stat info;
+        if (full == NULL) {
+            list->failed = true;
+        } else if (stat(full, &info) == 0 && S_ISDIR(info.st_mode)) {
+            walk(list, folder, name, depth + 1);
+        } else {
+            size_t length = strlen(name);
+            size_t tail = sizeof suffix - 1;
+            if (length > tail && strcmp(name + length - tail, suffix) == 0) {
+                add(list, name, length - tail);
+            }
+        }
+    }
+    closedir(directory);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+dts_status dts_scenario_names(dts_tool *tool, const char ***names, size_t *count) {
+    name_list list = {.arena = tool->arena};
+    for (size_t i = 0; i < tool->profiles.count; i++) {
+        const char *folder = dts_arena_printf(tool->arena, "%s/scenarios", tool->profiles.roots[i]);
+        if (folder != NULL) {
+            walk(&list, folder, "", 0);
+        }
+    }
+    if (list.count > 0) {
+        qsort(list.names, list.count, sizeof *list.names, by_name);
+    }
+    size_t unique = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        if (unique == 0 || strcmp(list.names[unique - 1], list.names[i]) != 0) {
+            list.names[unique++] = list.names[i];
+        }
+    }
+    *count = unique;
+    *names = dts_arena_array(tool->arena, unique, sizeof **names);
+    if (*names != NULL && unique > 0) {
+        memcpy(*names, list.names, unique * sizeof **names);
+    }
+    free(list.names);
+    return list.failed || *names == NULL ? dts_diag_nomem(tool->diag) : DTS_OK;
+}
+
+const char *dts_scenario_path(dts_tool *tool, const char *argument) {
+    if (access(argument, F_OK) == 0) {
+        return argument;
+    }
+    for (size_t i = 0; i < tool->profiles.count; i++) {
+        const char *path =
+            dts_arena_printf(tool->arena, "%s/scenarios/%s%s", tool->profiles.roots[i], argument, suffix);
+        if (path == NULL) {
+            return NULL;
+        }
+        if (access(path, F_OK) == 0) {
+            return path;
+        }
+    }
+    return argument;
+}

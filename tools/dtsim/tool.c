@@ -1,0 +1,105 @@
+/* What all subcommands share: see command.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+int dts_tool_exit(dts_status status) {
+    switch (status) {
+        case DTS_OK:
+            return DTS_EXIT_DONE;
+        case DTS_INVALID:
+            return DTS_EXIT_INVALID;
+        case DTS_USAGE:
+            return DTS_EXIT_USAGE;
+        case DTS_IO:
+        case DTS_NOMEM:
+            return DTS_EXIT_IO;
+    }
+    return DTS_EXIT_IO;
+}
+
+int dts_tool_usage(dts_tool *tool, const char *help, const char *format, ...) {
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    dts_diag_fail(tool->diag, DTS_USAGE, help, "%s", message);
+    return DTS_EXIT_USAGE;
+}
+
+int dts_tool_choice(dts_tool *tool, const char *option, const char *const *names, const char *text) {
+    dts_text all = {0};
+    size_t count = 0;
+    for (; names[count] != NULL; count++) {
+        if (strcmp(names[count], text) == 0) {
+            dts_text_free(&all);
+            return (int)count;
+        }
+        dts_text_printf(&all, "%s%s", count > 0 ? ", " : "", names[count]);
+    }
+    const char *nearest = dts_nearest_name(text, names, count);
+    char help[256];
+    if (nearest != NULL) {
+        snprintf(help, sizeof help, "did you mean '%s'? there are %s", nearest, dts_text_string(&all));
+    } else {
+        snprintf(help, sizeof help, "there are %s", dts_text_string(&all));
+    }
+    dts_tool_usage(tool, help, "%s: unknown value '%s'", option, text);
+    dts_text_free(&all);
+    return -1;
+}
+
+bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long minimum, long maximum, long *out) {
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0') {
+        dts_tool_usage(tool, NULL, "%s: '%s' is not a whole number", option, text);
+        return false;
+    }
+    if (errno == ERANGE || value < minimum || value > maximum) {
+        char help[96];
+        snprintf(help, sizeof help, "from %ld to %ld", minimum, maximum);
+        dts_tool_usage(tool, help, "%s: %s is out of bounds", option, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* A reader that went away (`dtsim … | head`) needs no message; the exit code says it. */
+static dts_status write_failed(dts_tool *tool, const char *path, int error) {
+    if (error == EPIPE) {
+        return DTS_IO;
+    }
+    return dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot write %s: %s", path, strerror(error));
+}
+
+dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text) {
+    if (dts_text_status(text) != DTS_OK) {
+        return dts_diag_nomem(tool->diag);
+    }
+    bool standard = path == NULL || strcmp(path, "-") == 0;
+    const char *name = standard ? "standard output" : path;
+    errno = 0;
+    FILE *file = standard ? stdout : fopen(path, "w");
+    if (file == NULL) {
+        return write_failed(tool, name, errno);
+    }
+    bool good = fwrite(dts_text_string(text), 1, text->length, file) == text->length;
+    good = fflush(file) == 0 && good;
+    int error = errno;
+    if (!standard && fclose(file) != 0) {
+        error = good ? errno : error;
+        good = false;
+    }
+    return good ? DTS_OK : write_failed(tool, name, error);
+}
+
+dts_status dts_tool_write(dts_tool *tool, const dts_text *text) {
+    return dts_tool_write_file(tool, tool->output_path, text);
+}

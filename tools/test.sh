@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Installs what testing needs (Debian, Ubuntu), builds in three ways and runs every test. A piece that fails does not
+# stop the later ones; the last lines say which failed.
+#
+#     tools/test.sh [PIECE…]      without arguments all of: asan release ubsan valgrind tidy quickstart
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+jobs=$(nproc)
+logs=build/test-logs
+mkdir -p "$logs"
+
+passed=0 failed=0 summary=()
+
+# built_and_tested PRESET OPTION…: configures, builds and runs ctest
+built_and_tested() {
+    local preset=$1
+    shift
+    cmake --preset "$preset" -DDTSIM_WERROR=ON "$@" >"$logs/$preset-configure.log" 2>&1 || {
+        tail -30 "$logs/$preset-configure.log"
+        return 1
+    }
+    cmake --build --preset "$preset" -j "$jobs" -- -k 0 >"$logs/$preset-build.log" 2>&1 || {
+        grep -E -A6 'error:|warning:|FAILED' "$logs/$preset-build.log" | head -80
+        return 1
+    }
+    ctest --preset "$preset" -j "$jobs" --timeout 300 --no-tests=error
+}
+
+asan() {
+    built_and_tested asan
+}
+
+release() {
+    built_and_tested release
+}
+
+ubsan() {
+    built_and_tested ubsan
+}
+
+# under_valgrind PROGRAM LOGS: prints the program's name when something is wrong
+under_valgrind() {
+    timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect "$1" \
+        >"$2/valgrind-${1##*/}.log" 2>&1 || echo "$1"
+}
+export -f under_valgrind
+
+# Memory errors that the sanitizers cannot see (uninitialised values), in the unit tests of the release build.
+valgrind_units() {
+    local program list bad=0 good=0
+    list=$(find build/release/tests -maxdepth 1 -type f -perm -u+x -name '*test_*' | LC_ALL=C sort)
+    if [ -z "$list" ]; then
+        echo "no unit tests in build/release"
+        return 1
+    fi
+    local wrong
+    wrong=$(printf '%s\n' "$list" | xargs -P "$jobs" -I {} bash -c 'under_valgrind "$@"' bash {} "$logs")
+    for program in $list; do
+        if grep -qxF "$program" <<<"$wrong"; then
+            bad=$((bad + 1))
+            echo "valgrind: $program failed"
+            grep -vE '^\[ *(RUN|OK) *\]' "$logs/valgrind-${program##*/}.log" | tail -30
+        else
+            good=$((good + 1))
+        fi
+    done
+    echo "valgrind: $good programs clean, $bad not"
+    [ "$bad" -eq 0 ]
+}
+
+tidy() {
+    tools/check-tidy build/release
+}
+
+# The README's first command, on what the pieces above have left.
+quickstart() {
+    tools/quickstart.sh
+}
+
+# piece NAME FUNCTION: runs it, shows and keeps its output, and counts: ctest's tests, or the piece as one test
+piece() {
+    local name=$1 status=0 begin=$SECONDS counts bad total verdict=passed
+    printf '\n==== %s\n' "$name"
+    "$2" 2>&1 </dev/null | tee "$logs/$name.log"
+    status=${PIPESTATUS[0]}
+    counts=$(sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests failed out of ([0-9]+)$/\1 \2/p' "$logs/$name.log" | tail -1)
+    read -r bad total <<<"${counts:-"$((status != 0 && status != 77)) 1"}"
+    if [ "$status" -eq 77 ]; then
+        verdict=skipped
+        total=0 bad=0
+    elif [ "$status" -ne 0 ]; then
+        verdict=FAILED
+        if [ "$bad" -eq 0 ]; then
+            bad=1 total=$((total + 1))
+        fi
+    fi
+    passed=$((passed + total - bad))
+    failed=$((failed + bad))
+    summary+=("$(printf '%-12s %-8s %5d of %d tests passed, %d s' "$name" "$verdict" $((total - bad)) "$total" \
+        $((SECONDS - begin)))")
+}
+
+# shellcheck source=tools/install/packages.sh
+. tools/install/packages.sh
+need_to_build && need_to_test || exit 1
+
+[ $# -gt 0 ] || set -- asan release ubsan valgrind tidy quickstart
+for name in "$@"; do
+    case $name in
+        asan | release | ubsan | tidy | quickstart) piece "$name" "$name" ;;
+        valgrind) piece valgrind valgrind_units ;;
+        *)
+            echo "no piece is called \"$name\"; there are: asan release ubsan valgrind tidy quickstart" >&2
+            exit 2
+            ;;
+    esac
+done
+
+printf '\n==== summary (logs in %s)\n' "$logs"
+printf '%s\n' "${summary[@]}"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
