@@ -18,7 +18,7 @@ ctest --preset coverage -j "$(nproc)" "$@" || failed=1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-find "$folder/CMakeFiles" -name '*.gcno' -path '*/dts_*' -print0 | LC_ALL=C sort -z |
+find "$folder/CMakeFiles" -name '*.gcno' \( -path '*/dts_*' -o -path '*/dtsim.dir/*' \) -print0 | LC_ALL=C sort -z |
     xargs -0 -r gcov --no-output 2>/dev/null | awk -v root="$OLDPWD/sim/" '
     /^File / { file = substr($0, 7, length($0) - 7); known = index(file, root) == 1 && file ~ /\.c$/ }
     /^Lines executed:/ && known {

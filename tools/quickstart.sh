@@ -5,7 +5,7 @@
 #     tools/quickstart.sh [SCENARIO]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scenario=${1:-scenarios/gcp-data-parallel/ddp-16-gpus.yaml}
+scenario=${1:-scenarios/gcp-data-parallel/scaling-ddp.yaml}
 
 # shellcheck source=tools/install/packages.sh
 . tools/install/packages.sh

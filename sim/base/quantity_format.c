@@ -77,7 +77,7 @@ static void print_significant(char *out, int significant, double value) {
         print_number(out, "%.*g", significant, value);
         return;
     }
-    int before_point = size < 1 ? (size == 0 ? 1 : (int)floor(log10(size)) + 1) : (int)floor(log10(size)) + 1;
+    int before_point = size == 0 ? 1 : (int)floor(log10(size)) + 1;
     int decimals = significant - before_point;
     print_number(out, "%.*f", decimals < 0 ? 0 : decimals, value);
     if (strchr(out, '.') != NULL) {
@@ -139,7 +139,8 @@ void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *
                      shown_units[i].text);
             double back = 0;
             bool same = dts_quantity_parse(text, dimension, &back, NULL, NULL, NULL) == DTS_OK && back == value;
-            if (same && (best[0] == '\0' || strlen(text) < strlen(best))) {
+            /* of equally short texts the larger unit: 1.41 GHz, not 1410 MHz */
+            if (same && (best[0] == '\0' || strlen(text) <= strlen(best))) {
                 memcpy(best, text, sizeof best);
             }
         }

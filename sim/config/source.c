@@ -133,7 +133,7 @@ dts_place dts_source_place(const dts_source *source, size_t line_from_0, size_t 
                 break;
             }
         }
-        place.line_text = source->text + start;
+        place.line_text = length == 0 ? NULL : source->text + start; /* an empty line shows nothing */
         place.line_length = length;
     }
     return place;

@@ -8,46 +8,49 @@ typedef struct translation {
     const char *problem;
     const char *text;
     const char *help;
+    bool unfinished; /* something was begun on an earlier line, worth naming */
 } translation;
 
 static const translation translations[] = {
     {NULL, "mapping values are not allowed in this context", "a ':' is not allowed here",
-     "indent the line to fit its neighbours, or put quotes around text that holds ': '"},
+     "indent the line to fit its neighbours, or put quotes around text that holds ': '", false},
     {NULL, "mapping keys are not allowed in this context", "a '?' is not allowed here",
-     "put quotes around text that starts with '?'"},
+     "put quotes around text that starts with '?'", false},
     {NULL, "block sequence entries are not allowed in this context", "a list entry '-' is not allowed here",
-     "put the list on lines of its own below its key"},
+     "put the list on lines of its own below its key", false},
     {NULL, "did not find expected key", "this line does not fit the ones above",
-     "keys of one map start in the same column, each followed by ': ' and its value"},
+     "keys of one map start in the same column, each followed by ': ' and its value", false},
     {NULL, "did not find expected '-' indicator", "this line does not fit the list above",
-     "entries of one list start with '- ' in the same column"},
+     "entries of one list start with '- ' in the same column", false},
     {NULL, "did not find expected ',' or ']'", "the list is not closed",
-     "close it with ']', and put ',' between entries"},
+     "close it with ']', and put ',' between entries", true},
     {NULL, "did not find expected ',' or '}'", "the map is not closed",
-     "close it with '}', and put ',' between entries"},
-    {NULL, "did not find expected node content", "a value is missing here", "write a value, or remove the extra mark"},
-    {NULL, "could not find expected ':'", "this line has no ':' behind its key", "write KEY: VALUE"},
+     "close it with '}', and put ',' between entries", true},
+    {NULL, "did not find expected node content", "a value is missing here", "write a value, or remove the extra mark",
+     false},
+    {NULL, "could not find expected ':'", "this line has no ':' behind its key", "write KEY: VALUE", true},
     {"while scanning a quoted scalar", "found unexpected end of stream", "the quoted text is not closed",
-     "close it with the same quote"},
+     "close it with the same quote", true},
     {"while scanning a quoted scalar", "found unexpected document indicator", "the quoted text is not closed",
-     "close it with the same quote"},
+     "close it with the same quote", true},
     {NULL, "did not find expected <document start>", "more text follows after the end of the document",
-     "a file holds one map: KEY: VALUE on each line"},
+     "a file holds one map: KEY: VALUE on each line", false},
     {NULL, "found a tab character where an indentation space is expected", "a tab cannot indent a line",
-     "indent with spaces"},
-    {NULL, "found a tab character that violates indentation", "a tab cannot indent a line", "indent with spaces"},
+     "indent with spaces", false},
+    {NULL, "found a tab character that violates indentation", "a tab cannot indent a line", "indent with spaces",
+     false},
     {NULL, "found unknown escape character", "unknown escape in quoted text",
-     "write \\\\ for a backslash, or use single quotes"},
+     "write \\\\ for a backslash, or use single quotes", false},
     {NULL, "found invalid Unicode character escape code", "this \\u escape is no character",
-     "write the character itself, in UTF-8"},
+     "write the character itself, in UTF-8", false},
     {NULL, "did not find expected hexdecimal number", "a \\x or \\u escape lacks its hexadecimal digits",
-     "write \\\\ for a backslash, or use single quotes"},
+     "write \\\\ for a backslash, or use single quotes", false},
     {"while scanning an alias", "did not find expected alphabetic or numeric character", "an alias '*' lacks its name",
-     "put quotes around text that starts with '*'"},
+     "put quotes around text that starts with '*'", false},
     {"while scanning an anchor", "did not find expected alphabetic or numeric character",
-     "an anchor '&' lacks its name", "put quotes around text that starts with '&'"},
-    {NULL, "found incompatible YAML document", "this YAML version is not supported", "remove the %YAML line"},
-    {NULL, "found undefined tag handle", "tags are not allowed", "remove the text that starts with '!'"},
+     "an anchor '&' lacks its name", "put quotes around text that starts with '&'", false},
+    {NULL, "found incompatible YAML document", "this YAML version is not supported", "remove the %YAML line", false},
+    {NULL, "found undefined tag handle", "tags are not allowed", "remove the text that starts with '!'", false},
 };
 
 static const translation *translate(const yaml_parser_t *parser) {
@@ -95,9 +98,13 @@ dts_status dts_syntax_report(const yaml_parser_t *parser, const dts_source *sour
         }
         return dts_diag_error(diag, &place, NULL, "put quotes around it", "text cannot start with '%c'", c);
     }
+    if (strcmp(parser->problem, "did not find expected key") == 0 &&
+        character_at(source, &parser->problem_mark) == ':') {
+        return dts_diag_error(diag, &place, NULL, "write KEY: VALUE", "the key before ':' is missing");
+    }
     const translation *t = translate(parser);
     if (t == NULL) {
         return dts_diag_error(diag, &place, NULL, NULL, "syntax error: %s%s", parser->problem, began);
     }
-    return dts_diag_error(diag, &place, NULL, t->help, "%s%s", t->text, began);
+    return dts_diag_error(diag, &place, NULL, t->help, "%s%s", t->text, t->unfinished ? began : "");
 }

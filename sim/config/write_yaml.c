@@ -66,11 +66,21 @@ static void write_scalar(const dts_field *field, dts_field_type type, const void
     }
 }
 
-/* Text for a comment: one line, without control characters. */
+/* Text for a comment: one line, without control characters. YAML ends a line also at U+0085, U+2028 and U+2029. */
 static void write_comment_text(const char *text, dts_text *out) {
-    for (size_t i = 0; text[i] != '\0'; i++) {
-        bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
-        dts_text_add_bytes(out, control ? " " : &text[i], 1);
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length;) {
+        size_t n = dts_utf8_length(text + i, length - i);
+        unsigned char c = (unsigned char)text[i];
+        bool control =
+            (n == 1 && (c < 0x20 || c == 0x7f)) || (n == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        bool separator = n == 3 && memcmp(text + i, "\xe2\x80", 2) == 0 && ((unsigned char)text[i + 2] & 0xfe) == 0xa8;
+        if (n == 0 || control || separator) {
+            dts_text_add(out, " ");
+        } else {
+            dts_text_add_bytes(out, text + i, n);
+        }
+        i += n == 0 ? 1 : n;
     }
 }
 

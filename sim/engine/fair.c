@@ -10,12 +10,17 @@
  * lowest level at which either happens comes first; then the next.
  *
  * [1] D. Bertsekas, R. Gallager, Data Networks, 2nd edition, Prentice Hall 1992. */
-#include <math.h>
+#include <math.h> /* INFINITY */
 
 #include "engine/sharing.h"
 
 /* Levels that differ by less are one: equal shares differ by rounding when their flows were fixed in another order. */
 static const double SAME_LEVEL = 1e-12;
+
+/* fmin without a call. */
+static double lower(double a, double b) {
+    return b < a ? b : a;
+}
 
 /* The share of a resource that has open members. Summed anew each time: taking the weights of fixed flows off a sum
  * would leave only rounding of it when small weights meet large ones. */
@@ -25,7 +30,7 @@ static double share_of(const dts_sharing *sharing, const dts_shared *shared) {
     for (uint32_t i = 0; i < shared->member_count; i++) {
         weights += sharing->moving[members[i].moving].fixed ? 0 : members[i].weight;
     }
-    return fmax(shared->left, 0) / weights;
+    return shared->left > 0 ? shared->left / weights : 0;
 }
 
 static void start(dts_sharing *sharing) {
@@ -55,7 +60,7 @@ static double next_level(dts_sharing *sharing) {
         const dts_moving *moving = &sharing->moving[sharing->capped[i]];
         if (!moving->fixed) {
             sharing->capped[kept++] = sharing->capped[i];
-            level = fmin(level, moving->flow->rate_cap);
+            level = lower(level, moving->flow->rate_cap);
         }
     }
     sharing->capped_count = kept;
@@ -66,7 +71,7 @@ static double next_level(dts_sharing *sharing) {
             component->resources[kept++] = component->resources[i];
             shared->share = shared->stale ? share_of(sharing, shared) : shared->share;
             shared->stale = false;
-            level = fmin(level, shared->share);
+            level = lower(level, shared->share);
         }
     }
     component->resource_count = kept;
@@ -115,8 +120,8 @@ void dts_sharing_solve(dts_sharing *sharing) {
     double level = 0;
     start(sharing);
     while (open > 0) {
-        /* Levels only rise; by rounding the next one may seem lower. */
-        level = fmax(level, next_level(sharing));
+        double next = next_level(sharing);
+        level = next > level ? next : level; /* levels only rise; by rounding the next one may seem lower */
         open -= fix_level(sharing, level);
     }
 }

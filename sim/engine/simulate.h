@@ -1,7 +1,8 @@
 /* Running a frozen task graph: the discrete-event simulation.
  *
- * Events are ordered by (time, priority, sequence), so that two runs give the same bytes. No allocation happens while
- * time moves. */
+ * Events are ordered by (time, priority, sequence), so that two runs give the same bytes; the sequence number is the
+ * id of the task. At one instant all ends come before the starts that they allow. No allocation happens while time
+ * moves. */
 #ifndef DTS_ENGINE_SIMULATE_H
 #define DTS_ENGINE_SIMULATE_H
 
@@ -28,8 +29,10 @@ typedef struct dts_memory_peak {
 
 typedef struct dts_simulation dts_simulation;
 
-/* Simulates graph from time 0. DTS_INVALID with an explanation when no task can go on though some are left (naming who
- * waits for whom), or when a ledger goes negative. *out is owned by the caller. observer may be NULL. */
+/* Simulates graph from time 0. DTS_INVALID with an explanation when time would pass DTS_TIME_MAX (naming the task that
+ * does not end), or when a ledger goes negative. A deadlock cannot happen here: freeze has refused every graph that
+ * could have one, naming who waits for whom. *out is owned by the caller and borrows graph, which must outlive it.
+ * observer may be NULL. */
 dts_status dts_simulate(const dts_graph *graph, const dts_observer *observer, dts_simulation **out, dts_diag *diag);
 void dts_simulation_free(dts_simulation *simulation);
 

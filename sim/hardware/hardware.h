@@ -101,10 +101,12 @@ typedef struct dts_intra {
     double hop_latency_s;    /* one step of a ring */
     double base_latency_s;   /* of any collective: launch, synchronisation */
     double p2p_latency_s;    /* of one send from GPU to GPU */
+    double fill_latency_s;   /* filling the pipeline of chunks of a collective, large messages */
+    double fill_size_B;      /* message at which half of it is reached: chunks grow with the message up to a limit */
     double ring_tail_steps;  /* steps' worth of time that a ring takes beyond its sends (last receive and copy) */
     dts_list ring_bandwidth; /* double B/s: what a ring of 2, 3, … GPUs of a node reaches, for wirings where that
                                 depends on the number; empty: bandwidth·efficiency for any */
-    double in_switch_bandwidth_Bps; /* all-reduce inside the switch: 2(n-1)/n·S over its time; 0: the switch cannot */
+    double in_switch_bandwidth_Bps; /* all-reduce inside the switch: bytes of the tensor over its time; 0: it cannot */
     int64_t in_switch_ranks;        /* fewest members for which it is used */
 } dts_intra;
 
@@ -119,9 +121,9 @@ typedef struct dts_inter {
     double flow_cap_Bps;      /* one ring or flow, one direction; 0: none */
     double hop_latency_s;
     double base_latency_s;
-    double fill_latency_s; /* filling the pipeline of chunks of a collective, large messages */
-    double fill_size_B;    /* message at which half of it is reached: chunks grow with the message up to a limit */
-    int all_reduce;        /* dts_algorithm: auto takes the faster one */
+    double fill_latency_s; /* as inside a node */
+    double fill_size_B;
+    int all_reduce; /* dts_algorithm: auto takes the faster one */
 } dts_inter;
 
 typedef struct dts_host {
@@ -165,6 +167,7 @@ typedef struct dts_stack {
     bool tf32;     /* fp32 products run as tf32 where the GPU can */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
     bool separate_qkv;    /* query, key, value as three products */
     bool dropout;         /* dropout kernels and masks are there */
     bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */

@@ -20,18 +20,39 @@
  * [2] karpathy/minGPT mingpt/model.py; huggingface/transformers modeling_bert.py, BertSelfAttention; PyTorch
  *     aten/src/ATen/native/{LinearAlgebra.cpp matmul, TensorAdvancedIndexing.cpp masked_fill}.
  * [3] Dao 2023, FlashAttention-2, arXiv 2307.08691, algorithms 1 and 2.
- * [4] huggingface/transformers modeling_llama.py, repeat_kv and apply_rotary_pos_emb. */
+ * [4] huggingface/transformers modeling_llama.py: repeat_kv, apply_rotary_pos_emb, eager attention. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
 
-/* Query, key and value products. */
+/* Do copies bring query, key and value into the layout of the attention kernels? */
+static bool copies_layout(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    return !builder->execution->flash_attention && (!builder->execution->fuse_softmax || l->kv < l->a);
+}
+
+/* Bytes of queries, or of keys, of this rank as attention keeps them. */
+static double kept_B(const dts_builder *builder, int64_t heads) {
+    const dts_local *l = &builder->local;
+    return (double)l->b * (double)l->s * (double)(heads * l->d) * l->e;
+}
+
+static double kept_keys_B(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    if (builder->execution->flash_attention) {
+        return kept_B(builder, l->kv);
+    }
+    return kept_B(builder, l->a) * (double)l->S / (double)l->s; /* of all positions, one for each query head */
+}
+
+/* Query, key and value products. Their outputs are kept, here or as copies in add_layout. */
 static void add_qkv(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const bool separate = builder->execution->separate_qkv;
-    const bool casts = l->r > l->e;
+    const bool casts = l->r > l->e, keeps = !copies_layout(builder);
+    const double query_B = keeps ? kept_B(builder, l->a) : 0, key_B = keeps ? kept_keys_B(builder) : 0;
     const dts_bias bias = builder->model->qkv_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE;
-    dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = l->column_B};
+    dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r};
     dts_operator *last; /* to run in backward */
     if (separate) {
         /* The three input gradients are added up: two sums of three passes, in the type of the input. */
@@ -43,12 +64,14 @@ static void add_qkv(dts_builder *builder) {
         for (int i = 0; i < 3; i++) {
             linear.name = names[i];
             linear.n = heads[i] * l->d;
+            /* one input for all, unless each casts its own copy */
+            linear.saved_B = (i == 0 || casts ? l->column_B : 0) + (i == 0 ? query_B : key_B);
             dts_add_linear(builder, &linear);
-            linear.saved_B = casts ? linear.saved_B : 0; /* one input for all, unless each casts its own copy */
         }
     } else {
         linear.name = "qkv";
         linear.n = (l->a + 2 * l->kv) * l->d;
+        linear.saved_B = l->column_B + query_B + 2 * key_B;
         last = dts_add_linear(builder, &linear);
         last->gathers_again = l->regathers;
     }
@@ -74,41 +97,36 @@ static void add_rotary(dts_builder *builder) {
                                 .workspace_B = fused ? 0 : 2 * T});
 }
 
-/* Brings query, key and value into the layout of the attention kernels, and keeps them until backward. */
-static void add_layout(dts_builder *builder, bool flash) {
+/* Brings query, key and value into the layout of the attention kernels, where that takes copies; repeating keys and
+ * values for each query head is a copy too, whose gradient sums over the group. */
+static void add_layout(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    const double rows = (double)l->b * (double)l->s * (double)l->d * l->e;
-    const double query_B = rows * (double)l->a, kv_B = rows * (double)l->kv;
-    const bool repeats = !flash && l->kv < l->a;
-    const bool copies = !flash && !builder->execution->fuse_softmax;
-    const double used_kv_B = repeats ? query_B : kv_B;
-    dts_passes passes = {.input_B = query_B + 2 * kv_B,
-                         .output_B = query_B + 2 * used_kv_B,
-                         .saved_B = query_B + 2 * used_kv_B * (flash ? 1 : (double)l->S / (double)l->s)};
-    if (copies) {
-        passes.forward_kernels += 1;
-        passes.forward_B += 2 * query_B;
-        passes.backward_kernels += 1;
-        passes.backward_B += 2 * query_B;
-    }
-    if (copies || repeats) { /* the repetition is a copy too; its gradient sums over the group */
-        passes.forward_kernels += 2;
-        passes.forward_B += 2 * (kv_B + used_kv_B);
-        passes.backward_kernels += 2;
-        passes.backward_B += 2 * (kv_B + used_kv_B);
+    const double query_B = kept_B(builder, l->a), kv_B = kept_B(builder, l->kv);
+    dts_passes passes = {.input_B = query_B + 2 * kv_B, .output_B = query_B + 2 * kv_B};
+    if (copies_layout(builder)) {
+        bool queries = !builder->execution->fuse_softmax;
+        passes.output_B = 3 * query_B;
+        passes.saved_B = query_B + 2 * kept_keys_B(builder);
+        passes.forward_kernels = queries ? 3 : 2;
+        passes.forward_B = (queries ? 2 * query_B : 0) + 2 * (kv_B + query_B);
+        passes.backward_kernels = passes.forward_kernels;
+        passes.backward_B = passes.forward_B;
     }
     if (!builder->execution->separate_qkv) { /* the three gradients are joined */
         passes.backward_kernels += 1;
         passes.backward_B += 2 * (query_B + 2 * kv_B);
     }
-    dts_add_memory(builder, "qkv_layout", passes);
+    if (passes.backward_kernels > 0) {
+        dts_add_memory(builder, "qkv_layout", passes);
+    }
 }
 
 /* Scale, mask and softmax over (b, a, s, S). */
 static void add_softmax(dts_builder *builder, double elements) {
     const dts_local *l = &builder->local;
-    const bool autocast = builder->execution->autocast;
-    const double X = elements * l->e, P = elements * (autocast ? FP32_B : l->e);
+    const bool upcasts = builder->model->architecture == DTS_ARCH_LLAMA && !builder->execution->fuse_softmax;
+    const bool casts = (builder->execution->autocast || upcasts) && l->e < FP32_B;
+    const double X = elements * l->e, P = casts ? elements * FP32_B : X;
     dts_passes passes = {.input_B = X, .output_B = P};
     passes.forward_kernels = 1; /* softmax */
     passes.forward_B = X + P;
@@ -122,13 +140,13 @@ static void add_softmax(dts_builder *builder, double elements) {
         passes.backward_B += (fills ? 6 : 2) * X;
         passes.workspace_B = X;
     }
-    /* Without dropout the next product's factor is this very tensor, unless autocast makes a copy. */
+    /* Without dropout the next product's factor is this very tensor, unless it is cast. */
     passes.saved_B = P;
     dts_add_memory(builder, "attention_softmax", passes)->recomputed_selectively = true;
     const double mask_B = l->drop ? elements * l->mask_B : 0;
-    if (l->drop || autocast) {
-        double cast_B = autocast ? P + X : 0, drop_B = l->drop ? 2 * P + mask_B : 0;
-        int kernels = (l->drop ? 1 : 0) + (autocast ? 1 : 0);
+    if (l->drop || casts) {
+        double cast_B = casts ? P + X : 0, drop_B = l->drop ? 2 * P + mask_B : 0;
+        int kernels = (l->drop ? 1 : 0) + (casts ? 1 : 0);
         dts_add_memory(builder, "attention_dropout",
                        (dts_passes){.forward_kernels = kernels,
                                     .forward_B = drop_B + cast_B,
@@ -137,7 +155,7 @@ static void add_softmax(dts_builder *builder, double elements) {
                                     .input_B = P,
                                     .output_B = X,
                                     .saved_B = mask_B + X,
-                                    .workspace_B = l->drop && autocast ? P : 0})
+                                    .workspace_B = l->drop && casts ? P : 0})
             ->recomputed_selectively = true;
     }
 }
@@ -206,7 +224,7 @@ void dts_add_attention(dts_builder *builder) {
     if (model->rotary) {
         add_rotary(builder);
     }
-    add_layout(builder, flash);
+    add_layout(builder);
     if (flash) {
         add_flash(builder);
     } else {

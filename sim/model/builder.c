@@ -231,7 +231,8 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.d = dts_model_head_dim(model);
     l.f = dts_model_ffn_hidden(model) / x->tensor;
     l.V = (model->vocab + x->tensor - 1) / x->tensor;
-    l.predicted = (int64_t)fmax(1, round(model->predicted_share * (double)l.b * (double)l.s));
+    const double share = model->predicted_share > 0 ? model->predicted_share : 1;
+    l.predicted = (int64_t)fmax(1, round(share * (double)l.b * (double)l.s));
     l.e = dts_numeric_bytes(x->activation);
     l.p = x->autocast ? FP32_B : dts_numeric_bytes(x->weight);
     l.r = x->autocast ? FP32_B : l.e;

@@ -67,7 +67,7 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);
 
 /* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. */
-void dts_add_residual(dts_builder *builder, const char *bias_name, const char *dropout_name, const char *sum_name,
+void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias);
 
 void dts_add_attention(dts_builder *builder);    /* attention.c */

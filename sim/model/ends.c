@@ -164,7 +164,7 @@ static void add_language_model(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const double rows_B = (double)l->predicted * (double)l->h * l->e;
-    if (model->predicted_share < 1) { /* picks the predicted rows; backward fills and scatters */
+    if (l->predicted < l->b * l->s) { /* picks the predicted rows; backward fills and scatters */
         dts_add_memory(builder, "predicted_rows",
                        (dts_passes){.forward_kernels = 1,
                                     .forward_B = 2 * rows_B,

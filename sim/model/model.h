@@ -49,7 +49,7 @@ typedef struct dts_model {
     bool lm_transform;          /* BERT prediction head: dense + norm before the decoder, whose bias it has */
     int head;                   /* dts_head */
     int64_t labels;             /* of a classification head */
-    double predicted_share;     /* share of the positions whose logits are computed; 1: all */
+    double predicted_share;     /* share of the positions whose logits are computed; 0 or 1: all */
     int loss;                   /* dts_loss */
     double expected_parameters; /* published count, 0: none */
     double expected_tolerance;  /* relative */
@@ -103,8 +103,8 @@ typedef enum dts_exchange {
 
 enum { DTS_PARAMETER_TENSORS = 2 };
 
-/* One operator on one tensor-parallel rank, for one microbatch. An operator without kernels in one direction costs
- * nothing there: it carries saved bytes or an exchange, or works in the other direction only. */
+/* One operator on one tensor-parallel rank, for one microbatch. An operator without kernels in one direction does
+ * nothing there but its exchange; one that keeps bytes has kernels in both. */
 typedef struct dts_operator {
     const char *name; /* "qkv", "attention_scores", "mlp_up", "gelu", … */
     dts_operator_kind kind;

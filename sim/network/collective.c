@@ -10,17 +10,18 @@
  *   broadcast        n-1        S          (chunks follow each other: the steps only cost latency)
  *   reduce           n-1        S
  *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node
+ *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
  *
  *   latency = base + steps inside nodes · intra.hop + steps between nodes · inter.hop + fill                        (1)
- *   fill    = fill_latency · S/(S + fill_size) between nodes: the pipeline of chunks fills and drains, and chunks grow
- *             with the message up to a limit
+ *   fill    = fill_latency · S/(S + fill_size): the pipeline of chunks fills and drains, and chunks grow with the
+ *             message up to a limit
  *   t       = latency + W / min(port / gpu_weight, node network / nic_weight, cap)                                  (2)
  *
  * A ring on several nodes leaves and enters each node once per channel, so a node's network carries as many bytes as
  * one GPU's port: nic_weight = 1. Steps between nodes: 2(N-1) for all-reduce, N-1 for the others [2].
  * Ring kernels spend ring_tail_steps more than they send (the last receive and copy), a share of the port of
- * 1 + tail/steps: with 0.4 this reproduces the measured plateaus of 2 to 8 A100 within 1 %.
+ * 1 + tail/steps: with 0.38 this reproduces the measured plateaus of 2 to 8 A100 within 2 %.
  *
  * Both directions: a ring loads a node's network equally in and out. Where the host's copies limit the sum of both
  * (node_duplex, TCP), symmetric transfers weigh node_goodput / (node_duplex/2) times as much. (3) One transfer reaches
@@ -75,8 +76,8 @@ double dts_concurrent_ring_Bps(const dts_cluster *cluster, int64_t rings, int64_
     return fmin(share_Bps, rate_cap_Bps(&cluster->inter, (double)members));
 }
 
-static double fill_s(const dts_inter *inter, double bytes) {
-    return inter->fill_latency_s > 0 ? inter->fill_latency_s * bytes / (bytes + inter->fill_size_B) : 0;
+static double fill_s(double latency_s, double size_B, double bytes) {
+    return latency_s > 0 ? latency_s * bytes / (bytes + size_B) : 0;
 }
 
 /* (2) on idle links. */
@@ -133,9 +134,10 @@ static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_pl
     if (placement.nodes > 1) {
         transfer.nic_weight = symmetric_nic_weight(inter);
         transfer.rate_cap_Bps = rate_cap_Bps(inter, n / nodes);
-        transfer.latency_s += inter->base_latency_s + steps_between * inter->hop_latency_s + fill_s(inter, bytes);
+        transfer.latency_s += inter->base_latency_s + steps_between * inter->hop_latency_s +
+                              fill_s(inter->fill_latency_s, inter->fill_size_B, bytes);
     } else {
-        transfer.latency_s += intra->base_latency_s;
+        transfer.latency_s += intra->base_latency_s + fill_s(intra->fill_latency_s, intra->fill_size_B, bytes);
     }
     set_alone(cluster, &transfer);
     return transfer;
@@ -150,20 +152,20 @@ static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement pl
     transfer.gpu_weight = inside > 1 ? 1 / tree_efficiency : 0;
     transfer.nic_weight = between_B / transfer.work_B / tree_efficiency * symmetric_nic_weight(inter);
     transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * tree_efficiency;
-    transfer.latency_s = inter->base_latency_s +
-                         2 * ((inside - 1) * cluster->intra.hop_latency_s + ceil(log2(nodes)) * inter->hop_latency_s);
+    double hops_s = (inside - 1) * cluster->intra.hop_latency_s + ceil(log2(nodes)) * inter->hop_latency_s;
+    transfer.latency_s = inter->base_latency_s + fill_s(inter->fill_latency_s, inter->fill_size_B, bytes) + 2 * hops_s;
     set_alone(cluster, &transfer);
     return transfer;
 }
 
-/* All-reduce of one node inside its switch: W as for the ring, at the switch's own bus bandwidth. */
-static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, dts_placement placement, double bytes) {
+/* All-reduce of one node inside its switch: every GPU sends the tensor once and receives it once. */
+static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, double bytes) {
     const dts_intra *intra = &cluster->intra;
-    double n = (double)placement.ranks;
     dts_transfer transfer = {.algorithm = "in-switch"};
-    transfer.work_B = 2 * (n - 1) / n * bytes;
+    transfer.work_B = bytes;
     transfer.gpu_weight = dts_gpu_port_Bps(cluster) / intra->in_switch_bandwidth_Bps;
-    transfer.latency_s = intra->base_latency_s + 2 * intra->hop_latency_s;
+    transfer.latency_s =
+        intra->base_latency_s + 2 * intra->hop_latency_s + fill_s(intra->fill_latency_s, intra->fill_size_B, bytes);
     set_alone(cluster, &transfer);
     return transfer;
 }
@@ -190,7 +192,7 @@ static dts_transfer all_reduce(const dts_cluster *cluster, dts_placement placeme
     if (placement.nodes == 1) {
         const dts_intra *intra = &cluster->intra;
         if (intra->in_switch_bandwidth_Bps > 0 && placement.ranks >= intra->in_switch_ranks) {
-            dts_transfer other = in_switch_all_reduce(cluster, placement, bytes);
+            dts_transfer other = in_switch_all_reduce(cluster, bytes);
             best = other.alone_s < best.alone_s ? other : best;
         }
     } else if (cluster->inter.all_reduce != DTS_ALGORITHM_RING) {

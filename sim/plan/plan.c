@@ -21,27 +21,12 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_norm = stack->fuse_norm,
         .fuse_rotary = stack->fuse_rotary,
         .fuse_loss = stack->fuse_loss,
+        .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,
         .dropout = stack->dropout,
         .mask_B = stack->mask_bool_bytes ? 1 : 1.0 / 8,
         .autocast = plan->storage.autocast,
     };
-}
-
-double dts_plan_chunk_parameters(const dts_plan *plan, const dts_chunk *chunk) {
-    const dts_model *model = plan->job.model;
-    double elements = dts_model_part_parameters(model, DTS_PART_LAYER) * (double)chunk->layers;
-    if (chunk->embedding) {
-        elements += dts_model_part_parameters(model, DTS_PART_EMBEDDING);
-    }
-    if (chunk->head) {
-        elements += dts_model_part_parameters(model, DTS_PART_HEAD);
-        /* a tied output projection on another rank than the embedding is a second copy */
-        if (model->tied_embeddings && !chunk->embedding) {
-            elements += (double)model->vocab * (double)model->hidden;
-        }
-    }
-    return elements / (double)plan->tensor;
 }
 
 /* The schedule of one rank alone: with one stage every legal schedule is forward, backward, forward, … and no

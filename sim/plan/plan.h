@@ -160,7 +160,4 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 
-/* Parameters of a chunk on one tensor-parallel rank, elements. */
-double dts_plan_chunk_parameters(const dts_plan *plan, const dts_chunk *chunk);
-
 #endif

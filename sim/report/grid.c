@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, CUT_LEAST = 8, FIRST_CELLS = 64 };
+enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, FIRST_CELLS = 64 };
 
 struct dts_grid {
     dts_arena *arena; /* holds the texts */
     const char *titles[DTS_GRID_COLUMNS_MAX];
     size_t columns;
-    unsigned left;
+    unsigned left, kept;
     const char **cells;
     size_t count, capacity;
     bool failed;
@@ -37,6 +37,12 @@ void dts_grid_free(dts_grid *grid) {
         dts_arena_free(grid->arena);
         free(grid->cells);
         free(grid);
+    }
+}
+
+void dts_grid_keep(dts_grid *grid, unsigned columns) {
+    if (grid != NULL) {
+        grid->kept = columns;
     }
 }
 
@@ -72,7 +78,28 @@ void dts_grid_printf(dts_grid *grid, const char *format, ...) {
     dts_text_free(&text);
 }
 
-/* Widths of the columns, the widest left-aligned ones cut until the table fits the window. */
+/* A last column of text is wrapped rather than cut. */
+static bool wraps(const dts_grid *grid) {
+    return (grid->left >> (grid->columns - 1) & 1u) != 0;
+}
+
+/* The column that gives way when the table is too wide: the last one while it can be wrapped to something readable,
+ * then the widest of text; numbers are never cut (columns: none is left). */
+static size_t yielding(const dts_grid *grid, const size_t widths[]) {
+    size_t last = grid->columns - 1;
+    if (wraps(grid) && widths[last] > WRAP_LEAST) {
+        return last;
+    }
+    size_t widest = grid->columns;
+    for (size_t c = 0; c < grid->columns; c++) {
+        bool cuttable = ((grid->left & ~grid->kept) >> c & 1u) != 0 && widths[c] > CUT_LEAST;
+        if (cuttable && (widest == grid->columns || widths[c] > widths[widest])) {
+            widest = c;
+        }
+    }
+    return widest;
+}
+
 static void measure(const dts_grid *grid, const dts_style *style, size_t indent, size_t widths[]) {
     size_t total = indent;
     for (size_t c = 0; c < grid->columns; c++) {
@@ -85,35 +112,39 @@ static void measure(const dts_grid *grid, const dts_style *style, size_t indent,
     }
     size_t window = style->width > DTS_STYLE_NARROWEST ? (size_t)style->width : DTS_STYLE_NARROWEST;
     while (total > window) {
-        size_t widest = grid->columns;
-        for (size_t c = 0; c < grid->columns; c++) {
-            bool cuttable = (grid->left >> c & 1u) != 0 && widths[c] > CUT_LEAST;
-            if (cuttable && (widest == grid->columns || widths[c] > widths[widest])) {
-                widest = c;
-            }
+        size_t column = yielding(grid, widths);
+        if (column == grid->columns) {
+            return;
         }
-        if (widest == grid->columns) {
-            return; /* numbers are never cut */
-        }
-        widths[widest]--;
+        widths[column]--;
         total--;
     }
 }
 
+/* A row with its line feed. */
 static void print_row(const dts_grid *grid, const dts_style *style, size_t indent, const size_t widths[],
                       const char *const *cells, dts_text *out) {
+    size_t last = grid->columns - 1;
+    size_t column = indent;
     dts_text_add_repeated(out, " ", indent);
     for (size_t c = 0; c < grid->columns; c++) {
         bool left = (grid->left >> c & 1u) != 0;
         dts_text_add_repeated(out, " ", c > 0 ? GAP : 0);
-        if (left && c + 1 == grid->columns && dts_style_columns(cells[c]) <= widths[c]) {
+        column += c > 0 ? GAP : 0;
+        if (c == last && left && dts_style_columns(cells[c]) > widths[c]) {
+            dts_style_wrap(style, cells[c], column, out);
+            return;
+        }
+        if (c == last && left) {
             dts_text_add(out, cells[c]); /* no blanks at the end of a line */
         } else if (left) {
             dts_style_pad(style, cells[c], widths[c], out);
         } else {
             dts_style_pad_left(style, cells[c], widths[c], out);
         }
+        column += widths[c];
     }
+    dts_text_add(out, "\n");
 }
 
 void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out) {
@@ -126,9 +157,7 @@ void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent,
     dts_style_begin(style, DTS_PAINT_FAINT, out);
     print_row(grid, style, indent, widths, grid->titles, out);
     dts_style_end(style, DTS_PAINT_FAINT, out);
-    dts_text_add(out, "\n");
     for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
         print_row(grid, style, indent, widths, &grid->cells[i], out);
-        dts_text_add(out, "\n");
     }
 }

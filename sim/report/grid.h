@@ -1,4 +1,5 @@
-/* A table of text: cells are added row by row, widths follow from them, and what is too wide for the window is cut. */
+/* A table of text: cells are added row by row and widths follow from them. In a narrow window a last column of text is
+ * wrapped and other text is cut; numbers never are. */
 #ifndef DTS_REPORT_GRID_H
 #define DTS_REPORT_GRID_H
 
@@ -12,6 +13,9 @@ typedef struct dts_grid dts_grid;
 /* columns titles; left: bit i set: column i is aligned to the left, else to the right. NULL when memory ran out. */
 dts_grid *dts_grid_new(const char *const *titles, size_t columns, unsigned left);
 void dts_grid_free(dts_grid *grid);
+
+/* Columns (bits) whose text is never cut: names that must stay whole. */
+void dts_grid_keep(dts_grid *grid, unsigned columns);
 
 /* The next cell, copied; rows follow from the number of columns. grid NULL is fine. */
 void dts_grid_add(dts_grid *grid, const char *cell);

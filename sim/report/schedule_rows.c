@@ -133,7 +133,6 @@ static void write_number(cell *cells, const dts_schedule_scale *scale, const dts
 }
 
 static void note(const dts_op *op, dts_schedule_seen *seen) {
-    seen->forward = seen->forward || op->kind == DTS_OP_FORWARD;
     seen->backward_input = seen->backward_input || op->kind == DTS_OP_BACKWARD_INPUT;
     seen->backward_weight = seen->backward_weight || op->kind == DTS_OP_BACKWARD_WEIGHT;
     seen->backward = seen->backward || op->kind == DTS_OP_BACKWARD;
@@ -232,7 +231,22 @@ void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_st
     dts_text_free(&labels);
 }
 
-static void legend_entry(const dts_style *style, dts_op_kind kind, bool odd, const char *name, dts_text *out) {
+/* Adds one entry of the legend, on a new line when it would not fit. */
+static void legend_entry(const dts_style *style, dts_paint paint, const char *sign_text, const char *name,
+                         size_t *column, dts_text *out) {
+    size_t length = dts_style_columns(sign_text) + 1 + strlen(name);
+    if (*column > 0) {
+        bool fits = *column + 3 + length <= (size_t)style->width;
+        dts_text_add(out, fits ? "   " : "\n");
+        *column = fits ? *column + 3 : 0;
+    }
+    *column += length;
+    dts_style_add(style, paint, sign_text, out);
+    dts_text_printf(out, " %s", name);
+}
+
+static void legend_kind(const dts_style *style, dts_op_kind kind, bool odd, const char *name, size_t *column,
+                        dts_text *out) {
     const sign *s = &signs[kind];
     char text[32];
     if (style->unicode) {
@@ -240,42 +254,41 @@ static void legend_entry(const dts_style *style, dts_op_kind kind, bool odd, con
     } else {
         snprintf(text, sizeof text, odd ? "%c %c" : "%c", s->ascii_even, s->ascii_odd);
     }
-    dts_style_add(style, s->paint, text, out);
-    dts_text_printf(out, " %s   ", name);
+    legend_entry(style, s->paint, text, name, column, out);
+}
+
+static void legend_notes(const dts_schedule_seen *seen, const dts_style *style, dts_text *out) {
+    dts_text line = {0};
+    if (seen->digits) {
+        dts_text_printf(&line, "digits: microbatch%s; ",
+                        seen->last_digits ? " (its last digit where room is short)" : "");
+    }
+    if (seen->odd_chunk) {
+        dts_text_add(&line, "two signs: even and odd chunks; ");
+    }
+    if (seen->block) {
+        dts_text_add(&line, "blocks of a forward and a backward are drawn one after the other; ");
+    }
+    if (line.length > 0 && !line.failed) {
+        line.data[line.length - 2] = '\0'; /* the last separator */
+        dts_style_wrap(style, line.data, 0, out);
+    }
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
 }
 
 void dts_schedule_legend(const dts_schedule_seen *seen, const dts_style *style, dts_text *out) {
     bool odd = seen->odd_chunk;
-    if (seen->forward) {
-        legend_entry(style, DTS_OP_FORWARD, odd, "forward", out);
-    }
-    if (seen->backward_input) {
-        legend_entry(style, DTS_OP_BACKWARD_INPUT, odd, seen->backward ? "backward" : "backward, input gradient", out);
-    } else if (seen->backward) {
-        legend_entry(style, DTS_OP_BACKWARD, odd, "backward", out);
-    }
+    size_t column = 0;
+    legend_kind(style, DTS_OP_FORWARD, odd, "forward", &column, out);
+    bool input_only = seen->backward_input && !seen->backward;
+    legend_kind(style, DTS_OP_BACKWARD, odd, input_only ? "backward, input gradient" : "backward", &column, out);
     if (seen->backward_weight) {
-        legend_entry(style, DTS_OP_BACKWARD_WEIGHT, odd && !style->unicode, "weight gradient", out);
+        legend_kind(style, DTS_OP_BACKWARD_WEIGHT, odd && !style->unicode, "weight gradient", &column, out);
     }
     if (seen->idle) {
-        dts_style_add(style, DTS_PAINT_FAINT, style->unicode ? "·" : ".", out);
-        dts_text_add(out, " idle   ");
-    }
-    while (out->length > 0 && out->data[out->length - 1] == ' ') {
-        out->data[--out->length] = '\0';
+        legend_entry(style, DTS_PAINT_FAINT, style->unicode ? "·" : ".", "idle", &column, out);
     }
     dts_text_add(out, "\n");
-    if (seen->digits) {
-        dts_text_printf(out, "digits: microbatch%s", seen->last_digits ? " (its last digit where room is short)" : "");
-    }
-    if (odd) {
-        dts_text_printf(out, "%stwo signs: even and odd chunks", seen->digits ? "; " : "");
-    }
-    if (seen->block) {
-        dts_text_printf(out, "%sblocks of a forward and a backward are drawn one after the other",
-                        seen->digits || odd ? "; " : "");
-    }
-    if (seen->digits || odd || seen->block) {
-        dts_text_add(out, "\n");
-    }
+    legend_notes(seen, style, out);
 }

@@ -13,7 +13,7 @@ typedef struct dts_schedule_scale {
 
 /* What was drawn, for the legend. */
 typedef struct dts_schedule_seen {
-    bool forward, backward_input, backward_weight, backward, idle;
+    bool backward_input, backward_weight, backward, idle;
     bool odd_chunk;
     bool digits, last_digits; /* microbatch numbers; only their last digit where there was no room */
     bool block;               /* fused blocks */

@@ -15,7 +15,7 @@
 #include "report/glyphs.h"
 #include "report/report.h"
 
-enum { LABEL_WIDEST = 14, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 16, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
+enum { LABEL_WIDEST = 16, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 16, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
 
 static const double busy_least = 0.1; /* share of a column below which it is shown as idle */
 

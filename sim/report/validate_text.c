@@ -87,6 +87,10 @@ static dts_status write_summary(const dts_validation *v, const dts_style *style,
             }
         }
     }
+    if (v->record_count == 0) {
+        dts_grid_free(grid);
+        return status;
+    }
     dts_text_add(out, "\n");
     dts_style_add(style, DTS_PAINT_STRONG, "Summary", out);
     dts_text_add(out, "\n");

@@ -24,6 +24,11 @@ static size_t column(const dts_task_info *info) {
     return info->collective < 0 ? DTS_COLLECTIVE_COUNT : (size_t)info->collective;
 }
 
+/* Does this transfer start or end at device? */
+static bool takes_part(const dts_task_info *info, dts_id device) {
+    return info->device == device || info->peer == device;
+}
+
 static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer) {
     const dts_task_info *info = info_of(t->m, blocker);
     switch ((dts_role)info->role) {
@@ -31,8 +36,12 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             *(for_optimizer ? &t->optimizer : &t->host) += length;
             break;
         case DTS_ROLE_COMMUNICATION:
-            t->communication += length;
-            t->out->exposed_by_row[info->group][column(info)] += dts_time_to_s(length);
+            if (takes_part(info, t->device)) {
+                t->communication += length;
+                t->out->exposed_by_row[info->group][column(info)] += dts_time_to_s(length);
+            } else {
+                t->bubble += length;
+            }
             break;
         case DTS_ROLE_FORWARD:
         case DTS_ROLE_RECOMPUTE:
@@ -123,7 +132,7 @@ dts_status dts_measure_communication(const dts_measured *m, dts_id device, const
     const dts_time *ends = dts_simulation_ends(m->simulation);
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
-        if (info->role == DTS_ROLE_COMMUNICATION && info->device == device) {
+        if (info->role == DTS_ROLE_COMMUNICATION && takes_part(info, device)) {
             dts_communication_row *row = &rows[info->group][column(info)];
             row->count++;
             row->bytes += info->bytes;

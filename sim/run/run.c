@@ -114,6 +114,7 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         dts_stage_row *row = &result->stages[p];
         row->stage = p;
         row->compute_s = accounts.shares.compute;
+        row->parameters = m->lowered->stage_parameters[p];
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
         result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
         for (int64_t v = 0; v < plan->virtual_stages; v++) {
@@ -121,7 +122,6 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
             const dts_chunk *chunk = &plan->chunks[s];
             row->first_layer = v == 0 ? chunk->first_layer : row->first_layer;
             row->layer_count += chunk->layers;
-            row->parameters += dts_plan_chunk_parameters(plan, chunk);
         }
     }
     return DTS_OK;

@@ -35,10 +35,15 @@ static const char *default_name(dts_arena *arena, const char *path) {
     return dts_arena_strndup(arena, base, length);
 }
 
-/* Binds what document holds after the overrides; takes ownership of document. */
-static dts_status from_document(dts_document *document, const char *name, const dts_override *overrides,
-                                size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
-                                dts_diag *diag) {
+static dts_status worse(dts_status a, dts_status b) {
+    return a > b ? a : b;
+}
+
+/* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
+ * that left a tree the binding finds the rest of the errors in the same run. */
+static dts_status from_document(dts_document *document, dts_status read, const char *name,
+                                const dts_override *overrides, size_t override_count, const dts_profile_paths *profiles,
+                                dts_scenario **out, dts_diag *diag) {
     dts_scenario *scenario = calloc(1, sizeof *scenario);
     if (scenario == NULL) {
         dts_document_free(document);
@@ -46,13 +51,16 @@ static dts_status from_document(dts_document *document, const char *name, const 
     }
     scenario->document = document;
     scenario->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
-    for (size_t i = 0; i < override_count && status == DTS_OK; i++) {
-        status = dts_document_set(document, overrides[i].key, overrides[i].value, &overrides[i].place, diag);
+    dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : read;
+    for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
+        status =
+            worse(status, dts_document_set(document, overrides[i].key, overrides[i].value, &overrides[i].place, diag));
     }
-    if (status == DTS_OK) {
+    if (status <= DTS_INVALID) {
         dts_binder binder = {.arena = scenario->arena, .document = document, .profiles = *profiles, .diag = diag};
-        status = dts_bind(&binder, &dts_scenario_schema, dts_document_root(document), "", &scenario->values);
+        dts_node *root = NULL;
+        status = worse(status, dts_profile_extend(&binder, "scenarios", dts_document_root(document), &root));
+        status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
         scenario->provenance = binder.provenance;
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
@@ -74,7 +82,8 @@ dts_status dts_scenario_load(const char *path, const dts_override *overrides, si
     }
     dts_document *document = NULL;
     dts_status status = dts_document_read(path, NULL, &document, diag);
-    return status != DTS_OK ? status : from_document(document, path, overrides, override_count, profiles, out, diag);
+    return document == NULL ? status
+                            : from_document(document, status, path, overrides, override_count, profiles, out, diag);
 }
 
 dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
@@ -82,5 +91,6 @@ dts_status dts_scenario_parse(const char *text, size_t length, const char *name,
                               dts_diag *diag) {
     dts_document *document = NULL;
     dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
-    return status != DTS_OK ? status : from_document(document, name, overrides, override_count, profiles, out, diag);
+    return document == NULL ? status
+                            : from_document(document, status, name, overrides, override_count, profiles, out, diag);
 }

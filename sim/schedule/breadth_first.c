@@ -40,7 +40,7 @@ static double bubble(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_looped_bfs = {
     .name = "looped-bfs",
-    .summary = "chunk by chunk over all microbatches: a small bubble, kind to sharded weights",
+    .summary = "chunk by chunk over all microbatches",
     .origin = "torch ScheduleLoopedBFS",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
@@ -53,7 +53,7 @@ const dts_schedule_method dts_schedule_looped_bfs = {
 
 const dts_schedule_method dts_schedule_breadth_first_fifo = {
     .name = "breadth-first-fifo",
-    .summary = "looped-bfs with the backwards in the order of the forwards",
+    .summary = "looped-bfs with the backwards in order",
     .origin = "Lamy-Poirier 2023",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,

@@ -80,7 +80,7 @@ static const char *limit(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_chimera = {
     .name = "chimera",
-    .summary = "two pipelines of opposite direction fill each other's bubbles; weights held twice",
+    .summary = "two pipelines in opposite directions",
     .origin = "Li and Hoefler 2021",
     .layout = DTS_LAYOUT_BIDIR,
     .default_chunks = 2,

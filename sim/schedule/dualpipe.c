@@ -181,7 +181,7 @@ static double bubble_dualpipev(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_dualpipe = {
     .name = "dualpipe",
-    .summary = "two directions at once, forward and backward as one block; weights held twice",
+    .summary = "two directions, forward and backward as a block",
     .origin = "DeepSeek-V3 (2024)",
     .layout = DTS_LAYOUT_BIDIR,
     .default_chunks = 2,
@@ -195,7 +195,7 @@ const dts_schedule_method dts_schedule_dualpipe = {
 
 const dts_schedule_method dts_schedule_dualpipev = {
     .name = "dualpipev",
-    .summary = "DualPipe folded into a V: the same overlap with one copy of the weights",
+    .summary = "dualpipe folded into a V, weights held once",
     .origin = "deepseek-ai/DualPipe; torch DualPipeV",
     .layout = DTS_LAYOUT_V,
     .default_chunks = 2,

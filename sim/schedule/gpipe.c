@@ -65,7 +65,7 @@ const dts_schedule_method dts_schedule_naive = {
 
 const dts_schedule_method dts_schedule_gpipe = {
     .name = "gpipe",
-    .summary = "all forwards, then all backwards; keeps every microbatch's activations",
+    .summary = "all forwards, then all backwards",
     .origin = "GPipe (Huang et al. 2019)",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
@@ -79,7 +79,7 @@ const dts_schedule_method dts_schedule_gpipe = {
 
 const dts_schedule_method dts_schedule_gpipe_lifo = {
     .name = "gpipe-lifo",
-    .summary = "GPipe with the backwards in reverse order of the forwards",
+    .summary = "gpipe with the backwards in reverse order",
     .origin = "GPipe (Huang et al. 2019)",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,

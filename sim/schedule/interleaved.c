@@ -110,7 +110,7 @@ static double bubble_interleaved(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_interleaved = {
     .name = "interleaved-1f1b",
-    .summary = "several chunks per stage: a v times smaller bubble for more hops and memory",
+    .summary = "v chunks per stage: a v times smaller bubble",
     .origin = "Megatron-LM (Narayanan et al. 2021)",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
@@ -123,7 +123,7 @@ const dts_schedule_method dts_schedule_interleaved = {
 
 const dts_schedule_method dts_schedule_interleaved_flex = {
     .name = "interleaved-1f1b-flex",
-    .summary = "interleaved 1F1B for microbatches that are no multiple of the stages",
+    .summary = "interleaved-1f1b for more numbers of microbatches",
     .origin = "torch Interleaved1F1B",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
@@ -136,7 +136,7 @@ const dts_schedule_method dts_schedule_interleaved_flex = {
 
 const dts_schedule_method dts_schedule_interleaved_group2p = {
     .name = "interleaved-1f1b-group2p",
-    .summary = "interleaved 1F1B in groups of 2p microbatches: more slack for hops, more memory",
+    .summary = "interleaved-1f1b in groups of 2p microbatches",
     .origin = "Megatron-LM, microbatch_group_size_per_vp_stage = 2p",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
@@ -149,7 +149,7 @@ const dts_schedule_method dts_schedule_interleaved_group2p = {
 
 const dts_schedule_method dts_schedule_interleaved_moe = {
     .name = "interleaved-1f1b-moe-overlap",
-    .summary = "interleaved 1F1B whose pairs are one block, to hide expert communication",
+    .summary = "interleaved-1f1b, forward and backward as a block",
     .origin = "Megatron-LM, overlap_moe_expert_parallel_comm",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,

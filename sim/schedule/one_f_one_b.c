@@ -56,7 +56,7 @@ static const char *limit_eager(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_1f1b = {
     .name = "1f1b",
-    .summary = "one forward, one backward: GPipe's bubble with at most p activations",
+    .summary = "one forward, one backward: at most p activations",
     .origin = "PipeDream-Flush, DAPPLE; Megatron-LM, DeepSpeed",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
@@ -70,7 +70,7 @@ const dts_schedule_method dts_schedule_1f1b = {
 
 const dts_schedule_method dts_schedule_eager_1f1b = {
     .name = "eager-1f1b",
-    .summary = "1F1B with twice the forwards in flight, which hides the latency of hops",
+    .summary = "1f1b with twice the forwards in flight",
     .origin = "alpa's overlap-friendly 1F1B (Zhuang et al. 2023)",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,

@@ -36,6 +36,7 @@ typedef struct dts_depth_first {
     int warmup;       /* forwards ahead of the first pair; capped at what there is */
     int weight_delay; /* W follows this many backwards after its B; < 0: the backward is not split */
     bool fuse_pairs;  /* a pair is one block */
+    bool padded;      /* the last group keeps the places of microbatches that do not exist */
 } dts_depth_first;
 
 void dts_order_depth_first(dts_schedule *schedule, int rank, const dts_depth_first *rule);
@@ -50,10 +51,14 @@ extern const dts_schedule_method dts_schedule_1f1b, dts_schedule_eager_1f1b;    
 extern const dts_schedule_method dts_schedule_interleaved, dts_schedule_interleaved_flex,         /* interleaved.c */
     dts_schedule_interleaved_group2p, dts_schedule_interleaved_moe;
 extern const dts_schedule_method dts_schedule_looped_bfs, dts_schedule_breadth_first_fifo; /* breadth_first.c */
-extern const dts_schedule_method dts_schedule_zb_h1, dts_schedule_zb_h2,
-    dts_schedule_interleaved_zb1p;                                              /* zero_bubble.c */
-extern const dts_schedule_method dts_schedule_zbv;                              /* zbv.c */
-extern const dts_schedule_method dts_schedule_dualpipe, dts_schedule_dualpipev; /* dualpipe.c */
-extern const dts_schedule_method dts_schedule_chimera;                          /* chimera.c */
+extern const dts_schedule_method dts_schedule_zb_h1, dts_schedule_zb_h2,                   /* zero_bubble.c */
+    dts_schedule_interleaved_zb1p, dts_schedule_group_interleaved;
+extern const dts_schedule_method dts_schedule_zb1p_heuristic, dts_schedule_zb2p_heuristic; /* zb_heuristic.c */
+extern const dts_schedule_method dts_schedule_zbv;                                         /* zbv.c */
+extern const dts_schedule_method dts_schedule_zbv_heuristic;                               /* zbv_heuristic.c */
+extern const dts_schedule_method dts_schedule_1f1b_v;                                      /* one_f_one_b_v.c */
+extern const dts_schedule_method dts_schedule_v_half, dts_schedule_v_min;                  /* v_memory.c */
+extern const dts_schedule_method dts_schedule_chimera;                                     /* chimera.c */
+extern const dts_schedule_method dts_schedule_dualpipe, dts_schedule_dualpipev;            /* dualpipe.c */
 
 #endif

@@ -93,7 +93,7 @@ static const char *limit(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_zbv = {
     .name = "zbv",
-    .summary = "two chunks per stage as a V: no bubble within a span, in 1F1B's memory",
+    .summary = "two chunks as a V: no bubble in a stage's span",
     .origin = "Qi et al. 2024; torch ScheduleZBVZeroBubble",
     .layout = DTS_LAYOUT_V,
     .default_chunks = 2,

@@ -7,11 +7,17 @@
  *   interleaved-zb1p   interleaved with warm-up p-1-r + (v-1) g, W delayed by r.
  *           Span beyond m T: (p-1)(tF + tB - tW)/v for m >= p. Peak min(m, p) for g = p.
  *
+ *   group-interleaved  the same in groups of g = ceil(p/2) … p microbatches, W right behind its B: less memory than
+ *           interleaving, for a larger bubble (no closed form). Groups keep the places of microbatches that do not
+ * exist.
+ *
  * "Zero bubble" is a property of the span: it pays when the next iteration starts on a rank before the last rank has
  * ended this one. With a barrier at the end of an iteration the makespan counts. All formulas need tW <= tF + tB.
  *
- * [1] Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024. [2] torch ScheduleInterleavedZeroBubble. */
+ * [1] Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024. [2] torch ScheduleInterleavedZeroBubble.
+ * [3] Wan et al., PipeOffload, ICML 2025; sail-sg/zero-bubble-pipeline-parallelism, group_interleaved_1f1b.py. */
 #include <math.h>
+#include <stdio.h>
 
 #include "schedule/order.h"
 
@@ -39,6 +45,39 @@ static dts_status build_interleaved(const dts_schedule_shape *shape, dts_arena *
     return build_split(&dts_schedule_interleaved_zb1p, 1, dts_flexible_group(shape), shape, arena, out);
 }
 
+static int grouped(const dts_schedule_shape *shape) {
+    return shape->group > 0 ? shape->group : (shape->stages + 1) / 2;
+}
+
+static dts_status build_group_interleaved(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    dts_status status = dts_order_begin(&dts_schedule_group_interleaved, shape, arena, out);
+    int group = grouped(shape);
+    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
+        dts_depth_first rule = {.group = group,
+                                .warmup = shape->stages - 1 - rank + (shape->chunks - 1) * group,
+                                .weight_delay = 0,
+                                .padded = true};
+        dts_order_depth_first(out, rank, &rule);
+    }
+    return status;
+}
+
+static dts_status check_group_interleaved(const dts_schedule_shape *shape, dts_diag *diag) {
+    dts_schedule_shape rest = *shape;
+    rest.group = 0;
+    dts_status status = dts_shape_check_loop(&rest, diag);
+    int least = (shape->stages + 1) / 2;
+    if (status == DTS_OK && shape->group != 0 && (shape->group < least || shape->group > shape->stages)) {
+        char help[80];
+        snprintf(help, sizeof help, "use a group of %d to %d", least, shape->stages);
+        status = dts_diag_error(diag, NULL, NULL, help,
+                                "groups of this schedule have from half as many microbatches as stages to as many, "
+                                "not %d",
+                                shape->group);
+    }
+    return status;
+}
+
 static double bubble_h1(const dts_schedule_shape *shape) {
     return (shape->stages - 1) * (shape->forward + shape->backward_input - shape->backward_weight);
 }
@@ -54,7 +93,7 @@ static double bubble_interleaved(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_zb_h1 = {
     .name = "zb-h1",
-    .summary = "weight gradients fill the bubbles of 1F1B, within 1F1B's memory",
+    .summary = "weight gradients fill the bubbles of 1f1b",
     .origin = "Qi et al. 2024; torch",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
@@ -68,7 +107,7 @@ const dts_schedule_method dts_schedule_zb_h1 = {
 
 const dts_schedule_method dts_schedule_zb_h2 = {
     .name = "zb-h2",
-    .summary = "no bubble within a stage's span, for twice the activations",
+    .summary = "no bubble in a stage's span, twice the activations",
     .origin = "Qi et al. 2024",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
@@ -83,7 +122,7 @@ const dts_schedule_method dts_schedule_zb_h2 = {
 
 const dts_schedule_method dts_schedule_interleaved_zb1p = {
     .name = "interleaved-zb1p",
-    .summary = "interleaved 1F1B with split backwards",
+    .summary = "interleaved-1f1b with weight gradients split off",
     .origin = "torch ScheduleInterleavedZeroBubble",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
@@ -94,4 +133,15 @@ const dts_schedule_method dts_schedule_interleaved_zb1p = {
     .bubble_of_span = true,
     .bubble_formula = "(p-1)(F+B-W)/v",
     .bubble_limit = dts_limit_at_least_p,
+};
+
+const dts_schedule_method dts_schedule_group_interleaved = {
+    .name = "group-interleaved",
+    .summary = "interleaving in small groups: half the activations",
+    .origin = "PipeOffload (Wan et al. 2025)",
+    .layout = DTS_LAYOUT_LOOP,
+    .default_chunks = 2,
+    .splits_backward = true,
+    .check = check_group_interleaved,
+    .build = build_group_interleaved,
 };

@@ -37,7 +37,8 @@ typedef struct bench_process_result {
     double min_s, median_s;
 } bench_process_result;
 
-/* False: the program could not be started or did not exit with 0. */
-bool bench_process(const char *program, const char *scenario, size_t runs, bench_process_result *result);
+/* False: the program could not be started or did not exit with 0. The words are not changed (posix_spawn wants char *).
+ */
+bool bench_process(char *program, char *scenario, size_t runs, bench_process_result *result);
 
 #endif

@@ -1,6 +1,6 @@
-/* The hold model (D. W. Jones, "An empirical comparison of priority-queue and event-set implementations", Communications
- * of the ACM 29(4), 1986): a queue of constant size whose earliest event is taken out and put back at a later time. The
- * increments are exponential, the most common choice there. */
+/* The hold model (D. W. Jones, "An empirical comparison of priority-queue and event-set implementations",
+ * Communications of the ACM 29(4), 1986): a queue of constant size whose earliest event is taken out and put back at a
+ * later time. The increments are exponential, the most common choice there. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -50,25 +50,78 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
-/* Every value, where it was written, and the source that stood with it. */
+/* The file without the root that it lies under: "models/mingpt.yaml". */
+static const char *short_path(const dts_tool *tool, const char *path) {
+    for (size_t i = 0; i < tool->profiles.count; i++) {
+        size_t length = strlen(tool->profiles.roots[i]);
+        if (strncmp(path, tool->profiles.roots[i], length) == 0 && path[length] == '/') {
+            return path + length + 1;
+        }
+    }
+    return path;
+}
+
+/* Number of entry i's source among the different sources up to it, from 1; *first: it was not there before. */
+static size_t source_number(const dts_provenance *provenance, size_t i, bool *first) {
+    const char *source = dts_provenance_get(provenance, i)->source;
+    size_t number = 0;
+    *first = false;
+    for (size_t j = 0; j <= i; j++) {
+        const char *other = dts_provenance_get(provenance, j)->source;
+        bool is_new = other != NULL;
+        for (size_t k = 0; k < j && is_new; k++) {
+            const char *earlier = dts_provenance_get(provenance, k)->source;
+            is_new = earlier == NULL || strcmp(earlier, other) != 0;
+        }
+        number += is_new ? 1 : 0;
+        if (other != NULL && strcmp(other, source) == 0) {
+            *first = is_new && j == i;
+            return number;
+        }
+    }
+    return number;
+}
+
+static void write_sources(const show_arguments *a, const dts_provenance *provenance, dts_text *out) {
+    size_t written = 0;
+    for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
+        const char *source = dts_provenance_get(provenance, i)->source;
+        bool first = false;
+        size_t number = source != NULL ? source_number(provenance, i, &first) : 0;
+        if (first) {
+            dts_text_add(out, written++ == 0 ? "\n" : "");
+            dts_text_printf(out, "[%zu]%s", number, number < 10 ? "  " : " ");
+            dts_style_wrap(&a->tool->style, source, 5, out);
+        }
+    }
+}
+
+/* Every value, where it was written, and the source that stood with it as a footnote. */
 static void write_effective(const show_arguments *a, const dts_provenance *provenance, dts_text *out) {
-    static const char *const titles[] = {"key", "value", "from", "source"};
+    static const char *const titles[] = {"key", "value", "source", "from"};
     dts_grid *grid = dts_grid_new(titles, 4, 15);
+    dts_grid_keep(grid, 5);
     for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
         const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
         dts_grid_add(grid, entry->key);
         dts_grid_add(grid, entry->value);
+        bool first;
+        if (entry->source != NULL) {
+            dts_grid_printf(grid, "[%zu]", source_number(provenance, i, &first));
+        } else {
+            dts_grid_add(grid, "");
+        }
         if (entry->place.file == NULL) {
             dts_grid_add(grid, "default");
         } else if (entry->place.line > 0) {
-            dts_grid_printf(grid, "%s:%u", entry->place.file, entry->place.line);
+            dts_grid_printf(grid, "%s:%u", short_path(a->tool, entry->place.file), entry->place.line);
         } else {
-            dts_grid_add(grid, entry->place.file);
+            dts_grid_add(grid, short_path(a->tool, entry->place.file));
         }
-        dts_grid_add(grid, entry->source != NULL ? entry->source : "");
     }
     dts_grid_print(grid, &a->tool->style, 0, out);
     dts_grid_free(grid);
+    write_sources(a, provenance, out);
 }
 
 static void write_values(const show_arguments *a, const dts_schema *schema, const void *bound,

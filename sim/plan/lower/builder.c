@@ -134,6 +134,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.collective = (int8_t)kind;
     what.bytes = bytes;
     what.device = stage->device;
+    what.peer = stage->device;
     dts_id task = add_transfer(b, stage->collective[group], &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
@@ -163,6 +164,7 @@ dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool
     what.collective = -1;
     what.bytes = bytes;
     what.device = from->device;
+    what.peer = to->device;
     dts_id task = add_transfer(b, up ? from->send_up : from->send_down, &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, after);
     return task;

@@ -85,6 +85,8 @@ dts_status dts_build_stages(dts_builder *b);
 
 /* Operators and their times (work.c). */
 dts_status dts_build_work(dts_builder *b);
+/* Fills each stage's parameters from its chunks' operators (work.c). */
+void dts_build_count_parameters(dts_builder *b);
 
 /* ---- the techniques -------------------------------------------------------------------------------------------- */
 

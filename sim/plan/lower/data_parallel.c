@@ -43,6 +43,7 @@ struct dts_gradient_sync {
     /* units: [virtual stage][position], the root unit holds embedding and head */
     unit **units;
     unit root;
+    bool root_has_embedding, root_done;
     dts_id recent_uses[2]; /* for the limit on gathers in flight */
 };
 
@@ -77,6 +78,7 @@ static bool units_new(dts_gradient_sync *sync) {
             sync->units[s][i] =
                 (unit){.elements = b->work[DTS_PART_LAYER].parameters, .gather = DTS_NO_ID, .last_use = DTS_NO_ID};
         }
+        sync->root_has_embedding |= chunk->embedding;
         sync->root.elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
         sync->root.elements += chunk->head ? b->work[DTS_PART_HEAD].parameters : 0;
     }
@@ -205,7 +207,7 @@ dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int
         return DTS_NO_ID;
     }
     unit *u = unit_of(sync, chunk, position);
-    if (chunk->embedding || chunk->head) {
+    if ((chunk->embedding || chunk->head) && !sync->root_done) {
         gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
     }
     gather(sync, u, backward);
@@ -236,9 +238,12 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
         return;
     }
     unit *u = unit_of(sync, chunk, position);
-    if (u == &sync->root && (!last_microbatch || position > 0)) {
-        return; /* the root unit's gradients are complete with the embedding's, or with the head's where that is all */
+    /* the root unit's gradients are complete with the embedding's, or with the head's where that is all */
+    bool root_part = sync->root_has_embedding ? chunk->embedding && position == 0 : true;
+    if (u == &sync->root && !(last_microbatch && root_part)) {
+        return;
     }
+    sync->root_done |= u == &sync->root;
     dts_builder *b = sync->b;
     double gradient_B = u->elements * b->plan->storage.reduce_B;
     dts_task_info info = transfer_info("reduce-scatter");

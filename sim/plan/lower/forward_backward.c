@@ -64,7 +64,7 @@ static dts_id add_kernels(walk *w, int kernels, double duration_s, const dts_tas
     return first;
 }
 
-/* Tensor-parallel communication after an operator: the chain waits for it. */
+/* Tensor-parallel communication around an operator: the chain waits for it. */
 static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, const dts_task_info *info) {
     if (exchange == DTS_EXCHANGE_NONE || w->b->plan->tensor == 1) {
         return;
@@ -222,6 +222,11 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
 static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
+    if (o->gathers_again) {
+        /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
+        dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
+        add_exchange(w, o, DTS_EXCHANGE_ALL_GATHER, &again);
+    }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
     memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);

@@ -66,10 +66,6 @@ dts_status dts_build_stages(dts_builder *b) {
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         add_stage(b, p);
-        for (int64_t v = 0; v < plan->virtual_stages; v++) {
-            int stage = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
-            b->stages[p].parameters += dts_plan_chunk_parameters(plan, &plan->chunks[stage]);
-        }
     }
     return DTS_OK;
 }

@@ -24,14 +24,17 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     if (status != DTS_OK) {
         return status;
     }
+    dts_build_count_parameters(b);
     size_t stages = (size_t)b->plan->pipeline;
     dts_gradient_sync **syncs = dts_arena_array(b->arena, stages, sizeof(dts_gradient_sync *));
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
-    if (syncs == NULL || out->compute_stream == NULL) {
+    out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
+    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL) {
         return dts_diag_nomem(b->diag);
     }
     for (size_t p = 0; p < stages; p++) {
         out->compute_stream[p] = b->stages[p].compute;
+        out->stage_parameters[p] = b->stages[p].parameters;
         syncs[p] = dts_sync_new(b, &b->stages[p]);
         if (syncs[p] == NULL) {
             return dts_diag_nomem(b->diag);

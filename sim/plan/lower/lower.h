@@ -52,6 +52,7 @@ typedef struct dts_task_info {
     int32_t layer;      /* 0 embedding, layers from 1, last + 1 head; -1: none */
     int32_t chunk;
     dts_id device;
+    dts_id peer;      /* send-recv: the receiving device; else as device */
     const char *name; /* borrowed from the operator or the arena */
     double bytes;     /* communication: payload, B */
     double flops;     /* products on this GPU, FLOP */
@@ -61,8 +62,9 @@ typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
     dts_task_info *infos; /* by task id */
     size_t info_count;
-    dts_id *compute_stream; /* [pipeline] */
-    double flops;           /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+    dts_id *compute_stream;   /* [pipeline] */
+    double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
+    double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 
 /* Builds the graph of one iteration (one optimizer step). Tables and names live in arena. */

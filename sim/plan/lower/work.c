@@ -96,3 +96,27 @@ dts_status dts_build_work(dts_builder *b) {
     }
     return DTS_OK;
 }
+
+/* Parameters of a chunk on one tensor-parallel rank, elements. A tied output projection that does not live with its
+ * embedding is a second copy. */
+static double chunk_parameters(const dts_builder *b, const dts_chunk *chunk) {
+    const dts_model *model = b->plan->job.model;
+    double elements = b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
+    elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
+    if (chunk->head) {
+        elements += b->work[DTS_PART_HEAD].parameters;
+        bool copy = model->tied_embeddings && !chunk->embedding;
+        elements += copy ? (double)model->vocab * (double)model->hidden / (double)b->plan->tensor : 0;
+    }
+    return elements;
+}
+
+void dts_build_count_parameters(dts_builder *b) {
+    const dts_plan *plan = b->plan;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        for (int64_t v = 0; v < plan->virtual_stages; v++) {
+            int stage = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
+            b->stages[p].parameters += chunk_parameters(b, &plan->chunks[stage]);
+        }
+    }
+}

@@ -94,7 +94,7 @@ static void test_known_numbers(void **state) {
     assert_close(stack.ddp_bucket_B, 26214400, 0, 0);
     assert_close(stack.ddp_first_bucket_B, 1048576, 0, 0);
     assert_int_equal(stack.attention, DTS_ATTENTION_MATERIALISED);
-    assert_true(stack.fuse_norm && !stack.fuse_softmax && stack.fuse_loss);
+    assert_true(stack.fuse_norm && !stack.fuse_softmax && !stack.fuse_loss);
     assert_int_equal(stack.optimizer_style, DTS_OPTIMIZER_PER_TENSOR);
     profiles_close(&p);
 }

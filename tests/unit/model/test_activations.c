@@ -153,6 +153,16 @@ static void test_llama_fused(void **state) {
     assert_close(layer_saved(&model, &x, false), s * (20 * h + 4 * g + 8 * f) + 8 * s + 4 * a * s, 0, 0);
 }
 
+/* Llama unfused: the softmax is kept in fp32 and, cast, as the next product's factor (6as²b), keys and values at the
+ * width of the queries, and the norms as above. */
+static void test_llama_materialised(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(2, 2048);
+    double s = 2048, b = 2, h = 8192, a = 64, f = 28672;
+    assert_close(layer_saved(&model, &x, false), s * b * (24 * h + 8 * f) + 8 * s * b + 6 * a * s * s * b, 0, 0);
+}
+
 /* Context parallelism with flash attention keeps this rank's positions only. */
 static void test_context_parallel(void **state) {
     (void)state;
@@ -236,21 +246,14 @@ static void test_measured_growth(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_parallelism),
-        cmocka_unit_test(test_tensor_parallel),
-        cmocka_unit_test(test_sequence_parallel),
-        cmocka_unit_test(test_fusions_keep_the_same),
-        cmocka_unit_test(test_bert_keeps_as_much),
-        cmocka_unit_test(test_flash),
-        cmocka_unit_test(test_without_dropout),
-        cmocka_unit_test(test_fp32),
-        cmocka_unit_test(test_autocast),
-        cmocka_unit_test(test_gelu_in_python),
-        cmocka_unit_test(test_llama_fused),
-        cmocka_unit_test(test_context_parallel),
-        cmocka_unit_test(test_head),
-        cmocka_unit_test(test_embedding),
-        cmocka_unit_test(test_measured_growth),
+        cmocka_unit_test(test_no_parallelism),     cmocka_unit_test(test_tensor_parallel),
+        cmocka_unit_test(test_sequence_parallel),  cmocka_unit_test(test_fusions_keep_the_same),
+        cmocka_unit_test(test_bert_keeps_as_much), cmocka_unit_test(test_flash),
+        cmocka_unit_test(test_without_dropout),    cmocka_unit_test(test_fp32),
+        cmocka_unit_test(test_autocast),           cmocka_unit_test(test_gelu_in_python),
+        cmocka_unit_test(test_llama_fused),        cmocka_unit_test(test_llama_materialised),
+        cmocka_unit_test(test_context_parallel),   cmocka_unit_test(test_head),
+        cmocka_unit_test(test_embedding),          cmocka_unit_test(test_measured_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,9 @@ static void test_grouped_queries(void **state) {
     assert_close(find(layer, "qkv_layout")->saved_B, 3 * 4096.0 * 16 * 128 * 2, 0, 0);
     x.flash_attention = true;
     layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
-    assert_close(find(layer, "qkv_layout")->saved_B, (16 + 2 * 2) * 4096.0 * 128 * 2, 0, 0);
+    assert_null(find(layer, "qkv_layout"));
+    assert_close(find(layer, "query")->saved_B, 4096.0 * 8192 * 2 + 16 * 4096.0 * 128 * 2, 0, 0);
+    assert_close(find(layer, "key")->saved_B, 2 * 4096.0 * 128 * 2, 0, 0);
     dts_arena_free(arena);
 }
 
@@ -252,7 +254,8 @@ static void check_sane(const dts_operator *op) {
         assert_true(isfinite(values[i]) && values[i] >= 0);
     }
     assert_true(op->forward_kernels >= 0 && op->backward_kernels >= 0);
-    assert_true(op->forward_kernels + op->backward_kernels > 0 || op->saved_B > 0);
+    assert_true(op->forward_kernels + op->backward_kernels > 0);
+    assert_true(op->saved_B <= 0 || (op->forward_kernels > 0 && op->backward_kernels > 0));
     if (op->kind == DTS_OPERATOR_GEMM) {
         assert_true(op->batch > 0 && op->m > 0 && op->n > 0 && op->k > 0);
         assert_true(op->parameters[0] <= 0 || op->weight);

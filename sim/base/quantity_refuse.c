@@ -1,0 +1,224 @@
+/* What is wrong with a quantity, and what its writer probably meant. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/excerpt.h"
+#include "base/quantity_inside.h"
+
+enum { HELP_LONGEST = 128 };
+
+/* What people write instead of our unit, without its prefix. */
+typedef struct habit {
+    const char *text;
+    const char *ours; /* "?": bits or bytes, ask */
+    dts_dimension dimension;
+} habit;
+
+static const habit habits[] = {
+    {"b", "?", DTS_DIM_BYTES},
+    {"b/s", "?", DTS_DIM_BANDWIDTH},
+    {"bps", "?", DTS_DIM_BANDWIDTH},
+    {"b/sec", "?", DTS_DIM_BANDWIDTH},
+    {"bits", "bit", DTS_DIM_BYTES},
+    {"bits/s", "bit/s", DTS_DIM_BANDWIDTH},
+    {"byte", "B", DTS_DIM_BYTES},
+    {"bytes", "B", DTS_DIM_BYTES},
+    {"bytes/s", "B/s", DTS_DIM_BANDWIDTH},
+    {"flops", "FLOP/s", DTS_DIM_FLOPS},
+    {"flop", "FLOP/s", DTS_DIM_FLOPS},
+    {"flops/s", "FLOP/s", DTS_DIM_FLOPS},
+    {"sec", "s", DTS_DIM_TIME},
+    {"second", "s", DTS_DIM_TIME},
+    {"seconds", "s", DTS_DIM_TIME},
+    {"minutes", "min", DTS_DIM_TIME},
+    {"hour", "h", DTS_DIM_TIME},
+    {"hours", "h", DTS_DIM_TIME},
+    {"hr", "h", DTS_DIM_TIME},
+    {"day", "d", DTS_DIM_TIME},
+    {"days", "d", DTS_DIM_TIME},
+    {"watt", "W", DTS_DIM_POWER},
+    {"watts", "W", DTS_DIM_POWER},
+    {"$/h", "USD/h", DTS_DIM_MONEY_RATE},
+    {"usd", "USD/h", DTS_DIM_MONEY_RATE},
+    {"usd/hour", "USD/h", DTS_DIM_MONEY_RATE},
+    {"$", "USD/h", DTS_DIM_MONEY_RATE},
+};
+
+/* The prefixes that the units of a dimension take. */
+static unsigned families_of(dts_dimension dimension) {
+    unsigned families = 0;
+    for (size_t i = 0; i < DTS_UNIT_COUNT; i++) {
+        families |= dts_units[i].dimension == dimension ? dts_units[i].families : 0;
+    }
+    return families;
+}
+
+/* The prefix a person meant: as ours where it fits, else whatever the case ("gb" means giga). NULL: none of ours. */
+static const dts_prefix *prefix_meant(const char *text, size_t length, unsigned families) {
+    const dts_prefix *loose = NULL;
+    for (size_t i = 0; i < DTS_PREFIX_COUNT; i++) {
+        const dts_prefix *p = &dts_prefixes[i];
+        if (strlen(p->text) != length || (p->family & families) == 0) {
+            continue;
+        }
+        if (memcmp(p->text, text, length) == 0) {
+            return p;
+        }
+        if (loose == NULL && strncasecmp(p->text, text, length) == 0) {
+            loose = p;
+        }
+    }
+    return loose;
+}
+
+/* Fills help with what the writer of an unknown unit probably meant; false when nothing is close. */
+static bool suggest_habit(const char *text, size_t length, dts_dimension wanted, char *help, size_t help_B) {
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
+        const habit *h = &habits[i];
+        size_t tail = strlen(h->text);
+        /* "600 GB" read as a bandwidth is a matter of the dimension, but "600 Gb" may be both */
+        bool fits = h->dimension == wanted || (wanted == DTS_DIM_BANDWIDTH && h->dimension == DTS_DIM_BYTES);
+        if (!fits || tail > length || strncasecmp(text + length - tail, h->text, tail) != 0) {
+            continue;
+        }
+        const dts_prefix *p = prefix_meant(text, length - tail, families_of(h->dimension));
+        if (p == NULL && length != tail) {
+            continue;
+        }
+        const char *before = p == NULL ? "" : p->text;
+        const char *per = wanted == DTS_DIM_BANDWIDTH ? "/s" : "";
+        if (h->ours[0] == '?') {
+            snprintf(help, help_B, "write %sbit%s (bits) or %sB%s (bytes)", before, per, before, per);
+        } else {
+            bool add_per = wanted == DTS_DIM_BANDWIDTH && h->dimension == DTS_DIM_BYTES;
+            snprintf(help, help_B, "write %s%s%s", before, h->ours, add_per ? "/s" : "");
+        }
+        return true;
+    }
+    return false;
+}
+
+/* The same letters in another case: "ghz", "tflop/s". */
+static bool suggest_case(const char *text, size_t length, dts_dimension wanted, char *help, size_t help_B) {
+    for (size_t i = 0; i < DTS_UNIT_COUNT; i++) {
+        size_t tail = strlen(dts_units[i].text);
+        if (dts_units[i].dimension != wanted || tail > length ||
+            strncasecmp(text + length - tail, dts_units[i].text, tail) != 0) {
+            continue;
+        }
+        const dts_prefix *p = prefix_meant(text, length - tail, dts_units[i].families);
+        if (length == tail || p != NULL) {
+            snprintf(help, help_B, "did you mean %s%s? units are case sensitive", p == NULL ? "" : p->text,
+                     dts_units[i].text);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "128k": the number written out. */
+static bool suggest_written_out(const dts_number *n, const char *text, size_t length, char *help, size_t help_B) {
+    static const struct {
+        char letter;
+        int exponent;
+    } suffixes[] = {{'k', 3}, {'K', 3}, {'M', 6}, {'m', 6}, {'B', 9}, {'b', 9}, {'G', 9}, {'T', 12}};
+    for (size_t i = 0; length == 1 && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        double value = 0;
+        if (suffixes[i].letter == text[0] && dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
+            snprintf(help, help_B, "write the number out: %.15g", value);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void example_help(dts_dimension dimension, char *help) {
+    snprintf(help, HELP_LONGEST, "write %s such as %s", dts_dimension_noun(dimension),
+             dts_dimension_example(dimension));
+}
+
+dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit) {
+    char help[HELP_LONGEST];
+    size_t length = strlen(unit);
+    bool suggested = (r->dimension == DTS_DIM_NUMBER && suggest_written_out(n, unit, length, help, sizeof help)) ||
+                     suggest_habit(unit, length, r->dimension, help, sizeof help) ||
+                     suggest_case(unit, length, r->dimension, help, sizeof help);
+    if (!suggested) {
+        example_help(r->dimension, help);
+    }
+    return dts_diag_error(r->diag, r->place, r->key, help, "unknown unit '%s' in '%s'", dts_excerpt_of(unit).text,
+                          dts_excerpt_of(r->text).text);
+}
+
+dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r) {
+    char help[HELP_LONGEST];
+    example_help(r->dimension, help);
+    return dts_diag_error(r->diag, r->place, r->key, help, "'%s' has no unit", dts_excerpt_of(r->text).text);
+}
+
+dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, dts_dimension got) {
+    char help[HELP_LONGEST];
+    example_help(r->dimension, help);
+    if (r->dimension == DTS_DIM_BANDWIDTH && got == DTS_DIM_BYTES) {
+        snprintf(help, sizeof help, "write %s/s", dts_excerpt_of(r->text).text);
+    }
+    return dts_diag_error(
+        r->diag, r->place, r->key, help, "expected %s, got %s: '%s'", dts_dimension_noun(r->dimension),
+        got == DTS_DIM_NUMBER ? "a percentage" : dts_dimension_noun(got), dts_excerpt_of(r->text).text);
+}
+
+dts_status dts_quantity_refuse_negative(const dts_quantity_request *r) {
+    return dts_diag_error(r->diag, r->place, r->key, "write it without the minus sign", "%s cannot be negative: '%s'",
+                          dts_dimension_noun(r->dimension), dts_excerpt_of(r->text).text);
+}
+
+dts_status dts_quantity_refuse_text(const dts_quantity_request *r) {
+    char help[HELP_LONGEST];
+    const char *name = r->text + strspn(r->text, "+-.");
+    if (strncasecmp(name, "nan", 3) == 0 || strncasecmp(name, "inf", 3) == 0) {
+        return dts_diag_error(r->diag, r->place, r->key, "write a finite number", "'%s' is not a finite number",
+                              dts_excerpt_of(r->text).text);
+    }
+    example_help(r->dimension, help);
+    return dts_diag_error(r->diag, r->place, r->key, help, "expected %s, got '%s'", dts_dimension_noun(r->dimension),
+                          dts_excerpt_of(r->text).text);
+}
+
+dts_status dts_quantity_refuse_conversion(const dts_quantity_request *r, dts_conversion outcome) {
+    switch (outcome) {
+        case DTS_NUMBER_TOO_LONG:
+            return dts_diag_error(r->diag, r->place, r->key, "write it with an exponent, such as 1.5e12",
+                                  "the number has more than %d digits", DTS_NUMBER_LONGEST);
+        case DTS_NUMBER_TOO_LARGE:
+            return dts_diag_error(r->diag, r->place, r->key, "numbers reach to 1.8e308",
+                                  "'%s' is too large to compute with", dts_excerpt_of(r->text).text);
+        case DTS_NUMBER_TOO_SMALL:
+            return dts_diag_error(r->diag, r->place, r->key, "write 0 if that is meant",
+                                  "'%s' is too small to compute with", dts_excerpt_of(r->text).text);
+        case DTS_NUMBER_NO_MEMORY:
+        case DTS_CONVERTED:
+            break;
+    }
+    return dts_diag_nomem(r->diag);
+}
+
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+bool dts_quantity_refuse_notation(const dts_quantity_request *r, const dts_number *n) {
+    const char *rest = r->text + n->length;
+    const char *help = NULL;
+    if (is_one_of(rest[0], "_,'") && is_one_of(rest[1], "0123456789")) {
+        help = "write the number without separators, with a point before decimals";
+    } else if (n->mantissa == 1 && r->text[0] == '0' && is_one_of(rest[0], "xXob") &&
+               is_one_of(rest[1], "0123456789abcdefABCDEF")) {
+        help = "write the number in decimal";
+    } else {
+        return false;
+    }
+    dts_diag_error(r->diag, r->place, r->key, help, "'%s' is not a decimal number", dts_excerpt_of(r->text).text);
+    return true;
+}

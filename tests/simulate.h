@@ -1,0 +1,83 @@
+/* Runs scenarios for tests: a file or a text with "key=value key=value …" on top. Errors are printed and fail the test.
+ */
+#ifndef DTS_TESTS_SIMULATE_H
+#define DTS_TESTS_SIMULATE_H
+
+#include "check.h"
+#include "run/run.h"
+
+enum { MOST_OVERRIDES = 24, LONGEST_SETTINGS = 1024 };
+
+/* Splits settings (changed in place) into overrides. */
+static inline size_t split_settings(char *settings, dts_override *out) {
+    size_t count = 0;
+    char *rest = settings;
+    for (char *word = strtok_r(settings, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        assert_true(count < MOST_OVERRIDES);
+        char *equals = strchr(word, '=');
+        assert_non_null(equals);
+        *equals = '\0';
+        out[count++] = (dts_override){.key = word, .value = equals + 1, .place = {.file = "test"}};
+    }
+    return count;
+}
+
+/* path: a file, or NULL to parse text. status: what is expected; NULL result unless DTS_OK. messages: rendered
+ * diagnostics, may be NULL. */
+static inline dts_result *simulate_expecting(const char *path, const char *text, const char *settings,
+                                             dts_status status, dts_text *messages) {
+    char copy[LONGEST_SETTINGS];
+    snprintf(copy, sizeof copy, "%s", settings);
+    dts_override overrides[MOST_OVERRIDES];
+    size_t count = split_settings(copy, overrides);
+    const char *roots[] = {"."};
+    dts_profile_paths profiles = {.roots = roots, .count = 1};
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    dts_result *result = NULL;
+    dts_status got = path != NULL
+                         ? dts_scenario_load(path, overrides, count, &profiles, &scenario, diag)
+                         : dts_scenario_parse(text, strlen(text), "test", overrides, count, &profiles, &scenario, diag);
+    if (got == DTS_OK) {
+        dts_run_options options = {.timeline = true};
+        got = dts_run(scenario, &options, &result, diag);
+    }
+    dts_text rendered = {0};
+    dts_diag_render(diag, false, &rendered);
+    if (got != status) {
+        print_error("%s", dts_text_string(&rendered));
+    }
+    if (messages != NULL) {
+        dts_text_add(messages, dts_text_string(&rendered));
+    }
+    dts_text_free(&rendered);
+    dts_scenario_free(scenario);
+    dts_diag_free(diag);
+    assert_int_equal(got, status);
+    return result;
+}
+
+static inline dts_result *simulate_file(const char *path, const char *settings) {
+    return simulate_expecting(path, NULL, settings, DTS_OK, NULL);
+}
+
+static inline dts_result *simulate_text(const char *text, const char *settings) {
+    return simulate_expecting(NULL, text, settings, DTS_OK, NULL);
+}
+
+static inline double sum_of_shares(const dts_time_shares *t) {
+    return t->compute + t->exposed_communication + t->bubble + t->exposed_offload + t->host_bound + t->optimizer +
+           t->input_wait;
+}
+
+/* The row of a kind and group, or NULL. */
+static inline const dts_communication_row *communication_row(const dts_result *r, const char *kind, const char *group) {
+    for (size_t i = 0; i < r->communication_count; i++) {
+        if (strcmp(r->communication[i].kind, kind) == 0 && strcmp(r->communication[i].group, group) == 0) {
+            return &r->communication[i];
+        }
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* The writers of `dtsim schedule`: pictures letter by letter, widths, JSON, CSV and SVG. */
+#include "report/schedule_report.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+typedef struct subject {
+    dts_arena *arena;
+    dts_schedule_report reports[4];
+    size_t count;
+    dts_text text;
+} subject;
+
+static void add(subject *s, const char *name, dts_schedule_shape shape) {
+    s->arena = s->arena != NULL ? s->arena : dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_schedule_report *r = &s->reports[s->count++];
+    r->method = dts_schedule_find(name);
+    assert_int_equal(dts_schedule_build(name, &shape, s->arena, &r->schedule, NULL), DTS_OK);
+    dts_ideal_costs costs = {shape.forward, shape.backward_input, shape.backward_weight, shape.latency};
+    assert_int_equal(dts_ideal_run(&r->schedule, &costs, s->arena, &r->ideal, NULL), DTS_OK);
+}
+
+static void clear(subject *s) {
+    dts_text_free(&s->text);
+    dts_arena_free(s->arena);
+    *s = (subject){0};
+}
+
+static const dts_schedule_shape small = {
+    .stages = 2, .microbatches = 2, .chunks = 1, .forward = 1, .backward_input = 1, .backward_weight = 1};
+
+static dts_schedule_shape shaped(int p, int m, int v) {
+    dts_schedule_shape shape = small;
+    shape.stages = p;
+    shape.microbatches = m;
+    shape.chunks = v;
+    return shape;
+}
+
+static void page_of_one_schedule(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "gpipe", small);
+    const dts_style style = {.width = 60};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_string_equal(dts_text_string(&s.text),
+                        "gpipe  2 stages, 2 microbatches; F=1 B=1 W=1\n"
+                        "                                                idle   peak\n"
+                        "stage 0 0FFF1FFF............0BBBBBBB1BBBBBBB  33.3 %      2\n"
+                        "stage 1 ....0FFF1FFF0BBBBBBB1BBBBBBB........  33.3 %      2\n"
+                        "        +-------+-------+-------+-------+---\n"
+                        "        0       2       4       6       8\n"
+                        "F forward   B backward   . idle\n"
+                        "digits: microbatch\n"
+                        "\n"
+                        "makespan      9; a stage works for 6 of it\n"
+                        "bubble        3, 33.3 % of the makespan\n"
+                        "textbook      3 = (p-1)(F+B+W), as simulated\n"
+                        "peak          2 activations of one microbatch in 1/2 of the\n"
+                        "              layers\n");
+    clear(&s);
+}
+
+static void unicode_marks_chunks_and_weights(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "interleaved-zb1p", shaped(2, 2, 2));
+    const dts_style style = {.width = 56, .unicode = true};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_non_null(strstr(dts_text_string(&s.text), "stage 0 0█1█0▆1▆··0░0▓1░1▓0▒0▓1▒1▓   7.7 %      2\n"));
+    assert_non_null(strstr(dts_text_string(&s.text), "stage 1 ··0█1█0▆0░1▆1░0▓0▒1▓1▒0▓1▓   7.7 %      2\n"));
+    assert_non_null(
+        strstr(dts_text_string(&s.text), "█ ▆ forward   ▒ ░ backward, input gradient\n▓ weight gradient   · idle\n"));
+    clear(&s);
+}
+
+/* Every schedule fits every window, and cells of a stage fill exactly the plot. */
+static void pages_fit_the_window(void **state) {
+    (void)state;
+    static const int widths[] = {40, 60, 80, 100, 133, 200};
+    size_t count;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t w = 0; w < 2 * sizeof widths / sizeof *widths; w++) {
+            subject s = {0};
+            dts_schedule_shape shape = shaped(4, 16, methods[i]->default_chunks);
+            shape.latency = w % 3 == 0 ? 0.3 : 0;
+            add(&s, methods[i]->name, shape);
+            const dts_style style = {.width = widths[w / 2], .unicode = w % 2 == 1};
+            assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+            char *line = s.text.data;
+            for (char *end = strchr(line, '\n'); end != NULL; line = end + 1, end = strchr(line, '\n')) {
+                *end = '\0';
+                if ((int)dts_style_columns(line) > style.width) {
+                    print_error("%s at width %d: %s\n", methods[i]->name, style.width, line);
+                    fail();
+                }
+            }
+            clear(&s);
+        }
+    }
+}
+
+static void several_share_a_scale_and_a_table(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "gpipe", shaped(4, 8, 1));
+    add(&s, "zb-h1", shaped(4, 8, 1));
+    const dts_style style = {.width = 100};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    /* the last weight gradient of zb-h1 ends at 27 of 33, two columns each */
+    assert_non_null(strstr(text, "5W6B6W7B7W............  11.1 %      4\n"));
+    assert_non_null(strstr(text, "gpipe           33       9       27.3 %         9     8\n"));
+    assert_non_null(strstr(text, "zb-h1           27       3       11.1 %         3     4\n"));
+    clear(&s);
+}
+
+static void a_wrong_textbook_is_explained(void **state) {
+    (void)state;
+    subject s = {0};
+    dts_schedule_shape shape = shaped(4, 8, 2);
+    shape.latency = 1;
+    add(&s, "interleaved-1f1b", shape);
+    const dts_style style = {.width = 120};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_non_null(strstr(dts_text_string(&s.text),
+                           "textbook      4.5 = (p-1)(F+B+W)/v; simulated 22: it leaves out the latency of hops\n"));
+    clear(&s);
+}
+
+static double number_of(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    assert_true(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+static const cJSON *row_of(const cJSON *object, const char *name, int rank) {
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(object, name);
+    assert_true(cJSON_IsArray(rows));
+    return cJSON_GetArrayItem(rows, rank);
+}
+
+static void json_has_the_names_of_the_contract(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "dualpipe", shaped(2, 4, 2));
+    assert_int_equal(dts_schedule_json(s.reports, s.count, &s.text), DTS_OK);
+    cJSON *root = cJSON_Parse(dts_text_string(&s.text));
+    assert_non_null(root);
+    assert_close(number_of(root, "makespan"), 12, 0, 1e-12);
+    assert_close(number_of(root, "bubble_fraction"), 0, 0, 1e-12);
+    assert_close(number_of(root, "max_stage_span"), 12, 0, 1e-12);
+    assert_close(row_of(root, "peak_activation", 1)->valuedouble, 3, 0, 1e-12);
+    assert_close(row_of(root, "idle", 1)->valuedouble, 0, 0, 1e-12);
+    assert_int_equal(cJSON_GetArraySize(row_of(root, "ops", 0)), 8);
+    assert_string_equal(cJSON_GetArrayItem(row_of(root, "ops", 0), 4)->valuestring, "F1.1&BW0.0");
+    assert_int_equal(cJSON_GetArraySize(row_of(root, "start", 0)), 8);
+    assert_close(cJSON_GetArrayItem(row_of(root, "start", 0), 4)->valuedouble, 5, 0, 1e-12);
+    assert_close(cJSON_GetArrayItem(row_of(root, "end", 0), 4)->valuedouble, 8, 0, 1e-12);
+    cJSON_Delete(root);
+    dts_text_clear(&s.text);
+    add(&s, "1f1b", small);
+    assert_int_equal(dts_schedule_json(s.reports, s.count, &s.text), DTS_OK);
+    root = cJSON_Parse(dts_text_string(&s.text));
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(root, "schedules");
+    assert_int_equal(cJSON_GetArraySize(all), 2);
+    assert_close(number_of(cJSON_GetArrayItem(all, 1), "makespan"), 9, 0, 1e-12);
+    cJSON_Delete(root);
+    clear(&s);
+}
+
+static void csv_has_a_row_per_operation(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "1f1b", small);
+    assert_int_equal(dts_schedule_csv(s.reports, s.count, &s.text), DTS_OK);
+    assert_string_equal(dts_text_string(&s.text),
+                        "schedule,stage,op,kind,microbatch,chunk,start,end\n"
+                        "1f1b,0,F0,F,0,0,0,1\n"
+                        "1f1b,0,F1,F,1,0,1,2\n"
+                        "1f1b,0,BW0,BW,0,0,4,6\n"
+                        "1f1b,0,BW1,BW,1,0,7,9\n"
+                        "1f1b,1,F0,F,0,0,1,2\n"
+                        "1f1b,1,BW0,BW,0,0,2,4\n"
+                        "1f1b,1,F1,F,1,0,4,5\n"
+                        "1f1b,1,BW1,BW,1,0,5,7\n");
+    clear(&s);
+}
+
+static size_t occurrences(const char *text, const char *what) {
+    size_t count = 0;
+    for (text = strstr(text, what); text != NULL; text = strstr(text + 1, what)) {
+        count++;
+    }
+    return count;
+}
+
+static void svg_has_a_box_per_operation(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "zb-h1", small);
+    assert_int_equal(dts_schedule_svg(s.reports, s.count, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_int_equal(strncmp(text, "<svg ", 5), 0);
+    assert_string_equal(text + s.text.length - 7, "</svg>\n");
+    /* 12 operations, a track per stage, the background, four boxes of the legend */
+    assert_int_equal(occurrences(text, "<rect "), 12 + 2 + 1 + 4);
+    assert_int_equal(occurrences(text, "<text "), occurrences(text, "</text>"));
+    clear(&s);
+}
+
+static void a_block_is_drawn_part_by_part(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "dualpipe", shaped(2, 4, 2));
+    double start, end;
+    dts_schedule_drawn_at(&s.reports[0], 0, 4, &start, &end); /* F1.1 of F1.1&BW0.0, which lasts from 5 to 8 */
+    assert_close(start, 5, 0, 1e-12);
+    assert_close(end, 6, 0, 1e-12);
+    dts_schedule_drawn_at(&s.reports[0], 0, 5, &start, &end);
+    assert_close(start, 6, 0, 1e-12);
+    assert_close(end, 8, 0, 1e-12);
+    clear(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(page_of_one_schedule),          cmocka_unit_test(unicode_marks_chunks_and_weights),
+        cmocka_unit_test(pages_fit_the_window),          cmocka_unit_test(several_share_a_scale_and_a_table),
+        cmocka_unit_test(a_wrong_textbook_is_explained), cmocka_unit_test(json_has_the_names_of_the_contract),
+        cmocka_unit_test(csv_has_a_row_per_operation),   cmocka_unit_test(svg_has_a_box_per_operation),
+        cmocka_unit_test(a_block_is_drawn_part_by_part),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
