@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { DTS_EXCERPT_B = 64 };
+enum { DTS_EXCERPT_B = 160 };
 
 typedef struct dts_excerpt {
     char text[DTS_EXCERPT_B];

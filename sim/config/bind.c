@@ -245,12 +245,14 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
                               DEPTH_MOST);
     }
     const dts_node *map = NULL;
+    bool incomplete = binder->incomplete;
     binder->depth++;
     dts_status status = profile_node(binder, field, node, key, &map);
     if (map != NULL) {
         status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));
     }
     binder->depth--;
+    binder->incomplete = incomplete;
     return status;
 }
 
@@ -360,7 +362,8 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
         status = dts_status_worse(
             status, field->required ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
     }
-    return status == DTS_OK && schema->check != NULL ? schema->check(binder, node, key, out) : status;
+    return status == DTS_OK && !binder->incomplete && schema->check != NULL ? schema->check(binder, node, key, out)
+                                                                            : status;
 }
 
 dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out) {

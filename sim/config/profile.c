@@ -252,6 +252,7 @@ static dts_status extend(const lookup *l, dts_node *node, const chain *link, dts
         }
     }
     if (extends->kind != DTS_NODE_SCALAR) {
+        l->binder->incomplete = true;
         return dts_diag_error(l->binder->diag, &extends->place, l->key, "write extends: NAME or a path",
                               "expected the name of one file to extend, got %s", dts_node_excerpt(extends).text);
     }
@@ -259,6 +260,7 @@ static dts_status extend(const lookup *l, dts_node *node, const chain *link, dts
     dts_node *base = NULL;
     dts_status status = load(&next, extends->text, link, &base);
     if (base == NULL) {
+        l->binder->incomplete = true;
         return status;
     }
     *out = dts_tree_merge(base, node, dts_binder_trees(l->binder));

@@ -90,7 +90,8 @@ struct dts_binder {
     dts_profile_paths profiles;
     dts_provenance *provenance; /* made by dts_bind when NULL; in the arena */
     dts_diag *diag;
-    unsigned depth; /* of profiles inside profiles */
+    unsigned depth;  /* of profiles inside profiles */
+    bool incomplete; /* a base of `extends` could not be read: what it may hold is not missed */
 };
 
 /* Binds node to the struct at out (schema->struct_size bytes; zeroed first when key is ""): resolves profile

@@ -30,7 +30,7 @@ static double share_of(const dts_sharing *sharing, const dts_shared *shared) {
     for (uint32_t i = 0; i < shared->member_count; i++) {
         weights += sharing->moving[members[i].moving].fixed ? 0 : members[i].weight;
     }
-    return shared->left > 0 ? shared->left / weights : 0;
+    return shared->left / weights;
 }
 
 static void start(dts_sharing *sharing) {
@@ -121,7 +121,7 @@ void dts_sharing_solve(dts_sharing *sharing) {
     start(sharing);
     while (open > 0) {
         double next = next_level(sharing);
-        level = next > level ? next : level; /* levels only rise; by rounding the next one may seem lower */
+        level = next > level ? next : level; /* levels only rise, whatever rounding makes of what is left */
         open -= fix_level(sharing, level);
     }
 }

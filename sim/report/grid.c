@@ -78,9 +78,9 @@ void dts_grid_printf(dts_grid *grid, const char *format, ...) {
     dts_text_free(&text);
 }
 
-/* A last column of text is wrapped rather than cut. */
+/* A last column of text is wrapped rather than cut, unless it is kept. */
 static bool wraps(const dts_grid *grid) {
-    return (grid->left >> (grid->columns - 1) & 1u) != 0;
+    return ((grid->left & ~grid->kept) >> (grid->columns - 1) & 1u) != 0;
 }
 
 /* The column that gives way when the table is too wide: the last one while it can be wrapped to something readable,

@@ -6,7 +6,7 @@
 #include "report/grid.h"
 #include "report/validate.h"
 
-enum { INDENT = 2, BAR_HALF = 10, IDS_SHOWN = 3 };
+enum { INDENT = 2, BAR_HALF = 8, IDS_SHOWN = 3 };
 
 static const double bar_full_pct = 50; /* the error at which a bar is full */
 
@@ -23,8 +23,9 @@ static void add_error_bar(const dts_style *style, double error_pct, dts_text *ou
 }
 
 static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
-    static const char *const titles[] = {"id", "measured", "predicted", "error", "-50 %     |     +50 %"};
+    static const char *const titles[] = {"id", "measured", "predicted", "error", "-50 %   |   +50 %"};
     dts_grid *grid = dts_grid_new(titles, 5, 1u | 1u << 4);
+    dts_grid_keep(grid, 1u | 1u << 4);
     size_t n = 0;
     size_t not_fitting = 0;
     for (size_t i = 0; i < v->record_count; i++) {

@@ -218,6 +218,22 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     add_exchange(w, o, o->backward_exchange, &info);
 }
 
+/* Where one backward call covers all microbatches (torch Pipe), autograd sums a weight's gradients in a buffer of its
+ * own and hands it over after the last microbatch: a copy of the gradients beside the stored ones. */
+static void keep_partial_sums(walk *w, const dts_operator *o, dts_id first) {
+    const dts_plan *plan = w->b->plan;
+    bool one_call = plan->job.stack->pipeline_single_process && plan->pipeline > 1;
+    if (!one_call || w->pass->first_microbatch == w->pass->last_microbatch) {
+        return;
+    }
+    double bytes = 0;
+    for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
+        bytes += o->parameters[i] * plan->storage.gradient_B;
+    }
+    memory_at(w, first, DTS_AT_START, DTS_MEMORY_GRADIENTS, w->pass->first_microbatch ? bytes : 0);
+    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_GRADIENTS, w->pass->last_microbatch ? -bytes : 0);
+}
+
 /* Weight gradient of an operator, and its hand-over to data parallelism in the last microbatch. */
 static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
@@ -231,6 +247,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
     memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);
     if (has_parameters(o)) {
+        keep_partial_sums(w, o, w->last);
         accumulate_gradients(w, o, layer);
         if (w->pass->last_microbatch) {
             dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->stage->last_kernel);

@@ -19,6 +19,7 @@ typedef struct turns {
     dts_gradient_sync **syncs;
     produced *table;        /* [virtual stage][microbatch] */
     size_t *next;           /* [rank] index of its next operation */
+    int64_t *forward_left;  /* [virtual stage] */
     int64_t *backward_left; /* [virtual stage] backward passes that will still make weight gradients */
     int64_t stages, microbatches;
 } turns;
@@ -89,6 +90,36 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
     }
 }
 
+/* torch Pipe returns the outputs of all microbatches as one tensor on the last stage: every output is kept until the
+ * last is there, then all are copied together; the copy lives as long as the loss needs it. */
+static double head_output_B(const dts_builder *b) {
+    const dts_operators *operators = &b->work[DTS_PART_HEAD].operators;
+    double bytes = 0;
+    for (size_t i = 0; i < operators->count; i++) {
+        bool product = operators->items[i].kind == DTS_OPERATOR_GEMM;
+        bytes = product ? operators->items[i].output_B : bytes; /* the last product makes the logits */
+    }
+    return bytes;
+}
+
+static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {
+    dts_builder *b = t->b;
+    double one_B = head_output_B(b);
+    dts_build_memory(b, made, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, one_B);
+    if (last) {
+        double all_B = one_B * (double)t->microbatches;
+        dts_task_info info = {.role = DTS_ROLE_FORWARD, .microbatch = -1, .layer = -1, .name = "gather_outputs"};
+        dts_id copy = dts_build_kernel(b, stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, 2 * all_B), false,
+                                       DTS_NO_ID, &info);
+        dts_build_memory(b, copy, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, all_B);
+        dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -all_B);
+    }
+}
+
+static bool gathers_outputs(const turns *t, int64_t s) {
+    return t->b->plan->job.stack->pipeline_single_process && t->b->plan->pipeline > 1 && t->b->plan->chunks[s].head;
+}
+
 static void add_operation(turns *t, int64_t rank, const dts_op *op, int64_t s) {
     dts_builder *b = t->b;
     dts_stage *stage = &b->stages[rank];
@@ -110,11 +141,19 @@ static void add_operation(turns *t, int64_t rank, const dts_op *op, int64_t s) {
         dts_id made = dts_build_forward(b, &pass);
         here->activation = hand_over(t, s, s + 1, made, op);
         here->forward = true;
+        t->forward_left[s]--;
+        if (gathers_outputs(t, s)) {
+            gather_outputs(t, stage, made, t->forward_left[s] == 0);
+        }
         return;
     }
     bool sends = op->kind != DTS_OP_BACKWARD_WEIGHT;
     pass.input = sends && s < t->stages - 1 ? at(t, s + 1, op->microbatch)->gradient : DTS_NO_ID;
     dts_id made = dts_build_backward(b, &pass, (dts_op_kind)op->kind);
+    if (gathers_outputs(t, s) && pass.last_microbatch) {
+        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
+                         -head_output_B(b) * (double)t->microbatches);
+    }
     if (sends) {
         here->gradient = hand_over(t, s, s - 1, made, op);
         here->backward = true;
@@ -127,10 +166,12 @@ static dts_status turns_new(turns *t) {
     t->table = dts_arena_array(t->b->arena, cells, sizeof *t->table);
     t->next = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->next);
     t->backward_left = dts_arena_array(t->b->arena, (size_t)t->stages, sizeof *t->backward_left);
-    if (t->table == NULL || t->next == NULL || t->backward_left == NULL) {
+    t->forward_left = dts_arena_array(t->b->arena, (size_t)t->stages, sizeof *t->forward_left);
+    if (t->table == NULL || t->next == NULL || t->forward_left == NULL || t->backward_left == NULL) {
         return dts_diag_nomem(t->b->diag);
     }
     for (int64_t s = 0; s < t->stages; s++) {
+        t->forward_left[s] = t->microbatches;
         t->backward_left[s] = t->microbatches;
     }
     return DTS_OK;

@@ -143,6 +143,22 @@ static void explains_the_shortest_cycle(void **state) {
                    "earlier)");
 }
 
+static void of_two_cycles_the_shorter_is_named(void **state) {
+    (void)state;
+    dts_graph *graph = dts_graph_new();
+    dts_id device = dts_graph_add_device(graph, "gpu0");
+    for (dts_id i = 0; i < 5; i++) {
+        add_fixed(graph, dts_graph_add_stream(graph, device, "s"), 1);
+    }
+    dts_id pairs[][2] = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 3}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        dts_graph_depend(graph, pairs[i][0], pairs[i][1]);
+    }
+    assert_refused(graph,
+                   "5 of 5 tasks can never start: task 3 waits for task 4 (dependency), task 4 waits for task 3 "
+                   "(dependency)");
+}
+
 static void a_dependency_on_a_later_task_is_fine_without_a_cycle(void **state) {
     (void)state;
     const char *names[] = {"a", "b"};
@@ -260,6 +276,7 @@ int main(void) {
         cmocka_unit_test(an_empty_graph_is_fine),
         cmocka_unit_test(explains_dependencies_on_nothing),
         cmocka_unit_test(explains_the_shortest_cycle),
+        cmocka_unit_test(of_two_cycles_the_shorter_is_named),
         cmocka_unit_test(a_dependency_on_a_later_task_is_fine_without_a_cycle),
         cmocka_unit_test(cuts_a_long_cycle_in_the_middle),
         cmocka_unit_test(refuses_impossible_tasks),

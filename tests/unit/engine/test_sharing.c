@@ -186,18 +186,38 @@ static void only_what_is_connected_gets_new_rates(void **state) {
     dts_graph_free(graph);
 }
 
+/* What comes and goes beside a flow at its cap must not even round its end. */
+static void a_rate_that_stays_is_left_alone(void **state) {
+    (void)state;
+    dts_graph *graph = graph_with_streams(2);
+    dts_id link = dts_graph_add_resource(graph, "link", 9e9);
+    add_flow(graph, 0, 1000, 3e9, 1, &link);
+    for (int i = 0; i < 40; i++) {
+        add_flow(graph, 1, 7, 0, 1, &link);
+    }
+    int changes[41] = {0};
+    dts_simulation *simulation = simulate(graph, &(dts_observer){.context = changes, .rate_changed = count_change});
+    assert_int_equal(changes[0], 1);
+    assert_int_equal(dts_simulation_ends(simulation)[0], 333333);
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
 static void flows_that_join_at_one_instant_are_settled_once(void **state) {
     (void)state;
     enum { FLOWS = 50 };
     dts_graph *graph = graph_with_streams(FLOWS);
     dts_id link = dts_graph_add_resource(graph, "link", FLOWS * 1e9);
+    int changes[2 * FLOWS] = {0};
     for (dts_id i = 0; i < FLOWS; i++) {
+        if (i % 2 == 0) { /* half of them begin behind something that takes no time */
+            changes[add_fixed(graph, i, 0)] = 1;
+        }
         add_flow(graph, i, 7, 0, 1, &link);
     }
-    int changes[FLOWS] = {0};
     dts_simulation *simulation = simulate(graph, &(dts_observer){.context = changes, .rate_changed = count_change});
     assert_int_equal(dts_simulation_end(simulation), 7 * S);
-    for (int i = 0; i < FLOWS; i++) {
+    for (size_t i = 0; i < dts_graph_tasks(graph); i++) {
         assert_int_equal(changes[i], 1);
     }
     dts_simulation_free(simulation);
@@ -215,6 +235,7 @@ int main(void) {
         cmocka_unit_test(a_resource_crossed_twice_counts_twice),
         cmocka_unit_test(weights_of_very_different_size_do_not_starve_anyone),
         cmocka_unit_test(only_what_is_connected_gets_new_rates),
+        cmocka_unit_test(a_rate_that_stays_is_left_alone),
         cmocka_unit_test(flows_that_join_at_one_instant_are_settled_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,12 +133,33 @@ static void observers_see_ends_before_starts_and_low_priorities_first(void **sta
     dts_graph_free(graph);
 }
 
+static void priorities_also_order_flows_and_fixed_tasks(void **state) {
+    (void)state;
+    for (int32_t priority = -1; priority <= 1; priority++) {
+        dts_graph *graph = graph_with_streams(2);
+        dts_id link = dts_graph_add_resource(graph, "link", 1e12); /* one unit in a ps */
+        dts_id stream = 0;
+        dts_graph_add_task(graph, &(dts_task){.streams = &stream,
+                                              .stream_count = 1,
+                                              .work = 10,
+                                              .hops = &(dts_hop){link, 1},
+                                              .hop_count = 1,
+                                              .priority = priority});
+        add_fixed(graph, 1, 10);
+        diary d = {{0}, 0};
+        dts_simulation *simulation = simulate(graph, &(dts_observer){.context = &d, .task_ended = write_ended});
+        assert_string_equal(d.text, priority <= 0 ? "10:0- 10:1- " : "10:1- 10:0- ");
+        dts_simulation_free(simulation);
+        dts_graph_free(graph);
+    }
+}
+
 static void a_peak_knows_its_moment_its_task_and_its_categories(void **state) {
     (void)state;
     dts_graph *graph = graph_with_streams(1);
     dts_id other = dts_graph_add_device(graph, "gpu1");
     dts_graph_memory_static(graph, 0, 0, 10 * (int64_t)GB);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         add_fixed(graph, 0, 10);
     }
     dts_graph_memory(graph, 0, DTS_AT_START, 0, 1, 3 * (int64_t)GB);
@@ -146,13 +167,15 @@ static void a_peak_knows_its_moment_its_task_and_its_categories(void **state) {
     dts_graph_memory(graph, 1, DTS_AT_END, 0, 2, -4 * (int64_t)GB);
     dts_graph_memory(graph, 2, DTS_AT_START, 0, 1, 2 * (int64_t)GB); /* 15 GB is less than 17 */
     dts_graph_memory(graph, 2, DTS_AT_END, 0, 0, -1 * (int64_t)GB);
+    dts_graph_memory(graph, 3, DTS_AT_START, 0, 0, 3 * (int64_t)GB); /* 17 GB again: the first time counts */
+    dts_graph_memory(graph, 3, DTS_AT_END, 0, 0, -3 * (int64_t)GB);
     dts_simulation *simulation = simulate(graph, NULL);
     const dts_memory_peak *peak = dts_simulation_peak(simulation, 0);
     assert_int_equal(peak->bytes, 17 * (int64_t)GB);
     assert_int_equal(peak->when, 10);
     assert_int_equal(peak->task, 1);
     int64_t at_peak[DTS_MEMORY_CATEGORIES_MAX] = {10 * (int64_t)GB, 3 * (int64_t)GB, 4 * (int64_t)GB};
-    int64_t own_peaks[DTS_MEMORY_CATEGORIES_MAX] = {10 * (int64_t)GB, 5 * (int64_t)GB, 4 * (int64_t)GB};
+    int64_t own_peaks[DTS_MEMORY_CATEGORIES_MAX] = {12 * (int64_t)GB, 5 * (int64_t)GB, 4 * (int64_t)GB};
     int64_t final[DTS_MEMORY_CATEGORIES_MAX] = {9 * (int64_t)GB, 5 * (int64_t)GB, 0};
     assert_memory_equal(peak->by_category, at_peak, sizeof at_peak);
     assert_memory_equal(peak->category_peak, own_peaks, sizeof own_peaks);
@@ -201,6 +224,14 @@ static void a_ledger_below_zero_is_an_error(void **state) {
     assert_fails(graph,
                  "memory of device \"gpu0\" goes negative: task 1 frees 101 bytes of category 3 at its end (20 ps), "
                  "which holds 100");
+    graph = graph_with_streams(2); /* of two at one instant the first is named */
+    add_fixed(graph, 0, 10);
+    add_fixed(graph, 1, 10);
+    dts_graph_memory(graph, 1, DTS_AT_START, 0, 0, -2);
+    dts_graph_memory(graph, 0, DTS_AT_START, 0, 0, -1);
+    assert_fails(graph,
+                 "memory of device \"gpu0\" goes negative: task 0 frees 1 bytes of category 0 at its start (0 ps), "
+                 "which holds 0");
     graph = graph_with_streams(1);
     add_fixed(graph, 0, 10);
     dts_graph_memory_static(graph, 0, 0, INT64_MAX);
@@ -219,9 +250,10 @@ static void time_that_runs_out_is_an_error(void **state) {
                  "left");
     graph = graph_with_streams(1);
     dts_id link = dts_graph_add_resource(graph, "link", 1e-9);
+    add_fixed(graph, 0, 1);
     add_flow(graph, 0, 1e9, 0, 1, &link);
     assert_fails(graph,
-                 "simulated time would pass 106 days: task 0, started at 0 s, does not end; 1 of 1 tasks are left");
+                 "simulated time would pass 106 days: task 1, started at 1e-12 s, does not end; 1 of 2 tasks are left");
 }
 
 static void a_graph_must_be_frozen(void **state) {
@@ -285,6 +317,7 @@ int main(void) {
         cmocka_unit_test(the_blocker_of_a_tie_is_the_lowest_id),
         cmocka_unit_test(a_gang_starts_at_the_head_of_all_its_streams),
         cmocka_unit_test(observers_see_ends_before_starts_and_low_priorities_first),
+        cmocka_unit_test(priorities_also_order_flows_and_fixed_tasks),
         cmocka_unit_test(a_peak_knows_its_moment_its_task_and_its_categories),
         cmocka_unit_test(memory_freed_and_taken_at_one_instant_does_not_add_up),
         cmocka_unit_test(a_ledger_below_zero_is_an_error),

@@ -1,0 +1,298 @@
+/* Zero-bubble orders found by list scheduling with the real costs, within a limit on activations.
+ *
+ * Forward number i and backward number i of all stages are placed round by round; weight gradients fill the time in
+ * which a stage would wait for its input, or make room when the limit is reached. Three decisions are open: whether a
+ * bubble may arise before the first backward, whether a backward may go ahead of a forward (early_backward), and
+ * whether a weight gradient may be put into a wait that is shorter than itself when another stage has a larger bubble
+ * anyway (greedy). All eight combinations are tried; the first with the shortest longest span wins.
+ *
+ *   zb1p-heuristic   limit p      span as of zb-h1
+ *   zb2p-heuristic   limit 2p     never worse than zb-h2; better when 2 tW < tF + tB
+ *
+ * Only ratios of the costs matter. [1] Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the
+ * automatic schedule; [2] its code, sail-sg/zero-bubble-pipeline-parallelism, zb.py, whose orders are reproduced. */
+#include <stdlib.h>
+
+#include "schedule/order.h"
+
+enum { F, B, W, KINDS };
+
+typedef struct choices {
+    bool bubble_before_first, early_backward, greedy;
+} choices;
+
+typedef struct machine {
+    int stages, microbatches, limit;
+    double cost[KINDS], latency;
+    choices how;
+    int *count[KINDS];   /* [stages] operations placed */
+    double *free_at;     /* [stages] end of the last operation */
+    double *waited;      /* [stages] waiting since the first forward */
+    double *first_start; /* [stages] of F0 */
+    double *ends[KINDS]; /* F and B: [stages][microbatches] */
+    int *wanted;         /* [stages] forwards to place in this round */
+    dts_schedule *out;   /* NULL: only the span is asked for */
+} machine;
+
+static double *end_of(const machine *m, int kind, int stage, int microbatch) {
+    return &m->ends[kind][(size_t)stage * (size_t)m->microbatches + (size_t)microbatch];
+}
+
+static int live(const machine *m, int stage) {
+    return m->count[F][stage] - m->count[W][stage];
+}
+
+static double longest_wait(const machine *m) {
+    double longest = 0;
+    for (int j = 0; j < m->stages; j++) {
+        longest = m->waited[j] > longest ? m->waited[j] : longest;
+    }
+    return longest;
+}
+
+static void put(machine *m, int stage, int kind) {
+    static const dts_op_kind kinds[KINDS] = {DTS_OP_FORWARD, DTS_OP_BACKWARD_INPUT, DTS_OP_BACKWARD_WEIGHT};
+    int i = m->count[kind][stage];
+    double at_once = m->free_at[stage] + m->cost[kind];
+    double end = at_once;
+    int from = kind == F ? stage - 1 : stage + 1;
+    if (kind != W && from >= 0 && from < m->stages) {
+        double arrival = *end_of(m, kind, from, i) + m->latency + m->cost[kind];
+        end = arrival > end ? arrival : end;
+    }
+    if (m->count[F][stage] > 0) {
+        m->waited[stage] += end - at_once;
+    } else {
+        m->first_start[stage] = end - m->cost[F];
+    }
+    m->free_at[stage] = end;
+    if (kind != W) {
+        *end_of(m, kind, stage, i) = end;
+    }
+    m->count[kind][stage]++;
+    if (m->out != NULL) {
+        dts_order_add(m->out, stage, kinds[kind], 0, i);
+    }
+}
+
+static bool weight_waits(const machine *m, int stage) {
+    return m->count[W][stage] < m->count[B][stage];
+}
+
+/* Weight gradients in the time until an input arrives. */
+static void fill_wait(machine *m, int stage, double arrival) {
+    while (weight_waits(m, stage) && m->free_at[stage] + m->cost[W] <= arrival) {
+        put(m, stage, W);
+    }
+    if (weight_waits(m, stage) && m->free_at[stage] < arrival) {
+        bool harmless_wait = arrival - m->free_at[stage] <= longest_wait(m) - m->waited[stage];
+        if (!harmless_wait || m->how.greedy) {
+            put(m, stage, W);
+        }
+    }
+}
+
+/* How many forwards each stage can run before its first backward arrives. */
+static void plan_warmup(machine *m) {
+    double arrival = 0; /* when the first backward of the stage behind ends */
+    for (int j = m->stages - 1; j >= 0; j--) {
+        m->wanted[j] = 0;
+        if (j == m->stages - 1) {
+            arrival = *end_of(m, F, j, 0) + m->cost[B];
+            continue;
+        }
+        double busy_until = m->free_at[j];
+        while (m->count[F][j] + m->wanted[j] < m->microbatches && live(m, j) + m->wanted[j] < m->limit) {
+            bool late = m->how.bubble_before_first ? busy_until + m->cost[F] > arrival + m->latency
+                                                   : busy_until >= arrival + m->latency;
+            if (late) {
+                break;
+            }
+            busy_until += m->cost[F];
+            m->wanted[j]++;
+        }
+        double begin = arrival + m->latency;
+        arrival = (busy_until > begin ? busy_until : begin) + m->cost[B];
+    }
+    for (int j = 1; j < m->stages; j++) { /* a stage has fewer than the one before it, unless all are under way */
+        while (m->wanted[j] > 0 && m->wanted[j] >= m->wanted[j - 1] &&
+               m->count[F][j] + m->wanted[j] < m->microbatches) {
+            m->wanted[j]--;
+        }
+    }
+}
+
+static void first_round(machine *m) {
+    for (int j = 0; j < m->stages; j++) {
+        put(m, j, F);
+    }
+    plan_warmup(m);
+    for (int j = 0; j < m->stages; j++) {
+        for (int k = 0; k < m->wanted[j]; k++) {
+            put(m, j, F);
+        }
+    }
+    for (int j = m->stages - 1; j >= 0; j--) {
+        put(m, j, B);
+    }
+}
+
+/* Whether a stage that is two forwards ahead of the next should let its backward go first. */
+static bool forward_can_wait(const machine *m, int j) {
+    if (!m->how.early_backward || j + 1 == m->stages || m->count[F][j] < m->count[F][j + 1] + 2) {
+        return false;
+    }
+    double next_backward = m->free_at[j + 1] + m->cost[F] + m->cost[B] + m->latency;
+    if (m->free_at[j] >= next_backward) {
+        return true;
+    }
+    double weights = 0; /* that have to run first for the forward to have room */
+    int room = m->limit - live(m, j);
+    for (int w = m->count[W][j]; room < 1 && w < m->count[B][j]; w++, room++) {
+        weights += m->cost[W];
+    }
+    if (m->free_at[j] + m->cost[F] + weights <= next_backward) {
+        return false;
+    }
+    return next_backward - m->free_at[j] <= longest_wait(m) - m->waited[j];
+}
+
+static void place_forwards(machine *m) {
+    for (int j = 0; j < m->stages; j++) {
+        m->wanted[j] = m->count[F][j] < m->microbatches && !forward_can_wait(m, j) ? 1 : 0;
+    }
+    for (int j = m->stages - 2; j >= 0; j--) {
+        m->wanted[j] = m->wanted[j] < m->wanted[j + 1] ? m->wanted[j] : m->wanted[j + 1];
+    }
+    for (int j = 0; j < m->stages; j++) {
+        if (m->wanted[j] == 0) {
+            continue;
+        }
+        while (live(m, j) >= m->limit && weight_waits(m, j)) {
+            put(m, j, W);
+        }
+        if (j > 0) {
+            fill_wait(m, j, *end_of(m, F, j - 1, m->count[F][j]) + m->latency);
+        }
+        put(m, j, F);
+    }
+}
+
+static void place_backwards(machine *m, int microbatch) {
+    for (int j = m->stages - 1; j >= 0; j--) {
+        if (j + 1 < m->stages) {
+            fill_wait(m, j, *end_of(m, B, j + 1, microbatch) + m->latency);
+        }
+        while (j == 0 && m->count[F][j] == m->microbatches && weight_waits(m, j)) {
+            put(m, j, W);
+        }
+        put(m, j, B);
+    }
+}
+
+/* Makes the order; returns the longest span of a stage. */
+static double run(machine *m) {
+    for (int j = 0; j < m->stages; j++) {
+        for (int kind = F; kind <= W; kind++) {
+            m->count[kind][j] = 0;
+        }
+        m->free_at[j] = 0;
+        m->waited[j] = 0;
+    }
+    first_round(m);
+    for (int i = 1; i < m->microbatches; i++) {
+        place_forwards(m);
+        place_backwards(m, i);
+    }
+    double longest = 0;
+    for (int j = 0; j < m->stages; j++) {
+        while (weight_waits(m, j)) {
+            put(m, j, W);
+        }
+        double span = m->free_at[j] - m->first_start[j];
+        longest = span > longest ? span : longest;
+    }
+    return longest;
+}
+
+static void run_best(machine *m, dts_schedule *out) {
+    choices best = {0};
+    double shortest = 0;
+    for (int variant = 0; variant < 8; variant++) {
+        m->how = (choices){
+            .bubble_before_first = !(variant & 4), .early_backward = !(variant & 2), .greedy = !(variant & 1)};
+        double span = run(m);
+        if (variant == 0 || span < shortest) {
+            shortest = span;
+            best = m->how;
+        }
+    }
+    m->how = best;
+    m->out = out;
+    run(m);
+}
+
+static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *scratch, dts_schedule *out) {
+    machine m = {.stages = shape->stages,
+                 .microbatches = shape->microbatches,
+                 .limit = limit,
+                 .cost = {shape->forward, shape->backward_input, shape->backward_weight},
+                 .latency = shape->latency};
+    size_t stages = (size_t)shape->stages;
+    bool good = true;
+    for (int kind = F; kind <= W; kind++) {
+        m.count[kind] = dts_arena_array(scratch, stages, sizeof *m.count[kind]);
+        m.ends[kind] = dts_arena_array(scratch, kind == W ? 0 : stages * (size_t)shape->microbatches, sizeof(double));
+        good = good && m.count[kind] != NULL && m.ends[kind] != NULL;
+    }
+    m.free_at = dts_arena_array(scratch, stages, sizeof *m.free_at);
+    m.waited = dts_arena_array(scratch, stages, sizeof *m.waited);
+    m.first_start = dts_arena_array(scratch, stages, sizeof *m.first_start);
+    m.wanted = dts_arena_array(scratch, stages, sizeof *m.wanted);
+    if (!good || m.free_at == NULL || m.waited == NULL || m.first_start == NULL || m.wanted == NULL) {
+        return DTS_NOMEM;
+    }
+    run_best(&m, out);
+    return DTS_OK;
+}
+
+static dts_status build(const dts_schedule_method *method, int limit, const dts_schedule_shape *shape, dts_arena *arena,
+                        dts_schedule *out) {
+    dts_status status = dts_order_begin(method, shape, arena, out);
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (status == DTS_OK) {
+        status = scratch != NULL ? make(shape, limit, scratch, out) : DTS_NOMEM;
+    }
+    dts_arena_free(scratch);
+    return status;
+}
+
+static dts_status build_1p(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build(&dts_schedule_zb1p_heuristic, shape->stages, shape, arena, out);
+}
+
+static dts_status build_2p(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build(&dts_schedule_zb2p_heuristic, 2 * shape->stages, shape, arena, out);
+}
+
+const dts_schedule_method dts_schedule_zb1p_heuristic = {
+    .name = "zb1p-heuristic",
+    .summary = "zb-h1 made for the given times",
+    .origin = "Qi et al. 2024, automatic schedule",
+    .layout = DTS_LAYOUT_SINGLE,
+    .default_chunks = 1,
+    .splits_backward = true,
+    .check = dts_shape_check_one_chunk,
+    .build = build_1p,
+};
+
+const dts_schedule_method dts_schedule_zb2p_heuristic = {
+    .name = "zb2p-heuristic",
+    .summary = "zb-h2 made for the given times",
+    .origin = "Qi et al. 2024, automatic schedule",
+    .layout = DTS_LAYOUT_SINGLE,
+    .default_chunks = 1,
+    .splits_backward = true,
+    .check = dts_shape_check_one_chunk,
+    .build = build_2p,
+};
