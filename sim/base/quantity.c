@@ -155,7 +155,18 @@ dts_conversion dts_number_convert(const dts_number *n, int exponent, double scal
 
 size_t dts_number_scan(const char *text, double *out) {
     dts_number n = number_split(text);
-    return n.length > 0 && dts_number_convert(&n, 0, 1, out) == DTS_CONVERTED ? n.length : 0;
+    if (n.length == 0) {
+        return 0;
+    }
+    switch (dts_number_convert(&n, 0, 1, out)) {
+        case DTS_CONVERTED:
+            return n.length;
+        case DTS_NUMBER_TOO_LARGE:
+            *out = text[0] == '-' ? -INFINITY : INFINITY;
+            return n.length;
+        default:
+            return 0;
+    }
 }
 
 /* ---- names ---- */

@@ -31,8 +31,8 @@ void dts_quantity_format(double value, dts_dimension dimension, int significant,
 /* Adds the shortest text that dts_quantity_parse() reads back as the very same double. */
 void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *out);
 
-/* Reads a finite decimal number at the start of text, exactly rounded and whatever the locale. Returns the bytes read,
- * 0 when there is no number there or it overflows. Hexadecimal, "nan" and "inf" are no numbers. */
+/* Reads a decimal number at the start of text, exactly rounded and whatever the locale. Returns the bytes read, 0 when
+ * there is no number there. One that is too large gives infinity; hexadecimal, "nan" and "inf" are no numbers. */
 size_t dts_number_scan(const char *text, double *out);
 
 /* "a bandwidth", "a time", … for messages. */

@@ -7,7 +7,7 @@
 #include "base/excerpt.h"
 #include "base/quantity_inside.h"
 
-enum { HELP_LONGEST = 128 };
+enum { HELP_LONGEST = DTS_EXCERPT_B + 96 };
 
 /* What people write instead of our unit, without its prefix. */
 typedef struct habit {

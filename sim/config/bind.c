@@ -359,11 +359,12 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
         if (dts_node_get(node, field->key) != NULL) {
             continue;
         }
+        bool missed = field->required && !binder->incomplete;
         status = dts_status_worse(
-            status, field->required ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
+            status, missed ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
     }
-    return status == DTS_OK && !binder->incomplete && schema->check != NULL ? schema->check(binder, node, key, out)
-                                                                            : status;
+    bool whole = status == DTS_OK && !binder->incomplete;
+    return whole && schema->check != NULL ? schema->check(binder, node, key, out) : status;
 }
 
 dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out) {

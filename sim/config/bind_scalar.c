@@ -151,7 +151,7 @@ static dts_status bind_int(const target *t, int64_t *out) {
     if (!plain && (length == 0 || text[length] != '\0' || value != floor(value))) {
         return refuse_int(t);
     }
-    if (length == 0 || fabs(value) > INT_EXACT_AS_DOUBLE) {
+    if (length == 0 || fabs(value) > INT_EXACT_AS_DOUBLE) { /* length 0: more digits than numbers have */
         return dts_diag_error(t->binder->diag, &t->node->place, t->key, "whole numbers reach to 2^53",
                               "%s is too large", dts_excerpt_of(text).text);
     }

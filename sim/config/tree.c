@@ -123,7 +123,8 @@ static dts_status refuse_alias(builder *b, const char *name, const dts_place *pl
         names[i] = b->anchors[i].name;
     }
     const char *near = dts_nearest_name(name, names, b->anchor_count);
-    char help[128] = "an anchor &NAME must stand before its alias *NAME; put quotes around text that starts with '*'";
+    char help[DTS_EXCERPT_B + 96] =
+        "an anchor &NAME must stand before its alias *NAME; put quotes around text that starts with '*'";
     if (near != NULL) {
         snprintf(help, sizeof help, "did you mean *%s?", dts_excerpt_of(near).text);
     }
@@ -315,6 +316,16 @@ static int compare_keyed(const void *left, const void *right) {
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
+static void refuse_duplicate(builder *b, const dts_node *again, const dts_node *first) {
+    char given[48] = "";
+    if (b->origin == NULL) {
+        snprintf(given, sizeof given, ", first given on line %u", first->key_place.line);
+    }
+    flaw(b);
+    dts_diag_error(b->diag, &again->key_place, NULL, "keep one of the two", "duplicate key '%s'%s",
+                   dts_excerpt_of(again->key).text, given);
+}
+
 /* Reports the keys that a map has twice, in file order, and drops the later ones. Sorted, since a hostile map has many
  * keys. */
 static dts_status drop_duplicates(builder *b, dts_node *map) {
@@ -348,10 +359,7 @@ static dts_status drop_duplicates(builder *b, dts_node *map) {
             link = &n->next;
             continue;
         }
-        flaw(b);
-        dts_diag_error(b->diag, &n->key_place, NULL, "keep one of the two",
-                       "duplicate key '%s', first given on line %u", dts_excerpt_of(n->key).text,
-                       firsts[index]->key_place.line);
+        refuse_duplicate(b, n, firsts[index]);
         *link = n->next;
         map->count--;
     }

@@ -118,6 +118,7 @@ typedef struct dts_inter {
     double nic_bandwidth_Bps; /* one NIC, one direction, specification */
     double node_goodput_Bps;  /* all NICs of a node, one direction, what many flows reach together */
     double node_duplex_Bps;   /* both directions of a node together (host copies of TCP); 0: no such limit */
+    double tree_efficiency;   /* share of a flow's cap that a tree reaches */
     double flow_cap_Bps;      /* one ring or flow, one direction; 0: none */
     double hop_latency_s;
     double base_latency_s;

@@ -42,9 +42,6 @@ const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1] = {
     "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", NULL,
 };
 
-/* Share of a ring's rate that a tree reaches: NCCL's own factor [2]. */
-static const double tree_efficiency = 0.92;
-
 double dts_gpu_port_Bps(const dts_cluster *cluster) {
     const dts_intra *intra = &cluster->intra;
     double specified_Bps = intra->bandwidth_Bps > 0 ? intra->bandwidth_Bps : cluster->gpu.link_bandwidth_Bps;
@@ -149,9 +146,9 @@ static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement pl
     double between_B = placement.nodes == 2 ? bytes : 2 * (nodes - 1) / nodes * bytes;
     dts_transfer transfer = {.algorithm = "tree"};
     transfer.work_B = 2 * bytes;
-    transfer.gpu_weight = inside > 1 ? 1 / tree_efficiency : 0;
-    transfer.nic_weight = between_B / transfer.work_B / tree_efficiency * symmetric_nic_weight(inter);
-    transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * tree_efficiency;
+    transfer.gpu_weight = inside > 1 ? 1 / inter->tree_efficiency : 0;
+    transfer.nic_weight = between_B / transfer.work_B * symmetric_nic_weight(inter);
+    transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * inter->tree_efficiency;
     double hops_s = (inside - 1) * cluster->intra.hop_latency_s + ceil(log2(nodes)) * inter->hop_latency_s;
     transfer.latency_s = inter->base_latency_s + fill_s(inter->fill_latency_s, inter->fill_size_B, bytes) + 2 * hops_s;
     set_alone(cluster, &transfer);

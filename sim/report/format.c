@@ -4,14 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/quantity.h"
+typedef struct unit {
+    double size;
+    const char *name;
+} unit;
+
+/* value in the largest unit it fills, with the same number of digits always, so that columns line up: 65.00 ms. */
+static void add_scaled(double value, const unit *units, size_t count, int digits, dts_text *out) {
+    size_t u = 0;
+    double rounding = 1 - 0.5 * pow(10, -digits); /* 999.96 ms is written as 1.000 s */
+    while (u + 1 < count && fabs(value) < rounding * units[u].size) {
+        u++;
+    }
+    double scaled = value / units[u].size;
+    int before = fabs(scaled) >= 99.5 ? 3 : fabs(scaled) >= 9.95 ? 2 : 1;
+    int after = digits > before ? digits - before : 0;
+    dts_text_printf(out, "%.*f %s", value == 0 ? 0 : after, scaled, units[u].name);
+}
 
 void dts_format_time(double seconds, dts_text *out) {
-    dts_quantity_format(seconds, DTS_DIM_TIME, 4, out);
+    static const unit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    if (seconds == 0) {
+        dts_text_add(out, "0 s");
+        return;
+    }
+    add_scaled(seconds, units, sizeof units / sizeof units[0], 4, out);
 }
 
 void dts_format_bytes(double bytes, dts_text *out) {
-    dts_quantity_format(bytes, DTS_DIM_BYTES, 3, out);
+    static const unit units[] = {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
+    if (fabs(bytes) < 1024) {
+        dts_text_printf(out, "%.0f B", bytes);
+        return;
+    }
+    add_scaled(bytes, units, sizeof units / sizeof units[0], 3, out);
 }
 
 void dts_format_count(double count, dts_text *out) {
@@ -36,18 +62,12 @@ void dts_format_count(double count, dts_text *out) {
 }
 
 void dts_format_large(double count, dts_text *out) {
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (count >= 0.9995 * units[i].unit) {
-            double scaled = count / units[i].unit;
-            dts_text_printf(out, "%.*f %s", scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0, scaled, units[i].name);
-            return;
-        }
+    static const unit units[] = {{1e12, "trillion"}, {1e9, "billion"}, {1e6, "million"}};
+    if (count < 0.9995e6) {
+        dts_format_count(count, out);
+        return;
     }
-    dts_format_count(count, out);
+    add_scaled(count, units, sizeof units / sizeof units[0], 3, out);
 }
 
 void dts_format_percent(double share, dts_text *out) {

@@ -47,28 +47,37 @@ static const char *known(const char *text) {
     return text != NULL ? text : "?";
 }
 
+/* "name  text": wrapped when it is long. */
+static void fact(const page *p, const char *name, dts_text *text) {
+    label(p, name);
+    dts_style_wrap(p->style, dts_text_string(text), INDENT + LABEL_COLUMNS, p->out);
+    p->out->failed = p->out->failed || text->failed;
+    dts_text_clear(text);
+}
+
 static void write_title(const page *p) {
     const dts_result *r = p->result;
     dts_style_add(p->style, DTS_PAINT_STRONG, known(r->scenario), p->out);
     dts_text_add(p->out, "\n");
     dts_text line = {0};
-    dts_text_printf(&line, "%s (", known(r->model));
+    dts_text_printf(&line, "%s, ", known(r->model));
     dts_format_large(r->parameters, &line);
-    dts_text_printf(&line, " parameters) on %lld GPU%s, %lld node%s of %s, %s. Plan: %s. Batch ", (long long)r->gpus,
-                    r->gpus == 1 ? "" : "s", (long long)r->nodes, r->nodes == 1 ? "" : "s", known(r->cluster),
-                    known(r->stack), known(r->plan));
+    dts_text_add(&line, " parameters");
+    fact(p, "Model", &line);
+    dts_text_printf(&line, "%lld GPU%s: %lld node%s of %s; %s", (long long)r->gpus, r->gpus == 1 ? "" : "s",
+                    (long long)r->nodes, r->nodes == 1 ? "" : "s", known(r->cluster), known(r->stack));
+    fact(p, "Cluster", &line);
+    dts_text_add(&line, known(r->plan));
+    fact(p, "Plan", &line);
     dts_format_count((double)r->global_batch, &line);
-    dts_text_printf(&line, " samples of %lld tokens", (long long)r->sequence_length);
+    dts_text_printf(&line, " samples of %lld tokens, ", (long long)r->sequence_length);
     if (r->microbatches > 1) {
-        dts_text_printf(&line, ", in %lld microbatches of %lld per replica", (long long)r->microbatches,
+        dts_text_printf(&line, "%lld microbatches of %lld per replica", (long long)r->microbatches,
                         (long long)r->micro_batch);
     } else {
-        dts_text_printf(&line, ", %lld per replica", (long long)r->micro_batch);
+        dts_text_printf(&line, "%lld per replica", (long long)r->micro_batch);
     }
-    dts_text_add(&line, ".");
-    dts_text_add_repeated(p->out, " ", INDENT);
-    dts_style_wrap(p->style, dts_text_string(&line), INDENT, p->out);
-    p->out->failed = p->out->failed || line.failed;
+    fact(p, "Batch", &line);
     dts_text_free(&line);
 }
 
@@ -105,10 +114,11 @@ static void write_speed(const page *p) {
     dts_format_count(r->tokens_per_s_per_gpu, &gpu[0]);
     dts_text_add(&gpu[0], " tokens/s");
     dts_text_printf(&gpu[1], "%.1f TFLOP/s", r->model_tflops_per_gpu);
-    dts_text_printf(&gpu[2], "MFU %.1f %%", 100 * r->mfu);
+    dts_text_printf(&gpu[2], "MFU %.1f", 100 * r->mfu);
     if (fabs(r->hfu - r->mfu) > 0.0005) {
-        dts_text_printf(&gpu[2], ", HFU %.1f %%", 100 * r->hfu);
+        dts_text_printf(&gpu[2], ", HFU %.1f", 100 * r->hfu);
     }
+    dts_text_add(&gpu[2], " %");
     facts(p, "Per GPU", gpu);
 
     dts_text overhead[3] = {{0}, {0}, {0}};

@@ -15,7 +15,7 @@
 #include "report/glyphs.h"
 #include "report/report.h"
 
-enum { LABEL_WIDEST = 16, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 16, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
+enum { LABEL_WIDEST = 16, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 8, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
 
 static const double busy_least = 0.1; /* share of a column below which it is shown as idle */
 
@@ -313,7 +313,7 @@ static void draw_legend(const canvas *c) {
         add_legend(c, DTS_PAINT_NONE, "0 1 2", "microbatch", &column);
     }
     if (c->partly_used) {
-        add_legend(c, DTS_PAINT_NONE, unicode ? "f b ╍ ╌" : "f b : '", "busy less than half of the column", &column);
+        add_legend(c, DTS_PAINT_NONE, unicode ? "f b ╍ ╌" : "f b : '", "busy less than half a column", &column);
     }
     if (c->memory_used) {
         add_legend(c, DTS_PAINT_NONE, unicode ? "▁▄█" : "0-9", "memory, of what the GPU has", &column);
@@ -322,14 +322,18 @@ static void draw_legend(const canvas *c) {
 }
 
 static void draw_title(const canvas *c) {
-    char from[32];
-    char to[32];
-    char column[32];
-    dts_style_add(c->style, DTS_PAINT_STRONG, "Timeline", c->out);
-    dts_text_printf(c->out, "  %s to %s, one column is %s\n\n",
-                    dts_formatted(dts_format_time, dts_time_to_s(c->from), from, sizeof from),
-                    dts_formatted(dts_format_time, dts_time_to_s(c->to), to, sizeof to),
-                    dts_formatted(dts_format_time, c->column_ps / DTS_PS_PER_S, column, sizeof column));
+    static const char title[] = "Timeline  ";
+    dts_text extent = {0};
+    dts_format_time(dts_time_to_s(c->from), &extent);
+    dts_text_add(&extent, " to ");
+    dts_format_time(dts_time_to_s(c->to), &extent);
+    dts_text_add(&extent, ", one column is ");
+    dts_format_time(c->column_ps / DTS_PS_PER_S, &extent);
+    dts_style_add(c->style, DTS_PAINT_STRONG, title, c->out);
+    dts_style_wrap(c->style, dts_text_string(&extent), sizeof title - 1, c->out);
+    dts_text_add(c->out, "\n");
+    c->out->failed = c->out->failed || extent.failed;
+    dts_text_free(&extent);
 }
 
 /* Widths of the label columns, from the longest names. */

@@ -1,4 +1,5 @@
 /* What a shape has to fulfil before an order is built, and the help that names the nearest legal choice. */
+#include <math.h>
 #include <stdio.h>
 
 #include "schedule/order.h"
@@ -104,6 +105,11 @@ dts_status dts_shape_check_flexible(const dts_schedule_shape *shape, dts_diag *d
 
 double dts_shape_work(const dts_schedule_shape *shape) {
     return shape->forward + shape->backward_input + shape->backward_weight;
+}
+
+int64_t dts_shape_ticks(const dts_schedule_shape *shape, double cost) {
+    double longest = fmax(fmax(shape->forward, shape->backward_input), fmax(shape->backward_weight, shape->latency));
+    return longest > 0 ? (int64_t)llround(cost / longest * 720720e5) : 0;
 }
 
 const char *dts_limit_none(const dts_schedule_shape *shape) {

@@ -23,18 +23,19 @@ typedef struct choices {
 
 typedef struct machine {
     int stages, microbatches, limit;
-    double cost[KINDS], latency;
+    int64_t cost[KINDS], latency;
     choices how;
-    int *count[KINDS];   /* [stages] operations placed */
-    double *free_at;     /* [stages] end of the last operation */
-    double *waited;      /* [stages] waiting since the first forward */
-    double *first_start; /* [stages] of F0 */
-    double *ends[KINDS]; /* F and B: [stages][microbatches] */
-    int *wanted;         /* [stages] forwards to place in this round */
-    dts_schedule *out;   /* NULL: only the span is asked for */
+    int *count[KINDS];    /* [stages] operations placed */
+    int64_t *free_at;     /* [stages] end of the last operation */
+    int64_t *waited;      /* [stages] waiting since the first forward */
+    int64_t longest_wait; /* of all stages so far */
+    int64_t *first_start; /* [stages] of F0 */
+    int64_t *ends[KINDS]; /* F and B: [stages][microbatches] */
+    int *wanted;          /* [stages] forwards to place in this round */
+    dts_schedule *out;    /* NULL: only the span is asked for */
 } machine;
 
-static double *end_of(const machine *m, int kind, int stage, int microbatch) {
+static int64_t *end_of(const machine *m, int kind, int stage, int microbatch) {
     return &m->ends[kind][(size_t)stage * (size_t)m->microbatches + (size_t)microbatch];
 }
 
@@ -42,26 +43,19 @@ static int live(const machine *m, int stage) {
     return m->count[F][stage] - m->count[W][stage];
 }
 
-static double longest_wait(const machine *m) {
-    double longest = 0;
-    for (int j = 0; j < m->stages; j++) {
-        longest = m->waited[j] > longest ? m->waited[j] : longest;
-    }
-    return longest;
-}
-
 static void put(machine *m, int stage, int kind) {
     static const dts_op_kind kinds[KINDS] = {DTS_OP_FORWARD, DTS_OP_BACKWARD_INPUT, DTS_OP_BACKWARD_WEIGHT};
     int i = m->count[kind][stage];
-    double at_once = m->free_at[stage] + m->cost[kind];
-    double end = at_once;
+    int64_t at_once = m->free_at[stage] + m->cost[kind];
+    int64_t end = at_once;
     int from = kind == F ? stage - 1 : stage + 1;
     if (kind != W && from >= 0 && from < m->stages) {
-        double arrival = *end_of(m, kind, from, i) + m->latency + m->cost[kind];
+        int64_t arrival = *end_of(m, kind, from, i) + m->latency + m->cost[kind];
         end = arrival > end ? arrival : end;
     }
     if (m->count[F][stage] > 0) {
         m->waited[stage] += end - at_once;
+        m->longest_wait = m->waited[stage] > m->longest_wait ? m->waited[stage] : m->longest_wait;
     } else {
         m->first_start[stage] = end - m->cost[F];
     }
@@ -80,12 +74,12 @@ static bool weight_waits(const machine *m, int stage) {
 }
 
 /* Weight gradients in the time until an input arrives. */
-static void fill_wait(machine *m, int stage, double arrival) {
+static void fill_wait(machine *m, int stage, int64_t arrival) {
     while (weight_waits(m, stage) && m->free_at[stage] + m->cost[W] <= arrival) {
         put(m, stage, W);
     }
     if (weight_waits(m, stage) && m->free_at[stage] < arrival) {
-        bool harmless_wait = arrival - m->free_at[stage] <= longest_wait(m) - m->waited[stage];
+        bool harmless_wait = arrival - m->free_at[stage] <= m->longest_wait - m->waited[stage];
         if (!harmless_wait || m->how.greedy) {
             put(m, stage, W);
         }
@@ -94,14 +88,14 @@ static void fill_wait(machine *m, int stage, double arrival) {
 
 /* How many forwards each stage can run before its first backward arrives. */
 static void plan_warmup(machine *m) {
-    double arrival = 0; /* when the first backward of the stage behind ends */
+    int64_t arrival = 0; /* when the first backward of the stage behind ends */
     for (int j = m->stages - 1; j >= 0; j--) {
         m->wanted[j] = 0;
         if (j == m->stages - 1) {
             arrival = *end_of(m, F, j, 0) + m->cost[B];
             continue;
         }
-        double busy_until = m->free_at[j];
+        int64_t busy_until = m->free_at[j];
         while (m->count[F][j] + m->wanted[j] < m->microbatches && live(m, j) + m->wanted[j] < m->limit) {
             bool late = m->how.bubble_before_first ? busy_until + m->cost[F] > arrival + m->latency
                                                    : busy_until >= arrival + m->latency;
@@ -111,7 +105,7 @@ static void plan_warmup(machine *m) {
             busy_until += m->cost[F];
             m->wanted[j]++;
         }
-        double begin = arrival + m->latency;
+        int64_t begin = arrival + m->latency;
         arrival = (busy_until > begin ? busy_until : begin) + m->cost[B];
     }
     for (int j = 1; j < m->stages; j++) { /* a stage has fewer than the one before it, unless all are under way */
@@ -142,11 +136,11 @@ static bool forward_can_wait(const machine *m, int j) {
     if (!m->how.early_backward || j + 1 == m->stages || m->count[F][j] < m->count[F][j + 1] + 2) {
         return false;
     }
-    double next_backward = m->free_at[j + 1] + m->cost[F] + m->cost[B] + m->latency;
+    int64_t next_backward = m->free_at[j + 1] + m->cost[F] + m->cost[B] + m->latency;
     if (m->free_at[j] >= next_backward) {
         return true;
     }
-    double weights = 0; /* that have to run first for the forward to have room */
+    int64_t weights = 0; /* that have to run first for the forward to have room */
     int room = m->limit - live(m, j);
     for (int w = m->count[W][j]; room < 1 && w < m->count[B][j]; w++, room++) {
         weights += m->cost[W];
@@ -154,7 +148,7 @@ static bool forward_can_wait(const machine *m, int j) {
     if (m->free_at[j] + m->cost[F] + weights <= next_backward) {
         return false;
     }
-    return next_backward - m->free_at[j] <= longest_wait(m) - m->waited[j];
+    return next_backward - m->free_at[j] <= m->longest_wait - m->waited[j];
 }
 
 static void place_forwards(machine *m) {
@@ -191,7 +185,7 @@ static void place_backwards(machine *m, int microbatch) {
 }
 
 /* Makes the order; returns the longest span of a stage. */
-static double run(machine *m) {
+static int64_t run(machine *m) {
     for (int j = 0; j < m->stages; j++) {
         for (int kind = F; kind <= W; kind++) {
             m->count[kind][j] = 0;
@@ -199,17 +193,18 @@ static double run(machine *m) {
         m->free_at[j] = 0;
         m->waited[j] = 0;
     }
+    m->longest_wait = 0;
     first_round(m);
     for (int i = 1; i < m->microbatches; i++) {
         place_forwards(m);
         place_backwards(m, i);
     }
-    double longest = 0;
+    int64_t longest = 0;
     for (int j = 0; j < m->stages; j++) {
         while (weight_waits(m, j)) {
             put(m, j, W);
         }
-        double span = m->free_at[j] - m->first_start[j];
+        int64_t span = m->free_at[j] - m->first_start[j];
         longest = span > longest ? span : longest;
     }
     return longest;
@@ -217,11 +212,11 @@ static double run(machine *m) {
 
 static void run_best(machine *m, dts_schedule *out) {
     choices best = {0};
-    double shortest = 0;
+    int64_t shortest = 0;
     for (int variant = 0; variant < 8; variant++) {
         m->how = (choices){
             .bubble_before_first = !(variant & 4), .early_backward = !(variant & 2), .greedy = !(variant & 1)};
-        double span = run(m);
+        int64_t span = run(m);
         if (variant == 0 || span < shortest) {
             shortest = span;
             best = m->how;
@@ -236,13 +231,14 @@ static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *sc
     machine m = {.stages = shape->stages,
                  .microbatches = shape->microbatches,
                  .limit = limit,
-                 .cost = {shape->forward, shape->backward_input, shape->backward_weight},
-                 .latency = shape->latency};
+                 .cost = {dts_shape_ticks(shape, shape->forward), dts_shape_ticks(shape, shape->backward_input),
+                          dts_shape_ticks(shape, shape->backward_weight)},
+                 .latency = dts_shape_ticks(shape, shape->latency)};
     size_t stages = (size_t)shape->stages;
     bool good = true;
     for (int kind = F; kind <= W; kind++) {
         m.count[kind] = dts_arena_array(scratch, stages, sizeof *m.count[kind]);
-        m.ends[kind] = dts_arena_array(scratch, kind == W ? 0 : stages * (size_t)shape->microbatches, sizeof(double));
+        m.ends[kind] = dts_arena_array(scratch, kind == W ? 0 : stages * (size_t)shape->microbatches, sizeof(int64_t));
         good = good && m.count[kind] != NULL && m.ends[kind] != NULL;
     }
     m.free_at = dts_arena_array(scratch, stages, sizeof *m.free_at);

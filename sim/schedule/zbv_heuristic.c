@@ -17,27 +17,27 @@
 
 enum { F, B, W, KINDS };
 
-static const double not_yet = -1; /* end of what has not been placed */
+static const int64_t not_yet = -1; /* end of what has not been placed */
 
 /* One order: per stage the operations as kind and leg, and how long the stage waits. */
 typedef struct trial {
-    uint8_t *ops;   /* [stages][6 microbatches] kind * 2 + leg */
-    double *waited; /* [stages] */
-    double worst;   /* longest of these */
+    uint8_t *ops;    /* [stages][6 microbatches] kind * 2 + leg */
+    int64_t *waited; /* [stages] */
+    int64_t worst;   /* longest of these so far */
 } trial;
 
 typedef struct machine {
     int stages, microbatches, limit;
-    double cost[KINDS], latency;
+    int64_t cost[KINDS], latency;
     bool fill_forward, fill_backward;
-    const double *allowed; /* [stages] waits of the run before; NULL in the first */
-    double allowed_worst;
-    int *count;      /* [stages][kind * 2 + leg] placed */
-    int *placed;     /* [stages] */
-    double *now;     /* [stages] end of the last operation */
-    double *ends;    /* [kind F, B][leg][stages][microbatches] */
-    double last_end; /* of the last weight gradient of leg 1 on the last stage */
-    uint8_t *legs;   /* [stages][2 microbatches] of the backwards, in the order of their weight gradients */
+    const int64_t *allowed; /* [stages] waits of the run before; NULL in the first */
+    int64_t allowed_worst;
+    int *count;       /* [stages][kind * 2 + leg] placed */
+    int *placed;      /* [stages] */
+    int64_t *now;     /* [stages] end of the last operation */
+    int64_t *ends;    /* [kind F, B][leg][stages][microbatches] */
+    int64_t last_end; /* of the last weight gradient of leg 1 on the last stage */
+    uint8_t *legs;    /* [stages][2 microbatches] of the backwards, in the order of their weight gradients */
     trial *result;
 } machine;
 
@@ -45,7 +45,7 @@ static int *count_of(const machine *m, int stage, int kind, int leg) {
     return &m->count[stage * KINDS * 2 + kind * 2 + leg];
 }
 
-static double *end_of(const machine *m, int kind, int leg, int stage, int microbatch) {
+static int64_t *end_of(const machine *m, int kind, int leg, int stage, int microbatch) {
     size_t wave = (size_t)(kind * 2 + leg) * (size_t)m->stages + (size_t)stage;
     return &m->ends[wave * (size_t)m->microbatches + (size_t)microbatch];
 }
@@ -60,17 +60,9 @@ static int weights_waiting(const machine *m, int stage) {
            *count_of(m, stage, W, 1);
 }
 
-static double worst_wait(const machine *m) {
-    double worst = 0;
-    for (int j = 0; j < m->stages; j++) {
-        worst = m->result->waited[j] > worst ? m->result->waited[j] : worst;
-    }
-    return worst;
-}
-
 /* How long the stage may still wait without being the worst. */
-static double wait_left(const machine *m, int stage) {
-    double worst = worst_wait(m);
+static int64_t wait_left(const machine *m, int stage) {
+    int64_t worst = m->result->worst;
     if (m->allowed != NULL && m->allowed_worst - m->allowed[stage] > worst) {
         worst = m->allowed_worst - m->allowed[stage];
     }
@@ -85,15 +77,17 @@ static int neighbour(const machine *m, int stage, int leg) {
 
 static void put(machine *m, int stage, int kind, int leg) {
     int i = (*count_of(m, stage, kind, leg))++;
-    double at_once = m->now[stage] + m->cost[kind];
-    double end = at_once;
+    int64_t at_once = m->now[stage] + m->cost[kind];
+    int64_t end = at_once;
     int from = neighbour(m, stage, leg);
     if (kind != W && from >= 0) {
-        double arrival = *end_of(m, kind, leg, from, i) + m->latency + m->cost[kind];
+        int64_t arrival = *end_of(m, kind, leg, from, i) + m->latency + m->cost[kind];
         end = arrival > end ? arrival : end;
     }
     if (m->placed[stage] > 0) {
-        m->result->waited[stage] += end - at_once;
+        int64_t *waited = &m->result->waited[stage];
+        *waited += end - at_once;
+        m->result->worst = *waited > m->result->worst ? *waited : m->result->worst;
     }
     m->now[stage] = end;
     if (kind != W) {
@@ -121,7 +115,7 @@ static void place_warmup(machine *m) {
     }
     put(m, p - 1, F, 1);
     for (int j = p - 2; j >= 0; j--) {
-        double arrival = *end_of(m, F, 1, j + 1, 0) + m->latency;
+        int64_t arrival = *end_of(m, F, 1, j + 1, 0) + m->latency;
         while (live(m, j) + 2 + 2 * j <= m->limit && m->now[j] + m->cost[F] <= arrival &&
                *count_of(m, j, F, 0) < m->microbatches) {
             for (int k = 0; k <= j; k++) {
@@ -149,7 +143,7 @@ static void place_warmup(machine *m) {
  * then the order's last end stands in, which is in the future until the very end). */
 static void fill_wait(machine *m, int stage, int kind, int leg, bool short_waits_too) {
     int from = neighbour(m, stage, leg);
-    double end = from >= 0 ? *end_of(m, kind, leg, from, *count_of(m, stage, kind, leg)) : m->last_end;
+    int64_t end = from >= 0 ? *end_of(m, kind, leg, from, *count_of(m, stage, kind, leg)) : m->last_end;
     while (weights_waiting(m, stage) > 0 && from >= 0 && end + m->latency >= m->now[stage] + m->cost[W]) {
         put_weight(m, stage);
     }
@@ -233,6 +227,7 @@ static void run(machine *m, uint8_t *legs, trial *result) {
         m->ends[i] = not_yet;
     }
     m->last_end = not_yet;
+    result->worst = 0;
     place_warmup(m);
     for (int round = 0; round < 2 * m->microbatches; round++) {
         place_backwards(m, legs);
@@ -243,7 +238,6 @@ static void run(machine *m, uint8_t *legs, trial *result) {
             put_weight(m, j);
         }
     }
-    result->worst = worst_wait(m);
 }
 
 static void swap(trial *a, trial *b) {
@@ -285,8 +279,9 @@ static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_
     machine m = {.stages = shape->stages,
                  .microbatches = shape->microbatches,
                  .limit = 2 * shape->stages, /* chunks */
-                 .cost = {shape->forward / 2, shape->backward_input / 2, shape->backward_weight / 2},
-                 .latency = shape->latency};
+                 .cost = {dts_shape_ticks(shape, shape->forward / 2), dts_shape_ticks(shape, shape->backward_input / 2),
+                          dts_shape_ticks(shape, shape->backward_weight / 2)},
+                 .latency = dts_shape_ticks(shape, shape->latency)};
     m.count = dts_arena_array(scratch, stages * KINDS * 2, sizeof *m.count);
     m.placed = dts_arena_array(scratch, stages, sizeof *m.placed);
     m.now = dts_arena_array(scratch, stages, sizeof *m.now);

@@ -218,20 +218,25 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     add_exchange(w, o, o->backward_exchange, &info);
 }
 
-/* Where one backward call covers all microbatches (torch Pipe), autograd sums a weight's gradients in a buffer of its
- * own and hands it over after the last microbatch: a copy of the gradients beside the stored ones. */
-static void keep_partial_sums(walk *w, const dts_operator *o, dts_id first) {
+/* A new gradient is a tensor of its own until it has been added to, or copied into, the stored one. Where one backward
+ * call covers all microbatches (torch Pipe), autograd sums them in that tensor and hands it over after the last: a copy
+ * of the gradients beside the stored ones. */
+static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     const dts_plan *plan = w->b->plan;
-    bool one_call = plan->job.stack->pipeline_single_process && plan->pipeline > 1;
-    if (!one_call || w->pass->first_microbatch == w->pass->last_microbatch) {
-        return;
-    }
     double bytes = 0;
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
         bytes += o->parameters[i] * plan->storage.gradient_B;
     }
-    memory_at(w, first, DTS_AT_START, DTS_MEMORY_GRADIENTS, w->pass->first_microbatch ? bytes : 0);
-    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_GRADIENTS, w->pass->last_microbatch ? -bytes : 0);
+    bool first_one = w->pass->first_microbatch;
+    bool last_one = w->pass->last_microbatch;
+    bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one);
+    if (plan->data == 1 && (first_one || sums)) {
+        return; /* it becomes the stored one itself */
+    }
+    bool allocates = !sums || first_one;
+    bool frees = !sums || last_one;
+    memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, allocates ? bytes : 0);
+    memory_at(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, frees ? -bytes : 0);
 }
 
 /* Weight gradient of an operator, and its hand-over to data parallelism in the last microbatch. */
@@ -244,14 +249,15 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
         add_exchange(w, o, DTS_EXCHANGE_ALL_GATHER, &again);
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
-    add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
+    dts_id first = add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
     memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);
     if (has_parameters(o)) {
-        keep_partial_sums(w, o, w->last);
+        first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
         if (w->pass->last_microbatch) {
             dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->stage->last_kernel);
         }
+        hold_fresh_gradient(w, o, first);
     }
 }
 

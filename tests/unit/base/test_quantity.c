@@ -282,8 +282,10 @@ static void test_number_scan(void **state) {
     assert_true(value == 2);
     assert_int_equal(dts_number_scan("x", &value), 0);
     assert_int_equal(dts_number_scan("nan", &value), 0);
-    assert_int_equal(dts_number_scan("1e400", &value), 0);
     assert_true(value == 2);
+    assert_int_equal(dts_number_scan("-1e400", &value), 6);
+    assert_true(value == -INFINITY);
+    assert_int_equal(dts_number_scan("1e-400", &value), 0);
 }
 
 int main(void) {

@@ -147,16 +147,16 @@ static void of_two_cycles_the_shorter_is_named(void **state) {
     (void)state;
     dts_graph *graph = dts_graph_new();
     dts_id device = dts_graph_add_device(graph, "gpu0");
-    for (dts_id i = 0; i < 5; i++) {
+    for (dts_id i = 0; i < 4; i++) {
         add_fixed(graph, dts_graph_add_stream(graph, device, "s"), 1);
     }
-    dts_id pairs[][2] = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 3}};
+    dts_id pairs[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {2, 1}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         dts_graph_depend(graph, pairs[i][0], pairs[i][1]);
     }
-    assert_refused(graph,
-                   "5 of 5 tasks can never start: task 3 waits for task 4 (dependency), task 4 waits for task 3 "
-                   "(dependency)");
+    assert_refused(
+        graph,
+        "4 of 4 tasks can never start: task 1 waits for task 2 (dependency), task 2 waits for task 1 (dependency)");
 }
 
 static void a_dependency_on_a_later_task_is_fine_without_a_cycle(void **state) {

@@ -83,7 +83,41 @@ static void test_measured(void **state) {
     profiles_close(&p);
 }
 
+/* Attention kernel by kernel, as PyTorch runs it, against rates that no constant was fitted on. (batch, heads, length,
+ * length) fp16 scores: forward writes, softmax and dropout each read and write them, the second product reads them;
+ * backward does the same the other way, with two products for each one and the saved probabilities and mask. */
+static void test_unfused(void **state) {
+    (void)state;
+    profiles p;
+    profiles_open(&p);
+    errors all = {0};
+    table rows;
+    table_open(&rows, "tests/validation/kernels/unfused_attention.csv");
+    while (table_next(&rows)) {
+        dts_gpu gpu = {0};
+        profiles_load(&p, "hardware/gpus", &dts_gpu_schema, rows.cells[0], &gpu);
+        int64_t head_dim = (int64_t)table_number(&rows, 1), length = (int64_t)table_number(&rows, 4);
+        int64_t batch = (int64_t)table_number(&rows, 2) * (int64_t)table_number(&rows, 3);
+        const dts_gemm_shape scores = {.batch = batch, .m = length, .n = length, .k = head_dim};
+        const dts_gemm_shape context = {.batch = batch, .m = length, .n = head_dim, .k = length};
+        double elements = (double)batch * (double)length * (double)length;
+        double softmax_s = dts_gpu_memory_s(&gpu, 4 * elements) + dts_gpu_memory_s(&gpu, 6 * elements);
+        double dropout_s = 2 * dts_gpu_memory_s(&gpu, 5 * elements); /* with a mask of one byte */
+        double time_s = 2 * dts_gpu_gemm_s(&gpu, DTS_FP16, &scores) + 4 * dts_gpu_gemm_s(&gpu, DTS_FP16, &context) +
+                        softmax_s + dropout_s;
+        double flop = 3.5 * 4 * elements * (double)head_dim;
+        errors_add(&all, flop / time_s * 1e-12, table_number(&rows, 5));
+        print_message("head dimension %3d, %5d tokens: %3.0f TFLOP/s, measured %s\n", (int)head_dim, (int)length,
+                      flop / time_s * 1e-12, rows.cells[5]);
+    }
+    errors_print(&all, "A100 attention kernel by kernel");
+    assert_int_equal(all.count, 10);
+    assert_true(errors_mean(&all) < 0.14);
+    profiles_close(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_measured)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfused), cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

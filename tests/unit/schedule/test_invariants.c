@@ -81,6 +81,32 @@ static double peak_dualpipev(const dts_schedule_shape *s, int rank) {
     return s->stages + 0.5;
 }
 
+static double peak_group(const dts_schedule_shape *s, int rank) {
+    int group = (s->stages + 1) / 2;
+    int chunks = s->stages - rank + (s->chunks - 1) * group;
+    return smaller(chunks, s->microbatches * s->chunks) / (double)s->chunks;
+}
+
+static double peak_2p(const dts_schedule_shape *s, int rank) {
+    (void)rank;
+    return smaller(s->microbatches, 2 * s->stages);
+}
+
+static double peak_half(const dts_schedule_shape *s, int rank) {
+    (void)rank;
+    return smaller(s->microbatches, s->stages / 2 + 1);
+}
+
+static double peak_min(const dts_schedule_shape *s, int rank) {
+    (void)rank;
+    return smaller(s->microbatches, (s->stages + 1) / 3 + 1);
+}
+
+static double peak_1f1b_v(const dts_schedule_shape *s, int rank) {
+    (void)rank;
+    return smaller(s->microbatches, s->stages);
+}
+
 static const expectation expectations[] = {
     {"naive", peak_one, false},
     {"gpipe", peak_all, false},
@@ -95,8 +121,15 @@ static const expectation expectations[] = {
     {"breadth-first-fifo", peak_all, false},
     {"zb-h1", peak_p, false},
     {"zb-h2", peak_h2, false},
+    {"zb1p-heuristic", peak_p, true},
+    {"zb2p-heuristic", peak_2p, true},
     {"interleaved-zb1p", peak_zb1p, false},
+    {"group-interleaved", peak_group, true},
     {"zbv", peak_p, true},
+    {"zbv-heuristic", peak_p, true},
+    {"v-half", peak_half, true},
+    {"v-min", peak_min, true},
+    {"1f1b-v", peak_1f1b_v, true},
     {"chimera", peak_p, true},
     {"dualpipe", peak_dualpipe, false},
     {"dualpipev", peak_dualpipev, false},

@@ -1,0 +1,108 @@
+/* Numbers as people write them. */
+#include "check.h"
+#include "report/format.h"
+#include "report/grid.h"
+
+static void assert_written(dts_formatter *formatter, double value, const char *expected) {
+    char buffer[64];
+    assert_string_equal(dts_formatted(formatter, value, buffer, sizeof buffer), expected);
+}
+
+static void writes_times(void **state) {
+    (void)state;
+    assert_written(dts_format_time, 0, "0 s");
+    assert_written(dts_format_time, 0.065, "65.00 ms");
+    assert_written(dts_format_time, 0.6431234, "643.1 ms");
+    assert_written(dts_format_time, 0.99994, "999.9 ms");
+    assert_written(dts_format_time, 0.99996, "1.000 s");
+    assert_written(dts_format_time, 128.64, "128.6 s");
+    assert_written(dts_format_time, 86400, "86400.0 s");
+    assert_written(dts_format_time, 6e-6, "6.000 us");
+    assert_written(dts_format_time, 1e-12, "0.001 ns");
+}
+
+static void writes_bytes(void **state) {
+    (void)state;
+    assert_written(dts_format_bytes, 0, "0 B");
+    assert_written(dts_format_bytes, 1023, "1023 B");
+    assert_written(dts_format_bytes, 24.0 * 1048576, "24.0 MiB");
+    assert_written(dts_format_bytes, 1.5 * 1073741824, "1.50 GiB");
+    assert_written(dts_format_bytes, 741.4 * 1048576, "741 MiB");
+}
+
+static void writes_counts(void **state) {
+    (void)state;
+    assert_written(dts_format_count, 0, "0");
+    assert_written(dts_format_count, 12.3456, "12.3");
+    assert_written(dts_format_count, 999.4, "999");
+    assert_written(dts_format_count, 999.6, "1,000");
+    assert_written(dts_format_count, 1234567, "1,234,567");
+    assert_written(dts_format_count, -1234, "-1,234");
+    assert_written(dts_format_count, 123456, "123,456");
+    assert_written(dts_format_large, 12345, "12,345");
+    assert_written(dts_format_large, 834e6, "834 million");
+    assert_written(dts_format_large, 2.8e9, "2.80 billion");
+    assert_written(dts_format_large, 175e9, "175 billion");
+    assert_written(dts_format_large, 1e12, "1.00 trillion");
+    assert_written(dts_format_percent, 0.728, "72.8 %");
+}
+
+static void escapes_json(void **state) {
+    (void)state;
+    dts_text text = {0};
+    dts_format_json_string("a\"b\\c\n\x01ü", &text);
+    assert_string_equal(dts_text_string(&text), "\"a\\\"b\\\\c\\u000a\\u0001ü\"");
+    dts_text_free(&text);
+}
+
+static void tables_cut_text_and_wrap_the_last_column(void **state) {
+    (void)state;
+    static const char *const titles[] = {"name", "n", "what it is"};
+    dts_grid *grid = dts_grid_new(titles, 3, 5);
+    dts_grid_add(grid, "a name of many letters");
+    dts_grid_printf(grid, "%d", 123456789);
+    dts_grid_add(grid, "first second third fourth fifth");
+    const dts_style style = {.width = 50, .unicode = true};
+    dts_text text = {0};
+    dts_grid_print(grid, &style, 1, &text);
+    assert_string_equal(dts_text_string(&text),
+                        " name                        n  what it is\n"
+                        " a name of many le…  123456789  first second third\n"
+                        "                                fourth fifth\n");
+    dts_text_free(&text);
+    dts_grid_free(grid);
+}
+
+static void bars_show_what_is_there(void **state) {
+    (void)state;
+    const dts_style ascii = {.width = 80};
+    const dts_style unicode = {.width = 80, .unicode = true};
+    static const struct {
+        double share;
+        const char *ascii, *unicode;
+    } cases[] = {
+        {0, "....", "····"},   {0.01, "#...", "▏···"}, {0.5, "##..", "██··"},
+        {0.6, "##..", "██▍·"}, {1, "####", "████"},    {7, "####", "████"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_text text = {0};
+        dts_style_bar(&ascii, DTS_PAINT_GOOD, cases[i].share, 4, &text);
+        assert_string_equal(dts_text_string(&text), cases[i].ascii);
+        dts_text_clear(&text);
+        dts_style_bar(&unicode, DTS_PAINT_GOOD, cases[i].share, 4, &text);
+        assert_string_equal(dts_text_string(&text), cases[i].unicode);
+        dts_text_free(&text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_times),
+        cmocka_unit_test(writes_bytes),
+        cmocka_unit_test(writes_counts),
+        cmocka_unit_test(escapes_json),
+        cmocka_unit_test(bars_show_what_is_there),
+        cmocka_unit_test(tables_cut_text_and_wrap_the_last_column),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* JSON, CSV, trace and page of a result made by hand. */
+#include <stdlib.h>
+
+#include <cjson/cJSON.h>
+
+#include "check.h"
+#include "report/report.h"
+#include "sample.h"
+
+static const dts_report_options plain = {.style = {.width = 80, .color = false, .unicode = true}};
+
+static double number(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    assert_true(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+static void json_has_the_names_of_the_contract(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    dts_text text = {0};
+    assert_int_equal(dts_report_json(&s.result, &plain, &text), DTS_OK);
+    cJSON *root = cJSON_Parse(dts_text_string(&text));
+    assert_non_null(root);
+    static const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"iteration_time_s", 0.02},
+                   {"samples_per_s", 12800},
+                   {"tokens_per_s", 3276800},
+                   {"tokens_per_s_per_gpu", 204800},
+                   {"model_tflops_per_gpu", 96.5},
+                   {"mfu", 0.3093},
+                   {"hfu", 0.4124},
+                   {"aco_ms_per_sample", 0.125},
+                   {"exposed_aco_ms_per_sample", 0.09375},
+                   {"bubble_fraction", 0.25},
+                   {"peak_allocated_gib", 36},
+                   {"peak_reserved_gib", 37},
+                   {"peak_device_gib", 38.5}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        assert_close(number(root, numbers[i].name), numbers[i].value, 0, 0);
+    }
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "fits")));
+    static const char *const memory[] = {"parameters", "gradients",     "optimizer", "activations",
+                                         "temporary",  "communication", "context",   "fragmentation"};
+    double gib = 0;
+    for (size_t i = 0; i < 8; i++) {
+        gib += number(cJSON_GetObjectItemCaseSensitive(root, "memory_gib"), memory[i]);
+    }
+    assert_close(gib, 38.5, 1e-12, 0);
+    static const char *const times[] = {
+        "compute", "exposed_communication", "bubble", "exposed_offload", "host_bound", "optimizer", "input_wait"};
+    double seconds = 0;
+    for (size_t i = 0; i < 7; i++) {
+        seconds += number(cJSON_GetObjectItemCaseSensitive(root, "time_s"), times[i]);
+    }
+    assert_close(seconds, 0.02, 1e-12, 0);
+    const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "communication"), 0);
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(row, "kind")->valuestring, "all-reduce");
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(row, "group")->valuestring, "data");
+    assert_close(number(row, "bytes"), 2.8e9, 0, 0);
+    assert_close(number(row, "total_s"), 0.002, 0, 0);
+    assert_close(number(row, "exposed_s"), 0.0015, 0, 0);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "stages")), 2);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "warnings")), 1);
+    const cJSON *simulation = cJSON_GetObjectItemCaseSensitive(root, "simulation");
+    assert_close(number(simulation, "events"), 1234567, 0, 0);
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(simulation, "detail")->valuestring, "kernel");
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(simulation, "ranks")->valuestring, "folded");
+    assert_null(cJSON_GetObjectItemCaseSensitive(simulation, "wall_s"));
+    assert_non_null(strstr(dts_text_string(&text), "18446744073709551615")); /* the seed keeps all its digits */
+    cJSON_Delete(root);
+    dts_text_free(&text);
+}
+
+static void json_holds_wall_time_when_asked_and_null_for_no_number(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.result.mfu = NAN;
+    s.result.bottleneck = NULL;
+    dts_report_options options = plain;
+    options.wall_time = true;
+    dts_text text = {0};
+    assert_int_equal(dts_report_json(&s.result, &options, &text), DTS_OK);
+    cJSON *root = cJSON_Parse(dts_text_string(&text));
+    assert_non_null(root);
+    assert_close(number(cJSON_GetObjectItemCaseSensitive(root, "simulation"), "wall_s"), 0.0123, 0, 0);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(root, "mfu")));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(root, "bottleneck")));
+    cJSON_Delete(root);
+    dts_text_free(&text);
+}
+
+static size_t cells_of(const char *line) {
+    size_t cells = 1;
+    bool quoted = false;
+    for (; *line != '\n' && *line != '\0'; line++) {
+        quoted = *line == '"' ? !quoted : quoted;
+        cells += *line == ',' && !quoted ? 1 : 0;
+    }
+    return cells;
+}
+
+static void csv_has_a_header_and_a_row_of_equal_length(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    dts_text text = {0};
+    assert_int_equal(dts_report_csv(&s.result, &plain, &text), DTS_OK);
+    const char *header = dts_text_string(&text);
+    const char *row = strchr(header, '\n') + 1;
+    assert_int_equal(cells_of(header), cells_of(row));
+    assert_string_equal(strchr(row, '\n'), "\n");
+    assert_non_null(strstr(header, ",memory_gib.activations,"));
+    assert_non_null(strstr(header, ",time_s.exposed_communication,"));
+    assert_int_equal(strncmp(row, "\"sample, \"\"quoted\"\"\",mingpt-2.8b,", 33), 0);
+    dts_text_free(&text);
+}
+
+static cJSON *trace_of(const dts_result *result) {
+    char *data = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&data, &size);
+    assert_non_null(file);
+    assert_int_equal(dts_report_trace(result, file), DTS_OK);
+    fclose(file);
+    cJSON *root = cJSON_Parse(data);
+    assert_non_null(root);
+    free(data);
+    return root;
+}
+
+static void trace_is_valid_json_with_every_span_once(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.spans[0].end += 1; /* a picosecond must survive */
+    cJSON *root = trace_of(&s.result);
+    const cJSON *event;
+    size_t spans = 0;
+    size_t names = 0;
+    size_t counters = 0;
+    double busy_us = 0;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents")) {
+        const char *phase = cJSON_GetObjectItemCaseSensitive(event, "ph")->valuestring;
+        names += phase[0] == 'M' ? 1 : 0;
+        counters += phase[0] == 'C' ? 1 : 0;
+        if (phase[0] == 'X') {
+            spans++;
+            busy_us += number(event, "dur");
+            assert_true(number(event, "pid") >= 1 && number(event, "pid") <= 2);
+        }
+    }
+    assert_int_equal(spans, s.result.span_count);
+    assert_int_equal(names, 2 * (s.result.device_count + s.result.stream_count));
+    assert_int_equal(counters, s.result.memory_sample_count);
+    assert_close(busy_us, 48000.000001, 0, 1e-7); /* 2 stages × (4 × (1 + 2) + 3 + 2) ms + 14 ms of host + 1 ps */
+    cJSON_Delete(root);
+}
+
+static void trace_of_nothing_is_valid(void **state) {
+    (void)state;
+    const dts_result empty = {0};
+    cJSON *root = trace_of(&empty);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "traceEvents")), 0);
+    cJSON_Delete(root);
+}
+
+static void trace_reports_a_full_disk(void **state) {
+    (void)state;
+    FILE *full = fopen("/dev/full", "w");
+    if (full == NULL) {
+        skip();
+    }
+    sample s;
+    sample_fill(&s);
+    assert_int_equal(dts_report_trace(&s.result, full), DTS_IO);
+    fclose(full);
+}
+
+/* No line is wider than the window. */
+static void assert_fits(const char *text, size_t width) {
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        char line[1024];
+        assert_true(length < sizeof line);
+        memcpy(line, text, length);
+        line[length] = '\0';
+        if (dts_style_columns(line) > width) {
+            print_error("%zu columns: %s\n", dts_style_columns(line), line);
+            fail();
+        }
+        text += length + (text[length] == '\n' ? 1 : 0);
+    }
+}
+
+static void page_fits_the_window_and_says_what_was_asked(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    for (int width = 80; width <= 200; width += 20) {
+        for (int color = 0; color < 2; color++) {
+            const dts_report_options options = {.style = {.width = width, .color = color == 1, .unicode = true}};
+            dts_text text = {0};
+            assert_int_equal(dts_report_text(&s.result, &options, &text), DTS_OK);
+            assert_fits(dts_text_string(&text), (size_t)width);
+            assert_int_equal(strchr(dts_text_string(&text), '\033') != NULL, color == 1);
+            dts_text_free(&text);
+        }
+    }
+    dts_text text = {0};
+    dts_report_text(&s.result, &plain, &text);
+    static const char *const expected[] = {"20.00 ms",        "3,276,800 tokens/s", "MFU 30.9, HFU 41.2 %",
+                                           "0.125 ms/sample", "38.5 of 39.6 GiB",   " fits\n",
+                                           "pipeline bubble", "all-reduce",         "the allocator runs within 5 %"};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_non_null(strstr(dts_text_string(&text), expected[i]));
+    }
+    dts_text_free(&text);
+}
+
+static void page_names_a_cure_when_it_does_not_fit(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.result.fits = false;
+    s.result.peak_device_gib = 55;
+    dts_text text = {0};
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "DOES NOT FIT"));
+    assert_non_null(strstr(dts_text_string(&text), "15.4 GiB too much"));
+    assert_non_null(strstr(dts_text_string(&text), "training.recompute=full"));
+    dts_text_free(&text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_has_the_names_of_the_contract),
+        cmocka_unit_test(json_holds_wall_time_when_asked_and_null_for_no_number),
+        cmocka_unit_test(csv_has_a_header_and_a_row_of_equal_length),
+        cmocka_unit_test(trace_is_valid_json_with_every_span_once),
+        cmocka_unit_test(trace_of_nothing_is_valid),
+        cmocka_unit_test(trace_reports_a_full_disk),
+        cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
+        cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
