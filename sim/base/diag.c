@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 
@@ -15,6 +16,8 @@ struct dts_diag {
     size_t errors;
     size_t warnings;
     dts_status status;
+    dts_diag_locator *locator;
+    const void *locator_context;
 };
 
 dts_diag *dts_diag_new(void) {
@@ -56,6 +59,11 @@ static void add(dts_diag *diag, dts_severity severity, dts_status status, const 
     }
     if (diag->kept == MESSAGES_KEPT) {
         return;
+    }
+    dts_place located = {0};
+    bool placeless = severity == DTS_ERROR && (place == NULL || place->file == NULL);
+    if (placeless && key != NULL && diag->locator != NULL && diag->locator(diag->locator_context, key, &located)) {
+        place = &located;
     }
     dts_message *m = &diag->messages[diag->kept];
     *m = (dts_message){.severity = severity, .key = copy(diag, key), .help = copy(diag, help)};
@@ -102,6 +110,13 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 
 dts_status dts_diag_nomem(dts_diag *diag) {
     return dts_diag_fail(diag, DTS_NOMEM, NULL, "out of memory");
+}
+
+void dts_diag_set_locator(dts_diag *diag, dts_diag_locator *locator, const void *context) {
+    if (diag != NULL) {
+        diag->locator = locator;
+        diag->locator_context = context;
+    }
 }
 
 size_t dts_diag_count(const dts_diag *diag) {
@@ -209,6 +224,11 @@ static size_t edit_distance(const char *a, const char *b) {
 }
 
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcasecmp(name, names[i]) == 0) {
+            return names[i];
+        }
+    }
     const char *best = NULL;
     size_t best_distance = strlen(name) / 3 + 1;
     for (size_t i = 0; i < count; i++) {

@@ -51,6 +51,11 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 /* "out of memory"; returns DTS_NOMEM. Works without memory. */
 dts_status dts_diag_nomem(dts_diag *diag);
 
+/* Finds where a key was written, for errors that name a key but no place: rules know values, not files. Returns false
+ * when it does not know. NULL: none. context is borrowed until the next call. */
+typedef bool dts_diag_locator(const void *context, const char *key, dts_place *out);
+void dts_diag_set_locator(dts_diag *diag, dts_diag_locator *locator, const void *context);
+
 size_t dts_diag_count(const dts_diag *diag); /* messages kept */
 const dts_message *dts_diag_get(const dts_diag *diag, size_t index);
 size_t dts_diag_errors(const dts_diag *diag); /* errors seen, also those not kept */
@@ -66,7 +71,7 @@ dts_status dts_diag_status(const dts_diag *diag);
  * color adds ANSI colour to the severity and the caret. */
 void dts_diag_render(const dts_diag *diag, bool color, dts_text *out);
 
-/* The nearest of count names to name by edit distance, or NULL when none is close (more than a third of its letters
+/* The nearest of count names to name by edit distance (the same letters in another case first), or NULL when none is close (more than a third of its letters
  * differ). For "did you mean" lines. */
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count);
 

@@ -6,7 +6,7 @@
  *
  * Why it is fast:
  * - Four children of 16 bytes fill one cache line, and the storage is aligned so that they never straddle two.
- * - The earliest of four is chosen without a branch; a branch here would be mispredicted every other time.
+ * - The earliest of four is chosen without a branch.
  * - Free slots hold an event later than all others, so that a group of four can always be compared whole.
  * - A pop leaves a hole at the root. In a simulation the end of one task starts the next one, so that a push mostly
  *   follows; it fills the hole and saves one of two trips through the heap.
@@ -68,15 +68,19 @@ static inline size_t dts_queue_size(const dts_queue *queue) {
     return queue->last - (DTS_QUEUE_ROOT - 1) - (queue->hole ? 1 : 0);
 }
 
-/* The index, 0 to 3, of the earliest of four events. All six comparisons are made, since they can be made at once,
- * while a knockout of three would make the second round wait for the first. */
-static inline size_t dts_queue_earliest_of_four(const dts_event *events) {
-    dts_event_key a = dts_event_as_key(events[0]);
-    dts_event_key b = dts_event_as_key(events[1]);
-    dts_event_key c = dts_event_as_key(events[2]);
-    dts_event_key d = dts_event_as_key(events[3]);
-    unsigned upper_pair = ((c < a) | (d < a)) & ((c < b) | (d < b));
-    return upper_pair << 1 | (upper_pair & (d < c)) | (~upper_pair & (b < a));
+/* The slot of the earliest of the four events from slot first on: a knockout. The winners of the first round go on as
+ * values, so that the second need not fetch them again, and a mask picks the final slot where a branch would be
+ * mispredicted every other time. */
+static inline size_t dts_queue_earliest_of_four(const dts_event *slots, size_t first) {
+    dts_event_key a = dts_event_as_key(slots[first]);
+    dts_event_key b = dts_event_as_key(slots[first + 1]);
+    dts_event_key c = dts_event_as_key(slots[first + 2]);
+    dts_event_key d = dts_event_as_key(slots[first + 3]);
+    size_t left = first + (b < a);
+    size_t right = first + 2 + (d < c);
+    dts_event_key left_key = b < a ? b : a;
+    dts_event_key right_key = d < c ? d : c;
+    return left ^ ((left ^ right) & -(size_t)(right_key < left_key));
 }
 
 /* Moves the free slot hole towards the leaves until event fits into it. */
@@ -89,7 +93,7 @@ static inline void dts_queue_sift_down(dts_queue *queue, size_t hole, dts_event 
         for (size_t i = 0; i < 4; i++) {
             __builtin_prefetch(&slots[4 * (child + i) - 8]);
         }
-        size_t earliest = child + dts_queue_earliest_of_four(&slots[child]);
+        size_t earliest = dts_queue_earliest_of_four(slots, child);
         if (!dts_event_before(slots[earliest], event)) {
             break;
         }

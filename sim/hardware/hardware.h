@@ -180,6 +180,7 @@ typedef struct dts_stack {
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
+    double fsdp_unit_host_s; /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     /* pipeline */
     bool p2p_overlap;               /* transfers do not hold the compute stream */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */

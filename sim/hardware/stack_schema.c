@@ -98,6 +98,13 @@ static const dts_field fsdp_fields[] = {
      .required = true,
      .offset = WITHIN(fsdp_prefetch, fsdp_limit_all_gathers),
      .help = "the host waits rather than hold more than two gathered units"},
+    {.key = "unit_host",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .preset = "0",
+     .maximum = 1,
+     .offset = WITHIN(fsdp_prefetch, fsdp_unit_host_s),
+     .help = "host time around every gather and scatter of a unit: hooks, views, stream waits"},
 };
 
 static const dts_schema fsdp_schema = {
@@ -105,7 +112,7 @@ static const dts_schema fsdp_schema = {
     .help = "fully sharded data parallel",
     .fields = fsdp_fields,
     .field_count = sizeof fsdp_fields / sizeof *fsdp_fields,
-    .struct_size = WITHIN(fsdp_prefetch, fsdp_limit_all_gathers) + sizeof(bool),
+    .struct_size = WITHIN(fsdp_prefetch, fsdp_unit_host_s) + sizeof(double),
 };
 
 static const dts_field pipeline_fields[] = {

@@ -17,6 +17,9 @@ typedef struct dts_schedule_report {
 /* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several. */
 dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
 
+/* Only the table: a line per schedule. */
+dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
+
 /* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
 dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out);
 

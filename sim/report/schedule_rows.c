@@ -132,11 +132,13 @@ static void write_number(cell *cells, const dts_schedule_scale *scale, const dts
     seen->last_digits = seen->last_digits || shown < digits;
 }
 
-static void note(const dts_op *op, dts_schedule_seen *seen) {
+static void note(dts_layout layout, const dts_op *op, dts_schedule_seen *seen) {
+    bool odd = op->chunk % 2 == 1;
     seen->backward_input = seen->backward_input || op->kind == DTS_OP_BACKWARD_INPUT;
     seen->backward_weight = seen->backward_weight || op->kind == DTS_OP_BACKWARD_WEIGHT;
     seen->backward = seen->backward || op->kind == DTS_OP_BACKWARD;
-    seen->odd_chunk = seen->odd_chunk || op->chunk % 2 == 1;
+    seen->odd_chunk = seen->odd_chunk || (odd && layout != DTS_LAYOUT_BIDIR);
+    seen->upwards = seen->upwards || (odd && layout == DTS_LAYOUT_BIDIR);
     seen->block = seen->block || op->fused_next;
 }
 
@@ -190,7 +192,7 @@ dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const d
         dts_schedule_drawn_at(report, rank, i, &start, &end);
         cover(cells, scale, op, start, end);
         write_number(cells, scale, op, start, end, seen);
-        note(op, seen);
+        note(report->schedule.layout, op, seen);
     }
     draw_cells(cells, scale->columns, style, seen, out);
     free(cells);
@@ -263,8 +265,11 @@ static void legend_notes(const dts_schedule_seen *seen, const dts_style *style, 
         dts_text_printf(&line, "digits: microbatch%s; ",
                         seen->last_digits ? " (its last digit where room is short)" : "");
     }
-    if (seen->odd_chunk) {
-        dts_text_add(&line, "two signs: even and odd chunks; ");
+    if (seen->odd_chunk || seen->upwards) {
+        const char *what = !seen->upwards    ? "even and odd chunks"
+                           : seen->odd_chunk ? "even and odd chunks, or the two directions"
+                                             : "the two directions";
+        dts_text_printf(&line, "two signs: %s; ", what);
     }
     if (seen->block) {
         dts_text_add(&line, "blocks of a forward and a backward are drawn one after the other; ");
@@ -278,7 +283,7 @@ static void legend_notes(const dts_schedule_seen *seen, const dts_style *style, 
 }
 
 void dts_schedule_legend(const dts_schedule_seen *seen, const dts_style *style, dts_text *out) {
-    bool odd = seen->odd_chunk;
+    bool odd = seen->odd_chunk || seen->upwards;
     size_t column = 0;
     legend_kind(style, DTS_OP_FORWARD, odd, "forward", &column, out);
     bool input_only = seen->backward_input && !seen->backward;

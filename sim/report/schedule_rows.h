@@ -14,7 +14,8 @@ typedef struct dts_schedule_scale {
 /* What was drawn, for the legend. */
 typedef struct dts_schedule_seen {
     bool backward_input, backward_weight, backward, idle;
-    bool odd_chunk;
+    bool odd_chunk;           /* in a layout of several chunks per stage */
+    bool upwards;             /* the second direction of a layout with two */
     bool digits, last_digits; /* microbatch numbers; only their last digit where there was no room */
     bool block;               /* fused blocks */
 } dts_schedule_seen;

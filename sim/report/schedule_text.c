@@ -156,12 +156,12 @@ static void write_facts(const page *p, const dts_schedule_report *r) {
          r->schedule.layout == DTS_LAYOUT_BIDIR ? "; every stage holds the weights of two" : "");
 }
 
-static void write_comparison(const page *p) {
+dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
     static const char *const titles[] = {"schedule", "makespan", "bubble", "of makespan", "textbook", "peak"};
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof *titles, 1);
-    p->out->failed = p->out->failed || grid == NULL;
-    for (size_t i = 0; grid != NULL && i < p->count; i++) {
-        const dts_schedule_report *r = &p->reports[i];
+    out->failed = out->failed || grid == NULL;
+    for (size_t i = 0; grid != NULL && i < count; i++) {
+        const dts_schedule_report *r = &reports[i];
         const dts_schedule_method *method = r->method;
         dts_grid_add(grid, r->schedule.name);
         dts_grid_printf(grid, "%.6g", r->ideal.makespan);
@@ -176,9 +176,10 @@ static void write_comparison(const page *p) {
         dts_grid_printf(grid, "%.4g", highest_peak(r));
     }
     if (grid != NULL) {
-        dts_grid_print(grid, p->style, 0, p->out);
+        dts_grid_print(grid, style, 0, out);
     }
     dts_grid_free(grid);
+    return dts_text_status(out);
 }
 
 dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
@@ -207,7 +208,7 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, c
     if (count > 1) {
         dts_schedule_legend(&p.seen, style, out);
         dts_text_add(out, "\n");
-        write_comparison(&p);
+        return dts_schedule_table(reports, count, style, out);
     }
     return dts_text_status(out);
 }

@@ -189,9 +189,13 @@ static dts_status read_rows(reader *r, table_row *row, size_t columns, dts_table
             continue;
         }
         dts_place start = place_here(r);
+        size_t errors = r->errors;
         dts_status status = read_row(r, row);
         if (status == DTS_NOMEM) {
             return status;
+        }
+        if (r->errors > errors) {
+            continue; /* what was wrong was said; the number of cells would only follow from it */
         }
         if (status == DTS_OK && row->count != columns) {
             r->errors++;

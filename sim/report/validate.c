@@ -109,11 +109,10 @@ static dts_status read_tables(const char *const *paths, size_t count, dts_arena 
     dts_status gravest = DTS_OK;
     for (size_t i = 0; i < count; i++) {
         dts_status status = dts_table_read(paths[i], arena, &tables[i], diag);
-        if (status == DTS_OK) {
+        gravest = status > gravest ? status : gravest;
+        if (status <= DTS_INVALID && tables[i].cells != NULL) { /* all errors in one run */
             status = check_columns(&tables[i], diag);
-        }
-        if (status == DTS_OK) {
-            status = check_rows(&tables[i], diag);
+            status = status == DTS_OK ? check_rows(&tables[i], diag) : status;
         }
         gravest = status > gravest ? status : gravest;
     }

@@ -160,8 +160,8 @@ dts_status dts_validation_text(const dts_validation *validation, const dts_style
     for (size_t t = 0; t < validation->table_count; t++) {
         const dts_validate_table *table = &validation->tables[t];
         dts_style_add(style, DTS_PAINT_STRONG, table->path, out);
-        dts_text_printf(out, ": %zu rows, %zu simulated, %zu not\n", table->rows, table->simulated,
-                        table->rows - table->simulated);
+        dts_text_printf(out, ": %zu row%s, %zu simulated, %zu not\n", table->rows, table->rows == 1 ? "" : "s",
+                        table->simulated, table->rows - table->simulated);
     }
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         write_metric(validation, m, style, out);

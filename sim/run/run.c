@@ -278,6 +278,8 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
         status = dts_diag_nomem(diag);
     }
     dts_plan plan;
+    /* the rules of the plan name keys; the scenario knows where they were written */
+    dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
     if (status == DTS_OK) {
         status = dts_plan_make(&job, arena, &plan, diag);
     }
@@ -285,6 +287,7 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
         describe(values, &plan, result);
         status = run_plan(&plan, &values->fidelity, options, arena, result, diag);
     }
+    dts_diag_set_locator(diag, NULL, NULL);
     dts_arena_free(arena);
     if (status != DTS_OK) {
         dts_result_free(result);

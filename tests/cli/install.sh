@@ -55,17 +55,31 @@ if "$prefix/bin/dtsim" run "$scenario" >/dev/null 2>&1; then
     fail "the program takes its profiles from somewhere other than the installation"
 fi
 
-# The manual page renders without a warning; it and the completion know every subcommand.
+# The manual page renders without a warning; it and the completion know every subcommand, the page every option too.
+page=$prefix/share/man/man1/dtsim.1
 if command -v man >/dev/null; then
-    warnings=$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$prefix/share/man/man1/dtsim.1" 2>&1 >/dev/null)
+    warnings=$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
     [ -z "$warnings" ] || fail "dtsim.1: $warnings"
 fi
-bash -n "$prefix/share/bash-completion/completions/dtsim"
+plain=$(sed 's/\\-/-/g' "$page")
 commands=$("$prefix/bin/dtsim" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 [ -n "$commands" ] || fail "dtsim --help names no commands"
+# offers WANTED WORD…: the completion offers WANTED for the last word
+offers() {
+    local wanted=$1 offered
+    shift
+    offered=$(bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtsim; printf "%s\n" "${COMPREPLY[@]}"' \
+        "$prefix/share/bash-completion/completions/dtsim" "$prefix/bin/dtsim" "$@")
+    grep -qxe "$wanted" <<<"$offered" || fail "the completion of \"dtsim $*\" does not offer \"$wanted\""
+}
 for command in $commands; do
-    for file in share/man/man1/dtsim.1 share/bash-completion/completions/dtsim; do
-        grep -qw -- "$command" "$prefix/$file" || fail "$file does not know \"dtsim $command\""
+    grep -qE "^\.S[SH] (dtsim )?$command" "$page" || fail "dtsim.1 does not know \"dtsim $command\""
+    offers "$command" ''
+    for option in $("$prefix/bin/dtsim" "$command" --help | grep -oE '^ +(-[a-z], )? *--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        grep -qF -e "$option" <<<"$plain" || fail "dtsim.1 does not know \"dtsim $command $option\""
+        offers "$option" "$command" --
     done
 done
+offers 1f1b schedule 1f
+offers json run x --format = js
 echo "installed, moved and used: program, library, manual page, completion, $(echo "$commands" | wc -w) subcommands"

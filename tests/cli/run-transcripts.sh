@@ -5,8 +5,8 @@
 #
 # A line "$ COMMAND" is run by bash in an empty scratch folder where `dtsim` is PROGRAM and $DATA is the root of the
 # repository; the lines up to the next one are what it prints, standard output and standard error together; then
-# "[N]" says that it exits with N (0 when nothing is said). Lines before the first command are remarks. "..." stands for
-# any number of lines. --update writes what came back into the transcript: then read the difference.
+# "[N]" says that it exits with N (0 when nothing is said). "..." stands for any number of lines. Lines that begin with
+# "% " are remarks. --update writes what came back into the transcript: then read the difference.
 set -euo pipefail
 update=0
 if [ "${1:-}" = --update ]; then
@@ -29,8 +29,8 @@ export DATA PATH="$scratch/bin:$PATH" LC_ALL=C.UTF-8 NO_COLOR=1 TERM=dumb
 
 # matches GOT EXPECTED: line by line; "..." swallows lines up to the next one that is given
 matches() {
-    awk -v output="$1" '
-        BEGIN { got = split(output, line, "\n"); at = 1 }
+    OUTPUT=$1 awk '
+        BEGIN { got = split(ENVIRON["OUTPUT"], line, "\n"); at = 1 }
         $0 == "..." { any = 1; next }
         {
             while (any && at <= got && line[at] != $0) at++
@@ -49,7 +49,7 @@ finish() { # compares what COMMAND printed with EXPECTED
     got=${got//"$DATA"/\$DATA}
     [ "$status" -eq 0 ] || got+=${got:+$'\n'}"[$status]"
     commands=$((commands + 1))
-    if matches "${got//\\/\\\\}" "$expected"; then
+    if [ "$got" = "$expected" ] || { [ -n "$expected" ] && matches "$got" "$expected"; }; then
         got=$expected
     else
         wrong=$((wrong + 1))
@@ -68,8 +68,9 @@ for file in "$@"; do
         if [[ $line == '$ '* ]]; then
             finish
             command=${line#'$ '} expected='' place=$number
-        elif [ -z "$command" ]; then
-            result+=$line$'\n'
+        elif [[ $line == '% '* ]] || [ -z "$command" ]; then
+            finish
+            command='' result+=$line$'\n'
         else
             expected+=${expected:+$'\n'}$line
         fi

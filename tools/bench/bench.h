@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Seconds of processor time of this process: what other programs do meanwhile disturbs it least. */
+double bench_cpu_s(void);
 /* Seconds on a clock that never goes back. */
-double bench_now_s(void);
+double bench_wall_s(void);
 
 /* Numbers that look random and repeat from one state to the next: Knuth's MMIX generator, its upper 32 bits. */
 uint32_t bench_random(uint64_t *state);

@@ -19,10 +19,18 @@ typedef struct options {
     size_t runs;
 } options;
 
-double bench_now_s(void) {
+static double read_clock(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double bench_cpu_s(void) {
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double bench_wall_s(void) {
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 uint32_t bench_random(uint64_t *state) {

@@ -118,9 +118,9 @@ static void still_simulating(int number) {
 }
 
 static dts_status simulate(const run_arguments *a, dts_result **out) {
-    const char *path = dts_scenario_path(a->tool, a->scenario);
+    const char *path = dts_scenario_find(a->tool, a->scenario);
     if (path == NULL) {
-        return dts_diag_nomem(a->tool->diag);
+        return DTS_IO;
     }
     dts_scenario *scenario = NULL;
     dts_status status =

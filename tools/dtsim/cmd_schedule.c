@@ -29,11 +29,11 @@ static const struct argp_option options[] = {
     {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
-    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json, csv or svg", 3},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv or svg", 3},
     {0},
 };
 
-typedef enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SVG } format;
+typedef enum format { FORMAT_TEXT, FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_SVG } format;
 
 typedef struct schedule_arguments {
     dts_tool *tool;
@@ -59,7 +59,7 @@ static error_t parse_cost(schedule_arguments *a, const char *option, const char 
 }
 
 static error_t parse_format(schedule_arguments *a, const char *text) {
-    static const char *const names[] = {"text", "json", "csv", "svg", NULL};
+    static const char *const names[] = {"text", "table", "json", "csv", "svg", NULL};
     int choice = dts_tool_choice(a->tool, "--format", names, text);
     if (choice < 0) {
         return DTS_EXIT_USAGE;
@@ -135,6 +135,8 @@ static dts_status report(const schedule_arguments *a, const dts_schedule_report 
     switch (a->format) {
         case FORMAT_TEXT:
             return dts_schedule_text(reports, a->count, &a->tool->style, out);
+        case FORMAT_TABLE:
+            return dts_schedule_table(reports, a->count, &a->tool->style, out);
         case FORMAT_JSON:
             return dts_schedule_json(reports, a->count, out);
         case FORMAT_CSV:

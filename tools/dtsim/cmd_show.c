@@ -1,7 +1,6 @@
 /* dtsim show: a scenario or profile with all its values, and what files can say. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "kinds.h"
@@ -183,10 +182,7 @@ static dts_status unknown_name(const show_arguments *a) {
 /* "gpus/a100-40gb", "a100-40gb", a scenario's name, or a path. */
 static dts_status show_name(const show_arguments *a, dts_text *out) {
     const char *path = dts_scenario_path(a->tool, a->name);
-    if (path == NULL) {
-        return dts_diag_nomem(a->tool->diag);
-    }
-    if (access(path, F_OK) == 0) {
+    if (path != NULL) {
         return show_scenario(a, path, out);
     }
     const dts_profile_kind *found = NULL;

@@ -106,12 +106,17 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
     const char *text = stopped_at > 0 ? argv[stopped_at - 1] : "";
     char see[128];
     snprintf(see, sizeof see, "`dtsim %s --help` lists the options", command);
-    if (strncmp(text, "--", 2) != 0) {
-        return dts_tool_usage(tool, see, "option '%s' is unknown or lacks its value", text);
-    }
     const struct argp_option *all[OPTIONS_MAX];
     const char *names[OPTIONS_MAX];
     size_t count = collect(argp->options, all);
+    if (strncmp(text, "--", 2) != 0) {
+        for (size_t i = 0; i < count; i++) {
+            if (text[0] == '-' && text[1] == all[i]->key && all[i]->arg != NULL) {
+                return dts_tool_usage(tool, see, "option '%s' needs its value %s", text, all[i]->arg);
+            }
+        }
+        return dts_tool_usage(tool, see, "unknown option '%s'", text);
+    }
     size_t length = strcspn(text + 2, "=");
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)length, text + 2);

@@ -1,5 +1,6 @@
 /* Scenarios by name: ROOT/scenarios/THEME/NAME.yaml is called "THEME/NAME". */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -103,12 +104,27 @@ const char *dts_scenario_path(dts_tool *tool, const char *argument) {
     for (size_t i = 0; i < tool->profiles.count; i++) {
         const char *path =
             dts_arena_printf(tool->arena, "%s/scenarios/%s%s", tool->profiles.roots[i], argument, suffix);
-        if (path == NULL) {
-            return NULL;
-        }
-        if (access(path, F_OK) == 0) {
+        if (path != NULL && access(path, F_OK) == 0) {
             return path;
         }
     }
-    return argument;
+    return NULL;
+}
+
+const char *dts_scenario_find(dts_tool *tool, const char *argument) {
+    const char *path = dts_scenario_path(tool, argument);
+    if (path != NULL) {
+        return path;
+    }
+    const char **names;
+    size_t count;
+    const char *nearest = NULL;
+    if (dts_scenario_names(tool, &names, &count) == DTS_OK) {
+        nearest = dts_nearest_name(argument, names, count);
+    }
+    char help[256];
+    snprintf(help, sizeof help, "%s%s%s`dtsim list scenarios` names those that come along",
+             nearest != NULL ? "did you mean '" : "", nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
+    dts_diag_fail(tool->diag, DTS_IO, help, "no file and no scenario '%s'", argument);
+    return NULL;
 }

@@ -99,8 +99,8 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
 dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
 void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, dts_id last);
-/* After the kernel that made the gradients of an operator (elements each) in the last microbatch. */
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, dts_id ready);
+/* The kernels so far have made the gradients of an operator (elements each) in the last microbatch. */
+void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
                              dts_id last);

@@ -109,8 +109,8 @@ static dts_task_info transfer_info(const char *name) {
 
 /* ---- buckets ---------------------------------------------------------------------------------------------------- */
 
-/* Copy of a tensor between its own storage and the bucket: one kernel, read and write. */
-static dts_id copy_tensor(dts_gradient_sync *sync, double bytes, const char *name) {
+/* One kernel over a tensor on its way into or out of a bucket: read and write. */
+static dts_id pass_tensor(dts_gradient_sync *sync, double bytes, const char *name) {
     dts_task_info info = {.role = DTS_ROLE_BACKWARD_WEIGHT, .microbatch = -1, .layer = -1, .name = name};
     double duration = dts_gpu_memory_s(&sync->b->plan->job.cluster->gpu, 2 * bytes);
     return dts_build_kernel(sync->b, sync->stage, duration, true, DTS_NO_ID, &info);
@@ -130,7 +130,7 @@ static void flush_bucket(dts_gradient_sync *sync) {
     sync->limit_B = sync->b->plan->job.stack->ddp_bucket_B;
 }
 
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, dts_id ready) {
+void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count) {
     if (!sync->active || sync->sharded) {
         return;
     }
@@ -142,7 +142,8 @@ void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t
         /* a fresh gradient is not in its bucket yet, even where gradients end up as views of it */
         const dts_stack *stack = sync->b->plan->job.stack;
         bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none;
-        sync->ready = copies ? copy_tensor(sync, bytes, "copy_to_bucket") : ready;
+        /* the division by the group size happens on the way, or in place */
+        sync->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
         sync->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
@@ -160,7 +161,7 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
     if (!sync->b->plan->job.stack->gradient_as_bucket_view && sync->tensors > 0) {
         dts_id last = sync->last_transfer;
         for (int i = 0; i < sync->tensors; i++) {
-            dts_id copy = copy_tensor(sync, sync->total_B / sync->tensors, "copy_from_bucket");
+            dts_id copy = pass_tensor(sync, sync->total_B / sync->tensors, "copy_from_bucket");
             dts_graph_depend(sync->b->graph, copy, last);
             last = DTS_NO_ID; /* the stream keeps the rest in order */
         }
@@ -174,6 +175,14 @@ static double gathered_B(const dts_gradient_sync *sync, const unit *u) {
     return u->elements * dts_numeric_bytes(sync->b->plan->storage.compute);
 }
 
+/* The framework's work around a unit's collective, on the host. */
+static void unit_hooks(dts_gradient_sync *sync, bool backward) {
+    double host_s = sync->b->plan->job.stack->fsdp_unit_host_s;
+    if (host_s > 0) {
+        dts_build_host(sync->b, sync->stage, host_s, backward, DTS_NO_ID, "fsdp hooks");
+    }
+}
+
 static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
     if (u->gathered || u->elements <= 0) {
         return;
@@ -182,13 +191,16 @@ static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
     if (b->plan->job.stack->fsdp_limit_all_gathers) {
         dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
     }
+    unit_hooks(sync, backward);
     dts_task_info info = transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
     u->gather = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_ALL_GATHER, gathered_B(sync, u), backward,
                                      DTS_NO_ID, &info);
     u->gathered = true;
-    /* the host allocates when it issues */
-    dts_build_memory(b, sync->stage->last_host, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION,
-                     gathered_B(sync, u));
+    /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
+     * GPU: that is, behind what has been issued so far. */
+    bool first = sync->stage->last_kernel == DTS_NO_ID;
+    dts_build_memory(b, first ? sync->stage->last_host : sync->stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
+                     sync->stage, DTS_MEMORY_COMMUNICATION, gathered_B(sync, u));
 }
 
 static void release(dts_gradient_sync *sync, unit *u, dts_id last) {
@@ -246,10 +258,11 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     sync->root_done |= u == &sync->root;
     dts_builder *b = sync->b;
     double gradient_B = u->elements * b->plan->storage.reduce_B;
+    unit_hooks(sync, true);
     dts_task_info info = transfer_info("reduce-scatter");
     dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
     sync->last_transfer =
         dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_REDUCE_SCATTER, gradient_B, true, last, &info);
-    dts_build_memory(b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
+    dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
     release(sync, u, last);
 }

@@ -255,7 +255,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
         if (w->pass->last_microbatch) {
-            dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->stage->last_kernel);
+            dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS);
         }
         hold_fresh_gradient(w, o, first);
     }

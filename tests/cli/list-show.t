@@ -1,0 +1,108 @@
+% What there is, and what is in it.
+$ dtsim list
+name           what it is
+models         model profiles
+gpus           GPU profiles
+clusters       cluster profiles: nodes, GPUs and networks
+stacks         software profiles: framework, fusions, allocator
+scenarios      jobs to run
+schedules      pipeline schedules
+collectives    collective operations
+optimizers     training.optimizer
+precisions     training.precision
+data-parallel  parallelism.data_parallel
+$ dtsim list gpus --format names | grep a100
+a100-40gb
+a100-40gb-pcie
+a100-80gb
+a100-80gb-pcie
+$ dtsim list optimizers
+name          what it is
+sgd           plain gradient descent: no states
+sgd-momentum  one state per parameter
+adam          two states per parameter
+adamw         two states per parameter, decoupled weight decay
+adafactor     factored second moment: rows and columns instead of a full state
+adamw-8bit    two states per parameter of one byte each
+lamb          two states per parameter, layer-wise trust ratio
+lion          one state per parameter
+$ dtsim list data-parallel
+name   what it is
+dp     one process feeds all GPUs (torch.nn.DataParallel)
+ddp    a full replica per GPU, gradients averaged in buckets
+zero1  optimizer states sharded
+zero2  optimizer states and gradients sharded
+zero3  optimizer states, gradients and parameters sharded
+fsdp   parameters, gradients and states sharded by unit (PyTorch FSDP)
+$ dtsim list collectives --width 60
+name            what it is
+all-reduce      every rank gets the sum: gradients of DDP,
+                tensor-parallel activations
+all-gather      every rank gets all shards: parameters of
+                FSDP
+reduce-scatter  every rank gets its shard of the sum:
+                gradients of FSDP
+broadcast       one rank's tensor to all
+reduce          the sum to one rank
+all-to-all      every rank sends a part to every other:
+                experts
+$ dtsim list models | head -3
+name           what it is
+bert           generic BERT encoder with masked-language-model and next-sentence
+               heads; all dimensions by override
+$ dtsim list precisions --format json | head -5
+{
+	"precisions":	[{
+			"name":	"fp32",
+			"summary":	"single precision throughout"
+		}, {
+$ dtsim list scenarios --format names | grep scaling
+gcp-data-parallel/scaling-ddp
+gcp-data-parallel/scaling-fsdp
+gcp-data-parallel/scaling-pdp
+$ DTSIM_DATA=/nowhere dtsim list stacks --format names | grep 1.11
+pytorch-1.11
+$ dtsim show gcp-data-parallel/scaling-ddp | head -4
+name: scaling-ddp
+description: "DDP on 2 nodes of 8 A100-40GB over 100 Gbit/s Ethernet, 8 samples per GPU (figures 3 to 7 of the study). Vary cluster.nodes and training.global_batch together."
+expect: "The study saw a dip from 8 to 16 GPUs: gradients leave NVLink for Ethernet, and most of the iteration is exposed all-reduce. On one node DDP is the fastest of the three; on several, PDP is."
+model:
+$ dtsim show gcp-data-parallel/scaling-ddp --effective --set training.micro_batch=4 --width 110 | grep -E '^(key|training.micro_batch|training.sequence|cluster.nodes|cluster.gpu.multi|fidelity.detail)'
+key                                      value                                source  from
+cluster.gpu.multiprocessors              108                                  [4]     hardware/gpus/a100-40gb.yaml:7
+cluster.nodes                            2                                            scenarios/gcp-data-parallel/scaling-ddp.yaml:7
+training.micro_batch                     4                                            --set
+training.sequence_length                 256                                          scenarios/gcp-data-parallel/scaling-ddp.yaml:12
+fidelity.detail                          auto                                         default
+$ dtsim show gcp-data-parallel/scaling-ddp >a.yaml; dtsim show a.yaml | diff a.yaml - && echo the same again
+the same again
+$ dtsim show a100-40gb | head -3
+name: A100-SXM4-40GB
+vendor: nvidia
+architecture: ampere
+$ dtsim show gpus/h100 | head -2
+name: H100-SXM5-80GB
+vendor: nvidia
+$ dtsim show gpus/h1000 2>&1 | cut -c1-40
+error: no profile 'h1000' in hardware/gp
+  help: did you mean 'h100'? there are a
+$ dtsim show a100-40gb --set memory=1
+error: --set changes scenarios, not profiles
+  help: override it where a scenario uses it
+[2]
+$ dtsim show --json-schema | head -4
+{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "scenario",
+  "description": "one training job on one cluster",
+$ dtsim show --json-schema gpu | head -4
+{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "gpu",
+  "description": "one accelerator; hardware/gpus/NAME.yaml",
+$ dtsim show --reference cluster | head -3
+## cluster
+
+nodes, GPUs and what connects them; hardware/clusters/NAME.yaml
+$ dtsim show | head -1
+## scenario

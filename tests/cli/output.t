@@ -1,0 +1,20 @@
+% Output that cannot be written: exit code 3, and no message when a reader just went away.
+$ dtsim list >/dev/full
+error: cannot write standard output: No space left on device
+[3]
+$ dtsim --help >/dev/full
+error: cannot write standard output: No space left on device
+[3]
+$ dtsim run gcp-data-parallel/scaling-ddp -o no/such/folder/page.txt
+error: cannot write no/such/folder/page.txt: No such file or directory
+[3]
+$ dtsim run gcp-data-parallel/scaling-ddp --trace no/such/folder/trace.json -o page.txt
+error: cannot write no/such/folder/trace.json: No such file or directory
+[3]
+$ dtsim run gcp-data-parallel/scaling-ddp --trace /dev/full -o page.txt
+error: cannot write /dev/full: No space left on device
+[3]
+$ dtsim list models | true; echo "${PIPESTATUS[0]}" | grep -E '^(0|3)$' >/dev/null && echo quiet
+quiet
+$ dtsim list gpus -o gpus.txt --format names && head -1 gpus.txt
+a100-40gb

@@ -1,0 +1,68 @@
+% Simulating scenarios. Numbers are left out: tests/validation and tests/property watch those.
+$ dtsim run gcp-data-parallel/scaling-pdp --width 120 | cut -c1-23 | grep -E '^(  )?[A-Za-z]' | tr -d '0-9,'
+scaling-pdp
+  Model                
+  Cluster              
+  Plan                 
+  Batch                
+  Iteration time       
+  Per GPU              
+  Communication (ACO)  
+  Price                
+  Peak memory          
+  Bottleneck           
+Where the time goes (GP
+  compute              
+  exposed communication
+  pipeline bubble      
+  waiting for the host 
+  optimizer            
+Memory of the fullest G
+  parameters           
+  gradients            
+  activations          
+  temporary            
+  allocator's reserve  
+  CUDA context         
+Communication of one GP
+  operation   group    
+  all-reduce  data     
+  send-recv   pipeline 
+Pipeline stages
+  stage  layers   param
+Simulated  tasks
+$ dtsim run gcp-data-parallel/scaling-pdp --timeline --charset ascii | grep -c '^stage'
+2
+$ dtsim run gcp-data-parallel/scaling-pdp --timeline --from "10 ms" --to "20 ms" --width 60 | grep '^Timeline'
+Timeline  10.00 ms to 20.00 ms, one column is 384.6 us
+$ dtsim run gcp-data-parallel/scaling-pdp --from "9 h" 2>&1 | sed 's/takes.*/takes/'
+error: the asked part of the timeline is empty: the iteration takes
+$ dtsim run gcp-data-parallel/scaling-ddp --format csv | head -1
+scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,bottleneck,price_usd_per_hour,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
+$ dtsim run gcp-data-parallel/scaling-ddp --format csv | wc -l
+2
+$ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gpus|fits)"'
+	"scenario":	"scaling-ddp",
+	"gpus":	16,
+	"fits":	true,
+$ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -c wall_s
+0
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --format json --wall-time | grep -c wall_s
+1
+$ dtsim run gcp-data-parallel/scaling-ddp --trace t.json -o page.txt && head -c 60 t.json && wc -l <page.txt
+{"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc34
+$ dtsim run $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml --set name=other | head -1
+other
+% Does not fit is a result; --check makes it an exit code.
+$ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b -o page.txt; grep -c 'DOES NOT FIT' page.txt
+1
+$ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b --check -o page.txt
+[4]
+$ dtsim run gcp-data-parallel/scaling-ddp --check -o page.txt
+% Colour only where it is wanted.
+$ dtsim run gcp-data-parallel/scaling-ddp | grep -c $'\033'
+0
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --color always | grep -q $'\033' && echo coloured
+coloured

@@ -1,0 +1,89 @@
+% Tables of measurements: what is wrong with a table, rows that cannot be simulated, and a table that works.
+$ dtsim validate no-such-table.csv
+error: cannot read no-such-table.csv: No such file or directory
+[3]
+$ printf 'id,measured.iteration_s\n"a,1\n' >t.csv; dtsim validate t.csv
+t.csv:2:1: error: this quote has no end
+      2 | "a,1
+        | ^
+[1]
+$ printf 'id,training.micro_batch,measured.iteration_s\na,1\nb,2,x\n,3,4\nc,3,-1\n' >t.csv; dtsim validate t.csv
+t.csv:2:1: error: 2 cells, but the header names 3 columns
+      2 | a,1
+        | ^
+  help: put cells that hold a comma in quotes
+t.csv:3:5: error: 'x' is not a positive number
+      3 | b,2,x
+        |     ^
+  help: an empty cell means: not measured
+t.csv:4:1: error: a row without an id
+      4 | ,3,4
+        | ^
+t.csv:5:5: error: '-1' is not a positive number
+      5 | c,3,-1
+        |     ^
+  help: an empty cell means: not measured
+[1]
+$ printf 'id,measured.iteration\na,1\n' >t.csv; dtsim validate t.csv
+t.csv:1:4: error: unknown metric 'measured.iteration'
+      1 | id,measured.iteration
+        |    ^
+  help: did you mean measured.iteration_s?
+[1]
+$ printf 'name,training.micro_batch\na,1\n' >t.csv; dtsim validate t.csv
+t.csv: error: no column 'id'
+t.csv: error: no column 'measured.…' to compare with
+  help: e.g. measured.iteration_s
+[1]
+$ printf 'id,model,cluster.profile,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.recompute,measured.iteration_s,measured.peak_device_gib\nfirst,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,,0.1,12.5\nno model,mingpt-larg,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,,0.1,\nsecond,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,full,0.1,\n' >t.csv
+$ dtsim validate t.csv | sed -E 's/[-+]?[0-9]+\.[0-9]+( %)?/#/g; s/ *▬*│▬*/ BAR/; s/  +/  /g'
+t.csv: 3 rows, 2 simulated, 1 not
+
+iteration_s (s)
+  id  measured  predicted  error  -50 %  |  +50 %
+  first  #  #  # BAR
+  second  #  #  # BAR
+
+peak_device_gib (GiB)
+  id  measured  predicted  error  -50 %  |  +50 %
+  first  #  #  # BAR
+
+Summary
+  metric  predicted by  n  MAPE  median  p90  bias  rank
+  iteration_s  dtsim  2  #  #  #  #  -
+  one utilisation  2  #  #  #  #  -
+  … and bubble  2  #  #  #  #  -
+  peak_device_gib  dtsim  1  #  #  #  #  -
+
+  The baselines are what anyone could guess: time = model FLOPs / (peak x u),
+  with the u that suits each table best, and the same times 1 + (p-1)/(m v) for
+  the pipeline's bubble.
+  u = #, with bubble # in t.csv
+
+Not simulated (1 row)
+  1  no profile 'mingpt-larg' in models/ [model]: no model
+$ dtsim validate t.csv --format json | grep -E '"(id|metric|line|reason|rows|simulated|not_simulated|n)"'
+	"rows":	[{
+			"id":	"first",
+			"metric":	"iteration_s",
+			"id":	"first",
+			"metric":	"peak_device_gib",
+			"id":	"second",
+			"metric":	"iteration_s",
+			"n":	2,
+			"n":	1,
+				"n":	2,
+				"n":	2,
+			"rows":	3,
+			"simulated":	2,
+			"not_simulated":	1,
+	"not_simulated":	[{
+			"line":	3,
+			"id":	"no model",
+			"reason":	"no profile 'mingpt-larg' in models/ [model]"
+$ printf 'id,model,measured.iteration_s\na,mingpt-larg,1\n' >t.csv; dtsim validate t.csv
+t.csv: 1 row, 0 simulated, 1 not
+
+Not simulated (1 row)
+     1  no profile 'mingpt-larg' in models/ [model]: a
+[1]

@@ -1,0 +1,87 @@
+# Completion of dtsim for bash: commands, options, and names of scenarios, profiles and schedules, which it asks
+# `dtsim list` for.
+
+_dtsim_names() {
+    dtsim list "$1" --format names 2>/dev/null
+}
+
+# The values that option $1 of command $2 can take; fails when it takes none that can be listed.
+_dtsim_values() {
+    case $1 in
+        --format)
+            case $2 in
+                run) echo text json csv ;;
+                schedule) echo text table json csv svg ;;
+                validate) echo text json ;;
+                list) echo text json names ;;
+            esac
+            ;;
+        --color) echo auto always never ;;
+        --charset) echo auto unicode ascii ;;
+        *) return 1 ;;
+    esac
+}
+
+_dtsim_options() {
+    local common='--output --color --width --charset --help'
+    case $1 in
+        run) echo "--set --format --timeline --from --to --trace --check --wall-time $common" ;;
+        schedule)
+            echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
+                "--format $common"
+            ;;
+        validate) echo "--format $common" ;;
+        list) echo "--format $common" ;;
+        show) echo "--effective --set --json-schema --reference $common" ;;
+    esac
+}
+
+# What may stand where no option stands.
+_dtsim_arguments() {
+    case $1 in
+        run) _dtsim_names scenarios ;;
+        schedule) _dtsim_names schedules ;;
+        list) dtsim list --format names 2>/dev/null ;;
+        show)
+            _dtsim_names scenarios
+            local kind
+            for kind in models gpus clusters stacks; do
+                _dtsim_names "$kind"
+            done
+            ;;
+    esac
+}
+
+_dtsim() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'run schedule validate list show --help --version' -- "$word")
+        return
+    fi
+    if [ "$word" = = ]; then # --format=…
+        word=''
+    elif [ "$before" = = ]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $before in
+        --output | -o | --trace)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+    esac
+    if values=$(_dtsim_values "$before" "$command"); then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
+    elif [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_dtsim_options "$command")" -- "$word")
+    else
+        mapfile -t COMPREPLY < <(
+            compgen -W "$(_dtsim_arguments "$command")" -- "$word"
+            case $command in
+                run | show | validate) compgen -f -- "$word" ;;
+            esac
+        )
+    fi
+}
+
+complete -o filenames -F _dtsim dtsim
