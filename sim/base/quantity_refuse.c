@@ -7,7 +7,7 @@
 #include "base/excerpt.h"
 #include "base/quantity_inside.h"
 
-enum { HELP_LONGEST = DTS_EXCERPT_B + 96 };
+enum { HELP_LONGEST = DTS_EXCERPT_B + 96, NUMBER_SHOWN = 24 };
 
 /* What people write instead of our unit, without its prefix. */
 typedef struct habit {
@@ -74,7 +74,7 @@ static const dts_prefix *prefix_meant(const char *text, size_t length, unsigned 
 }
 
 /* Fills help with what the writer of an unknown unit probably meant; false when nothing is close. */
-static bool suggest_habit(const char *text, size_t length, dts_dimension wanted, char *help, size_t help_B) {
+static bool suggest_habit(const dts_number *n, const char *text, size_t length, dts_dimension wanted, char *help) {
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
         const habit *h = &habits[i];
         size_t tail = strlen(h->text);
@@ -89,11 +89,15 @@ static bool suggest_habit(const char *text, size_t length, dts_dimension wanted,
         }
         const char *before = p == NULL ? "" : p->text;
         const char *per = wanted == DTS_DIM_BANDWIDTH ? "/s" : "";
-        if (h->ours[0] == '?') {
-            snprintf(help, help_B, "write %sbit%s (bits) or %sB%s (bytes)", before, per, before, per);
+        /* binary prefixes go with bytes: nobody means Gibit by "gib" */
+        bool bytes = h->ours[0] == '?' && p != NULL && p->family == DTS_PREFIX_BINARY;
+        if (h->ours[0] == '?' && !bytes) {
+            snprintf(help, HELP_LONGEST, "write %sbit%s (bits) or %sB%s (bytes)", before, per, before, per);
         } else {
             bool add_per = wanted == DTS_DIM_BANDWIDTH && h->dimension == DTS_DIM_BYTES;
-            snprintf(help, help_B, "write %s%s%s", before, h->ours, add_per ? "/s" : "");
+            int digits = n->length <= NUMBER_SHOWN ? (int)n->length : 0;
+            snprintf(help, HELP_LONGEST, "write %.*s%s%s%s%s", digits, n->text, digits > 0 ? " " : "", before,
+                     bytes ? "B" : h->ours, add_per || bytes ? per : "");
         }
         return true;
     }
@@ -143,7 +147,7 @@ dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_num
     char help[HELP_LONGEST];
     size_t length = strlen(unit);
     bool suggested = (r->dimension == DTS_DIM_NUMBER && suggest_written_out(n, unit, length, help, sizeof help)) ||
-                     suggest_habit(unit, length, r->dimension, help, sizeof help) ||
+                     suggest_habit(n, unit, length, r->dimension, help) ||
                      suggest_case(unit, length, r->dimension, help, sizeof help);
     if (!suggested) {
         example_help(r->dimension, help);

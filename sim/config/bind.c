@@ -37,6 +37,10 @@ dts_excerpt dts_node_excerpt(const dts_node *node) {
     return out;
 }
 
+bool dts_is_unreadable(const dts_node *node) {
+    return node->kind == DTS_NODE_NULL && node->implied;
+}
+
 dts_arena *dts_binder_trees(const dts_binder *binder) {
     return binder->document != NULL ? dts_document_arena(binder->document) : binder->arena;
 }
@@ -65,8 +69,9 @@ dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node 
 
 /* ---- messages about keys ---- */
 
-static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema, const dts_node *node,
-                              const char *key) {
+/* *meant: the field that the key is probably a misspelling of, or NULL. */
+static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
+                              const char **meant) {
     const char *names[NAMES_MOST];
     size_t count = 0;
     for (; count < schema->field_count && count < NAMES_MOST; count++) {
@@ -79,6 +84,7 @@ static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema
         dts_text_add(&help, "put a blank behind the ':'");
     } else if (near != NULL) {
         dts_text_printf(&help, "did you mean '%s'?", near);
+        *meant = near;
     } else {
         dts_text_printf(&help, "%s has the keys ", schema->name);
         for (size_t i = 0; i < count; i++) {
@@ -102,7 +108,8 @@ static dts_status missing_key(const dts_binder *binder, const dts_field *field, 
 
 static dts_status not_a_map(const dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key) {
     dts_text help = {0};
-    dts_text_add(&help, "write one 'KEY: VALUE' a line; keys are ");
+    bool glued = node->kind == DTS_NODE_SCALAR && strchr(node->text, ':') != NULL;
+    dts_text_add(&help, glued ? "put a blank behind the ':'; keys are " : "write one 'KEY: VALUE' a line; keys are ");
     for (size_t i = 0; i < schema->field_count; i++) {
         dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", schema->fields[i].key);
     }
@@ -258,6 +265,9 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
 
 dts_status dts_bind_value(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                           void *out) {
+    if (dts_is_unreadable(node)) {
+        return DTS_INVALID;
+    }
     if (field->type == DTS_FIELD_MAP) {
         return bind_map(binder, field->sub, node, key, out);
     }
@@ -322,8 +332,23 @@ static const dts_field *field_find(const dts_schema *schema, const char *key) {
     return NULL;
 }
 
+/* Fields that a misspelt key stands for: they are not reported as missing on top. */
+typedef struct misspelt {
+    const char *fields[UNKNOWN_KEYS_SHOWN];
+    size_t count;
+} misspelt;
+
+static bool is_misspelt(const misspelt *m, const char *key) {
+    for (size_t i = 0; i < m->count; i++) {
+        if (strcmp(m->fields[i], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static dts_status bind_entries(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
-                               void *out) {
+                               void *out, misspelt *meant) {
     dts_status status = DTS_OK;
     size_t unknown = 0;
     for (const dts_node *n = node->first; n != NULL; n = n->next) {
@@ -333,12 +358,16 @@ static dts_status bind_entries(dts_binder *binder, const dts_schema *schema, con
         } else if (!dts_is_documentation_key(n->key)) {
             unknown++;
             if (unknown <= UNKNOWN_KEYS_SHOWN) {
-                status = dts_status_worse(status, unknown_key(binder, schema, n, key));
+                const char *near = NULL;
+                status = dts_status_worse(status, unknown_key(binder, schema, n, key, &near));
+                if (near != NULL) {
+                    meant->fields[meant->count++] = near;
+                }
             }
         }
     }
     if (unknown > UNKNOWN_KEYS_SHOWN) {
-        dts_diag_error(binder->diag, &node->place, key[0] == '\0' ? NULL : key, NULL, "%zu more unknown keys",
+        dts_diag_error(binder->diag, &node->place, key[0] == '\0' ? NULL : key, "remove them", "%zu more unknown keys",
                        unknown - UNKNOWN_KEYS_SHOWN);
     }
     return status;
@@ -350,13 +379,17 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
     if (implied != NULL && implied->implied && field_find(schema, "profile") == NULL) {
         return not_a_map(binder, schema, implied, key);
     }
+    if (dts_is_unreadable(node)) {
+        return DTS_INVALID;
+    }
     if (node->kind != DTS_NODE_MAP) {
         return not_a_map(binder, schema, node, key);
     }
-    dts_status status = bind_entries(binder, schema, node, key, out);
+    misspelt meant = {.count = 0};
+    dts_status status = bind_entries(binder, schema, node, key, out, &meant);
     for (size_t i = 0; i < schema->field_count; i++) {
         const dts_field *field = &schema->fields[i];
-        if (dts_node_get(node, field->key) != NULL) {
+        if (dts_node_get(node, field->key) != NULL || is_misspelt(&meant, field->key)) {
             continue;
         }
         bool missed = field->required && !binder->incomplete;

@@ -129,7 +129,7 @@ static dts_status refuse_int(const target *t) {
     } else if (length > 0 && text[length] == '\0' && value != floor(value)) {
         snprintf(help, sizeof help, "write a whole number, such as %.0f", floor(value));
     } else if (length > 0 && text[length] != '\0') {
-        snprintf(help, sizeof help, "write the number alone, without a unit");
+        snprintf(help, sizeof help, "write one whole number, without a unit or a formula");
     }
     return refuse(t, help, "a whole number");
 }
@@ -164,7 +164,7 @@ static dts_status bind_int(const target *t, int64_t *out) {
 
 static dts_status bind_quantity(const target *t, double *out) {
     double value = 0;
-    dts_status status = refuse_quoted_number(t);
+    dts_status status = t->field->dimension == DTS_DIM_NUMBER ? refuse_quoted_number(t) : DTS_OK;
     if (status == DTS_OK) {
         status =
             dts_quantity_parse(t->node->text, t->field->dimension, &value, &t->node->place, t->key, t->binder->diag);
@@ -232,6 +232,9 @@ static const char *noun_of(const dts_field *field) {
 dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                            void *out) {
     target t = {.binder = binder, .field = field, .node = node, .key = key};
+    if (dts_is_unreadable(node)) {
+        return DTS_INVALID;
+    }
     if (node->kind == DTS_NODE_NULL) {
         return dts_diag_error(binder->diag, &node->place, key, field->help, "has no value; expected %s",
                               noun_of(field));

@@ -23,7 +23,9 @@ struct dts_node {
     dts_node *next;     /* next sibling */
     size_t count;       /* children */
     const char *source; /* the `source:` that stands beside or above it in the same file, or NULL */
-    bool implied;       /* a `profile` entry that a merge or dts_document_set() made out of a plain name */
+    /* not written so: a `profile` entry that a merge or dts_document_set() made out of a plain name; a null node: a
+     * value that could not be read and was reported */
+    bool implied;
 };
 
 typedef struct dts_document dts_document;

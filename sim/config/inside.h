@@ -18,6 +18,9 @@ bool dts_is_documentation_key(const char *key);
 /* What a node is, for messages: "'text'", "a list", "a map", "nothing". */
 dts_excerpt dts_node_excerpt(const dts_node *node);
 
+/* A value that could not be read, which was reported already. */
+bool dts_is_unreadable(const dts_node *node);
+
 /* The arena of the trees that binding makes. */
 dts_arena *dts_binder_trees(const dts_binder *binder);
 

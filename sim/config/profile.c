@@ -152,7 +152,9 @@ static dts_status unknown_name(const lookup *l, const char *name) {
         dts_text_printf(&help, "did you mean '%s'? ", near);
     }
     if (count == 0) {
-        dts_text_printf(&help, "there is no profile in %s/ at all; is the data directory right?", l->folder);
+        dts_text_printf(&help,
+                        "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data directory",
+                        l->folder);
     } else {
         dts_text_add(&help, "there are ");
         for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
@@ -184,7 +186,7 @@ static dts_status locate_path(const lookup *l, const char *name, const char **ou
     }
     if (!S_ISREG(info.st_mode)) {
         return dts_diag_error(l->binder->diag, l->reference, l->key, "name a YAML or JSON file",
-                              "cannot read '%s': it is no file", dts_excerpt_of(path).text);
+                              "cannot read '%s': it is no regular file", dts_excerpt_of(path).text);
     }
     *out = path;
     return DTS_OK;
@@ -291,8 +293,12 @@ static dts_status load(const lookup *l, const char *name, const chain *above, dt
         return status;
     }
     if (tree->kind != DTS_NODE_MAP) {
-        return dts_diag_error(l->binder->diag, &tree->place, l->key, "a profile is a map: KEY: VALUE on each line",
-                              "expected a profile, got %s", dts_node_excerpt(tree).text);
+        /* any file of the machine may have been named: its content is not for messages */
+        dts_place place = tree->place;
+        place.line_text = NULL;
+        const char *got = tree->kind == DTS_NODE_LIST ? "a list" : tree->kind == DTS_NODE_NULL ? "nothing" : "text";
+        return dts_diag_error(l->binder->diag, &place, l->key, "a profile is a map: KEY: VALUE on each line",
+                              "expected a profile, got %s", got);
     }
     return dts_status_worse(status, extend(l, tree, &link, out));
 }

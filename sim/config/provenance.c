@@ -3,6 +3,8 @@
 
 #include "config/inside.h"
 
+enum { LINE_LONGEST = 400 };
+
 struct dts_provenance {
     dts_arena *arena;
     dts_provenance_entry *entries;
@@ -40,7 +42,7 @@ static bool make_room(dts_provenance *p) {
     return true;
 }
 
-/* The place with strings of our own: the document may be gone when it is shown. The line's text is not kept. */
+/* The place with strings of our own: the document may be gone when it is shown. */
 static bool own_place(dts_provenance *p, const dts_place *place, dts_place *out) {
     *out = (dts_place){.line = place->line, .column = place->column};
     if (place->file == NULL) {
@@ -50,6 +52,10 @@ static bool own_place(dts_provenance *p, const dts_place *place, dts_place *out)
         p->last_file = dts_arena_strdup(p->arena, place->file);
     }
     out->file = p->last_file;
+    if (place->line_text != NULL && place->line_length <= LINE_LONGEST) {
+        out->line_text = dts_arena_strndup(p->arena, place->line_text, place->line_length);
+        out->line_length = out->line_text == NULL ? 0 : place->line_length;
+    }
     return out->file != NULL;
 }
 
@@ -90,4 +96,20 @@ const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance
         }
     }
     return NULL;
+}
+
+bool dts_provenance_locate(const void *provenance, const char *key, dts_place *out) {
+    const dts_provenance_entry *found = dts_provenance_find(provenance, key);
+    size_t length = strlen(key);
+    for (size_t i = 0; found == NULL && i < dts_provenance_count(provenance); i++) {
+        const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
+        if (entry->place.file != NULL && strncmp(entry->key, key, length) == 0 && entry->key[length] == '.') {
+            found = entry;
+        }
+    }
+    if (found == NULL || found->place.file == NULL) {
+        return false;
+    }
+    *out = found->place;
+    return true;
 }

@@ -82,6 +82,8 @@ typedef struct dts_provenance dts_provenance;
 size_t dts_provenance_count(const dts_provenance *provenance);
 const dts_provenance_entry *dts_provenance_get(const dts_provenance *provenance, size_t index);
 const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance, const char *key);
+/* Where the value of key was written, or any value below it; a dts_diag_locator with the provenance as its context. */
+bool dts_provenance_locate(const void *provenance, const char *key, dts_place *out);
 
 /* Everything a binding run needs. */
 struct dts_binder {
@@ -96,8 +98,8 @@ struct dts_binder {
 
 /* Binds node to the struct at out (schema->struct_size bytes; zeroed first when key is ""): resolves profile
  * references, applies defaults, checks types, units, bounds and unknown or missing keys. All errors are reported, in
- * the order of the file, then DTS_INVALID returned; what could be bound is bound. schema->check runs only on a struct
- * without errors.
+ * the order of the map (an override stands where its profile has the key), then DTS_INVALID returned; what could be
+ * bound is bound. schema->check runs only on a struct without errors.
  *
  * Numbers may be written with their origin, in any place a scalar may stand: `{value: 1555 GB/s, source: "…", note:
  * "…"}`; every map may also hold `source:`, `note:` and `description:` (a source documents all numbers in the map). A

@@ -46,13 +46,12 @@ static dts_status refuse_character(const dts_source *s, size_t at, position p, d
     if (at == 0 && s->length > 1 && (memcmp(s->text, "\xff\xfe", 2) == 0 || memcmp(s->text, "\xfe\xff", 2) == 0)) {
         return dts_diag_error(diag, &place, NULL, "save it as UTF-8", "the file is UTF-16, not UTF-8");
     }
-    if (length == 0) {
+    if (memchr(s->text, 0, s->length) != NULL) {
         return dts_diag_error(diag, &place, NULL, "scenarios and profiles are YAML or JSON text in UTF-8",
-                              "byte 0x%02x is not UTF-8 text", c);
+                              "the file is binary, not text (byte 0x%02x)", c);
     }
-    if (c == 0) {
-        return dts_diag_error(diag, &place, NULL, "scenarios and profiles are YAML or JSON text in UTF-8",
-                              "the file holds a zero byte: it is binary, not text");
+    if (length == 0) {
+        return dts_diag_error(diag, &place, NULL, "save the file as UTF-8", "byte 0x%02x is not UTF-8 text", c);
     }
     if (length == 1) {
         return dts_diag_error(diag, &place, NULL, "remove it", "control character 0x%02x is not allowed", c);

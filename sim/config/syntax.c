@@ -13,7 +13,7 @@ typedef struct translation {
 
 static const translation translations[] = {
     {NULL, "mapping values are not allowed in this context", "a ':' is not allowed here",
-     "indent the line to fit its neighbours, or put quotes around text that holds ': '", false},
+     "check the indentation, and the ':' of the line above; put quotes around text that holds ': '", false},
     {NULL, "mapping keys are not allowed in this context", "a '?' is not allowed here",
      "put quotes around text that starts with '?'", false},
     {NULL, "block sequence entries are not allowed in this context", "a list entry '-' is not allowed here",
@@ -98,9 +98,14 @@ dts_status dts_syntax_report(const yaml_parser_t *parser, const dts_source *sour
         }
         return dts_diag_error(diag, &place, NULL, "put quotes around it", "text cannot start with '%c'", c);
     }
-    if (strcmp(parser->problem, "did not find expected key") == 0 &&
-        character_at(source, &parser->problem_mark) == ':') {
+    char at = character_at(source, &parser->problem_mark);
+    bool misfit = strcmp(parser->problem, "did not find expected key") == 0 ||
+                  strcmp(parser->problem, "did not find expected <document start>") == 0;
+    if (misfit && at == ':') {
         return dts_diag_error(diag, &place, NULL, "write KEY: VALUE", "the key before ':' is missing");
+    }
+    if (misfit && (at == '}' || at == ']')) {
+        return dts_diag_error(diag, &place, NULL, "remove it", "this '%c' closes nothing", at);
     }
     const translation *t = translate(parser);
     if (t == NULL) {

@@ -100,7 +100,8 @@ static dts_status anchor_begin(builder *b, const yaml_char_t *name, const dts_pl
         return DTS_OK;
     }
     if (b->anchor_count == ANCHORS_MOST) {
-        return dts_diag_error(b->diag, place, NULL, NULL, "more than %d anchors in one file", ANCHORS_MOST);
+        return dts_diag_error(b->diag, place, NULL, "write the values out", "more than %d anchors in one file",
+                              ANCHORS_MOST);
     }
     const char *copy = dts_arena_strdup(b->arena, (const char *)name);
     if (copy == NULL) {
@@ -117,7 +118,16 @@ static void anchor_end(builder *b, size_t index, dts_node *node) {
     }
 }
 
-static dts_status refuse_alias(builder *b, const char *name, const dts_place *place) {
+/* Stands for a value that could not be read and was reported: binding passes over it. */
+static dts_status node_unreadable(builder *b, const dts_place *place, dts_node **out) {
+    dts_status status = node_new(b, DTS_NODE_NULL, place, out);
+    if (status == DTS_OK) {
+        (*out)->implied = true;
+    }
+    return status;
+}
+
+static void refuse_alias(builder *b, const char *name, const dts_place *place) {
     const char *names[ANCHORS_MOST];
     for (size_t i = 0; i < b->anchor_count; i++) {
         names[i] = b->anchors[i].name;
@@ -130,10 +140,8 @@ static dts_status refuse_alias(builder *b, const char *name, const dts_place *pl
     }
     flaw(b);
     dts_diag_error(b->diag, place, NULL, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
-    return DTS_OK;
 }
 
-/* *out stays NULL when the alias is wrong: the entry is dropped. */
 static dts_status alias_expand(builder *b, const yaml_event_t *event, dts_node **out) {
     const char *name = (const char *)event->data.alias.anchor;
     dts_place place = place_at(b, &event->start_mark);
@@ -144,13 +152,14 @@ static dts_status alias_expand(builder *b, const yaml_event_t *event, dts_node *
         }
     }
     if (found == NULL) {
-        return refuse_alias(b, name, &place);
+        refuse_alias(b, name, &place);
+        return node_unreadable(b, &place, out);
     }
     if (found->node == NULL) {
         flaw(b);
         dts_diag_error(b->diag, &place, NULL, "write the value out", "alias '*%s' stands inside the value it names",
                        dts_excerpt_of(name).text);
-        return DTS_OK;
+        return node_unreadable(b, &place, out);
     }
     *out = dts_tree_copy(found->node, b->limits->nodes, &b->nodes, b->arena);
     if (*out == NULL) {
@@ -172,7 +181,8 @@ static dts_status scalar_text(builder *b, const yaml_event_t *event, const char 
     size_t length = event->data.scalar.length;
     dts_place place = place_at(b, &event->start_mark);
     if (length > b->limits->scalar_B) {
-        return dts_diag_error(b->diag, &place, NULL, NULL, "this text is longer than %zu bytes", b->limits->scalar_B);
+        return dts_diag_error(b->diag, &place, NULL, "shorten it", "this text is longer than %zu bytes",
+                              b->limits->scalar_B);
     }
     if (memchr(value, '\0', length) != NULL) {
         return dts_diag_error(b->diag, &place, NULL, "remove the \\0", "text cannot hold a zero byte");
@@ -214,7 +224,8 @@ static dts_status begin_collection(builder *b, const yaml_event_t *event, unsign
     bool map = event->type == YAML_MAPPING_START_EVENT;
     dts_place place = place_at(b, &event->start_mark);
     if (depth >= b->limits->depth) {
-        return dts_diag_error(b->diag, &place, NULL, NULL, "nested deeper than %u levels", b->limits->depth);
+        return dts_diag_error(b->diag, &place, NULL, "take levels away", "nested deeper than %u levels",
+                              b->limits->depth);
     }
     refuse_tag(b, map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &place);
     dts_status status =
@@ -399,7 +410,7 @@ static dts_status build_map(builder *b, const yaml_event_t *start, unsigned dept
     return status;
 }
 
-/* The value that event begins; the event stays the caller's. *out stays NULL for a wrong alias. */
+/* The value that event begins; the event stays the caller's. */
 static dts_status build_node(builder *b, yaml_event_t *event, unsigned depth, dts_node **out) {
     switch (event->type) {
         case YAML_ALIAS_EVENT:

@@ -31,8 +31,8 @@ dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, 
 /* Is there a profile of this name? */
 bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char *name);
 
-/* The path of a scenario: argument itself when there is such a file, else scenarios/ARGUMENT.yaml under the roots. In the
- * tool's arena; NULL: there is none. */
+/* The path of a scenario: argument itself when there is such a file, else scenarios/ARGUMENT.yaml under the roots. In
+ * the tool's arena; NULL: there is none. */
 const char *dts_scenario_path(dts_tool *tool, const char *argument);
 
 /* The same; NULL after reporting that there is none, with the nearest name. */

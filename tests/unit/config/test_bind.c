@@ -142,7 +142,7 @@ static const wrong_case wrong[] = {
      "      3 | low: 2k\n        |      ^\n  help: write the number out: 2000\n"},
     {"low: 8 GPUs",
      "x.yaml:3:6: error: expected a whole number, got '8 GPUs' [low]\n"
-     "      3 | low: 8 GPUs\n        |      ^\n  help: write the number alone, without a unit\n"},
+     "      3 | low: 8 GPUs\n        |      ^\n  help: write one whole number, without a unit or a formula\n"},
     {"low: eight",
      "x.yaml:3:6: error: expected a whole number, got 'eight' [low]\n"
      "      3 | low: eight\n        |      ^\n  help: write a whole number such as 8\n"},
@@ -158,7 +158,7 @@ static const wrong_case wrong[] = {
      "      3 | low: 1e400\n        |      ^\n  help: whole numbers reach to 2^53\n"},
     {"low: 1:30",
      "x.yaml:3:6: error: expected a whole number, got '1:30' [low]\n"
-     "      3 | low: 1:30\n        |      ^\n  help: write the number alone, without a unit\n"},
+     "      3 | low: 1:30\n        |      ^\n  help: write one whole number, without a unit or a formula\n"},
     {"low:",
      "x.yaml:3:5: error: has no value; expected a whole number [low]\n"
      "      3 | low:\n        |     ^\n  help: at most high\n"},

@@ -175,7 +175,7 @@ static const bad_case bad[] = {
      "x.yaml:1:5: error: a ':' is not allowed here\n"
      "      1 | a: b: c\n"
      "        |     ^\n"
-     "  help: indent the line to fit its neighbours, or put quotes around text that holds ': '\n"},
+     "  help: check the indentation, and the ':' of the line above; put quotes around text that holds ': '\n"},
     {"a: [1, 2\nb: 3\n",
      "x.yaml:2:2: error: the list is not closed, begun on line 1\n"
      "      2 | b: 3\n"
@@ -194,7 +194,7 @@ static const bad_case bad[] = {
      "x.yaml:2:4: error: a ':' is not allowed here\n"
      "      2 |   b: 2\n"
      "        |    ^\n"
-     "  help: indent the line to fit its neighbours, or put quotes around text that holds ': '\n"},
+     "  help: check the indentation, and the ':' of the line above; put quotes around text that holds ': '\n"},
     {"  a: 1\nb: 2\n",
      "x.yaml:2:1: error: more text follows after the end of the document\n"
      "      2 | b: 2\n"
@@ -230,6 +230,11 @@ static const bad_case bad[] = {
      "      1 | a: - b\n"
      "        |    ^\n"
      "  help: put the list on lines of its own below its key\n"},
+    {"{a: 1}}\n",
+     "x.yaml:1:7: error: this '}' closes nothing\n"
+     "      1 | {a: 1}}\n"
+     "        |       ^\n"
+     "  help: remove it\n"},
     {"%YAML 9.9\n---\na: 1\n",
      "x.yaml:1:1: error: this YAML version is not supported\n"
      "      1 | %YAML 9.9\n"
@@ -238,7 +243,7 @@ static const bad_case bad[] = {
     {"a: \x01\n", "x.yaml:1:4: error: control character 0x01 is not allowed\n  help: remove it\n"},
     {"a: \xff\n",
      "x.yaml:1:4: error: byte 0xff is not UTF-8 text\n"
-     "  help: scenarios and profiles are YAML or JSON text in UTF-8\n"},
+     "  help: save the file as UTF-8\n"},
     {"\xff\xfe"
      "a\n",
      "x.yaml:1:1: error: the file is UTF-16, not UTF-8\n  help: save it as UTF-8\n"},
@@ -253,7 +258,7 @@ static void test_bad(void **state) {
         expect_read(bad[i].text, strlen(bad[i].text), NULL, bad[i].want);
     }
     expect_read("a: 1\nb\0c", 8, NULL,
-                "x.yaml:2:2: error: the file holds a zero byte: it is binary, not text\n"
+                "x.yaml:2:2: error: the file is binary, not text (byte 0x00)\n"
                 "  help: scenarios and profiles are YAML or JSON text in UTF-8\n");
 }
 
@@ -286,7 +291,8 @@ static void test_limits(void **state) {
     expect_read("[[[[1]]]]", 9, &limits,
                 "x.yaml:1:4: error: nested deeper than 3 levels\n"
                 "      1 | [[[[1]]]]\n"
-                "        |    ^\n");
+                "        |    ^\n"
+                "  help: take levels away\n");
     expect_read("[1, 2, 3, 4, 5, 6, 7]", 21, &limits, "");
     expect_read("[1, 2, 3, 4, 5, 6, 7, 8]", 24, &limits,
                 "x.yaml:1:23: error: more than 8 values after expanding aliases\n"
@@ -297,7 +303,8 @@ static void test_limits(void **state) {
     expect_read("0123456789a", 11, &limits,
                 "x.yaml:1:1: error: this text is longer than 10 bytes\n"
                 "      1 | 0123456789a\n"
-                "        | ^\n");
+                "        | ^\n"
+                "  help: shorten it\n");
     char text[101];
     memset(text, ' ', sizeof text);
     expect_read(text, 100, &limits, "");

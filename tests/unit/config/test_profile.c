@@ -75,10 +75,10 @@ static const wrong_case wrong[] = {
      "      3 | part: ../parts/small.yml\n        |       ^\n"
      "  help: a path counts from the folder of the file that names it\n"},
     {"tests/",
-     "x.yaml:3:7: error: cannot read 'tests/': it is no file [part]\n"
+     "x.yaml:3:7: error: cannot read 'tests/': it is no regular file [part]\n"
      "      3 | part: tests/\n        |       ^\n  help: name a YAML or JSON file\n"},
     {"/dev/zero",
-     "x.yaml:3:7: error: cannot read '/dev/zero': it is no file [part]\n"
+     "x.yaml:3:7: error: cannot read '/dev/zero': it is no regular file [part]\n"
      "      3 | part: /dev/zero\n        |       ^\n  help: name a YAML or JSON file\n"},
     {"..",
      "x.yaml:3:7: error: '..' cannot be the name of a profile [part]\n"
@@ -120,7 +120,7 @@ static const wrong_case wrong[] = {
      "other, small\n"},
     {"no-map",
      "tests/unit/config/data/parts/no-map.yaml:1:1: error: expected a profile, got a list [part]\n"
-     "      1 | - 1\n        | ^\n  help: a profile is a map: KEY: VALUE on each line\n"},
+     "  help: a profile is a map: KEY: VALUE on each line\n"},
     {"broken",
      "tests/unit/config/data/parts/broken.yaml:3:1: error: duplicate key 'speed', first given on line 2\n"
      "      3 | speed: 6\n        | ^\n  help: keep one of the two\n"
@@ -152,7 +152,8 @@ static void test_no_profiles(void **state) {
     expect_messages(&l,
                     "x.yaml:3:7: error: no profile 'small' in parts/ [part]\n"
                     "      3 | part: small\n        |       ^\n"
-                    "  help: there is no profile in parts/ at all; is the data directory right?\n");
+                    "  help: there is no profile in parts/ at all; write a path such as ./NAME.yaml, or check the data "
+                    "directory\n");
     unload(&l);
 }
 

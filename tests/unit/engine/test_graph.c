@@ -159,6 +159,20 @@ static void of_two_cycles_the_shorter_is_named(void **state) {
         "4 of 4 tasks can never start: task 1 waits for task 2 (dependency), task 2 waits for task 1 (dependency)");
 }
 
+static void a_cycle_through_a_gang_names_the_stream(void **state) {
+    (void)state;
+    dts_graph *graph = dts_graph_new();
+    dts_id device = dts_graph_add_device(graph, "gpu0");
+    dts_id first = dts_graph_add_stream(graph, device, "first");
+    dts_id second = dts_graph_add_stream(graph, device, "second");
+    add_fixed(graph, second, 1);
+    dts_graph_add_task(graph, &(dts_task){.streams = (dts_id[]){first, second}, .stream_count = 2});
+    dts_graph_depend(graph, 0, 1);
+    assert_refused(graph,
+                   "2 of 2 tasks can never start: task 0 waits for task 1 (dependency), task 1 waits for task 0 (same "
+                   "stream \"second\", added earlier)");
+}
+
 static void a_dependency_on_a_later_task_is_fine_without_a_cycle(void **state) {
     (void)state;
     const char *names[] = {"a", "b"};
@@ -277,6 +291,7 @@ int main(void) {
         cmocka_unit_test(explains_dependencies_on_nothing),
         cmocka_unit_test(explains_the_shortest_cycle),
         cmocka_unit_test(of_two_cycles_the_shorter_is_named),
+        cmocka_unit_test(a_cycle_through_a_gang_names_the_stream),
         cmocka_unit_test(a_dependency_on_a_later_task_is_fine_without_a_cycle),
         cmocka_unit_test(cuts_a_long_cycle_in_the_middle),
         cmocka_unit_test(refuses_impossible_tasks),

@@ -237,6 +237,10 @@ static void a_ledger_below_zero_is_an_error(void **state) {
     dts_graph_memory_static(graph, 0, 0, INT64_MAX);
     dts_graph_memory(graph, 0, DTS_AT_START, 0, 1, 1);
     assert_fails(graph, "memory of device \"gpu0\" grows past 2^63 bytes: task 0 adds 1 bytes to 0 of category 1");
+    graph = graph_with_streams(0);
+    dts_graph_memory_static(graph, 0, 0, INT64_MAX);
+    dts_graph_memory_static(graph, 0, 1, 1);
+    assert_fails(graph, "static memory of device \"gpu0\" is more than 2^63 bytes");
 }
 
 static void time_that_runs_out_is_an_error(void **state) {
