@@ -29,6 +29,25 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
     };
 }
 
+bool dts_plan_shards_parameters(const dts_plan *plan) {
+    int kind = plan->job.parallelism->data_parallel;
+    return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
+}
+
+bool dts_plan_shards_gradients(const dts_plan *plan) {
+    return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
+}
+
+bool dts_plan_shards_optimizer(const dts_plan *plan) {
+    return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
+}
+
+bool dts_plan_offloads(const dts_plan *plan) {
+    const dts_offload *o = plan->job.offload;
+    return o->parameters != DTS_OFFLOAD_NONE || o->gradients != DTS_OFFLOAD_NONE || o->optimizer != DTS_OFFLOAD_NONE ||
+           o->activations != DTS_OFFLOAD_NONE;
+}
+
 /* The schedule of one rank alone: with one stage every legal schedule is forward, backward, forward, … and no
  * activations of two microbatches live together. */
 static const char *schedule_name(const dts_plan *plan) {
@@ -82,6 +101,11 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->tensor > 1) {
         tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);
     }
-    return dts_arena_printf(arena, "%s%s%s %" PRId64, pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
-                            kinds[plan->job.parallelism->data_parallel], plan->data);
+    const char *hybrid = "";
+    if (plan->shards < plan->data) {
+        hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
+    }
+    return dts_arena_printf(arena, "%s%s%s %" PRId64 "%s", pipeline == NULL ? "" : pipeline,
+                            tensor == NULL ? "" : tensor, kinds[plan->job.parallelism->data_parallel], plan->data,
+                            hybrid == NULL ? "" : hybrid);
 }

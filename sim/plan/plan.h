@@ -96,6 +96,8 @@ typedef enum dts_offload_target { DTS_OFFLOAD_NONE, DTS_OFFLOAD_CPU, DTS_OFFLOAD
 
 typedef struct dts_offload {
     int parameters, gradients, optimizer, activations; /* dts_offload_target */
+    int64_t prefetch; /* layers that copies of activations run ahead; 0: copies hold up what needs them */
+    bool pin_memory;
 } dts_offload;
 
 typedef struct dts_input {
@@ -141,8 +143,14 @@ typedef struct dts_plan {
     int64_t microbatches; /* per replica and optimizer step */
     dts_storage storage;
     dts_placement data_group, tensor_group; /* ranks and nodes of one group */
+    int64_t shards;                         /* ranks that share one copy of what is sharded: data, or the shard group */
+    dts_placement shard_group;              /* those ranks; as data_group without hybrid sharding */
+    dts_placement replica_group;            /* hybrid sharding: the ranks that hold the same shard */
+    int64_t replica_groups_per_node;        /* of one stage, how many of these share a node's network */
     bool pipeline_crosses_nodes;            /* some neighbouring stages sit on different nodes */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
+    int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
+    int64_t *stage_per_switch;              /* [pipeline] GPUs behind that switch that run this stage */
     int64_t same_stage_per_node;            /* GPUs of a node that run the same stage: they send at the same time */
     int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */
     const dts_schedule_method *method;
@@ -156,6 +164,14 @@ dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dt
 
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
+
+/* What the data parallelism keeps 1/shards of. */
+bool dts_plan_shards_parameters(const dts_plan *plan);
+bool dts_plan_shards_gradients(const dts_plan *plan);
+bool dts_plan_shards_optimizer(const dts_plan *plan);
+
+/* Does anything rest in host memory? */
+bool dts_plan_offloads(const dts_plan *plan);
 
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);

@@ -111,6 +111,29 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
     return status;
 }
 
+/* Hybrid sharding needs something that is sharded, and whole groups. */
+static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *diag) {
+    const dts_parallelism *p = job->parallelism;
+    plan->shards = plan->data;
+    if (p->shard_group == 0) {
+        return DTS_OK;
+    }
+    if (p->data_parallel != DTS_DP_FSDP && p->data_parallel != DTS_DP_ZERO3) {
+        return dts_diag_error(diag, NULL, "parallelism.shard_group", "use fsdp or zero3, or leave shard_group out",
+                              "hybrid sharding needs sharded parameters");
+    }
+    if (plan->data % p->shard_group != 0) {
+        char help[80];
+        int64_t nearest = divisor_below(plan->data, p->shard_group);
+        snprintf(help, sizeof help, nearest > 1 ? "use shard_group: %" PRId64 : "leave shard_group out", nearest);
+        return dts_diag_error(diag, NULL, "parallelism.shard_group", help,
+                              "shard_group %" PRId64 " does not divide the %" PRId64 " replicas", p->shard_group,
+                              plan->data);
+    }
+    plan->shards = p->shard_group;
+    return DTS_OK;
+}
+
 /* One table of what this version does not simulate yet, so that nothing is ignored in silence. */
 static dts_status check_supported(const dts_job *job, dts_diag *diag) {
     const dts_parallelism *p = job->parallelism;
@@ -123,13 +146,10 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         {p->async_tensor, "parallelism.async_tensor", "asynchronous tensor parallelism", "use async_tensor: false"},
         {p->data_parallel == DTS_DP_SINGLE_PROCESS, "parallelism.data_parallel", "single-process data parallelism (dp)",
          "use ddp"},
-        {p->data_parallel == DTS_DP_ZERO2, "parallelism.data_parallel", "ZeRO-2", "use zero1 or fsdp"},
-        {p->data_parallel == DTS_DP_FSDP && p->shard_group > 0, "parallelism.shard_group", "hybrid sharding",
-         "leave shard_group out"},
-        {job->offload->parameters != DTS_OFFLOAD_NONE, "offload.parameters", "offload of parameters", "use none"},
-        {job->offload->gradients != DTS_OFFLOAD_NONE, "offload.gradients", "offload of gradients", "use none"},
-        {job->offload->optimizer != DTS_OFFLOAD_NONE, "offload.optimizer", "offload of optimizer states", "use none"},
-        {job->offload->activations != DTS_OFFLOAD_NONE, "offload.activations", "offload of activations", "use none"},
+        {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
+        {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
+        {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
+        {job->offload->activations == DTS_OFFLOAD_NVME, "offload.activations", "offload to NVMe", "use cpu"},
         {job->training->precision >= DTS_PRECISION_FP8, "training.precision", "8-bit and 4-bit training",
          "use amp-bf16 or bf16"},
     };
@@ -160,6 +180,8 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
     if (fill_degrees(job, plan, diag) == DTS_OK) {
         check_batch(job, plan, diag);
         check_tensor(job, plan, diag);
+        check_shards(job, plan, diag);
+        dts_plan_check_offload(plan, diag);
     }
     check_precision(job, plan, diag);
     if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {

@@ -128,7 +128,7 @@ static const dts_field parallelism_fields[] = {
      .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "fsdp: free the gathered parameters between forward and backward"},
-    {FIELD(shard_group), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
+    {FIELD(shard_group), .type = DTS_FIELD_INT, .minimum = 2, .maximum = MOST_GPUS,
      .help = "hybrid sharding: shard inside groups of this many ranks; left out: among all"},
     {FIELD(sequence), .type = DTS_FIELD_BOOL, .preset = "false",
      .help = "Megatron sequence parallelism, together with tensor > 1"},
@@ -154,6 +154,11 @@ static const dts_field offload_fields[] = {
      .help = "where optimizer states rest and the step runs"},
     {FIELD(activations), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
      .help = "where saved activations rest between forward and backward"},
+    {FIELD(prefetch), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 1024, .preset = "1",
+     .help = "layers by which copies of activations may lag behind forward or run ahead of backward; 0: copies are made "
+             "when needed and hold up the work, also those of parameters"},
+    {FIELD(pin_memory), .type = DTS_FIELD_BOOL, .preset = "true",
+     .help = "pinned host memory; pageable memory is copied twice, and the host waits for it"},
 };
 #undef STRUCT
 

@@ -2,16 +2,19 @@
  *
  * The compute stream is either busy (compute, or the optimizer's kernels) or waits. Every wait is charged to what the
  * next kernel was waiting for: walk back through blockers (the predecessor that ended last) from the kernel to the
- * start of the gap. The stretch during which a blocker ran belongs to the blocker's class: host thread host_bound (or
- * optimizer, when an optimizer kernel waits for its launch) transfer                        exposed_communication a
- * kernel on another device      bubble So the shares sum to the iteration time exactly, in picoseconds, whatever the
- * schedule. */
+ * start of the gap. The stretch during which a blocker ran belongs to the blocker's class:
+ *   host thread                      host_bound (optimizer, when an optimizer kernel waits for its launch)
+ *   optimizer's work on the CPU      optimizer
+ *   transfer                         exposed_communication
+ *   copy from or to host memory      exposed_offload
+ *   anything on another device       bubble
+ * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. */
 #include "run/measure.h"
 
 typedef struct tally {
     const dts_measured *m;
     dts_id device;
-    dts_time compute, optimizer, communication, bubble, host;
+    dts_time compute, optimizer, communication, bubble, offload, host;
     dts_accounts *out;
 } tally;
 
@@ -43,11 +46,16 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
                 t->bubble += length;
             }
             break;
+        case DTS_ROLE_OFFLOAD:
+            *(info->device == t->device ? &t->offload : &t->bubble) += length;
+            break;
+        case DTS_ROLE_OPTIMIZER: /* on the CPU */
+            *(info->device == t->device ? &t->optimizer : &t->bubble) += length;
+            break;
         case DTS_ROLE_FORWARD:
         case DTS_ROLE_RECOMPUTE:
         case DTS_ROLE_BACKWARD:
         case DTS_ROLE_BACKWARD_WEIGHT:
-        case DTS_ROLE_OPTIMIZER:
         case DTS_ROLE_COUNT:
             t->bubble += length;
             break;
@@ -100,20 +108,22 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
                                     .optimizer = dts_time_to_s(t.optimizer),
                                     .exposed_communication = dts_time_to_s(t.communication),
                                     .bubble = dts_time_to_s(t.bubble),
+                                    .exposed_offload = dts_time_to_s(t.offload),
                                     .host_bound = dts_time_to_s(t.host)};
 }
 
 dts_id dts_critical_device(const dts_measured *m) {
     const dts_time *starts = dts_simulation_starts(m->simulation);
     const dts_time *ends = dts_simulation_ends(m->simulation);
-    size_t devices = dts_graph_devices(m->lowered->graph);
+    dts_id devices = (dts_id)m->plan->pipeline;
     dts_id best = 0;
     dts_time best_time = -1;
     for (dts_id device = 0; device < devices; device++) {
         dts_time time = 0;
         for (dts_id task = last_task(m); task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
             const dts_task_info *info = info_of(m, task);
-            bool computes = info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION;
+            bool computes = info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION &&
+                            info->role != DTS_ROLE_OFFLOAD;
             time += computes && info->device == device ? ends[task] - starts[task] : 0;
         }
         if (time > best_time) {

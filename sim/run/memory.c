@@ -51,6 +51,16 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
     return row->peak_cause == NULL ? DTS_NOMEM : DTS_OK;
 }
 
+/* What is offloaded must fit into the nodes. */
+static void measure_hosts(const dts_measured *m, dts_result *result) {
+    for (size_t n = 0; n < m->lowered->host_count; n++) {
+        double peak_gib = (double)dts_simulation_peak(m->simulation, m->lowered->host_device[n])->bytes / GIB;
+        result->host_capacity_gib = m->plan->job.cluster->host.memory_B / GIB;
+        result->host_peak_gib = peak_gib > result->host_peak_gib ? peak_gib : result->host_peak_gib;
+        result->fits &= peak_gib <= result->host_capacity_gib;
+    }
+}
+
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
     double capacity_B = m->plan->job.cluster->gpu.memory_B;
     result->capacity_gib = capacity_B / GIB;
@@ -68,5 +78,6 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
             result->memory_gib = row->memory_gib;
         }
     }
+    measure_hosts(m, result);
     return DTS_OK;
 }

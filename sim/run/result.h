@@ -94,6 +94,7 @@ typedef struct dts_result {
     size_t communication_count;
     dts_stage_row *stages;
     size_t stage_count;
+    double host_peak_gib, host_capacity_gib; /* of the fullest node, what is offloaded; 0: nothing is */
     const char *bottleneck; /* one line: what limits the iteration */
     const char **warnings;
     size_t warning_count;

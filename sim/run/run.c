@@ -155,6 +155,7 @@ static const char *name_bottleneck(const dts_result *r) {
         {r->time_s.bubble, "pipeline bubble"},
         {r->time_s.host_bound, "host: launching kernels takes longer than running them"},
         {r->time_s.optimizer, "optimizer step"},
+        {r->time_s.exposed_offload, "offload: copies between GPU and host memory"},
     };
     size_t best = 0;
     for (size_t i = 1; i < sizeof shares / sizeof shares[0]; i++) {
@@ -183,7 +184,12 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
     }
     const dts_stack *stack = plan->job.stack;
     double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
-    if (!result->fits) {
+    if (result->host_peak_gib > result->host_capacity_gib) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "does not fit in host memory: %.0f GiB are offloaded on a node of %.0f GiB",
+                                      result->host_peak_gib, result->host_capacity_gib));
+    }
+    if (result->peak_allocated_gib + result->memory_gib.context > result->capacity_gib) {
         warn(result,
              dts_arena_printf(result->arena,
                               "does not fit: %.1f GiB of live tensors and context on a GPU of %.1f GiB; the time is "
@@ -196,10 +202,13 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
                               "blocks; the slow-down is not in the time",
                               100 * stack->slow_path_threshold));
     }
-    int kind = plan->job.parallelism->data_parallel;
-    if ((kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3) && plan->pipeline > 1 && plan->data > 1) {
+    bool pipelined = plan->pipeline > 1 && plan->data > 1;
+    if (dts_plan_shards_parameters(plan) && pipelined) {
         warn(result,
              "parameters are gathered and gradients reduced for every microbatch of the pipeline; ZeRO-1 avoids that");
+    } else if (dts_plan_shards_gradients(plan) && pipelined) {
+        warn(result, "ZeRO-2 reduces the gradients of every microbatch of the pipeline (a reduce-scatter each); ZeRO-1 "
+                     "reduces them once");
     }
     return DTS_OK;
 }

@@ -19,6 +19,8 @@ static dts_span_kind span_kind(dts_role role) {
             return DTS_SPAN_OPTIMIZER;
         case DTS_ROLE_COMMUNICATION:
             return DTS_SPAN_COMMUNICATION;
+        case DTS_ROLE_OFFLOAD:
+            return DTS_SPAN_OFFLOAD;
         case DTS_ROLE_HOST:
         case DTS_ROLE_COUNT:
             break;

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data", "tensor", "pipeline", "embedding", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",      "tensor",  "pipeline",
+                                                          "embedding", "replica", NULL};
 
 /* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
 static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
@@ -71,9 +72,8 @@ void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, con
     }
 }
 
-/* A transfer as a task: with the flow network it shares links, else it takes its closed form. */
-static dts_id add_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
-                           size_t hop_count, const dts_task_info *info) {
+dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
+                          size_t hop_count, const dts_task_info *info) {
     dts_task task = {.streams = &stream, .stream_count = 1};
     if (b->flow_network && transfer->work_B > 0) {
         task.duration = dts_time_from_s(transfer->latency_s);
@@ -106,6 +106,8 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
             int64_t members_here = plan->tensor_group.ranks / plan->tensor_group.nodes;
             return (double)(plan->gpus_per_node / members_here);
         }
+        case DTS_GROUP_REPLICA:
+            return (double)plan->replica_groups_per_node;
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_COUNT:
             break;
@@ -113,10 +115,17 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
     return 1;
 }
 
+static dts_placement placement_of(const dts_plan *plan, dts_group_kind group) {
+    if (group == DTS_GROUP_TENSOR) {
+        return plan->tensor_group;
+    }
+    return group == DTS_GROUP_REPLICA ? plan->replica_group : plan->shard_group;
+}
+
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    dts_placement placement = group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->data_group;
+    dts_placement placement = placement_of(plan, group);
     dts_transfer transfer = {0};
     dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
     double groups = groups_sharing_node(plan, group);
@@ -135,7 +144,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_transfer(b, stage->collective[group], &transfer, hops, count, &what);
+    dts_id task = dts_build_transfer(b, stage->collective[group], &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
     return task;
@@ -165,7 +174,7 @@ dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool
     what.bytes = bytes;
     what.device = from->device;
     what.peer = to->device;
-    dts_id task = add_transfer(b, up ? from->send_up : from->send_down, &transfer, hops, count, &what);
+    dts_id task = dts_build_transfer(b, up ? from->send_up : from->send_down, &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, after);
     return task;
 }

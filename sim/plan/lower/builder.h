@@ -32,6 +32,8 @@ typedef struct dts_stage {
     dts_id collective[DTS_GROUP_COUNT]; /* one stream per communicator; DTS_NO_ID: not there */
     dts_id send_up, send_down;          /* pipeline links to the next and the previous virtual stage */
     dts_id port_out, port_in;           /* this GPU's link inside the node */
+    dts_id h2d, d2h;                    /* offload: streams of copies from and to host memory */
+    dts_id pcie_in, pcie_out;           /* offload: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
     double parameters;                  /* elements on this rank, all chunks */
@@ -40,7 +42,11 @@ typedef struct dts_stage {
 
 typedef struct dts_network_links {
     dts_id out, in; /* a node's network in each direction */
+    dts_id memory;  /* offload: the bandwidth of the host's memory */
+    dts_id host;    /* offload: the device whose ledger is the host's memory */
 } dts_network_links;
+
+struct dts_parked;
 
 typedef struct dts_builder {
     const dts_plan *plan;
@@ -52,6 +58,7 @@ typedef struct dts_builder {
     dts_stage *stages;        /* [pipeline] */
     dts_network_links *nodes; /* [nodes of replica 0], by stage_node */
     int64_t node_count;
+    struct dts_parked **parked; /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
     dts_task_info *infos;
     size_t info_count, info_capacity;
     bool failed; /* memory ran out while adding; checked once at the end */
@@ -77,6 +84,10 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
 dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
                       const dts_task_info *info);
 
+/* A transfer as a task: with the flow network it shares what it crosses, else it takes its closed form. */
+dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
+                          size_t hop_count, const dts_task_info *info);
+
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
 
@@ -99,13 +110,25 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
 dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
 void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, dts_id last);
-/* The kernels so far have made the gradients of an operator (elements each) in the last microbatch. */
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count);
+/* The kernels so far have made the gradients of an operator (elements each). */
+/* Are gradients handed over after every microbatch, so that none is kept whole? */
+bool dts_sync_takes_gradients(const dts_gradient_sync *sync);
+void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
                              dts_id last);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
+
+/* The offload of a plan (offload.c). A copy between the GPU and host memory: issued by the host thread, waits for after.
+ */
+dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
+                      const dts_task_info *info);
+/* Optimizer work of the CPU that moves bytes through the host's memory, on the training loop's thread. */
+dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name);
+/* What each GPU of a stage takes of its host's memory. */
+void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                           dts_memory_category category, double bytes);
 
 /* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */
 typedef struct dts_pass {
@@ -118,6 +141,16 @@ typedef struct dts_pass {
     bool last_microbatch;
     dts_id input; /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
 } dts_pass;
+
+/* Activations in host memory, by slot: a layer of the chunk, or its layer count for the chunk's input. All do nothing
+ * where activations stay on the GPU. */
+dts_status dts_offload_new(dts_builder *b);
+/* Behind last: bytes of the slot leave. */
+void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes, dts_id last);
+/* What the forward of a slot must wait for, so that not too much is on its way. */
+dts_id dts_offload_before_forward(dts_builder *b, const dts_pass *pass, int64_t slot);
+/* Starts the way back, once; returns what the backward must wait for. */
+dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes);
 
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */

@@ -9,14 +9,24 @@
  * ZeRO-1 [2]: as DDP, but each rank needs the reduced gradients of its share only (reduce-scatter); after its share of
  * the optimizer step the parameters are gathered.
  *
+ * ZeRO-2 [2]: gradients are kept as shards, so every microbatch's buckets are reduce-scattered (the shard's sum over
+ * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted).
+ *
  * FSDP [3], ZeRO-3 [2]: every layer is a unit whose parameters are gathered before its forward and its backward, freed
  * after each, and whose gradients are reduce-scattered. All share one communication stream, so the order of issue
  * decides: without prefetch the gather of the next unit in backward stands behind the reduce-scatter of this one.
+ * Hybrid sharding [3] does so inside groups; what a rank has reduced there is then all-reduced with the ranks that hold
+ * the same shard.
+ *
+ * Offload: parameters that rest in host memory come to the GPU as this rank's shard, ahead of the all-gather; gradients
+ * that rest there leave as the reduced shard (offload.c has the copies).
  *
  * [1] Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, section 4.2.
  * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
  * [3] Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023, sections 3.3 and 4.
  */
+#include <math.h>
+
 #include "plan/lower/builder.h"
 
 /* Parameters that are gathered and freed together. */
@@ -31,11 +41,12 @@ typedef struct unit {
 struct dts_gradient_sync {
     dts_builder *b;
     dts_stage *stage;
-    bool active;  /* more than one replica */
+    bool active;  /* more than one replica, or something in host memory */
     bool sharded; /* FSDP or ZeRO-3 */
     /* buckets */
     dts_collective reduction;
-    double limit_B, pending_B;
+    double limit_B, pending_B, pending_held_B;
+    bool every_microbatch; /* ZeRO-2 */
     int tensors;
     double total_B;
     int bucket;
@@ -44,6 +55,7 @@ struct dts_gradient_sync {
     unit **units;
     unit root;
     bool root_has_embedding, root_done;
+    dts_id last_gather;
     dts_id recent_uses[2]; /* for the limit on gathers in flight */
 };
 
@@ -91,20 +103,57 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage) {
         return NULL;
     }
     int kind = b->plan->job.parallelism->data_parallel;
+    const dts_offload *offload = b->plan->job.offload;
     *sync = (dts_gradient_sync){.b = b,
                                 .stage = stage,
-                                .active = b->plan->data > 1,
-                                .sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3,
-                                .reduction = kind == DTS_DP_ZERO1 ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
+                                .active = b->plan->data > 1 || offload->parameters != DTS_OFFLOAD_NONE ||
+                                          offload->gradients != DTS_OFFLOAD_NONE,
+                                .sharded = dts_plan_shards_parameters(b->plan),
+                                .every_microbatch = kind == DTS_DP_ZERO2,
+                                .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
                                 .limit_B = b->plan->job.stack->ddp_first_bucket_B,
                                 .ready = DTS_NO_ID,
                                 .last_transfer = DTS_NO_ID,
+                                .last_gather = DTS_NO_ID,
                                 .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
     return units_new(sync) ? sync : NULL;
 }
 
 static dts_task_info transfer_info(const char *name) {
     return (dts_task_info){.role = DTS_ROLE_COMMUNICATION, .microbatch = -1, .layer = -1, .name = name};
+}
+
+static bool offloads_parameters(const dts_gradient_sync *sync) {
+    return sync->b->plan->job.offload->parameters != DTS_OFFLOAD_NONE;
+}
+
+static bool offloads_gradients(const dts_gradient_sync *sync) {
+    return sync->b->plan->job.offload->gradients != DTS_OFFLOAD_NONE;
+}
+
+/* Gradients of elements leave after the transfer that reduced them, or after made where there is one rank only. */
+static void reduce_and_store(dts_gradient_sync *sync, double elements, double wire_B, dts_id made,
+                             const dts_task_info *info) {
+    dts_builder *b = sync->b;
+    const dts_plan *plan = b->plan;
+    double shard = sync->reduction == DTS_REDUCE_SCATTER ? (double)plan->shards : 1;
+    dts_id done = made;
+    if (plan->shards > 1) {
+        done = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, sync->reduction, wire_B, true, made, info);
+    }
+    if (plan->shards < plan->data) {
+        dts_task_info between = transfer_info("all-reduce between groups");
+        done = dts_build_collective(b, sync->stage, DTS_GROUP_REPLICA, DTS_ALL_REDUCE, wire_B / shard, true, done,
+                                    &between);
+    }
+    if (offloads_gradients(sync)) {
+        double bytes = floor(elements / shard * plan->storage.gradient_B);
+        dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
+        dts_build_memory(b, made, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, bytes);
+        done = dts_build_copy(b, sync->stage, false, bytes, true, done, &out);
+        dts_build_memory(b, done, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, -bytes);
+    }
+    sync->last_transfer = done;
 }
 
 /* ---- buckets ---------------------------------------------------------------------------------------------------- */
@@ -123,15 +172,28 @@ static void flush_bucket(dts_gradient_sync *sync) {
     const char *name =
         dts_arena_printf(sync->b->arena, "%s bucket %d", dts_collective_names[sync->reduction], sync->bucket);
     dts_task_info info = transfer_info(name == NULL ? "bucket" : name);
-    sync->last_transfer = dts_build_collective(sync->b, sync->stage, DTS_GROUP_DATA, sync->reduction, sync->pending_B,
-                                               true, sync->ready, &info);
+    reduce_and_store(sync, sync->pending_B / sync->b->plan->storage.reduce_B, sync->pending_B, sync->ready, &info);
+    dts_build_memory(sync->b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION,
+                     -sync->pending_held_B);
     sync->bucket++;
     sync->pending_B = 0;
+    sync->pending_held_B = 0;
     sync->limit_B = sync->b->plan->job.stack->ddp_bucket_B;
 }
 
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count) {
-    if (!sync->active || sync->sharded) {
+/* A gradient that is not kept whole: its bucket is there until it has been reduced. */
+static void hold_in_bucket(dts_gradient_sync *sync, double bytes) {
+    double whole = floor(bytes);
+    dts_build_memory(sync->b, sync->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
+    sync->pending_held_B += whole;
+}
+
+bool dts_sync_takes_gradients(const dts_gradient_sync *sync) {
+    return sync->active && sync->every_microbatch;
+}
+
+void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch) {
+    if (!sync->active || sync->sharded || !(last_microbatch || sync->every_microbatch)) {
         return;
     }
     for (size_t i = count; i-- > 0;) {
@@ -141,9 +203,12 @@ void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t
         double bytes = parameters[i] * sync->b->plan->storage.reduce_B;
         /* a fresh gradient is not in its bucket yet, even where gradients end up as views of it */
         const dts_stack *stack = sync->b->plan->job.stack;
-        bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none;
+        bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none || sync->every_microbatch;
         /* the division by the group size happens on the way, or in place */
         sync->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
+        if (sync->every_microbatch) {
+            hold_in_bucket(sync, bytes);
+        }
         sync->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
@@ -158,7 +223,7 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
         return sync->last_transfer;
     }
     flush_bucket(sync);
-    if (!sync->b->plan->job.stack->gradient_as_bucket_view && sync->tensors > 0) {
+    if (!sync->b->plan->job.stack->gradient_as_bucket_view && !sync->every_microbatch && sync->tensors > 0) {
         dts_id last = sync->last_transfer;
         for (int i = 0; i < sync->tensors; i++) {
             dts_id copy = pass_tensor(sync, sync->total_B / sync->tensors, "copy_from_bucket");
@@ -183,6 +248,34 @@ static void unit_hooks(dts_gradient_sync *sync, bool backward) {
     }
 }
 
+/* What a gathered unit takes on the GPU: with parameters in host memory the own shard, too. */
+static double unit_B(const dts_gradient_sync *sync, const unit *u) {
+    const dts_plan *plan = sync->b->plan;
+    double whole_B = plan->shards > 1 ? gathered_B(sync, u) : 0;
+    return whole_B + (offloads_parameters(sync) ? floor(u->elements / (double)plan->shards) * plan->storage.parameter_B : 0);
+}
+
+/* The shard comes from host memory and the others' shards from their GPUs. */
+static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
+    dts_builder *b = sync->b;
+    const dts_plan *plan = b->plan;
+    dts_id shard = DTS_NO_ID;
+    if (offloads_parameters(sync)) {
+        dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
+        dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
+        shard = dts_build_copy(b, sync->stage, true, u->elements / (double)plan->shards * plan->storage.parameter_B,
+                               backward, after, &in);
+    }
+    u->gather = shard;
+    if (plan->shards > 1) {
+        dts_task_info info = transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
+        u->gather = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_ALL_GATHER, gathered_B(sync, u), backward,
+                                         shard, &info);
+    }
+    sync->last_gather = u->gather;
+    u->gathered = true;
+}
+
 static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
     if (u->gathered || u->elements <= 0) {
         return;
@@ -192,22 +285,19 @@ static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
         dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
     }
     unit_hooks(sync, backward);
-    dts_task_info info = transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
-    u->gather = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_ALL_GATHER, gathered_B(sync, u), backward,
-                                     DTS_NO_ID, &info);
-    u->gathered = true;
+    make_whole(sync, u, backward);
     /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
      * GPU: that is, behind what has been issued so far. */
     bool first = sync->stage->last_kernel == DTS_NO_ID;
     dts_build_memory(b, first ? sync->stage->last_host : sync->stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
-                     sync->stage, DTS_MEMORY_COMMUNICATION, gathered_B(sync, u));
+                     sync->stage, DTS_MEMORY_COMMUNICATION, unit_B(sync, u));
 }
 
 static void release(dts_gradient_sync *sync, unit *u, dts_id last) {
     if (!u->gathered) {
         return;
     }
-    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gathered_B(sync, u));
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -unit_B(sync, u));
     u->gathered = false;
     u->last_use = last;
     sync->recent_uses[0] = sync->recent_uses[1];
@@ -246,6 +336,9 @@ void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int
 
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last) {
+    if (sync->active && sync->every_microbatch && position == 0) {
+        flush_bucket(sync); /* of this microbatch's backward */
+    }
     if (!sync->active || !sync->sharded) {
         return;
     }
@@ -261,8 +354,7 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     unit_hooks(sync, true);
     dts_task_info info = transfer_info("reduce-scatter");
     dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
-    sync->last_transfer =
-        dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_REDUCE_SCATTER, gradient_B, true, last, &info);
+    reduce_and_store(sync, u->elements, gradient_B, last, &info);
     dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
     release(sync, u, last);
 }

@@ -7,9 +7,11 @@
  *             end:   - saved_B, - the gradient of the output, - workspace_B
  * With full recomputation a layer keeps only its input; its operators run again right before their backward. With a
  * split backward the input-gradient pass keeps what the products' weight gradients still need. */
+#include <math.h>
+
 #include "plan/lower/builder.h"
 
-enum { MOST_WAITS = 2 };
+enum { WAIT_INPUT, WAIT_PARAMETERS, WAIT_OFFLOAD, WAITS };
 
 /* Where a pass stands. */
 typedef struct walk {
@@ -18,7 +20,7 @@ typedef struct walk {
     bool backward;            /* issued by the autograd thread */
     double handed_B;          /* temporary: latest output (forward) or input gradient (backward) */
     dts_id last;              /* latest kernel or transfer of the chain */
-    dts_id waits[MOST_WAITS]; /* what the next kernel must wait for besides its stream */
+    dts_id waits[WAITS];      /* what the next kernel must wait for besides its stream */
 } walk;
 
 static void wait_for(walk *w, int slot, dts_id task) {
@@ -53,10 +55,11 @@ static dts_id add_kernels(walk *w, int kernels, double duration_s, const dts_tas
     dts_task_info one = *info;
     one.flops = kernels > 0 ? info->flops / kernels : 0;
     for (int i = 0; i < kernels; i++) {
-        w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, w->waits[0], &one);
-        dts_graph_depend(w->b->graph, w->last, w->waits[1]);
-        w->waits[0] = DTS_NO_ID;
-        w->waits[1] = DTS_NO_ID;
+        w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, DTS_NO_ID, &one);
+        for (int slot = 0; slot < WAITS; slot++) {
+            dts_graph_depend(w->b->graph, w->last, w->waits[slot]);
+            w->waits[slot] = DTS_NO_ID;
+        }
         if (first == DTS_NO_ID) {
             first = w->last;
         }
@@ -78,7 +81,7 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     what.flops = 0;
     w->last =
         dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, o->exchange_B, w->backward, w->last, &what);
-    wait_for(w, 0, w->last);
+    wait_for(w, WAIT_INPUT, w->last);
 }
 
 static void memory_at(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
@@ -143,17 +146,60 @@ static double boundary_B(const dts_builder *b) {
     return dts_model_boundary_B(b->plan->job.model, &execution);
 }
 
+/* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
+static double kept_B(const walk *w, int64_t slot) {
+    const dts_builder *b = w->b;
+    int64_t span = checkpoint_span(w);
+    if (drops_whole_chunk(w)) {
+        return 0;
+    }
+    if (span > 0) {
+        return slot % span == 0 ? floor(boundary_B(b)) : 0;
+    }
+    const dts_operators *operators = &b->work[DTS_PART_LAYER].operators;
+    double bytes = 0;
+    for (size_t i = 0; i < operators->count; i++) {
+        const dts_operator *o = &operators->items[i];
+        bytes += repeated(b, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
+    }
+    return bytes;
+}
+
+/* Brings back what backward of a slot needs, and starts on the layers before it. */
+static dts_id load_activations(walk *w, int64_t slot) {
+    int64_t span = checkpoint_span(w);
+    span = span > 0 ? span : 1;
+    int64_t group = slot / span * span;
+    dts_id loaded = DTS_NO_ID;
+    if (slot < w->pass->chunk->layers) {
+        loaded = dts_offload_load(w->b, w->pass, group, kept_B(w, group));
+    } else {
+        group = (slot + span - 1) / span * span; /* the head: only ahead */
+    }
+    for (int64_t i = 1; i <= w->b->plan->job.offload->prefetch && group - i * span >= 0; i++) {
+        dts_offload_load(w->b, w->pass, group - i * span, kept_B(w, group - i * span));
+    }
+    return loaded;
+}
+
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
     int64_t span = checkpoint_span(w);
     bool drops = drops_whole_chunk(w) || (part == DTS_PART_LAYER && span > 0);
-    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
+    wait_for(w, WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
+    int64_t slot = layer - w->pass->chunk->first_layer;
+    if (part == DTS_PART_LAYER) {
+        wait_for(w, WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
+    }
     for (size_t i = 0; i < b->work[part].operators.count; i++) {
         bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
         forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
     }
     if (span > 0 && part == DTS_PART_LAYER && (layer - w->pass->chunk->first_layer) % span == 0) {
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
+    }
+    if (part == DTS_PART_LAYER) {
+        dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
 }
@@ -164,7 +210,7 @@ static int64_t first_layer_position(const dts_chunk *chunk) {
 }
 
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
-    walk w = {.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID}};
+    walk w = {.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
     const dts_chunk *chunk = pass->chunk;
     int64_t position = first_layer_position(chunk);
     if (chunk->embedding) {
@@ -177,7 +223,10 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
         forward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers);
     }
     drop_handed(&w);
-    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, drops_whole_chunk(&w) ? boundary_B(b) : 0);
+    if (drops_whole_chunk(&w)) {
+        memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
+        dts_offload_store(b, pass, chunk->layers, floor(boundary_B(b)), w.last);
+    }
     return w.last;
 }
 
@@ -187,7 +236,8 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
     const dts_plan *plan = w->b->plan;
     const dts_stack *stack = plan->job.stack;
-    if (!stack->accumulate_kernel || (stack->zero_grad_to_none && w->pass->first_microbatch)) {
+    if (!stack->accumulate_kernel || (stack->zero_grad_to_none && w->pass->first_microbatch) ||
+        dts_sync_takes_gradients(w->pass->sync)) {
         return;
     }
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
@@ -229,8 +279,10 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     }
     bool first_one = w->pass->first_microbatch;
     bool last_one = w->pass->last_microbatch;
-    bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one);
-    if (plan->data == 1 && (first_one || sums)) {
+    bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one) &&
+                !dts_sync_takes_gradients(w->pass->sync);
+    bool stays = plan->data == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
+    if (stays && (first_one || sums)) {
         return; /* it becomes the stored one itself */
     }
     bool allocates = !sums || first_one;
@@ -254,9 +306,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
-        if (w->pass->last_microbatch) {
-            dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS);
-        }
+        dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->last_microbatch);
         hold_fresh_gradient(w, o, first);
     }
 }
@@ -308,7 +358,11 @@ static void recompute_part(walk *w, dts_part part, int64_t layer) {
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
     int64_t span = part == DTS_PART_LAYER && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
-    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    wait_for(w, WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
+        int64_t slot = part == DTS_PART_LAYER ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
+        wait_for(w, WAIT_OFFLOAD, load_activations(w, slot));
+    }
     if (span > 0) {
         const dts_chunk *chunk = w->pass->chunk;
         int64_t in_chunk = layer - chunk->first_layer;
@@ -341,14 +395,16 @@ static void recompute_chunk(walk *w) {
 }
 
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind) {
-    walk w = {.b = b, .pass = pass, .backward = true, .last = pass->input, .waits = {pass->input, DTS_NO_ID}};
+    walk w = {
+        .b = b, .pass = pass, .backward = true, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
     const dts_chunk *chunk = pass->chunk;
     bool repeats = drops_whole_chunk(&w) && kind != DTS_OP_BACKWARD_WEIGHT;
     if (repeats) {
         /* torchgpipe repeats the forward before the gradient arrives */
-        w.waits[0] = DTS_NO_ID;
+        w.waits[WAIT_INPUT] = DTS_NO_ID;
+        w.waits[WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(boundary_B(b)));
         recompute_chunk(&w);
-        w.waits[0] = pass->input;
+        w.waits[WAIT_INPUT] = pass->input;
     }
     int64_t position = first_layer_position(chunk);
     if (chunk->head) {

@@ -9,15 +9,40 @@ static void add_node(dts_builder *b, int64_t index) {
     const dts_inter *inter = &b->plan->job.cluster->inter;
     double capacity = dts_node_network_Bps(b->plan->job.cluster);
     dts_network_links *node = &b->nodes[index];
-    *node = (dts_network_links){.out = DTS_NO_ID, .in = DTS_NO_ID};
+    *node = (dts_network_links){.out = DTS_NO_ID, .in = DTS_NO_ID, .memory = DTS_NO_ID, .host = DTS_NO_ID};
+    char name[64];
+    if (dts_plan_offloads(b->plan)) {
+        snprintf(name, sizeof name, "node %" PRId64 " host memory", index);
+        node->memory = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.memory_bandwidth_Bps);
+        node->host = dts_graph_add_device(b->graph, name);
+    }
     if (inter->transport == DTS_TRANSPORT_NONE || capacity <= 0) {
         return;
     }
-    char name[64];
     snprintf(name, sizeof name, "node %" PRId64 " network out", index);
     node->out = dts_graph_add_resource(b->graph, name, capacity);
     snprintf(name, sizeof name, "node %" PRId64 " network in", index);
     node->in = dts_graph_add_resource(b->graph, name, capacity);
+}
+
+/* Streams for copies, and the link of the PCIe switch: stages on the same switch share it. */
+static void add_host_link(dts_builder *b, dts_stage *stage) {
+    const dts_plan *plan = b->plan;
+    stage->h2d = dts_graph_add_stream(b->graph, stage->device, "h2d");
+    stage->d2h = dts_graph_add_stream(b->graph, stage->device, "d2h");
+    for (int64_t p = 0; p < stage->index; p++) {
+        if (plan->stage_switch[p] == plan->stage_switch[stage->index]) {
+            stage->pcie_in = b->stages[p].pcie_in;
+            stage->pcie_out = b->stages[p].pcie_out;
+            return;
+        }
+    }
+    char name[64];
+    double capacity_Bps = plan->job.cluster->gpu.pcie_bandwidth_Bps;
+    snprintf(name, sizeof name, "stage %" PRId64 " host link in", stage->index);
+    stage->pcie_in = dts_graph_add_resource(b->graph, name, capacity_Bps);
+    snprintf(name, sizeof name, "stage %" PRId64 " host link out", stage->index);
+    stage->pcie_out = dts_graph_add_resource(b->graph, name, capacity_Bps);
 }
 
 static void add_stage(dts_builder *b, int64_t index) {
@@ -31,7 +56,9 @@ static void add_stage(dts_builder *b, int64_t index) {
     stage->host = shared_host && index > 0 ? b->stages[0].host : dts_graph_add_stream(b->graph, stage->device, "host");
     stage->autograd = shared_host ? dts_graph_add_stream(b->graph, stage->device, "autograd") : stage->host;
     stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
-    bool sharing[DTS_GROUP_COUNT] = {[DTS_GROUP_DATA] = plan->data > 1, [DTS_GROUP_TENSOR] = plan->tensor > 1};
+    bool sharing[DTS_GROUP_COUNT] = {[DTS_GROUP_DATA] = plan->shards > 1,
+                                     [DTS_GROUP_TENSOR] = plan->tensor > 1,
+                                     [DTS_GROUP_REPLICA] = plan->shards < plan->data};
     for (int g = 0; g < DTS_GROUP_COUNT; g++) {
         snprintf(name, sizeof name, "%s collectives", dts_group_names[g]);
         stage->collective[g] = sharing[g] ? dts_graph_add_stream(b->graph, stage->device, name) : DTS_NO_ID;
@@ -41,6 +68,9 @@ static void add_stage(dts_builder *b, int64_t index) {
     if (plan->pipeline > 1) {
         stage->send_up = dts_graph_add_stream(b->graph, stage->device, "send to next stage");
         stage->send_down = dts_graph_add_stream(b->graph, stage->device, "send to previous stage");
+    }
+    if (dts_plan_offloads(plan)) {
+        add_host_link(b, stage);
     }
     stage->port_out = DTS_NO_ID;
     stage->port_in = DTS_NO_ID;
@@ -61,11 +91,11 @@ dts_status dts_build_stages(dts_builder *b) {
     if (b->nodes == NULL || b->stages == NULL) {
         return dts_diag_nomem(b->diag);
     }
-    for (int64_t i = 0; i < b->node_count; i++) {
-        add_node(b, i);
-    }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         add_stage(b, p);
+    }
+    for (int64_t i = 0; i < b->node_count; i++) { /* behind the stages: device p is stage p */
+        add_node(b, i);
     }
     return DTS_OK;
 }

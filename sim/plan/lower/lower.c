@@ -21,6 +21,9 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     if (status == DTS_OK) {
         status = dts_build_work(b);
     }
+    if (status == DTS_OK) {
+        status = dts_offload_new(b);
+    }
     if (status != DTS_OK) {
         return status;
     }
@@ -31,6 +34,13 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
     if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL) {
         return dts_diag_nomem(b->diag);
+    }
+    out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
+    if (out->host_device == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    for (int64_t n = 0; n < b->node_count && dts_plan_offloads(b->plan); n++) {
+        out->host_device[out->host_count++] = b->nodes[n].host;
     }
     for (size_t p = 0; p < stages; p++) {
         out->compute_stream[p] = b->stages[p].compute;

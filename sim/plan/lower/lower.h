@@ -17,6 +17,7 @@ typedef enum dts_role {
     DTS_ROLE_BACKWARD_WEIGHT,
     DTS_ROLE_OPTIMIZER,
     DTS_ROLE_COMMUNICATION,
+    DTS_ROLE_OFFLOAD, /* a copy between the GPU and host memory */
     DTS_ROLE_HOST,
     DTS_ROLE_COUNT
 } dts_role;
@@ -27,6 +28,7 @@ typedef enum dts_group_kind {
     DTS_GROUP_TENSOR,
     DTS_GROUP_PIPELINE,
     DTS_GROUP_EMBEDDING,
+    DTS_GROUP_REPLICA, /* hybrid sharding: the ranks that hold the same shard */
     DTS_GROUP_COUNT
 } dts_group_kind;
 
@@ -63,6 +65,8 @@ typedef struct dts_lowered {
     dts_task_info *infos; /* by task id */
     size_t info_count;
     dts_id *compute_stream;   /* [pipeline] */
+    dts_id *host_device;      /* [host_count] offload: whose ledger is a node's host memory */
+    size_t host_count;
     double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;

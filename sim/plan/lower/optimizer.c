@@ -10,7 +10,9 @@
  *   lion           sign update and one moment                                              5 kernels, 12 passes
  *   adafactor      squares, row and column means, rsqrt, product, clip, update             12 kernels, 20 passes
  *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,  3 passes + 4
- * bytes */
+ * bytes
+ *
+ * [2] Ren et al., "ZeRO-Offload", 2021, section 4: the step on the CPU, and its copies. */
 #include "plan/lower/builder.h"
 
 typedef struct optimizer_work {
@@ -95,16 +97,66 @@ static tied add_tied_exchange(dts_builder *b) {
                   .to_first = dts_build_send(b, z, a, false, bytes, z->last_kernel, &info)};
 }
 
+/* The step on the CPU [2], layer by layer so that copies overlap the work: gradients out (unless they are there
+ * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step. */
+static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_id reduced) {
+    const dts_plan *plan = b->plan;
+    const dts_stack *stack = plan->job.stack;
+    const dts_offload *offload = plan->job.offload;
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
+    double passes = fused ? work->fused_passes : work->passes;
+    passes += stack->zero_grad_to_none ? 0 : 1;
+    int64_t parts = plan->job.model->layers / plan->pipeline + 1;
+    double part = elements / (double)parts;
+    double norm_passes = (stack->gradient_clipping ? 3 : 0) +
+                         (plan->job.training->precision == DTS_PRECISION_AMP_FP16 ? 2 : 0);
+    dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
+    dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
+    dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
+    if (arrived == NULL) {
+        b->failed = true;
+        return;
+    }
+    for (int64_t i = 0; i < parts; i++) {
+        arrived[i] = offload->gradients != DTS_OFFLOAD_NONE
+                         ? reduced
+                         : dts_build_copy(b, stage, false, part * plan->storage.gradient_B, false, reduced, &out);
+    }
+    if (norm_passes > 0) {
+        dts_build_cpu_step(b, stage, elements * norm_passes * plan->storage.gradient_B, arrived[parts - 1],
+                           "gradient_norm on the CPU");
+    }
+    dts_id step = DTS_NO_ID;
+    for (int64_t i = 0; i < parts; i++) {
+        step = dts_build_cpu_step(b, stage, part * passes * plan->storage.parameter_B, arrived[i],
+                                  "optimizer_step on the CPU");
+        if (offload->parameters == DTS_OFFLOAD_NONE) {
+            stage->last_kernel = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
+        }
+    }
+}
+
+/* The step on the GPU. */
+static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int tensors) {
+    const dts_stack *stack = b->plan->job.stack;
+    const optimizer_work *work = &works[b->plan->job.training->optimizer];
+    add_norm_and_scale(b, stage, elements, tensors);
+    bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
+    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
+                     "optimizer_step");
+    if (!stack->zero_grad_to_none) {
+        add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
+    }
+}
+
 static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, dts_id tied_gradient) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
-    int kind = plan->job.parallelism->data_parallel;
-    bool all_sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
-    bool step_sharded = all_sharded || kind == DTS_DP_ZERO1;
-    double elements = stage->parameters / (step_sharded ? (double)plan->data : 1);
+    bool all_sharded = dts_plan_shards_parameters(plan);
+    double elements = stage->parameters / (dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1);
     /* sharded parameters are flat: one tensor per unit, which is one per layer */
     int tensors = all_sharded ? (int)(plan->job.model->layers / plan->pipeline) + 1 : stage_tensors(b, stage);
-    const optimizer_work *work = &works[plan->job.training->optimizer];
     dts_build_host(b, stage, stack->step_host_s, false, DTS_NO_ID, "training loop");
     /* the first kernel of the step waits for the last gradients */
     dts_id reduced = dts_sync_finish(sync);
@@ -117,14 +169,12 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     dts_graph_depend(b->graph, wait, reduced);
     dts_graph_depend(b->graph, wait, tied_gradient);
     dts_graph_depend(b->graph, wait, stage->last_host);
-    add_norm_and_scale(b, stage, elements, tensors);
-    bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
-    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
-                     "optimizer_step");
-    if (!stack->zero_grad_to_none) {
-        add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
+    if (plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
+        add_cpu_step(b, stage, elements, wait);
+    } else {
+        add_gpu_step(b, stage, elements, tensors);
     }
-    if (kind == DTS_DP_ZERO1 && plan->data > 1) {
+    if (dts_plan_shards_optimizer(plan) && !all_sharded && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
         dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
                              stage->parameters * dts_numeric_bytes(plan->storage.compute), false, stage->last_kernel,

@@ -5,26 +5,48 @@
  *   technique      parameters  gradients  optimizer
  *   ddp            1           1          1
  *   zero1          1           1          1/data
- *   zero3, fsdp    1/data      1/data     1/data
+ *   zero2          1           1/data     1/data     and the buckets under way
+ *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
+ * What is offloaded lives in host memory instead, once for each GPU. A step on the CPU needs its own copy of the
+ * parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to arrive.
+ *
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1. */
 #include "plan/lower/builder.h"
+
+/* Bytes of one rank, on its GPU or in the memory of its host. */
+static void add(dts_builder *b, const dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
+    const dts_plan *plan = b->plan;
+    int64_t whole = (int64_t)bytes;
+    if (on_gpu) {
+        dts_graph_memory_static(b->graph, stage->device, category, whole);
+    } else {
+        dts_graph_memory_static(b->graph, b->nodes[plan->stage_node[stage->index]].host, category,
+                                whole * plan->same_stage_per_node);
+    }
+}
 
 static void add_stage(dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
-    int kind = plan->job.parallelism->data_parallel;
-    bool all_sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
-    double data = (double)plan->data;
-    double share = all_sharded ? 1 / data : 1;
-    double optimizer_share = all_sharded || kind == DTS_DP_ZERO1 ? 1 / data : 1;
+    double shards = (double)plan->shards;
+    double share = dts_plan_shards_parameters(plan) ? 1 / shards : 1;
+    double gradient_share = dts_plan_shards_gradients(plan) ? 1 / shards : 1;
+    double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
     double parameters = stage->parameters;
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_PARAMETERS,
-                            (int64_t)(parameters * storage->parameter_B * share));
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_GRADIENTS,
-                            (int64_t)(parameters * storage->gradient_B * share));
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_OPTIMIZER,
-                            (int64_t)(parameters * storage->optimizer_B * optimizer_share));
-    if (plan->data > 1 && !all_sharded && !plan->job.stack->gradient_as_bucket_view) {
+    const dts_offload *offload = plan->job.offload;
+    add(b, stage, DTS_MEMORY_PARAMETERS, parameters * storage->parameter_B * share,
+        offload->parameters == DTS_OFFLOAD_NONE);
+    add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
+        offload->gradients == DTS_OFFLOAD_NONE);
+    add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
+        offload->optimizer == DTS_OFFLOAD_NONE);
+    if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
+        bool copies = offload->parameters == DTS_OFFLOAD_NONE;
+        bool arrive = offload->gradients == DTS_OFFLOAD_NONE;
+        add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0, false);
+        add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0, false);
+    }
+    if (plan->data > 1 && !dts_plan_shards_gradients(plan) && !plan->job.stack->gradient_as_bucket_view) {
         dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_COMMUNICATION,
                                 (int64_t)(parameters * storage->reduce_B));
     }

@@ -1,0 +1,164 @@
+/* Copies between a GPU and the memory of its host, and work of the CPU there.
+ *
+ * A copy of S bytes is a flow, after a latency, over
+ *   the PCIe link of the GPU's switch, each direction by itself     weight: GPUs of this stage behind the switch
+ *   the memory of the node                                          weight: passes · GPUs of this stage on the node
+ * The weights count what folding leaves out: all GPUs of a stage copy at the same time. Stages of replica 0 on the same
+ * switch or node share its resource as flows of their own. With one kind of copy alone, G GPUs of a switch and N of a
+ * node:
+ *   t = latency + S / min(pcie/G, memory/(passes·N), staging)                                                       (1)
+ * Pinned memory is read or written once by the GPU: passes = 1, no staging limit. Pageable memory is first copied into
+ * a pinned buffer by the CPU (read, write, then the GPU's read: passes = 3), and both steps alternate, so that a copy
+ * reaches half of the link [1] (assumed: staging as fast as the link), and the host waits for it.
+ *
+ * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, a bound
+ * from below: no overhead of the CPU's threads is added. [2] counts the same: 4-byte gradient, parameter and two moments
+ * read, three of them written.
+ *
+ * Activations (each layer's, or its checkpoint) go out behind the layer's forward and come back before its backward.
+ * offload.prefetch is how many layers the copies may lag behind or run ahead: the forward of layer i waits until those
+ * of layer i - prefetch - 1 are out, and backward of layer i starts the copies down to layer i - prefetch. With 0 the
+ * copy holds up everything, host thread included: torch.autograd.graph.save_on_cpu [3].
+ *
+ * [1] NVIDIA, "How to Optimize Data Transfers in CUDA C/C++" (developer blog): pinned against pageable memory.
+ * [2] Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", 2021, section 5; Rajbhandari et al.,
+ *     "ZeRO-Infinity", 2021, sections 5 and 6.
+ * [3] PyTorch 1.11, torch/autograd/graph.py. */
+#include <math.h>
+
+#include "plan/lower/builder.h"
+
+/* Of cudaMemcpyAsync, between issue and the first byte; assumed. */
+static const double copy_latency_s = 10e-6;
+
+enum { PINNED_PASSES = 1, PAGEABLE_PASSES = 3 };
+
+dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
+                      const dts_task_info *info) {
+    const dts_plan *plan = b->plan;
+    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+    bool pinned = plan->job.offload->pin_memory;
+    double pcie_Bps = plan->job.cluster->gpu.pcie_bandwidth_Bps;
+    dts_hop hops[] = {{.resource = to_device ? stage->pcie_in : stage->pcie_out,
+                       .weight = (double)plan->stage_per_switch[stage->index]},
+                      {.resource = node->memory,
+                       .weight = (pinned ? PINNED_PASSES : PAGEABLE_PASSES) * (double)plan->same_stage_per_node}};
+    double rate_Bps = fmin(pcie_Bps / hops[0].weight, plan->job.cluster->host.memory_bandwidth_Bps / hops[1].weight);
+    dts_transfer transfer = {.latency_s = copy_latency_s, .work_B = bytes, .rate_cap_Bps = pinned ? 0 : pcie_Bps / 2};
+    rate_Bps = pinned ? rate_Bps : fmin(rate_Bps, transfer.rate_cap_Bps);
+    transfer.alone_s = transfer.latency_s + bytes / rate_Bps;
+    const dts_stack *stack = plan->job.stack;
+    dts_id issue =
+        dts_build_host(b, stage, backward ? stack->backward_launch_s : stack->launch_s, backward, DTS_NO_ID, "launch");
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_OFFLOAD;
+    what.bytes = bytes;
+    what.device = stage->device;
+    what.peer = stage->device;
+    dts_id copy = dts_build_transfer(b, to_device ? stage->h2d : stage->d2h, &transfer, hops, 2, &what);
+    dts_graph_depend(b->graph, copy, issue);
+    dts_graph_depend(b->graph, copy, after);
+    if (!pinned) {
+        dts_build_host(b, stage, 0, backward, copy, "wait for pageable copy");
+    }
+    return copy;
+}
+
+dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name) {
+    const dts_plan *plan = b->plan;
+    dts_hop hop = {.resource = b->nodes[plan->stage_node[stage->index]].memory,
+                   .weight = (double)plan->same_stage_per_node};
+    dts_transfer transfer = {.work_B = bytes,
+                             .alone_s = bytes * hop.weight / plan->job.cluster->host.memory_bandwidth_Bps};
+    dts_task_info info = {.role = DTS_ROLE_OPTIMIZER,
+                          .microbatch = -1,
+                          .layer = -1,
+                          .device = stage->device,
+                          .peer = stage->device,
+                          .name = name};
+    dts_id task = dts_build_transfer(b, stage->host, &transfer, &hop, 1, &info);
+    dts_graph_depend(b->graph, task, after);
+    stage->last_host = task;
+    return task;
+}
+
+void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                           dts_memory_category category, double bytes) {
+    int64_t whole = (int64_t)bytes * b->plan->same_stage_per_node;
+    if (whole != 0) {
+        dts_graph_memory(b->graph, task, moment, b->nodes[b->plan->stage_node[stage->index]].host, category, whole);
+    }
+}
+
+/* ---- activations ------------------------------------------------------------------------------------------------ */
+
+/* Where the activations of one slot are. */
+struct dts_parked {
+    dts_id out, in; /* the copies; DTS_NO_ID: not yet */
+};
+
+static struct dts_parked *parked_at(dts_builder *b, const dts_pass *pass, int64_t slot) {
+    int64_t slots = pass->chunk->layers + 1;
+    return &b->parked[pass->chunk - b->plan->chunks][pass->microbatch * slots + slot];
+}
+
+dts_status dts_offload_new(dts_builder *b) {
+    const dts_plan *plan = b->plan;
+    if (plan->job.offload->activations == DTS_OFFLOAD_NONE) {
+        return DTS_OK;
+    }
+    size_t chunks = (size_t)(plan->pipeline * plan->virtual_stages);
+    b->parked = dts_arena_array(b->arena, chunks, sizeof *b->parked);
+    bool good = b->parked != NULL;
+    for (size_t s = 0; good && s < chunks; s++) {
+        size_t slots = (size_t)((plan->chunks[s].layers + 1) * plan->microbatches);
+        b->parked[s] = dts_arena_array(b->arena, slots, sizeof *b->parked[s]);
+        good = b->parked[s] != NULL;
+        for (size_t i = 0; good && i < slots; i++) {
+            b->parked[s][i] = (struct dts_parked){DTS_NO_ID, DTS_NO_ID};
+        }
+    }
+    return good ? DTS_OK : dts_diag_nomem(b->diag);
+}
+
+static dts_task_info activation_info(const dts_pass *pass, int64_t slot, const char *name) {
+    bool layer = slot < pass->chunk->layers;
+    return (dts_task_info){.microbatch = (int32_t)pass->microbatch,
+                           .layer = layer ? (int32_t)(pass->chunk->first_layer + slot + 1) : -1,
+                           .chunk = (int32_t)pass->chunk_index,
+                           .name = name};
+}
+
+void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes, dts_id last) {
+    if (b->parked == NULL || bytes < 1) {
+        return;
+    }
+    dts_task_info info = activation_info(pass, slot, "d2h activations");
+    struct dts_parked *parked = parked_at(b, pass, slot);
+    parked->out = dts_build_copy(b, pass->stage, false, bytes, false, last, &info);
+    dts_build_memory(b, parked->out, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
+    dts_build_host_memory(b, parked->out, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+    if (b->plan->job.offload->prefetch == 0) {
+        dts_build_host(b, pass->stage, 0, false, parked->out, "wait for activations to be out");
+    }
+}
+
+dts_id dts_offload_before_forward(dts_builder *b, const dts_pass *pass, int64_t slot) {
+    int64_t earlier = slot - 1 - b->plan->job.offload->prefetch;
+    return b->parked == NULL || earlier < 0 ? DTS_NO_ID : parked_at(b, pass, earlier)->out;
+}
+
+dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes) {
+    if (b->parked == NULL || parked_at(b, pass, slot)->out == DTS_NO_ID) {
+        return DTS_NO_ID;
+    }
+    struct dts_parked *parked = parked_at(b, pass, slot);
+    if (parked->in == DTS_NO_ID) {
+        dts_task_info info = activation_info(pass, slot, "h2d activations");
+        parked->in = dts_build_copy(b, pass->stage, true, bytes, true, pass->stage->last_kernel, &info);
+        dts_graph_depend(b->graph, parked->in, parked->out);
+        dts_build_memory(b, parked->in, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+        dts_build_host_memory(b, parked->in, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
+    }
+    return parked->in;
+}

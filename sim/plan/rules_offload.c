@@ -1,0 +1,50 @@
+/* What may rest in host memory, and what it takes to run. */
+#include "plan/internal.h"
+
+static dts_status check_host(const dts_job *job, dts_diag *diag) {
+    const dts_cluster *cluster = job->cluster;
+    dts_status status = DTS_OK;
+    if (!(cluster->host.memory_B > 0) || !(cluster->host.memory_bandwidth_Bps > 0)) {
+        status = dts_diag_error(diag, NULL, "cluster.host", "set host.memory and host.memory_bandwidth",
+                                "offload needs the node's memory, which cluster %s does not give", cluster->name);
+    }
+    if (!(cluster->gpu.pcie_bandwidth_Bps > 0)) {
+        status = dts_diag_error(diag, NULL, "cluster.gpu.pcie_bandwidth", "set gpu.pcie_bandwidth",
+                                "offload needs the host link, which GPU %s does not give", cluster->gpu.name);
+    }
+    return status;
+}
+
+dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
+    const dts_offload *o = plan->job.offload;
+    if (!dts_plan_offloads(plan)) {
+        return DTS_OK;
+    }
+    bool parameters = o->parameters != DTS_OFFLOAD_NONE;
+    bool gradients = o->gradients != DTS_OFFLOAD_NONE;
+    bool optimizer = o->optimizer != DTS_OFFLOAD_NONE;
+    const struct {
+        bool broken;
+        const char *key, *help, *what;
+    } rules[] = {
+        {plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS, "offload", "use ddp, zero2 or fsdp",
+         "single-process data parallelism (dp) keeps everything on the GPUs"},
+        {parameters && !dts_plan_shards_parameters(plan), "offload.parameters", "use fsdp or zero3",
+         "only sharded parameters are fetched unit by unit; these stay on the GPU"},
+        {parameters && !optimizer, "offload.parameters", "set offload.optimizer: cpu as well",
+         "parameters that rest in host memory are updated there"},
+        {gradients && !dts_plan_shards_gradients(plan), "offload.gradients", "use zero2, zero3 or fsdp",
+         "gradients that every replica adds up in full stay on the GPU"},
+        {gradients && !optimizer, "offload.gradients", "set offload.optimizer: cpu as well",
+         "gradients in host memory are used there"},
+        {optimizer && plan->data > 1 && !dts_plan_shards_optimizer(plan), "offload.optimizer",
+         "use zero1, zero2, zero3 or fsdp", "without sharding every GPU would step the whole model on its host"},
+    };
+    dts_status status = check_host(&plan->job, diag);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].broken) {
+            status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);
+        }
+    }
+    return status;
+}
