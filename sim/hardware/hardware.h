@@ -193,6 +193,7 @@ typedef struct dts_stack {
     /* optimizer */
     int optimizer_style; /* dts_optimizer_style */
     bool gradient_clipping;
+    double cpu_step_Bps; /* what a step on the CPU reads and writes in one process; 0: as fast as the host's memory */
     /* caching allocator */
     double allocator_round_B;        /* block rounding, B */
     double allocator_reserve_factor; /* reserved over allocated in steady state */

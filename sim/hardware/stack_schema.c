@@ -154,6 +154,13 @@ static const dts_field optimizer_fields[] = {
      .required = true,
      .offset = WITHIN(optimizer_style, gradient_clipping),
      .help = "the global gradient norm is computed before the step"},
+    {.key = "cpu_bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .minimum = 1e6,
+     .maximum = 1e15,
+     .offset = WITHIN(optimizer_style, cpu_step_Bps),
+     .help = "offload: what a step on the CPU reads and writes in one process; left out: as fast as the host's memory"},
 };
 
 static const dts_schema optimizer_schema = {
@@ -161,7 +168,7 @@ static const dts_schema optimizer_schema = {
     .help = "optimizer step",
     .fields = optimizer_fields,
     .field_count = sizeof optimizer_fields / sizeof *optimizer_fields,
-    .struct_size = WITHIN(optimizer_style, gradient_clipping) + sizeof(bool),
+    .struct_size = WITHIN(optimizer_style, cpu_step_Bps) + sizeof(double),
 };
 
 static const dts_field allocator_fields[] = {

@@ -11,8 +11,8 @@
  * a pinned buffer by the CPU (read, write, then the GPU's read: passes = 3), and both steps alternate, so that a copy
  * reaches half of the link [1] (assumed: staging as fast as the link), and the host waits for it.
  *
- * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, a bound
- * from below: no overhead of the CPU's threads is added. [2] counts the same: 4-byte gradient, parameter and two moments
+ * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, where the
+ * stack does not say what one process reaches (optimizer.cpu_bandwidth): then it is a bound from below. [2] counts the same: 4-byte gradient, parameter and two moments
  * read, three of them written.
  *
  * Activations (each layer's, or its checkpoint) go out behind the layer's forward and come back before its backward.
@@ -69,7 +69,11 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
     dts_hop hop = {.resource = b->nodes[plan->stage_node[stage->index]].memory,
                    .weight = (double)plan->same_stage_per_node};
     dts_transfer transfer = {.work_B = bytes,
+                             .rate_cap_Bps = plan->job.stack->cpu_step_Bps,
                              .alone_s = bytes * hop.weight / plan->job.cluster->host.memory_bandwidth_Bps};
+    if (transfer.rate_cap_Bps > 0) {
+        transfer.alone_s = fmax(transfer.alone_s, bytes / transfer.rate_cap_Bps);
+    }
     dts_task_info info = {.role = DTS_ROLE_OPTIMIZER,
                           .microbatch = -1,
                           .layer = -1,
