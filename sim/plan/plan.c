@@ -48,6 +48,10 @@ bool dts_plan_offloads(const dts_plan *plan) {
            o->activations != DTS_OFFLOAD_NONE;
 }
 
+bool dts_plan_single_process(const dts_plan *plan) {
+    return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
+}
+
 /* The schedule of one rank alone: with one stage every legal schedule is forward, backward, forward, … and no
  * activations of two microbatches live together. */
 static const char *schedule_name(const dts_plan *plan) {

@@ -173,6 +173,9 @@ bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Does anything rest in host memory? */
 bool dts_plan_offloads(const dts_plan *plan);
 
+/* One process drives all replicas through GPU 0, and there is more than one. */
+bool dts_plan_single_process(const dts_plan *plan);
+
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 

@@ -111,6 +111,17 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
     return status;
 }
 
+/* torch.nn.DataParallel: one process, one node, the whole model on every GPU. */
+static dts_status check_single_process(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    if (!dts_plan_single_process(plan) ||
+        (plan->tensor == 1 && plan->pipeline == 1 && job->cluster->nodes == 1 && !job->parallelism->sequence)) {
+        return DTS_OK;
+    }
+    return dts_diag_error(diag, NULL, "parallelism.data_parallel", "use ddp",
+                          "dp drives whole models on the GPUs of one node: no pipeline, tensor parallelism or second "
+                          "node");
+}
+
 /* Hybrid sharding needs something that is sharded, and whole groups. */
 static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_parallelism *p = job->parallelism;
@@ -144,8 +155,6 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         {p->context > 1, "parallelism.context", "context parallelism", "use context: 1"},
         {p->expert > 1, "parallelism.expert", "expert parallelism", "use expert: 1"},
         {p->async_tensor, "parallelism.async_tensor", "asynchronous tensor parallelism", "use async_tensor: false"},
-        {p->data_parallel == DTS_DP_SINGLE_PROCESS, "parallelism.data_parallel", "single-process data parallelism (dp)",
-         "use ddp"},
         {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
         {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
@@ -181,6 +190,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         check_batch(job, plan, diag);
         check_tensor(job, plan, diag);
         check_shards(job, plan, diag);
+        check_single_process(job, plan, diag);
         dts_plan_check_offload(plan, diag);
     }
     check_precision(job, plan, diag);

@@ -155,8 +155,9 @@ static const dts_field offload_fields[] = {
     {FIELD(activations), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
      .help = "where saved activations rest between forward and backward"},
     {FIELD(prefetch), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 1024, .preset = "1",
-     .help = "layers by which copies of activations may lag behind forward or run ahead of backward; 0: copies are made "
-             "when needed and hold up the work, also those of parameters"},
+     .help =
+         "layers by which copies of activations may lag behind forward or run ahead of backward; 0: copies are made "
+         "when needed and hold up the work, also those of parameters"},
     {FIELD(pin_memory), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "pinned host memory; pageable memory is copied twice, and the host waits for it"},
 };

@@ -122,8 +122,8 @@ dts_id dts_critical_device(const dts_measured *m) {
         dts_time time = 0;
         for (dts_id task = last_task(m); task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
             const dts_task_info *info = info_of(m, task);
-            bool computes = info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION &&
-                            info->role != DTS_ROLE_OFFLOAD;
+            bool computes =
+                info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD;
             time += computes && info->device == device ? ends[task] - starts[task] : 0;
         }
         if (time > best_time) {

@@ -207,8 +207,9 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
         warn(result,
              "parameters are gathered and gradients reduced for every microbatch of the pipeline; ZeRO-1 avoids that");
     } else if (dts_plan_shards_gradients(plan) && pipelined) {
-        warn(result, "ZeRO-2 reduces the gradients of every microbatch of the pipeline (a reduce-scatter each); ZeRO-1 "
-                     "reduces them once");
+        warn(result,
+             "ZeRO-2 reduces the gradients of every microbatch of the pipeline (a reduce-scatter each); ZeRO-1 "
+             "reduces them once");
     }
     return DTS_OK;
 }

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",      "tensor",  "pipeline",
-                                                          "embedding", "replica", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data", "tensor", "pipeline", "embedding", "replica", NULL};
 
 /* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
 static uint32_t info_add(dts_builder *b, const dts_task_info *info) {

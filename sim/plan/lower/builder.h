@@ -55,7 +55,8 @@ typedef struct dts_builder {
     dts_diag *diag;
     bool flow_network;
     dts_part_work work[DTS_PART_COUNT];
-    dts_stage *stages;        /* [pipeline] */
+    dts_stage *stages; /* [stage_count] the pipeline's, or the replicas of a single process */
+    int64_t stage_count;
     dts_network_links *nodes; /* [nodes of replica 0], by stage_node */
     int64_t node_count;
     struct dts_parked **parked; /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
@@ -117,10 +118,13 @@ void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
                              dts_id last);
+/* The gradients are complete with task: someone else has reduced them. */
+void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
 
-/* The offload of a plan (offload.c). A copy between the GPU and host memory: issued by the host thread, waits for after.
+/* The offload of a plan (offload.c). A copy between the GPU and host memory: issued by the host thread, waits for
+ * after.
  */
 dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
                       const dts_task_info *info);
@@ -139,7 +143,8 @@ typedef struct dts_pass {
     int64_t chunk_index;
     bool first_microbatch; /* of this chunk's passes that make weight gradients */
     bool last_microbatch;
-    dts_id input; /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
+    bool outputs_only; /* the loss is computed elsewhere */
+    dts_id input;      /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
 } dts_pass;
 
 /* Activations in host memory, by slot: a layer of the chunk, or its layer count for the chunk's input. All do nothing
@@ -153,11 +158,18 @@ dts_id dts_offload_before_forward(dts_builder *b, const dts_pass *pass, int64_t 
 dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes);
 
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass);
+/* Passes of the same chunk that take turns at every part; made[i] as dts_build_forward returns it. */
+void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made);
+/* How many operators of the head make its outputs; those behind are the loss. */
+size_t dts_head_outputs(const dts_builder *b);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind);
 
 /* All stages' operations in an order that respects the pipeline (pipeline.c). */
 dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs);
+
+/* All replicas' passes and exchanges (single_process.c). */
+dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs);
 
 /* The optimizer step of every stage (optimizer.c). */
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);

@@ -104,18 +104,19 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage) {
     }
     int kind = b->plan->job.parallelism->data_parallel;
     const dts_offload *offload = b->plan->job.offload;
-    *sync = (dts_gradient_sync){.b = b,
-                                .stage = stage,
-                                .active = b->plan->data > 1 || offload->parameters != DTS_OFFLOAD_NONE ||
-                                          offload->gradients != DTS_OFFLOAD_NONE,
-                                .sharded = dts_plan_shards_parameters(b->plan),
-                                .every_microbatch = kind == DTS_DP_ZERO2,
-                                .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
-                                .limit_B = b->plan->job.stack->ddp_first_bucket_B,
-                                .ready = DTS_NO_ID,
-                                .last_transfer = DTS_NO_ID,
-                                .last_gather = DTS_NO_ID,
-                                .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
+    *sync =
+        (dts_gradient_sync){.b = b,
+                            .stage = stage,
+                            .active = (b->plan->data > 1 && kind != DTS_DP_SINGLE_PROCESS) ||
+                                      offload->parameters != DTS_OFFLOAD_NONE || offload->gradients != DTS_OFFLOAD_NONE,
+                            .sharded = dts_plan_shards_parameters(b->plan),
+                            .every_microbatch = kind == DTS_DP_ZERO2,
+                            .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
+                            .limit_B = b->plan->job.stack->ddp_first_bucket_B,
+                            .ready = DTS_NO_ID,
+                            .last_transfer = DTS_NO_ID,
+                            .last_gather = DTS_NO_ID,
+                            .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
     return units_new(sync) ? sync : NULL;
 }
 
@@ -189,7 +190,11 @@ static void hold_in_bucket(dts_gradient_sync *sync, double bytes) {
 }
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *sync) {
-    return sync->active && sync->every_microbatch;
+    return (sync->active && sync->every_microbatch) || dts_plan_single_process(sync->b->plan);
+}
+
+void dts_sync_reduced(dts_gradient_sync *sync, dts_id task) {
+    sync->last_transfer = task;
 }
 
 void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch) {
@@ -252,7 +257,8 @@ static void unit_hooks(dts_gradient_sync *sync, bool backward) {
 static double unit_B(const dts_gradient_sync *sync, const unit *u) {
     const dts_plan *plan = sync->b->plan;
     double whole_B = plan->shards > 1 ? gathered_B(sync, u) : 0;
-    return whole_B + (offloads_parameters(sync) ? floor(u->elements / (double)plan->shards) * plan->storage.parameter_B : 0);
+    return whole_B +
+           (offloads_parameters(sync) ? floor(u->elements / (double)plan->shards) * plan->storage.parameter_B : 0);
 }
 
 /* The shard comes from host memory and the others' shards from their GPUs. */

@@ -17,10 +17,10 @@ enum { WAIT_INPUT, WAIT_PARAMETERS, WAIT_OFFLOAD, WAITS };
 typedef struct walk {
     dts_builder *b;
     const dts_pass *pass;
-    bool backward;            /* issued by the autograd thread */
-    double handed_B;          /* temporary: latest output (forward) or input gradient (backward) */
-    dts_id last;              /* latest kernel or transfer of the chain */
-    dts_id waits[WAITS];      /* what the next kernel must wait for besides its stream */
+    bool backward;       /* issued by the autograd thread */
+    double handed_B;     /* temporary: latest output (forward) or input gradient (backward) */
+    dts_id last;         /* latest kernel or transfer of the chain */
+    dts_id waits[WAITS]; /* what the next kernel must wait for besides its stream */
 } walk;
 
 static void wait_for(walk *w, int slot, dts_id task) {
@@ -146,6 +146,12 @@ static double boundary_B(const dts_builder *b) {
     return dts_model_boundary_B(b->plan->job.model, &execution);
 }
 
+/* Operators of a part that run in this pass. */
+static size_t operator_count(const walk *w, dts_part part) {
+    bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
+    return outputs_only ? dts_head_outputs(w->b) : w->b->work[part].operators.count;
+}
+
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
 static double kept_B(const walk *w, int64_t slot) {
     const dts_builder *b = w->b;
@@ -191,7 +197,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     if (part == DTS_PART_LAYER) {
         wait_for(w, WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
     }
-    for (size_t i = 0; i < b->work[part].operators.count; i++) {
+    for (size_t i = 0; i < operator_count(w, part); i++) {
         bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
         forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
     }
@@ -209,25 +215,50 @@ static int64_t first_layer_position(const dts_chunk *chunk) {
     return chunk->embedding ? 1 : 0;
 }
 
+static void forward_position(walk *w, int64_t position) {
+    const dts_chunk *chunk = w->pass->chunk;
+    int64_t layer = position - first_layer_position(chunk);
+    if (layer < 0) {
+        forward_part(w, DTS_PART_EMBEDDING, 0, position);
+    } else if (layer < chunk->layers) {
+        forward_part(w, DTS_PART_LAYER, chunk->first_layer + layer, position);
+    } else {
+        forward_part(w, DTS_PART_HEAD, 0, position);
+    }
+}
+
+void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made) {
+    walk *walks = dts_arena_array(b->arena, count, sizeof *walks);
+    if (walks == NULL) {
+        b->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const dts_pass *pass = &passes[i];
+        walks[i] = (walk){.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
+    }
+    const dts_chunk *chunk = passes[0].chunk;
+    int64_t positions = chunk->embedding + chunk->layers + chunk->head;
+    for (int64_t position = 0; position < positions; position++) {
+        for (size_t i = 0; i < count; i++) {
+            forward_position(&walks[i], position);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        walk *w = &walks[i];
+        drop_handed(w);
+        if (drops_whole_chunk(w)) {
+            memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
+            dts_offload_store(b, w->pass, chunk->layers, floor(boundary_B(b)), w->last);
+        }
+        made[i] = w->last;
+    }
+}
+
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
-    walk w = {.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
-    const dts_chunk *chunk = pass->chunk;
-    int64_t position = first_layer_position(chunk);
-    if (chunk->embedding) {
-        forward_part(&w, DTS_PART_EMBEDDING, 0, 0);
-    }
-    for (int64_t i = 0; i < chunk->layers; i++) {
-        forward_part(&w, DTS_PART_LAYER, chunk->first_layer + i, position + i);
-    }
-    if (chunk->head) {
-        forward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers);
-    }
-    drop_handed(&w);
-    if (drops_whole_chunk(&w)) {
-        memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
-        dts_offload_store(b, pass, chunk->layers, floor(boundary_B(b)), w.last);
-    }
-    return w.last;
+    dts_id made = DTS_NO_ID;
+    dts_build_forwards(b, pass, 1, &made);
+    return made;
 }
 
 /* ---- backward --------------------------------------------------------------------------------------------------- */
@@ -334,7 +365,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
     const dts_builder *b = w->b;
     const dts_operators *operators = &b->work[part].operators;
     size_t repeated_from = operators->count; /* operators from here on have been repeated already */
-    for (size_t i = operators->count; i-- > 0;) {
+    for (size_t i = operator_count(w, part); i-- > 0;) {
         const dts_operator *o = &operators->items[i];
         bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
@@ -352,7 +383,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
 
 /* Repeats a part's forward with all that its backward needs. */
 static void recompute_part(walk *w, dts_part part, int64_t layer) {
-    recompute_operators(w, part, 0, w->b->work[part].operators.count - 1, layer_number(w->b, part, layer));
+    recompute_operators(w, part, 0, operator_count(w, part) - 1, layer_number(w->b, part, layer));
 }
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {

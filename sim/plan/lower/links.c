@@ -48,11 +48,16 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
 static void add_stage(dts_builder *b, int64_t index) {
     const dts_plan *plan = b->plan;
     dts_stage *stage = &b->stages[index];
-    *stage = (dts_stage){.index = index, .last_kernel = DTS_NO_ID, .last_host = DTS_NO_ID};
+    *stage = (dts_stage){
+        .index = dts_plan_single_process(plan) ? 0 : index, .last_kernel = DTS_NO_ID, .last_host = DTS_NO_ID};
     char name[64];
     snprintf(name, sizeof name, "stage %" PRId64, index);
-    stage->device = dts_graph_add_device(b->graph, plan->pipeline == 1 ? "gpu 0" : name);
-    bool shared_host = plan->job.stack->pipeline_single_process && plan->pipeline > 1;
+    bool replicas = dts_plan_single_process(plan);
+    if (plan->pipeline == 1) {
+        snprintf(name, sizeof name, "gpu %" PRId64, index);
+    }
+    stage->device = dts_graph_add_device(b->graph, name);
+    bool shared_host = replicas || (plan->job.stack->pipeline_single_process && plan->pipeline > 1);
     stage->host = shared_host && index > 0 ? b->stages[0].host : dts_graph_add_stream(b->graph, stage->device, "host");
     stage->autograd = shared_host ? dts_graph_add_stream(b->graph, stage->device, "autograd") : stage->host;
     stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
@@ -65,7 +70,7 @@ static void add_stage(dts_builder *b, int64_t index) {
     }
     stage->send_up = DTS_NO_ID;
     stage->send_down = DTS_NO_ID;
-    if (plan->pipeline > 1) {
+    if (plan->pipeline > 1 || replicas) {
         stage->send_up = dts_graph_add_stream(b->graph, stage->device, "send to next stage");
         stage->send_down = dts_graph_add_stream(b->graph, stage->device, "send to previous stage");
     }
@@ -86,12 +91,13 @@ static void add_stage(dts_builder *b, int64_t index) {
 dts_status dts_build_stages(dts_builder *b) {
     const dts_plan *plan = b->plan;
     b->node_count = plan->stage_node[plan->pipeline - 1] + 1; /* nodes grow with the stage */
+    b->stage_count = dts_plan_single_process(plan) ? plan->data : plan->pipeline;
     b->nodes = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *b->nodes);
-    b->stages = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *b->stages);
+    b->stages = dts_arena_array(b->arena, (size_t)b->stage_count, sizeof *b->stages);
     if (b->nodes == NULL || b->stages == NULL) {
         return dts_diag_nomem(b->diag);
     }
-    for (int64_t p = 0; p < plan->pipeline; p++) {
+    for (int64_t p = 0; p < b->stage_count; p++) {
         add_stage(b, p);
     }
     for (int64_t i = 0; i < b->node_count; i++) { /* behind the stages: device p is stage p */

@@ -29,7 +29,7 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     }
     dts_build_count_parameters(b);
     size_t stages = (size_t)b->plan->pipeline;
-    dts_gradient_sync **syncs = dts_arena_array(b->arena, stages, sizeof(dts_gradient_sync *));
+    dts_gradient_sync **syncs = dts_arena_array(b->arena, (size_t)b->stage_count, sizeof(dts_gradient_sync *));
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
     if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL) {
@@ -45,13 +45,15 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     for (size_t p = 0; p < stages; p++) {
         out->compute_stream[p] = b->stages[p].compute;
         out->stage_parameters[p] = b->stages[p].parameters;
+    }
+    for (size_t p = 0; p < (size_t)b->stage_count; p++) {
         syncs[p] = dts_sync_new(b, &b->stages[p]);
         if (syncs[p] == NULL) {
             return dts_diag_nomem(b->diag);
         }
     }
     dts_build_static_memory(b);
-    status = dts_build_pipeline(b, syncs);
+    status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status == DTS_OK) {
         dts_build_optimizer(b, syncs);
         for (size_t p = 0; p < stages; p++) {

@@ -64,8 +64,8 @@ typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
     dts_task_info *infos; /* by task id */
     size_t info_count;
-    dts_id *compute_stream;   /* [pipeline] */
-    dts_id *host_device;      /* [host_count] offload: whose ledger is a node's host memory */
+    dts_id *compute_stream; /* [pipeline] */
+    dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
     size_t host_count;
     double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */

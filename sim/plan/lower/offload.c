@@ -11,9 +11,9 @@
  * a pinned buffer by the CPU (read, write, then the GPU's read: passes = 3), and both steps alternate, so that a copy
  * reaches half of the link [1] (assumed: staging as fast as the link), and the host waits for it.
  *
- * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, where the
- * stack does not say what one process reaches (optimizer.cpu_bandwidth): then it is a bound from below. [2] counts the same: 4-byte gradient, parameter and two moments
- * read, three of them written.
+ * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, where
+ * the stack does not say what one process reaches (optimizer.cpu_bandwidth): then it is a bound from below. [2] counts
+ * the same: 4-byte gradient, parameter and two moments read, three of them written.
  *
  * Activations (each layer's, or its checkpoint) go out behind the layer's forward and come back before its backward.
  * offload.prefetch is how many layers the copies may lag behind or run ahead: the forward of layer i waits until those

@@ -109,8 +109,8 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
     passes += stack->zero_grad_to_none ? 0 : 1;
     int64_t parts = plan->job.model->layers / plan->pipeline + 1;
     double part = elements / (double)parts;
-    double norm_passes = (stack->gradient_clipping ? 3 : 0) +
-                         (plan->job.training->precision == DTS_PRECISION_AMP_FP16 ? 2 : 0);
+    double norm_passes =
+        (stack->gradient_clipping ? 3 : 0) + (plan->job.training->precision == DTS_PRECISION_AMP_FP16 ? 2 : 0);
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);

@@ -93,13 +93,7 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
 /* torch Pipe returns the outputs of all microbatches as one tensor on the last stage: every output is kept until the
  * last is there, then all are copied together; the copy lives as long as the loss needs it. */
 static double head_output_B(const dts_builder *b) {
-    const dts_operators *operators = &b->work[DTS_PART_HEAD].operators;
-    double bytes = 0;
-    for (size_t i = 0; i < operators->count; i++) {
-        bool product = operators->items[i].kind == DTS_OPERATOR_GEMM;
-        bytes = product ? operators->items[i].output_B : bytes; /* the last product makes the logits */
-    }
-    return bytes;
+    return b->work[DTS_PART_HEAD].operators.items[dts_head_outputs(b) - 1].output_B;
 }
 
 static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {

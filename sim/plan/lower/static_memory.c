@@ -46,7 +46,8 @@ static void add_stage(dts_builder *b, const dts_stage *stage) {
         add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0, false);
         add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0, false);
     }
-    if (plan->data > 1 && !dts_plan_shards_gradients(plan) && !plan->job.stack->gradient_as_bucket_view) {
+    if (plan->data > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
+        !plan->job.stack->gradient_as_bucket_view) {
         dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_COMMUNICATION,
                                 (int64_t)(parameters * storage->reduce_B));
     }

@@ -97,6 +97,15 @@ dts_status dts_build_work(dts_builder *b) {
     return DTS_OK;
 }
 
+size_t dts_head_outputs(const dts_builder *b) {
+    const dts_operators *operators = &b->work[DTS_PART_HEAD].operators;
+    size_t count = operators->count;
+    while (count > 1 && operators->items[count - 1].kind != DTS_OPERATOR_GEMM) {
+        count--; /* the last product makes the logits */
+    }
+    return count;
+}
+
 /* Parameters of a chunk on one tensor-parallel rank, elements. A tied output projection that does not live with its
  * embedding is a second copy. */
 static double chunk_parameters(const dts_builder *b, const dts_chunk *chunk) {
