@@ -205,8 +205,19 @@ static dts_node *without(dts_arena *arena, const dts_node *node, const char *key
     return copy;
 }
 
+static bool holds_unreadable(const dts_node *node) {
+    bool found = dts_is_unreadable(node);
+    for (const dts_node *n = node->first; n != NULL && !found; n = n->next) {
+        found = holds_unreadable(n);
+    }
+    return found;
+}
+
 static dts_status bind_custom(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                               void *out) {
+    if (holds_unreadable(node)) { /* parsers of other rooms know only readable nodes */
+        return DTS_INVALID;
+    }
     const dts_node *profile = dts_node_get(node, "profile");
     if (profile != NULL && profile->implied) { /* a plain form that the map replaces */
         node = without(dts_binder_trees(binder), node, "profile");

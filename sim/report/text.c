@@ -293,9 +293,7 @@ static void write_footer(const page *p) {
     dts_text_printf(&line, " events; detail %s, network %s, ranks %s.", known(r->simulation.detail),
                     known(r->simulation.network), known(r->simulation.ranks));
     dts_text_add(p->out, "\n");
-    dts_style_begin(p->style, DTS_PAINT_FAINT, p->out);
     dts_style_wrap(p->style, dts_text_string(&line), 0, p->out);
-    dts_style_end(p->style, DTS_PAINT_FAINT, p->out);
     p->out->failed = p->out->failed || line.failed;
     dts_text_free(&line);
 }
