@@ -65,38 +65,56 @@ static dts_status check_tasks_exist(const dts_graph *graph, dts_diag *diag) {
     return status;
 }
 
-/* stream_tasks: the tasks of each stream, in the order of their ids. */
+/* stream_before; `last` has room for the last task so far of each stream. */
+static dts_status link_streams(dts_graph *graph, dts_id *last, dts_diag *diag) {
+    for (size_t i = 0; i < graph->streams.count; i++) {
+        last[i] = DTS_NO_ID;
+    }
+    dts_id *before = graph->stream_before;
+    for (size_t task = 0; task < graph->tasks; task++) {
+        size_t occupied;
+        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+        for (size_t i = 0; i < occupied; i++) {
+            if (last[streams[i]] == task) {
+                char name[128];
+                dts_graph_task_name(graph, (dts_id)task, name, sizeof name);
+                return dts_diag_error(diag, NULL, NULL, NULL, "%s occupies stream \"%s\" twice", name,
+                                      dts_graph_stream_name(graph, streams[i]));
+            }
+            *before++ = last[streams[i]];
+            last[streams[i]] = (dts_id)task;
+        }
+    }
+    return DTS_OK;
+}
+
+/* stream_tasks: the tasks of each stream, in the order of their ids; and stream_before. */
 static dts_status index_streams(dts_graph *graph, dts_diag *diag) {
     size_t count = graph->task_streams.count;
     uint32_t *first = graph->stream_tasks.first = new_offsets(graph->streams.count);
     dts_id *items = graph->stream_tasks.items = new_items(count, sizeof *items);
-    if (first == NULL || items == NULL) {
-        return dts_diag_nomem(diag);
-    }
-    const dts_id *task_streams = graph->task_streams.items;
-    for (size_t i = 0; i < count; i++) {
-        first[task_streams[i]]++;
-    }
-    counts_to_ends(first, graph->streams.count);
-    for (size_t task = graph->tasks; task-- > 0;) {
-        size_t occupied;
-        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
-        for (size_t i = occupied; i-- > 0;) {
-            uint32_t slot = --first[streams[i]];
-            items[slot] = (dts_id)task;
+    graph->stream_before = new_items(count, sizeof(dts_id));
+    dts_id *last = new_items(graph->streams.count, sizeof *last);
+    dts_status status = DTS_OK;
+    if (first == NULL || items == NULL || graph->stream_before == NULL || last == NULL) {
+        status = dts_diag_nomem(diag);
+    } else {
+        status = link_streams(graph, last, diag);
+        const dts_id *task_streams = graph->task_streams.items;
+        for (size_t i = 0; i < count; i++) {
+            first[task_streams[i]]++;
         }
-    }
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = first[stream] + 1; i < first[stream + 1]; i++) {
-            if (items[i] == items[i - 1]) {
-                char name[128];
-                dts_graph_task_name(graph, items[i], name, sizeof name);
-                return dts_diag_error(diag, NULL, NULL, NULL, "%s occupies stream \"%s\" twice", name,
-                                      dts_graph_stream_name(graph, (dts_id)stream));
+        counts_to_ends(first, graph->streams.count);
+        for (size_t task = graph->tasks; task-- > 0;) {
+            size_t occupied;
+            const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+            for (size_t i = occupied; i-- > 0;) {
+                items[--first[streams[i]]] = (dts_id)task;
             }
         }
     }
-    return DTS_OK;
+    free(last);
+    return status;
 }
 
 static dts_status index_predecessors(dts_graph *graph, dts_diag *diag) {
@@ -131,41 +149,10 @@ static dts_status index_successors(dts_graph *graph, dts_diag *diag) {
     if (waits == NULL || successors == NULL) {
         return dts_diag_nomem(diag);
     }
-    const uint32_t *first_predecessor = graph->predecessors.first;
-    const dts_id *predecessors = graph->predecessors.items;
     for (size_t task = 0; task < tasks; task++) {
-        waits[task] = first_predecessor[task + 1] - first_predecessor[task];
-        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
-            nodes[predecessors[i]].first_successor++;
-        }
+        waits[task] = 0;
+        visit_awaited(graph, (dts_id)task, count_successor);
     }
-    const dts_rows *rows = &graph->stream_tasks;
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
-            nodes[rows->items[i - 1]].first_successor++;
-            waits[rows->items[i]]++;
-        }
-    }
-    uint32_t sum = 0;
-    for (size_t task = 0; task < tasks; task++) {
-        sum += nodes[task].first_successor;
-        nodes[task].first_successor = sum;
-    }
-    nodes[tasks].first_successor = sum;
-    /* Stream successors go behind the others: the next kernel is what the cache should hold last. */
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
-            successors[--nodes[rows->items[i - 1]].first_successor] = rows->items[i];
-        }
-    }
-    for (size_t task = tasks; task-- > 0;) {
-        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
-            successors[--nodes[predecessors[i]].first_successor] = (dts_id)task;
-        }
-    }
-    return DTS_OK;
-}
-
 static dts_status index_effects(dts_graph *graph, dts_diag *diag) {
     size_t count = graph->task_effects.count;
     const dts_task_effect *added = graph->task_effects.items;

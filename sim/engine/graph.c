@@ -68,6 +68,7 @@ void dts_graph_free(dts_graph *graph) {
     free(graph->predecessors.items);
     free(graph->stream_tasks.first);
     free(graph->stream_tasks.items);
+    free(graph->stream_before);
     free(graph);
 }
 

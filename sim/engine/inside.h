@@ -91,6 +91,7 @@ struct dts_graph {
     dts_effect *effects;   /* by task (dts_node.first_effect) */
     dts_rows predecessors; /* by task: its dependencies */
     dts_rows stream_tasks; /* by stream: its tasks in order */
+    dts_id *stream_before; /* by entry of task_streams: the task before it on that stream, or DTS_NO_ID */
 };
 
 static inline dts_node *dts_graph_nodes(const dts_graph *graph) {
@@ -108,12 +109,14 @@ static inline const dts_id *dts_graph_task_streams(const dts_graph *graph, dts_i
     return (const dts_id *)graph->task_streams.items + first[task];
 }
 
+/* The tasks before it there, stream by stream; DTS_NO_ID where it is the first. Frozen graph only. */
+static inline const dts_id *dts_graph_stream_before(const dts_graph *graph, dts_id task) {
+    return graph->stream_before + ((const uint32_t *)graph->first_stream.items)[task];
+}
+
 /* Makes room for more items of size bytes each behind the last one. False: memory ran out. */
 bool dts_pool_reserve(dts_pool *pool, size_t more, size_t size);
 void dts_pool_free(dts_pool *pool);
-
-/* The task before this one on one of its streams, DTS_NO_ID when it is the first there. Frozen graph only. */
-dts_id dts_graph_before_on_stream(const dts_graph *graph, dts_id task, dts_id stream);
 
 /* When tasks wait for each other in a circle: adds an error that names the shortest circle found and returns
  * DTS_INVALID. Needs all that freeze makes. */
