@@ -31,16 +31,16 @@ dts_status dts_builder_event(dts_builder *b, yaml_event_t *event) {
     return dts_syntax_report(&b->parser, b->source, b->origin, b->diag);
 }
 
-static void flaw(dts_builder *b) {
-    b->flawed = true;
-}
-
 void dts_builder_refuse_tag(dts_builder *b, const yaml_char_t *tag, const dts_place *place) {
     if (tag != NULL) {
-        flaw(b);
+        b->flawed = true;
         dts_diag_error(b->diag, place, NULL, "remove the tag; the schema knows the type of every value",
                        "tags such as '%s' are not allowed", dts_excerpt_of((const char *)tag).text);
     }
+}
+
+dts_status dts_builder_refuse_depth(const dts_builder *b, const dts_place *place) {
+    return dts_diag_error(b->diag, place, NULL, "take levels away", "nested deeper than %u levels", b->limits->depth);
 }
 
 /* ---- anchors and aliases ---- */
@@ -89,11 +89,21 @@ static void refuse_alias(dts_builder *b, const char *name, const dts_place *plac
     if (near != NULL) {
         snprintf(help, sizeof help, "did you mean *%s?", dts_excerpt_of(near).text);
     }
-    flaw(b);
+    b->flawed = true;
     dts_diag_error(b->diag, place, NULL, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
 }
 
-dts_status dts_builder_alias(dts_builder *b, const yaml_event_t *event, dts_node **out) {
+/* Levels of lists and maps below and with the node; at most limits->depth, since no deeper tree is built. */
+static unsigned levels(const dts_node *node) {
+    unsigned deepest = 0;
+    for (const dts_node *n = node->first; n != NULL; n = n->next) {
+        unsigned below = levels(n);
+        deepest = below > deepest ? below : deepest;
+    }
+    return deepest + (node->kind == DTS_NODE_LIST || node->kind == DTS_NODE_MAP ? 1 : 0);
+}
+
+dts_status dts_builder_alias(dts_builder *b, const yaml_event_t *event, unsigned depth, dts_node **out) {
     const char *name = (const char *)event->data.alias.anchor;
     dts_place place = dts_builder_place(b, &event->start_mark);
     const dts_anchor *found = NULL;
@@ -107,10 +117,13 @@ dts_status dts_builder_alias(dts_builder *b, const yaml_event_t *event, dts_node
         return node_unreadable(b, &place, out);
     }
     if (found->node == NULL) {
-        flaw(b);
+        b->flawed = true;
         dts_diag_error(b->diag, &place, NULL, "write the value out", "alias '*%s' stands inside the value it names",
                        dts_excerpt_of(name).text);
         return node_unreadable(b, &place, out);
+    }
+    if (depth + levels(found->node) > b->limits->depth) {
+        return dts_builder_refuse_depth(b, &place);
     }
     *out = dts_tree_copy(found->node, b->limits->nodes, &b->nodes, b->arena);
     if (*out == NULL) {
@@ -164,4 +177,3 @@ dts_status dts_builder_scalar(dts_builder *b, const yaml_event_t *event, dts_nod
     }
     return status;
 }
-

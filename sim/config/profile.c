@@ -152,9 +152,9 @@ static dts_status unknown_name(const lookup *l, const char *name) {
         dts_text_printf(&help, "did you mean '%s'? ", near);
     }
     if (count == 0) {
-        dts_text_printf(&help,
-                        "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data directory",
-                        l->folder);
+        dts_text_printf(
+            &help, "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data directory",
+            l->folder);
     } else {
         dts_text_add(&help, "there are ");
         for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {

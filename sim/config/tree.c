@@ -44,8 +44,7 @@ static dts_status begin_collection(dts_builder *b, const yaml_event_t *event, un
     bool map = event->type == YAML_MAPPING_START_EVENT;
     dts_place place = dts_builder_place(b, &event->start_mark);
     if (depth >= b->limits->depth) {
-        return dts_diag_error(b->diag, &place, NULL, "take levels away", "nested deeper than %u levels",
-                              b->limits->depth);
+        return dts_builder_refuse_depth(b, &place);
     }
     dts_builder_refuse_tag(b, map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &place);
     dts_status status =
@@ -86,7 +85,7 @@ static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth,
     dts_place place = dts_builder_place(b, &event->start_mark);
     if (event->type != YAML_SCALAR_EVENT) {
         dts_node *ignored = NULL;
-        flaw(b);
+        b->flawed = true;
         dts_diag_error(b->diag, &place, NULL, "put quotes around a key or value that holds one of { } [ ] * &",
                        "a key must be plain text");
         return event->type == YAML_ALIAS_EVENT ? DTS_OK : build_node(b, event, depth, &ignored);
@@ -99,11 +98,11 @@ static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth,
     dts_builder_refuse_tag(b, event->data.scalar.tag, &place);
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (plain && strcmp(text, "<<") == 0) {
-        flaw(b);
+        b->flawed = true;
         dts_diag_error(b->diag, &place, NULL, "write the keys out, or name a base with `extends:` or `profile:`",
                        "the merge key '<<' is not supported");
     } else if (text[0] == '\0') {
-        flaw(b);
+        b->flawed = true;
         dts_diag_error(b->diag, &place, NULL, "write KEY: VALUE", "a key is empty");
     } else {
         *key = text;
@@ -152,7 +151,7 @@ static void refuse_duplicate(dts_builder *b, const dts_node *again, const dts_no
     if (b->origin == NULL) {
         snprintf(given, sizeof given, ", first given on line %u", first->key_place.line);
     }
-    flaw(b);
+    b->flawed = true;
     dts_diag_error(b->diag, &again->key_place, NULL, "keep one of the two", "duplicate key '%s'%s",
                    dts_excerpt_of(again->key).text, given);
 }
@@ -234,7 +233,7 @@ static dts_status build_map(dts_builder *b, const yaml_event_t *start, unsigned 
 static dts_status build_node(dts_builder *b, yaml_event_t *event, unsigned depth, dts_node **out) {
     switch (event->type) {
         case YAML_ALIAS_EVENT:
-            return dts_builder_alias(b, event, out);
+            return dts_builder_alias(b, event, depth, out);
         case YAML_SCALAR_EVENT:
             return dts_builder_scalar(b, event, out);
         case YAML_SEQUENCE_START_EVENT:

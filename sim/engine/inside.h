@@ -86,12 +86,11 @@ struct dts_graph {
     dts_pool task_effects; /* dts_task_effect, in the order in which they were added; freed by freeze */
 
     /* Made by freeze. */
-    uint32_t *waits;       /* by task: dependencies plus predecessors on its streams */
-    dts_id *successors;    /* by task (dts_node.first_successor): who waits for it, on a stream or as a dependency */
-    dts_effect *effects;   /* by task (dts_node.first_effect) */
-    dts_rows predecessors; /* by task: its dependencies */
+    dts_rows awaited;    /* by task: its dependencies, then the task before it on each of its streams (or DTS_NO_ID) */
+    uint32_t *waits;     /* by task: how many it waits for, DTS_NO_ID not counted */
+    dts_id *successors;  /* by task (dts_node.first_successor): who waits for it */
+    dts_effect *effects; /* by task (dts_node.first_effect) */
     dts_rows stream_tasks; /* by stream: its tasks in order */
-    dts_id *stream_before; /* by entry of task_streams: the task before it on that stream, or DTS_NO_ID */
 };
 
 static inline dts_node *dts_graph_nodes(const dts_graph *graph) {
@@ -109,9 +108,11 @@ static inline const dts_id *dts_graph_task_streams(const dts_graph *graph, dts_i
     return (const dts_id *)graph->task_streams.items + first[task];
 }
 
-/* The tasks before it there, stream by stream; DTS_NO_ID where it is the first. Frozen graph only. */
-static inline const dts_id *dts_graph_stream_before(const dts_graph *graph, dts_id task) {
-    return graph->stream_before + ((const uint32_t *)graph->first_stream.items)[task];
+/* All that a task waits for: the row of graph->awaited. Frozen graph only. */
+static inline const dts_id *dts_graph_awaited(const dts_graph *graph, dts_id task, size_t *count) {
+    const uint32_t *first = graph->awaited.first;
+    *count = first[task + 1] - first[task];
+    return graph->awaited.items + first[task];
 }
 
 /* Makes room for more items of size bytes each behind the last one. False: memory ran out. */

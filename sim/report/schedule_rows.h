@@ -11,14 +11,27 @@ typedef struct dts_schedule_scale {
     bool exact; /* every operation begins and ends at the border of a column */
 } dts_schedule_scale;
 
+/* Why a stage does nothing. */
+typedef enum dts_idle_cause {
+    DTS_IDLE_FILL,  /* before its first operation */
+    DTS_IDLE_DRAIN, /* after its last */
+    DTS_IDLE_STAGE, /* the operation that its input comes from has not ended */
+    DTS_IDLE_HOP,   /* the input is on its way */
+    DTS_IDLE_CAUSES
+} dts_idle_cause;
+
 /* What was drawn, for the legend. */
 typedef struct dts_schedule_seen {
-    bool backward_input, backward_weight, backward, idle;
+    bool backward_input, backward_weight, backward;
+    bool idle[DTS_IDLE_CAUSES];
     bool odd_chunk;           /* in a layout of several chunks per stage */
     bool upwards;             /* the second direction of a layout with two */
     bool digits, last_digits; /* microbatch numbers; only their last digit where there was no room */
     bool block;               /* fused blocks */
 } dts_schedule_seen;
+
+/* Idle time of a rank by cause; the sum is the rank's idle time. */
+void dts_schedule_idle(const dts_schedule_report *report, int rank, double idle[DTS_IDLE_CAUSES]);
 
 /* The largest whole number of columns per smallest step of time that fits into columns; when not even one does, all
  * columns are used and operations are rounded. */

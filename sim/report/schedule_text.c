@@ -140,11 +140,38 @@ static double highest_peak(const dts_schedule_report *r) {
     return peak;
 }
 
+/* Idle time of all stages by cause, as parts of the bubble of one stage. */
+static void write_idle(const page *p, const dts_schedule_report *r) {
+    static const char *const names[DTS_IDLE_CAUSES] = {"filling", "draining", "waiting for other stages",
+                                                       "waiting for hops"};
+    double sums[DTS_IDLE_CAUSES] = {0};
+    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
+        double idle[DTS_IDLE_CAUSES];
+        dts_schedule_idle(r, rank, idle);
+        for (int cause = 0; cause < DTS_IDLE_CAUSES; cause++) {
+            sums[cause] += idle[cause];
+        }
+    }
+    dts_text line = {0};
+    for (int cause = 0; cause < DTS_IDLE_CAUSES; cause++) {
+        double mean = sums[cause] / r->schedule.shape.stages;
+        if (mean > 1e-9 * r->ideal.makespan) {
+            dts_text_printf(&line, "%s%.6g %s", line.length > 0 ? ", " : "", mean, names[cause]);
+        }
+    }
+    if (line.length > 0) {
+        fact(p, "", "made of %s (mean of the stages)", dts_text_string(&line));
+    }
+    p->out->failed = p->out->failed || line.failed;
+    dts_text_free(&line);
+}
+
 static void write_facts(const page *p, const dts_schedule_report *r) {
     const dts_schedule_shape *s = &r->schedule.shape;
     double work = work_of(s);
     fact(p, "makespan", "%.6g; a stage works for %.6g of it", r->ideal.makespan, work);
     fact(p, "bubble", "%.6g, %.1f %% of the makespan", r->ideal.makespan - work, 100 * r->ideal.bubble_fraction);
+    write_idle(p, r);
     if (!same(r->ideal.max_stage_span, r->ideal.makespan, r)) {
         fact(p, "longest span",
              "%.6g, from a stage's first start to its last end: bubble %.6g when iterations are chained",

@@ -71,6 +71,18 @@ static bool same_operation(const dts_span *a, const dts_span *b) {
            a->chunk == b->chunk;
 }
 
+/* Main kind and busy time of a column. */
+static double weigh(const dts_cells *c, size_t i, int *kind) {
+    const dts_cell *cell = &c->cells[i];
+    double busy = 0;
+    *kind = 0;
+    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
+        busy += cell->busy[k];
+        *kind = cell->busy[k] > cell->busy[*kind] ? k : *kind;
+    }
+    return busy;
+}
+
 /* Marks the middle of an operation that spans [start, end), and writes its microbatch's number when there is room. */
 static void mark(dts_cells *c, const dts_span *span, dts_time start, dts_time end, bool numbers) {
     if (end <= c->from || start >= c->to) {
@@ -82,13 +94,14 @@ static void mark(dts_cells *c, const dts_span *span, dts_time start, dts_time en
     }
     char number[16];
     size_t digits = (size_t)snprintf(number, sizeof number, "%d", (int)span->microbatch);
-    /* the first column that the operation fills by half, and the one behind its last */
-    size_t first = (size_t)floor((double)(start - c->from) / c->column_ps + 0.5);
     size_t behind = (size_t)floor((double)(end - c->from) / c->column_ps + 0.5);
-    if (behind > c->columns || behind < first + digits + 1) {
-        return;
+    behind = behind < c->columns ? behind : c->columns;
+    size_t first = column_of(c, (double)start);
+    int kind;
+    while (first < behind && weigh(c, first, &kind) < 0.5 * c->column_ps) {
+        first++;
     }
-    for (size_t i = 0; i < digits; i++) {
+    for (size_t i = 0; i < digits && first + digits < behind; i++) {
         c->cells[first + i].digit = number[i];
     }
 }
@@ -113,27 +126,27 @@ static double fill_operation(dts_cells *c, const dts_span *spans, size_t count, 
     return busy;
 }
 
+/* Index behind the operation that begins with span i. Spans of other kinds in its midst, such as copies into a bucket,
+ * do not end it. */
+static size_t operation_end(const dts_span *spans, size_t count, size_t i) {
+    size_t behind = i + 1;
+    for (size_t j = i + 1; j < count && phase_of(&spans[i]) != PHASE_OTHER; j++) {
+        if (same_operation(&spans[i], &spans[j])) {
+            behind = j + 1;
+        } else if (phase_of(&spans[j]) != PHASE_OTHER) {
+            break;
+        }
+    }
+    return behind;
+}
+
 double dts_cells_fill(dts_cells *cells, const dts_span *spans, size_t count, bool numbers) {
     memset(cells->cells, 0, cells->columns * sizeof *cells->cells);
     double busy = 0;
-    size_t first = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i + 1 == count || !same_operation(&spans[i], &spans[i + 1])) {
-            busy += fill_operation(cells, &spans[first], i + 1 - first, numbers);
-            first = i + 1;
-        }
-    }
-    return busy;
-}
-
-/* Main kind and busy time of a column. */
-static double weigh(const dts_cells *c, size_t i, int *kind) {
-    const dts_cell *cell = &c->cells[i];
-    double busy = 0;
-    *kind = 0;
-    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
-        busy += cell->busy[k];
-        *kind = cell->busy[k] > cell->busy[*kind] ? k : *kind;
+    size_t behind;
+    for (size_t i = 0; i < count; i = behind) {
+        behind = operation_end(spans, count, i);
+        busy += fill_operation(cells, &spans[i], behind - i, numbers);
     }
     return busy;
 }

@@ -120,15 +120,30 @@ static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_sched
                                 .latency = a->latency};
 }
 
-static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out) {
+static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out, dts_diag *diag) {
     out->method = dts_schedule_find(name);
     dts_schedule_shape shape = shape_for(a, out->method);
-    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, a->tool->diag);
+    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, diag);
     if (status != DTS_OK) {
         return status;
     }
     const dts_ideal_costs costs = {a->forward, a->backward_input, a->backward_weight, a->latency};
-    return dts_ideal_run(&out->schedule, &costs, a->tool->arena, &out->ideal, a->tool->diag);
+    return dts_ideal_run(&out->schedule, &costs, a->tool->arena, &out->ideal, diag);
+}
+
+/* One of several: its messages name it. */
+static dts_status simulate_one_of(const schedule_arguments *a, const char *name, dts_schedule_report *out) {
+    dts_diag *diag = dts_diag_new();
+    if (diag == NULL) {
+        return DTS_NOMEM;
+    }
+    dts_status status = simulate(a, name, out, diag);
+    for (size_t i = 0; i < dts_diag_count(diag); i++) {
+        const dts_message *message = dts_diag_get(diag, i);
+        dts_diag_fail(a->tool->diag, status, message->help, "%s: %s", name, message->text);
+    }
+    dts_diag_free(diag);
+    return status;
 }
 
 static dts_status report(const schedule_arguments *a, const dts_schedule_report *reports, dts_text *out) {
@@ -154,7 +169,8 @@ static dts_status draw(const schedule_arguments *a) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < a->count; i++) {
         reports[i] = none;
-        dts_status one = simulate(a, a->names[i], &reports[i]);
+        dts_status one = a->count == 1 ? simulate(a, a->names[i], &reports[i], a->tool->diag)
+                                       : simulate_one_of(a, a->names[i], &reports[i]);
         status = one > status ? one : status;
     }
     if (status != DTS_OK) {
