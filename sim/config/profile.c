@@ -149,18 +149,18 @@ static dts_status unknown_name(const lookup *l, const char *name) {
     dts_text help = {0};
     const char *near = dts_nearest_name(name, names, count);
     if (near != NULL) {
-        dts_text_printf(&help, "did you mean '%s'? ", near);
-    }
-    if (count == 0) {
+        dts_text_printf(&help, "did you mean '%s'?", near);
+    } else if (count == 0) {
         dts_text_printf(
             &help, "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data directory",
             l->folder);
+    } else if (count > NAMES_SHOWN) {
+        dts_text_add(&help, "`dtsim list` names all profiles; a path holds a '/' or ends in .yaml");
     } else {
         dts_text_add(&help, "there are ");
-        for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
+        for (size_t i = 0; i < count; i++) {
             dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", names[i]);
         }
-        dts_text_add(&help, count > NAMES_SHOWN ? ", ..." : "");
     }
     status = dts_diag_error(l->binder->diag, l->reference, l->key, dts_text_string(&help), "no profile '%s' in %s/",
                             dts_excerpt_of(name).text, l->folder);

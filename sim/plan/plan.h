@@ -140,8 +140,8 @@ typedef struct dts_plan {
     int64_t data, tensor, pipeline, virtual_stages;
     int64_t microbatches; /* per replica and optimizer step */
     dts_storage storage;
-    dts_placement data_group, tensor_group; /* ranks and nodes of one group */
-    bool pipeline_crosses_nodes;            /* some neighbouring stages sit on different nodes */
+    dts_placement tensor_group;             /* ranks and nodes of one group */
+    dts_placement *data_groups;             /* [pipeline] the same for each stage's data-parallel group */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
     int64_t same_stage_per_node;            /* GPUs of a node that run the same stage: they send at the same time */
     int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */

@@ -14,8 +14,10 @@ typedef struct dts_schedule_report {
     dts_ideal ideal;
 } dts_schedule_report;
 
-/* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several. */
-dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
+/* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several.
+ * memory: with the live activations below each row. */
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, bool memory, const dts_style *style,
+                             dts_text *out);
 
 /* Only the table: a line per schedule. */
 dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);

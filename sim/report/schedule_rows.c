@@ -147,7 +147,7 @@ typedef struct canvas {
 } canvas;
 
 /* Columns that [start, end) crosses: calls take with the part of each. */
-static void cross(const canvas *c, double start, double end, void (*take)(cell *cell, float part, const void *what),
+static void cross(const canvas *c, double start, double end, void (*take)(cell *at, float part, const void *what),
                   const void *what) {
     double from = start * c->scale->per_unit;
     double to = fmin(end * c->scale->per_unit, (double)c->scale->columns);
@@ -156,18 +156,18 @@ static void cross(const canvas *c, double start, double end, void (*take)(cell *
     }
 }
 
-static void take_operation(cell *cell, float part, const void *what) {
+static void take_operation(cell *at, float part, const void *what) {
     const dts_op *op = what;
-    cell->busy += part;
-    if (part > cell->best) {
-        cell->best = part;
-        cell->kind = op->kind;
-        cell->odd = op->chunk % 2 == 1;
+    at->busy += part;
+    if (part > at->best) {
+        at->best = part;
+        at->kind = op->kind;
+        at->odd = op->chunk % 2 == 1;
     }
 }
 
-static void take_idle(cell *cell, float part, const void *what) {
-    cell->idle[*(const dts_idle_cause *)what] += part;
+static void take_idle(cell *at, float part, const void *what) {
+    at->idle[*(const dts_idle_cause *)what] += part;
 }
 
 static void cover_idle(void *context, dts_idle_cause cause, double start, double end) {

@@ -40,6 +40,11 @@ dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, si
 dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
                             const dts_style *style, dts_schedule_seen *seen, dts_text *out);
 
+/* Live activations of the rank over time, in blocks of up to 8 heights (ASCII: digits: their number, or, when most is
+ * above 9, ninths of most). most: the highest of the page. */
+dts_status dts_schedule_live_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
+                                 double most, const dts_style *style, dts_text *out);
+
 /* Ticks and times below the rows, indented. */
 void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_style *style, size_t indent,
                        dts_text *out);

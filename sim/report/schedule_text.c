@@ -14,17 +14,25 @@ enum {
 };
 
 typedef struct page {
-    const dts_schedule_report *reports;
-    size_t count;
     const dts_style *style;
     dts_text *out;
     dts_schedule_scale scale;
     size_t label_columns;
+    bool memory;
+    double most_live; /* the highest peak of all stages */
     dts_schedule_seen seen;
 } page;
 
 static double work_of(const dts_schedule_shape *s) {
     return s->microbatches * (s->forward + s->backward_input + s->backward_weight);
+}
+
+static double highest_peak(const dts_schedule_report *r) {
+    double peak = 0;
+    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
+        peak = fmax(peak, r->ideal.peak_activation[rank]);
+    }
+    return peak;
 }
 
 static const char *plural(int count) {
@@ -69,17 +77,32 @@ static dts_status draw(page *p, const dts_schedule_report *r) {
         snprintf(label, sizeof label, "stage %d", rank);
         dts_style_pad(p->style, label, p->label_columns, p->out);
         dts_status status = dts_schedule_row(r, rank, &p->scale, p->style, &p->seen, p->out);
+        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
+                        r->ideal.peak_activation[rank]);
+        if (p->memory) {
+            dts_style_pad(p->style, "memory", p->label_columns, p->out);
+            status = dts_schedule_live_row(r, rank, &p->scale, p->most_live, p->style, p->out);
+            dts_text_add(p->out, "\n");
+        }
         if (status != DTS_OK) {
             return status;
         }
-        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
-                        r->ideal.peak_activation[rank]);
     }
     if (r->schedule.shape.stages > STAGES_DRAWN) {
         dts_text_printf(p->out, "(%d more stages; --format csv has all)\n", r->schedule.shape.stages - STAGES_DRAWN);
     }
     dts_schedule_axis(&p->scale, r->ideal.makespan, p->style, p->label_columns, p->out);
     return DTS_OK;
+}
+
+static void write_legend(const page *p) {
+    dts_schedule_legend(&p->seen, p->style, p->out);
+    if (p->memory && !p->style->unicode && p->most_live <= 9) {
+        dts_text_add(p->out, "memory: number of live activations, rounded up\n");
+    } else if (p->memory) {
+        dts_text_printf(p->out, "memory: live activations, %s = %.4g\n", p->style->unicode ? "█" : "9", p->most_live);
+    }
+    dts_text_add(p->out, "\n");
 }
 
 static void fact(const page *p, const char *name, const char *format, ...) DTS_PRINTF(3, 4);
@@ -132,18 +155,9 @@ static void write_textbook(const page *p, const dts_schedule_report *r) {
     dts_text_free(&formula);
 }
 
-static double highest_peak(const dts_schedule_report *r) {
-    double peak = 0;
-    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
-        peak = fmax(peak, r->ideal.peak_activation[rank]);
-    }
-    return peak;
-}
-
 /* Idle time of all stages by cause, as parts of the bubble of one stage. */
 static void write_idle(const page *p, const dts_schedule_report *r) {
-    static const char *const names[DTS_IDLE_CAUSES] = {"filling", "draining", "waiting for other stages",
-                                                       "waiting for hops"};
+    static const char *const names[DTS_IDLE_CAUSES] = {"filling", "draining", "waiting for other stages", "for hops"};
     double sums[DTS_IDLE_CAUSES] = {0};
     for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
         double idle[DTS_IDLE_CAUSES];
@@ -160,7 +174,7 @@ static void write_idle(const page *p, const dts_schedule_report *r) {
         }
     }
     if (line.length > 0) {
-        fact(p, "", "made of %s (mean of the stages)", dts_text_string(&line));
+        fact(p, "", "of it %s (mean of the stages)", dts_text_string(&line));
     }
     p->out->failed = p->out->failed || line.failed;
     dts_text_free(&line);
@@ -209,11 +223,13 @@ dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, 
     return dts_text_status(out);
 }
 
-dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
-    page p = {.reports = reports, .count = count, .style = style, .out = out};
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, bool memory, const dts_style *style,
+                             dts_text *out) {
+    page p = {.style = style, .out = out, .memory = memory};
     int stages = 0;
     for (size_t i = 0; i < count; i++) {
         stages = reports[i].schedule.shape.stages > stages ? reports[i].schedule.shape.stages : stages;
+        p.most_live = fmax(p.most_live, highest_peak(&reports[i]));
     }
     p.label_columns = (size_t)snprintf(NULL, 0, "stage %d ", stages - 1);
     int width = style->width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : style->width;
@@ -225,16 +241,14 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, c
             return status;
         }
         if (count == 1) {
-            dts_schedule_legend(&p.seen, style, out);
-            dts_text_add(out, "\n");
+            write_legend(&p);
             write_facts(&p, &reports[i]);
         } else {
             dts_text_add(out, "\n");
         }
     }
     if (count > 1) {
-        dts_schedule_legend(&p.seen, style, out);
-        dts_text_add(out, "\n");
+        write_legend(&p);
         return dts_schedule_table(reports, count, style, out);
     }
     return dts_text_status(out);

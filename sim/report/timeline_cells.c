@@ -54,6 +54,9 @@ static double cover(dts_cells *c, const dts_span *span, int kind) {
 typedef enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OTHER } phase;
 
 static phase phase_of(const dts_span *span) {
+    if (span->microbatch < 0) {
+        return PHASE_OTHER;
+    }
     switch ((dts_span_kind)span->kind) {
         case DTS_SPAN_FORWARD:
             return PHASE_FORWARD;
@@ -89,7 +92,7 @@ static void mark(dts_cells *c, const dts_span *span, dts_time start, dts_time en
         return;
     }
     c->cells[column_of(c, ((double)start + (double)end) / 2)].marked = true;
-    if (!numbers || span->microbatch < 0 || phase_of(span) == PHASE_OTHER || start < c->from) {
+    if (!numbers || phase_of(span) == PHASE_OTHER || start < c->from) {
         return;
     }
     char number[16];

@@ -15,6 +15,7 @@ enum {
     OPTION_BACKWARD_WEIGHT,
     OPTION_LATENCY,
     OPTION_GROUP,
+    OPTION_MEMORY,
     OPTION_FORMAT
 };
 
@@ -29,6 +30,7 @@ static const struct argp_option options[] = {
     {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
+    {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv or svg", 3},
     {0},
 };
@@ -41,6 +43,7 @@ typedef struct schedule_arguments {
     size_t count;
     long stages, microbatches, chunks, group; /* 0: not given */
     double forward, backward_input, backward_weight, latency;
+    bool memory;
     format format;
 } schedule_arguments;
 
@@ -95,6 +98,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_cost(a, "--backward-weight", argument, &a->backward_weight);
         case OPTION_LATENCY:
             return parse_cost(a, "--latency", argument, &a->latency);
+        case OPTION_MEMORY:
+            a->memory = true;
+            return 0;
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case ARGP_KEY_ARG:
@@ -149,7 +155,7 @@ static dts_status simulate_one_of(const schedule_arguments *a, const char *name,
 static dts_status report(const schedule_arguments *a, const dts_schedule_report *reports, dts_text *out) {
     switch (a->format) {
         case FORMAT_TEXT:
-            return dts_schedule_text(reports, a->count, &a->tool->style, out);
+            return dts_schedule_text(reports, a->count, a->memory, &a->tool->style, out);
         case FORMAT_TABLE:
             return dts_schedule_table(reports, a->count, &a->tool->style, out);
         case FORMAT_JSON:

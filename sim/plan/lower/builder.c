@@ -116,7 +116,7 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    dts_placement placement = group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->data_group;
+    dts_placement placement = group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->data_groups[stage->index];
     dts_transfer transfer = {0};
     dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
     double groups = groups_sharing_node(plan, group);

@@ -95,14 +95,15 @@ void dts_build_count_parameters(dts_builder *b);
 typedef struct dts_gradient_sync dts_gradient_sync;
 
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
-/* Before the first kernel of a part's forward or backward: FSDP's all-gather. Returns what the part must wait for. */
-dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool backward);
+/* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
+ * what the part must wait for. */
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
-void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, dts_id last);
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last);
 /* The kernels so far have made the gradients of an operator (elements each) in the last microbatch. */
 void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
-void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
+void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
