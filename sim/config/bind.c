@@ -60,8 +60,8 @@ dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node 
         return DTS_OK;
     }
     dts_source source;
-    dts_status status = dts_source_make(field->preset, strlen(field->preset), field->key, &dts_limits_default,
-                                        dts_binder_trees(binder), &source, binder->diag);
+    dts_status status = dts_source_make(field->preset, strlen(field->preset), field->key, field->key,
+                                        &dts_limits_default, dts_binder_trees(binder), &source, binder->diag);
     return status != DTS_OK
                ? status
                : dts_tree_build(&source, &nowhere, &dts_limits_default, dts_binder_trees(binder), out, binder->diag);

@@ -12,7 +12,7 @@ dts_place dts_builder_place(const dts_builder *b, const yaml_mark_t *mark) {
 }
 
 static dts_status too_many_nodes(dts_builder *b, const dts_place *place) {
-    return dts_diag_error(b->diag, place, NULL, "write the values out instead of nesting aliases",
+    return dts_diag_error(b->diag, place, b->source->key, "write the values out instead of nesting aliases",
                           "more than %zu values after expanding aliases", b->limits->nodes);
 }
 
@@ -34,13 +34,14 @@ dts_status dts_builder_event(dts_builder *b, yaml_event_t *event) {
 void dts_builder_refuse_tag(dts_builder *b, const yaml_char_t *tag, const dts_place *place) {
     if (tag != NULL) {
         b->flawed = true;
-        dts_diag_error(b->diag, place, NULL, "remove the tag; the schema knows the type of every value",
+        dts_diag_error(b->diag, place, b->source->key, "remove the tag; the schema knows the type of every value",
                        "tags such as '%s' are not allowed", dts_excerpt_of((const char *)tag).text);
     }
 }
 
 dts_status dts_builder_refuse_depth(const dts_builder *b, const dts_place *place) {
-    return dts_diag_error(b->diag, place, NULL, "take levels away", "nested deeper than %u levels", b->limits->depth);
+    return dts_diag_error(b->diag, place, b->source->key, "take levels away", "nested deeper than %u levels",
+                          b->limits->depth);
 }
 
 /* ---- anchors and aliases ---- */
@@ -51,8 +52,8 @@ dts_status dts_anchor_begin(dts_builder *b, const yaml_char_t *name, const dts_p
         return DTS_OK;
     }
     if (b->anchor_count == DTS_ANCHORS_MOST) {
-        return dts_diag_error(b->diag, place, NULL, "write the values out", "more than %d anchors in one file",
-                              DTS_ANCHORS_MOST);
+        return dts_diag_error(b->diag, place, b->source->key, "write the values out",
+                              "more than %d anchors in one file", DTS_ANCHORS_MOST);
     }
     const char *copy = dts_arena_strdup(b->arena, (const char *)name);
     if (copy == NULL) {
@@ -90,7 +91,7 @@ static void refuse_alias(dts_builder *b, const char *name, const dts_place *plac
         snprintf(help, sizeof help, "did you mean *%s?", dts_excerpt_of(near).text);
     }
     b->flawed = true;
-    dts_diag_error(b->diag, place, NULL, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
+    dts_diag_error(b->diag, place, b->source->key, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
 }
 
 /* Levels of lists and maps below and with the node; at most limits->depth, since no deeper tree is built. */
@@ -118,8 +119,8 @@ dts_status dts_builder_alias(dts_builder *b, const yaml_event_t *event, unsigned
     }
     if (found->node == NULL) {
         b->flawed = true;
-        dts_diag_error(b->diag, &place, NULL, "write the value out", "alias '*%s' stands inside the value it names",
-                       dts_excerpt_of(name).text);
+        dts_diag_error(b->diag, &place, b->source->key, "write the value out",
+                       "alias '*%s' stands inside the value it names", dts_excerpt_of(name).text);
         return node_unreadable(b, &place, out);
     }
     if (depth + levels(found->node) > b->limits->depth) {
@@ -144,11 +145,11 @@ dts_status dts_builder_text(dts_builder *b, const yaml_event_t *event, const cha
     size_t length = event->data.scalar.length;
     dts_place place = dts_builder_place(b, &event->start_mark);
     if (length > b->limits->scalar_B) {
-        return dts_diag_error(b->diag, &place, NULL, "shorten it", "this text is longer than %zu bytes",
+        return dts_diag_error(b->diag, &place, b->source->key, "shorten it", "this text is longer than %zu bytes",
                               b->limits->scalar_B);
     }
     if (memchr(value, '\0', length) != NULL) {
-        return dts_diag_error(b->diag, &place, NULL, "remove the \\0", "text cannot hold a zero byte");
+        return dts_diag_error(b->diag, &place, b->source->key, "remove the \\0", "text cannot hold a zero byte");
     }
     *out = dts_arena_strndup(b->arena, value, length);
     return *out == NULL ? dts_diag_nomem(b->diag) : DTS_OK;

@@ -86,8 +86,8 @@ static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth,
     if (event->type != YAML_SCALAR_EVENT) {
         dts_node *ignored = NULL;
         b->flawed = true;
-        dts_diag_error(b->diag, &place, NULL, "put quotes around a key or value that holds one of { } [ ] * &",
-                       "a key must be plain text");
+        dts_diag_error(b->diag, &place, b->source->key,
+                       "put quotes around a key or value that holds one of { } [ ] * &", "a key must be plain text");
         return event->type == YAML_ALIAS_EVENT ? DTS_OK : build_node(b, event, depth, &ignored);
     }
     const char *text = NULL;
@@ -99,11 +99,12 @@ static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth,
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (plain && strcmp(text, "<<") == 0) {
         b->flawed = true;
-        dts_diag_error(b->diag, &place, NULL, "write the keys out, or name a base with `extends:` or `profile:`",
+        dts_diag_error(b->diag, &place, b->source->key,
+                       "write the keys out, or name a base with `extends:` or `profile:`",
                        "the merge key '<<' is not supported");
     } else if (text[0] == '\0') {
         b->flawed = true;
-        dts_diag_error(b->diag, &place, NULL, "write KEY: VALUE", "a key is empty");
+        dts_diag_error(b->diag, &place, b->source->key, "write KEY: VALUE", "a key is empty");
     } else {
         *key = text;
     }
@@ -152,7 +153,7 @@ static void refuse_duplicate(dts_builder *b, const dts_node *again, const dts_no
         snprintf(given, sizeof given, ", first given on line %u", first->key_place.line);
     }
     b->flawed = true;
-    dts_diag_error(b->diag, &again->key_place, NULL, "keep one of the two", "duplicate key '%s'%s",
+    dts_diag_error(b->diag, &again->key_place, b->source->key, "keep one of the two", "duplicate key '%s'%s",
                    dts_excerpt_of(again->key).text, given);
 }
 
@@ -275,7 +276,7 @@ static dts_status build_stream(dts_builder *b, dts_node **out) {
                 break;
             case YAML_DOCUMENT_START_EVENT:
                 if (*out != NULL) {
-                    status = dts_diag_error(b->diag, &place, NULL, "put it into a file of its own",
+                    status = dts_diag_error(b->diag, &place, b->source->key, "put it into a file of its own",
                                             "a second document begins here; a file holds one");
                 }
                 break;

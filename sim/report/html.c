@@ -12,7 +12,15 @@
 #include "report/report.h"
 #include "report/timeline_cells.h"
 
-enum { PLOT_WIDTH = 1200, LABEL_WIDTH = 230, ROW_HEIGHT = 20, MEMORY_HEIGHT = 32, GAP = 12, DEVICES_DRAWN = 64 };
+enum {
+    PLOT_WIDTH = 1200,
+    LABEL_WIDTH = 230,
+    ROW_HEIGHT = 20,
+    MEMORY_HEIGHT = 32,
+    GAP = 12,
+    DEVICES_DRAWN = 64,
+    MOST_TICKS = 12
+};
 
 static const double gib = 1073741824.0;
 
@@ -126,8 +134,9 @@ static void write_label(page *p, const char *text, double x, double y, bool stro
     add_element(p, "", text, "</text>\n");
 }
 
-/* Columns first…behind of one kind as a rectangle with its explanation. */
-static void write_run(page *p, size_t first, size_t behind, dts_cell_view view) {
+/* Columns first…behind of one kind as a rectangle with its explanation; a gap of one column parts it from a next
+ * operation of the same kind. */
+static void write_run(page *p, size_t first, size_t behind, dts_cell_view view, bool parted) {
     char from[32];
     char to[32];
     const dts_cells *c = &p->cells;
@@ -137,8 +146,8 @@ static void write_run(page *p, size_t first, size_t behind, dts_cell_view view) 
     dts_text_printf(p->out,
                     "<rect x=\"%zu\" y=\"%.0f\" width=\"%zu\" height=\"%d\" fill=\"var(--%s)\"%s><title>%s, %s to "
                     "%s%s</title></rect>\n",
-                    LABEL_WIDTH + first, p->y, behind - first, ROW_HEIGHT - 4, dts_span_kind_names[view.kind],
-                    view.full ? "" : " opacity=\".5\"", dts_glyphs[view.kind].name,
+                    LABEL_WIDTH + first, p->y, behind - first - (parted ? 1 : 0), ROW_HEIGHT - 4,
+                    dts_span_kind_names[view.kind], view.full ? "" : " opacity=\".5\"", dts_glyphs[view.kind].name,
                     dts_formatted(dts_format_time, start_s, from, sizeof from),
                     dts_formatted(dts_format_time, end_s, to, sizeof to), view.full ? "" : ", mostly waiting");
 }
@@ -179,9 +188,11 @@ static void write_stream(page *p, const dts_span *spans, size_t count, const cha
     for (size_t i = 1; i <= p->cells.columns; i++) {
         dts_cell_view run = dts_cells_view(&p->cells, first);
         dts_cell_view here = i < p->cells.columns ? dts_cells_view(&p->cells, i) : (dts_cell_view){.kind = -1};
-        if (here.kind != run.kind || here.idle != run.idle || here.full != run.full) {
+        bool other = here.kind != run.kind || here.idle != run.idle || here.full != run.full;
+        bool next_operation = here.digit != 0 && dts_cells_view(&p->cells, i - 1).digit == 0;
+        if (other || next_operation) {
             if (!run.idle) {
-                write_run(p, first, i, run);
+                write_run(p, first, i, run, !other && i - first > 1);
             }
             first = i;
         }
@@ -219,15 +230,13 @@ static void write_memory_row(page *p, uint32_t device) {
 }
 
 static void write_axis(page *p) {
-    enum { TICKS = 8 };
-    for (int i = 0; i <= TICKS; i++) {
-        char buffer[32];
-        double seconds = dts_time_to_s(p->cells.to) * i / TICKS;
-        double x = LABEL_WIDTH + (double)PLOT_WIDTH * i / TICKS;
+    const dts_axis axis = dts_axis_make(0, p->cells.to, MOST_TICKS);
+    for (int i = 0; i * axis.step * axis.unit_ps <= (double)p->cells.to; i++) {
+        double x = LABEL_WIDTH + i * axis.step * axis.unit_ps / p->cells.column_ps;
         dts_text_printf(p->out,
                         "<path d=\"M%.1f 0V%.0f\" stroke=\"var(--line)\"/><text class=\"tick\" text-anchor=\"middle\" "
-                        "x=\"%.1f\" y=\"%.0f\">%s</text>\n",
-                        x, p->y, x, p->y + 14, dts_formatted(dts_format_time, seconds, buffer, sizeof buffer));
+                        "x=\"%.1f\" y=\"%.0f\">%.10g %s</text>\n",
+                        x, p->y, x, p->y + 14, i * axis.step, axis.unit);
     }
     p->y += 20;
 }

@@ -101,35 +101,19 @@ static void draw_memory(canvas *c, uint32_t device) {
     dts_text_printf(c->out, " %*s\n", RIGHT_COLUMNS - 1, dts_formatted(dts_format_bytes, peak, buffer, sizeof buffer));
 }
 
-/* Smallest step of 1, 2, 5 × 10^n units that is at least TICK_COLUMNS wide. */
-static double tick_step(double columns_per_unit) {
-    double least = TICK_COLUMNS / columns_per_unit;
-    double power = pow(10, floor(log10(least)));
-    double scaled = least / power;
-    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
-}
-
 /* Ticks with their times below, in one unit for the whole axis. */
 static void draw_axis(canvas *c) {
-    static const struct {
-        const char *name;
-        double ps;
-    } units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}};
-    size_t u = 0;
-    while (u < 3 && (double)(c->cells.to - c->cells.from) < 2 * units[u].ps) {
-        u++;
-    }
-    double per_unit = units[u].ps / c->cells.column_ps;
-    double step = tick_step(per_unit);
-    double start = (double)c->cells.from / units[u].ps;
+    const dts_axis axis = dts_axis_make(c->cells.from, c->cells.to, (double)c->cells.columns / TICK_COLUMNS);
+    double per_unit = axis.unit_ps / c->cells.column_ps;
+    double start = (double)c->cells.from / axis.unit_ps;
     dts_text ticks = {0};
     dts_text labels = {0};
-    double first = ceil(start / step - 1e-9) + 0.0; /* no negative zero */
+    double first = ceil(start / axis.step - 1e-9) + 0.0; /* no negative zero */
     for (double n = first;; n++) {
-        double exact = (n * step - start) * per_unit;
+        double exact = (n * axis.step - start) * per_unit;
         size_t column = exact < 0 ? 0 : (size_t)(exact + 1e-6);
         char label[32];
-        snprintf(label, sizeof label, "%.10g %s", n * step, n <= first ? units[u].name : "");
+        snprintf(label, sizeof label, "%.10g %s", n * axis.step, n <= first ? axis.unit : "");
         size_t length = strlen(label);
         length -= label[length - 1] == ' ' ? 1 : 0;
         if (column + length > c->cells.columns) {

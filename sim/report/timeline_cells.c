@@ -200,6 +200,21 @@ bool dts_cells_memory(dts_cells *cells, const dts_result *result, uint32_t devic
     return any;
 }
 
+dts_axis dts_axis_make(dts_time from, dts_time to, double most) {
+    static const dts_axis units[] = {{"s", 1e12, 0}, {"ms", 1e9, 0}, {"us", 1e6, 0}, {"ns", 1e3, 0}};
+    double length = (double)(to - from);
+    size_t u = 0;
+    while (u < 3 && length < 2 * units[u].unit_ps) {
+        u++;
+    }
+    dts_axis axis = units[u];
+    double least = length / axis.unit_ps / most;
+    double power = pow(10, floor(log10(least)));
+    double scaled = least / power;
+    axis.step = power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
+    return axis;
+}
+
 size_t dts_stream_end(const dts_result *result, size_t i) {
     size_t behind = i + 1;
     while (behind < result->span_count && result->spans[behind].stream == result->spans[i].stream) {

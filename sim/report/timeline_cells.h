@@ -42,6 +42,16 @@ dts_cell_view dts_cells_view(const dts_cells *cells, size_t i);
 /* Highest allocation of device within each column, into highs. False: there are no samples. */
 bool dts_cells_memory(dts_cells *cells, const dts_result *result, uint32_t device);
 
+/* Ticks of a time axis: round steps in one unit. */
+typedef struct dts_axis {
+    const char *unit; /* "ms" */
+    double unit_ps;
+    double step; /* in units: 1, 2 or 5 times a power of ten */
+} dts_axis;
+
+/* The axis from…to with the shortest steps of which at most `most` fit. */
+dts_axis dts_axis_make(dts_time from, dts_time to, double most);
+
 /* Index behind the last span of the stream that span i belongs to. */
 size_t dts_stream_end(const dts_result *result, size_t i);
 

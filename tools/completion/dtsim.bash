@@ -28,7 +28,7 @@ _dtsim_options() {
         run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
-                "--format $common"
+                "--memory --format $common"
             ;;
         validate) echo "--format $common" ;;
         list) echo "--format $common" ;;

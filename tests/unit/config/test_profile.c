@@ -73,6 +73,10 @@ static const wrong_case wrong[] = {
      "x.yaml:3:7: error: no profile 'quaternion' in parts/ [part]\n"
      "      3 | part: quaternion\n        |       ^\n"
      "  help: there are big, broken, circle-a, circle-b, circle-c, list-base, lost-base, no-map, other, small\n"},
+    {"Circle",
+     "x.yaml:3:7: error: no profile 'Circle' in parts/ [part]\n"
+     "      3 | part: Circle\n        |       ^\n"
+     "  help: did you mean 'circle-a', 'circle-b', 'circle-c'?\n"},
     {"../parts/small.yml",
      "x.yaml:3:7: error: cannot read '../parts/small.yml': no such file [part]\n"
      "      3 | part: ../parts/small.yml\n        |       ^\n"
