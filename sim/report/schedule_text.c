@@ -39,23 +39,27 @@ static const char *plural(int count) {
     return count == 1 ? "" : "s";
 }
 
-static void write_title(const page *p, const dts_schedule_report *r) {
-    const dts_schedule_shape *s = &r->schedule.shape;
-    dts_text line = {0};
-    dts_text_printf(&line, "%d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
+void dts_schedule_title(const dts_schedule_report *report, dts_text *out) {
+    const dts_schedule_shape *s = &report->schedule.shape;
+    dts_text_printf(out, "%d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
                     s->microbatches == 1 ? "" : "es");
-    if (r->schedule.layout == DTS_LAYOUT_BIDIR) {
-        dts_text_add(&line, ", both directions");
+    if (report->schedule.layout == DTS_LAYOUT_BIDIR) {
+        dts_text_add(out, ", both directions");
     } else if (s->chunks > 1) {
-        dts_text_printf(&line, ", %d chunks%s", s->chunks, r->schedule.layout == DTS_LAYOUT_V ? " in a V" : "");
+        dts_text_printf(out, ", %d chunks%s", s->chunks, report->schedule.layout == DTS_LAYOUT_V ? " in a V" : "");
     }
     if (s->group > 0) {
-        dts_text_printf(&line, ", groups of %d", s->group);
+        dts_text_printf(out, ", groups of %d", s->group);
     }
-    dts_text_printf(&line, "; F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
+    dts_text_printf(out, "; F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
     if (s->latency > 0) {
-        dts_text_printf(&line, " c=%.6g", s->latency);
+        dts_text_printf(out, " c=%.6g", s->latency);
     }
+}
+
+static void write_title(const page *p, const dts_schedule_report *r) {
+    dts_text line = {0};
+    dts_schedule_title(r, &line);
     dts_style_add(p->style, DTS_PAINT_STRONG, r->schedule.name, p->out);
     size_t indent = strlen(r->schedule.name) + 2;
     if (indent > (size_t)p->style->width / 2) { /* no room beside a long name */

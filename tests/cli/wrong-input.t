@@ -16,9 +16,9 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set training.micro_batch=4 --set tra
 --set: error: expected a whole number, got 'many' [training.micro_batch]
   help: write a whole number such as 8
 [1]
-$ dtsim run gcp-data-parallel/scaling-ddp --set model=mingpt-huge 2>&1 | cut -c1-56
---set: error: no profile 'mingpt-huge' in models/ [model
-  help: did you mean 'mingpt-large'? there are bert, ber
+$ dtsim run gcp-data-parallel/scaling-ddp --set model=mingpt-huge 2>&1 | cut -c1-36
+--set: error: no profile 'mingpt-hug
+  help: did you mean 'mingpt-large'?
 $ printf 'model: mingpt-large\nclustre: gcp-a2-highgpu-8g\n' >a.yaml; dtsim run a.yaml 2>&1 | head -4
 a.yaml:2:1: error: unknown key 'clustre'
       2 | clustre: gcp-a2-highgpu-8g

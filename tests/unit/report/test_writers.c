@@ -232,7 +232,19 @@ static void page_names_a_cure_when_it_does_not_fit(void **state) {
     dts_report_text(&s.result, &plain, &text);
     assert_non_null(strstr(dts_text_string(&text), "DOES NOT FIT"));
     assert_non_null(strstr(dts_text_string(&text), "15.4 GiB too much"));
+    assert_null(strstr(dts_text_string(&text), "training.recompute=full")); /* HFU over MFU: it recomputes already */
+    s.result.hfu = s.result.mfu;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
     assert_non_null(strstr(dts_text_string(&text), "training.recompute=full"));
+    s.result.memory_gib.parameters = 30;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
+    s.result.plan = "fsdp 16";
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
     dts_text_free(&text);
 }
 
