@@ -15,7 +15,15 @@
 #include "report/report.h"
 #include "report/timeline_cells.h"
 
-enum { LABEL_WIDEST = 16, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 8, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
+enum {
+    LABEL_WIDEST = 16,
+    LABEL_WIDEST_IN_WIDE = 22,
+    WIDE = 100,
+    RIGHT_COLUMNS = 9,
+    PLOT_NARROWEST = 8,
+    TICK_COLUMNS = 10,
+    DEVICES_DRAWN = 64
+};
 
 typedef struct canvas {
     const dts_result *result;
@@ -203,8 +211,9 @@ static size_t measure(canvas *c) {
         size_t length = dts_style_columns(r->streams[i].name);
         stream = length > stream ? length : stream;
     }
-    c->device_columns = device < LABEL_WIDEST ? device : LABEL_WIDEST;
-    c->stream_columns = stream < LABEL_WIDEST ? stream : LABEL_WIDEST;
+    size_t widest = c->style->width < WIDE ? LABEL_WIDEST : LABEL_WIDEST_IN_WIDE;
+    c->device_columns = device < widest ? device : widest;
+    c->stream_columns = stream < widest ? stream : widest;
     size_t around = c->device_columns + c->stream_columns + 2 + RIGHT_COLUMNS;
     size_t width = c->style->width > 0 ? (size_t)c->style->width : 0;
     return width > around + PLOT_NARROWEST ? width - around : PLOT_NARROWEST;

@@ -36,6 +36,7 @@ typedef struct dts_stage {
     dts_id last_host;                   /* most recent task of the host thread */
     double parameters;                  /* elements on this rank, all chunks */
     double flops;
+    int64_t static_B; /* memory that lives the whole iteration */
 } dts_stage;
 
 typedef struct dts_network_links {

@@ -29,7 +29,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_gradient_sync **syncs = dts_arena_array(b->arena, stages, sizeof(dts_gradient_sync *));
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
-    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL) {
+    out->static_B = dts_arena_array(b->arena, stages, sizeof *out->static_B);
+    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL || out->static_B == NULL) {
         return dts_diag_nomem(b->diag);
     }
     for (size_t p = 0; p < stages; p++) {
@@ -41,6 +42,9 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         }
     }
     dts_build_static_memory(b);
+    for (size_t p = 0; p < stages; p++) {
+        out->static_B[p] = b->stages[p].static_B;
+    }
     status = dts_build_pipeline(b, syncs);
     if (status == DTS_OK) {
         dts_build_optimizer(b, syncs);

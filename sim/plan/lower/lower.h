@@ -64,6 +64,7 @@ typedef struct dts_lowered {
     size_t info_count;
     dts_id *compute_stream;   /* [pipeline] */
     double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
+    int64_t *static_B;        /* [pipeline] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 

@@ -9,7 +9,13 @@
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1. */
 #include "plan/lower/builder.h"
 
-static void add_stage(dts_builder *b, const dts_stage *stage) {
+static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes) {
+    int64_t whole = (int64_t)bytes;
+    dts_graph_memory_static(b->graph, stage->device, category, whole);
+    stage->static_B += whole;
+}
+
+static void add_stage(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
     int kind = plan->job.parallelism->data_parallel;
@@ -18,15 +24,11 @@ static void add_stage(dts_builder *b, const dts_stage *stage) {
     double share = all_sharded ? 1 / data : 1;
     double optimizer_share = all_sharded || kind == DTS_DP_ZERO1 ? 1 / data : 1;
     double parameters = stage->parameters;
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_PARAMETERS,
-                            (int64_t)(parameters * storage->parameter_B * share));
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_GRADIENTS,
-                            (int64_t)(parameters * storage->gradient_B * share));
-    dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_OPTIMIZER,
-                            (int64_t)(parameters * storage->optimizer_B * optimizer_share));
+    add(b, stage, DTS_MEMORY_PARAMETERS, parameters * storage->parameter_B * share);
+    add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * share);
+    add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share);
     if (plan->data > 1 && !all_sharded && !plan->job.stack->gradient_as_bucket_view) {
-        dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_COMMUNICATION,
-                                (int64_t)(parameters * storage->reduce_B));
+        add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B);
     }
 }
 
