@@ -46,7 +46,8 @@ ubsan() {
 
 # under_valgrind PROGRAM LOGS: prints the program's name when something is wrong
 under_valgrind() {
-    timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect "$1" \
+    # a few random scenarios are enough where every instruction is watched
+    DTSIM_PROPERTY_RUNS=20 timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect "$1" \
         >"$2/valgrind-${1##*/}.log" 2>&1 || echo "$1"
 }
 export -f under_valgrind

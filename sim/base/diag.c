@@ -6,8 +6,9 @@
 #include <strings.h>
 
 #include "base/arena.h"
+#include "base/excerpt.h"
 
-enum { MESSAGES_KEPT = 100, SHOWN_LINE_LENGTH = 200, LONGEST_NAME = 63 };
+enum { MESSAGES_KEPT = 100, LINE_SHOWN = 160, BEFORE_CARET = 100, LONGEST_NAME = 63 };
 
 struct dts_diag {
     dts_arena *arena;
@@ -44,6 +45,29 @@ static const char *copy(dts_diag *diag, const char *string) {
     return string == NULL ? NULL : dts_arena_strdup(diag->arena, string);
 }
 
+/* Bytes of the first count characters of the text (which may not be UTF-8: then a byte counts as one). */
+static size_t characters(const char *text, size_t length, size_t count) {
+    size_t at = 0;
+    for (size_t i = 0; i < count && at < length; i++) {
+        size_t n = dts_utf8_length(text + at, length - at);
+        at += n == 0 ? 1 : n;
+    }
+    return at;
+}
+
+/* The stretch of a source line that a message shows: its start, or where the column lies beyond, the part around it. */
+static void show_line(dts_diag *diag, const dts_place *place, dts_message *m) {
+    size_t column = place->column;
+    size_t skipped = column > LINE_SHOWN ? column - BEFORE_CARET : 0; /* characters */
+    size_t start = characters(place->line_text, place->line_length, skipped);
+    size_t shown = characters(place->line_text + start, place->line_length - start, LINE_SHOWN);
+    bool cut = start + shown < place->line_length;
+    m->place.line_text = dts_arena_printf(diag->arena, "%s%.*s%s", start > 0 ? "..." : "", (int)shown,
+                                          place->line_text + start, cut ? "..." : "");
+    m->place.line_length = m->place.line_text == NULL ? 0 : strlen(m->place.line_text);
+    m->caret = (uint32_t)(skipped > 0 ? column - skipped + strlen("...") : column);
+}
+
 static void add(dts_diag *diag, dts_severity severity, dts_status status, const dts_place *place, const char *key,
                 const char *help, const char *format, va_list arguments) {
     if (diag == NULL) {
@@ -71,9 +95,7 @@ static void add(dts_diag *diag, dts_severity severity, dts_status status, const 
         m->place = *place;
         m->place.file = copy(diag, place->file);
         if (place->line_text != NULL) {
-            size_t shown = place->line_length < SHOWN_LINE_LENGTH ? place->line_length : SHOWN_LINE_LENGTH;
-            m->place.line_text = dts_arena_strndup(diag->arena, place->line_text, shown);
-            m->place.line_length = shown;
+            show_line(diag, place, m);
         }
     }
     m->text = dts_arena_vprintf(diag->arena, format, arguments);
@@ -141,7 +163,8 @@ dts_status dts_diag_status(const dts_diag *diag) {
 
 /* The source line with a caret under the column. Control characters are shown as blanks, so that a binary file cannot
  * reach the terminal; the caret counts characters, not bytes. */
-static void render_source_line(const dts_place *place, bool color, dts_text *out) {
+static void render_source_line(const dts_message *m, bool color, dts_text *out) {
+    const dts_place *place = &m->place;
     dts_text_printf(out, "  %5u | ", place->line);
     for (size_t i = 0; i < place->line_length && place->line_text[i] != '\0'; i++) {
         char c = place->line_text[i];
@@ -149,9 +172,9 @@ static void render_source_line(const dts_place *place, bool color, dts_text *out
         dts_text_add_bytes(out, control ? " " : &c, 1);
     }
     dts_text_add(out, "\n");
-    if (place->column > 0 && place->column <= SHOWN_LINE_LENGTH) {
+    if (m->caret > 0) {
         dts_text_add(out, "        | ");
-        dts_text_add_repeated(out, " ", place->column - 1);
+        dts_text_add_repeated(out, " ", m->caret - 1);
         dts_text_add(out, color ? "\033[1;32m^\033[0m\n" : "^\n");
     }
 }
@@ -172,7 +195,7 @@ static void render_message(const dts_message *m, bool color, dts_text *out) {
     }
     dts_text_add(out, "\n");
     if (m->place.line_text != NULL && m->place.line > 0) {
-        render_source_line(&m->place, color, out);
+        render_source_line(m, color, out);
     }
     if (m->help != NULL) {
         dts_text_printf(out, "  help: %s\n", m->help);

@@ -27,7 +27,8 @@ typedef enum dts_severity { DTS_ERROR, DTS_WARNING } dts_severity;
 /* One message; all strings are owned by the dts_diag. */
 typedef struct dts_message {
     dts_severity severity;
-    dts_place place;
+    dts_place place; /* line_text is cut to a stretch around the column where the line is long */
+    uint32_t caret;  /* column in that stretch, from 1; 0: none */
     const char *key; /* dotted key path such as "cluster.gpu.memory", or NULL */
     const char *text;
     const char *help; /* one line, or NULL */

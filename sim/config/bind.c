@@ -60,8 +60,8 @@ dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node 
         return DTS_OK;
     }
     dts_source source;
-    dts_status status = dts_source_make(field->preset, strlen(field->preset), field->key, &dts_limits_default,
-                                        dts_binder_trees(binder), &source, binder->diag);
+    dts_status status = dts_source_make(field->preset, strlen(field->preset), field->key, field->key,
+                                        &dts_limits_default, dts_binder_trees(binder), &source, binder->diag);
     return status != DTS_OK
                ? status
                : dts_tree_build(&source, &nowhere, &dts_limits_default, dts_binder_trees(binder), out, binder->diag);
@@ -205,8 +205,19 @@ static dts_node *without(dts_arena *arena, const dts_node *node, const char *key
     return copy;
 }
 
+static bool holds_unreadable(const dts_node *node) {
+    bool found = dts_is_unreadable(node);
+    for (const dts_node *n = node->first; n != NULL && !found; n = n->next) {
+        found = holds_unreadable(n);
+    }
+    return found;
+}
+
 static dts_status bind_custom(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                               void *out) {
+    if (holds_unreadable(node)) { /* parsers of other rooms know only readable nodes */
+        return DTS_INVALID;
+    }
     const dts_node *profile = dts_node_get(node, "profile");
     if (profile != NULL && profile->implied) { /* a plain form that the map replaces */
         node = without(dts_binder_trees(binder), node, "profile");

@@ -86,7 +86,7 @@ static dts_status tree_parse(const char *text, size_t length, const char *name, 
                              dts_arena *arena, dts_node **out, dts_diag *diag) {
     dts_source source;
     *out = NULL;
-    dts_status status = dts_source_make(text, length, name, limits, arena, &source, diag);
+    dts_status status = dts_source_make(text, length, name, NULL, limits, arena, &source, diag);
     return status != DTS_OK ? status : dts_tree_build(&source, NULL, limits, arena, out, diag);
 }
 
@@ -141,7 +141,7 @@ static dts_status value_parse(dts_document *document, const char *dotted_key, co
     const char *name = origin != NULL && origin->file != NULL ? origin->file : dotted_key;
     dts_source source;
     dts_status status =
-        dts_source_make(value, strlen(value), name, &dts_limits_default, document->arena, &source, diag);
+        dts_source_make(value, strlen(value), name, dotted_key, &dts_limits_default, document->arena, &source, diag);
     if (status != DTS_OK) {
         return status;
     }

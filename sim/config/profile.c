@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "config/inside.h"
 
-enum { BASES_MOST = 16, NAMES_SHOWN = 12 };
+enum { BASES_MOST = 16, NAMES_SHOWN = 12, SUGGESTED_MOST = 6 };
 
 /* The files being read on top of each other, innermost first. */
 typedef struct chain {
@@ -138,6 +139,26 @@ dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folde
 
 /* ---- finding ---- */
 
+/* "did you mean 'a100-40gb', 'a100-80gb'?": the names that the given one begins, else the nearest. False: none. */
+static bool suggest_names(const char *name, const char *const *names, size_t count, dts_text *help) {
+    const char *near = dts_nearest_name(name, names, count);
+    bool same_letters = near != NULL && strcasecmp(near, name) == 0;
+    size_t length = strlen(name);
+    size_t shown = 0;
+    for (size_t i = 0; i < count && shown < SUGGESTED_MOST && !same_letters; i++) {
+        bool begins = strncasecmp(names[i], name, length) == 0 && names[i][length] != '\0';
+        if (begins && strchr("-_.", names[i][length]) != NULL) {
+            dts_text_printf(help, "%s'%s'", shown == 0 ? "did you mean " : ", ", names[i]);
+            shown++;
+        }
+    }
+    if (shown == 0 && near != NULL) {
+        dts_text_printf(help, "did you mean '%s'", near);
+    }
+    dts_text_add(help, shown > 0 || near != NULL ? "?" : "");
+    return shown > 0 || near != NULL;
+}
+
 static dts_status unknown_name(const lookup *l, const char *name) {
     const char **names = NULL;
     size_t count = 0;
@@ -147,20 +168,18 @@ static dts_status unknown_name(const lookup *l, const char *name) {
         return status;
     }
     dts_text help = {0};
-    const char *near = dts_nearest_name(name, names, count);
-    if (near != NULL) {
-        dts_text_printf(&help, "did you mean '%s'? ", near);
-    }
-    if (count == 0) {
+    bool suggested = suggest_names(name, names, count, &help);
+    if (!suggested && count == 0) {
         dts_text_printf(&help,
-                        "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data directory",
+                        "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data "
+                        "directory",
                         l->folder);
-    } else {
-        dts_text_add(&help, "there are ");
-        for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
-            dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", names[i]);
+    } else if (!suggested && count > NAMES_SHOWN) {
+        dts_text_add(&help, "`dtsim list` names all profiles; a path holds a '/' or ends in .yaml");
+    } else if (!suggested) {
+        for (size_t i = 0; i < count; i++) {
+            dts_text_printf(&help, "%s%s", i == 0 ? "there are " : ", ", names[i]);
         }
-        dts_text_add(&help, count > NAMES_SHOWN ? ", ..." : "");
     }
     status = dts_diag_error(l->binder->diag, l->reference, l->key, dts_text_string(&help), "no profile '%s' in %s/",
                             dts_excerpt_of(name).text, l->folder);

@@ -44,19 +44,19 @@ static dts_status refuse_character(const dts_source *s, size_t at, position p, d
     unsigned char c = (unsigned char)s->text[at];
     size_t length = dts_utf8_length(s->text + at, s->length - at);
     if (at == 0 && s->length > 1 && (memcmp(s->text, "\xff\xfe", 2) == 0 || memcmp(s->text, "\xfe\xff", 2) == 0)) {
-        return dts_diag_error(diag, &place, NULL, "save it as UTF-8", "the file is UTF-16, not UTF-8");
+        return dts_diag_error(diag, &place, s->key, "save it as UTF-8", "the file is UTF-16, not UTF-8");
     }
     if (memchr(s->text, 0, s->length) != NULL) {
-        return dts_diag_error(diag, &place, NULL, "scenarios and profiles are YAML or JSON text in UTF-8",
+        return dts_diag_error(diag, &place, s->key, "scenarios and profiles are YAML or JSON text in UTF-8",
                               "the file is binary, not text (byte 0x%02x)", c);
     }
     if (length == 0) {
-        return dts_diag_error(diag, &place, NULL, "save the file as UTF-8", "byte 0x%02x is not UTF-8 text", c);
+        return dts_diag_error(diag, &place, s->key, "save the file as UTF-8", "byte 0x%02x is not UTF-8 text", c);
     }
     if (length == 1) {
-        return dts_diag_error(diag, &place, NULL, "remove it", "control character 0x%02x is not allowed", c);
+        return dts_diag_error(diag, &place, s->key, "remove it", "control character 0x%02x is not allowed", c);
     }
-    return dts_diag_error(diag, &place, NULL, "remove it; in a quoted string write it as \\uXXXX",
+    return dts_diag_error(diag, &place, s->key, "remove it; in a quoted string write it as \\uXXXX",
                           "this Unicode character is not allowed in YAML");
 }
 
@@ -89,17 +89,17 @@ static dts_status scan(const dts_source *s, size_t *starts, size_t *lines, dts_d
     return DTS_OK;
 }
 
-dts_status dts_source_make(const char *text, size_t length, const char *name, const dts_limits *limits,
+dts_status dts_source_make(const char *text, size_t length, const char *name, const char *key, const dts_limits *limits,
                            dts_arena *arena, dts_source *out, dts_diag *diag) {
     if (length > limits->bytes) {
         dts_place place = {.file = name};
-        return dts_diag_error(diag, &place, NULL, NULL, "the file is larger than %zu bytes", limits->bytes);
+        return dts_diag_error(diag, &place, key, NULL, "the file is larger than %zu bytes", limits->bytes);
     }
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3; /* the byte order mark of UTF-8 */
         length -= 3;
     }
-    dts_source s = {.name = dts_arena_strdup(arena, name), .text = dts_arena_strndup(arena, text, length)};
+    dts_source s = {.name = dts_arena_strdup(arena, name), .key = key, .text = dts_arena_strndup(arena, text, length)};
     s.length = length;
     if (s.name == NULL || s.text == NULL) {
         return dts_diag_nomem(diag);

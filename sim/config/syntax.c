@@ -94,22 +94,22 @@ dts_status dts_syntax_report(const yaml_parser_t *parser, const dts_source *sour
     if (strcmp(parser->problem, "found character that cannot start any token") == 0) {
         char c = character_at(source, &parser->problem_mark);
         if (c == '\t') {
-            return dts_diag_error(diag, &place, NULL, "indent with spaces", "a tab cannot indent a line");
+            return dts_diag_error(diag, &place, source->key, "indent with spaces", "a tab cannot indent a line");
         }
-        return dts_diag_error(diag, &place, NULL, "put quotes around it", "text cannot start with '%c'", c);
+        return dts_diag_error(diag, &place, source->key, "put quotes around it", "text cannot start with '%c'", c);
     }
     char at = character_at(source, &parser->problem_mark);
     bool misfit = strcmp(parser->problem, "did not find expected key") == 0 ||
                   strcmp(parser->problem, "did not find expected <document start>") == 0;
     if (misfit && at == ':') {
-        return dts_diag_error(diag, &place, NULL, "write KEY: VALUE", "the key before ':' is missing");
+        return dts_diag_error(diag, &place, source->key, "write KEY: VALUE", "the key before ':' is missing");
     }
     if (misfit && (at == '}' || at == ']')) {
-        return dts_diag_error(diag, &place, NULL, "remove it", "this '%c' closes nothing", at);
+        return dts_diag_error(diag, &place, source->key, "remove it", "this '%c' closes nothing", at);
     }
     const translation *t = translate(parser);
     if (t == NULL) {
-        return dts_diag_error(diag, &place, NULL, NULL, "syntax error: %s%s", parser->problem, began);
+        return dts_diag_error(diag, &place, source->key, NULL, "syntax error: %s%s", parser->problem, began);
     }
-    return dts_diag_error(diag, &place, NULL, t->help, "%s%s", t->text, t->unfinished ? began : "");
+    return dts_diag_error(diag, &place, source->key, t->help, "%s%s", t->text, t->unfinished ? began : "");
 }

@@ -3,36 +3,12 @@
 #include "config/tree.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "base/excerpt.h"
-#include "config/syntax.h"
-
-enum { ANCHORS_MOST = 256 };
-
-typedef struct anchor {
-    const char *name;
-    dts_node *node; /* NULL: not finished, so an alias inside would contain itself */
-} anchor;
-
-typedef struct builder {
-    yaml_parser_t parser;
-    const dts_source *source;
-    const dts_place *origin; /* NULL: real places */
-    const dts_limits *limits;
-    dts_arena *arena;
-    dts_diag *diag;
-    size_t nodes;
-    anchor anchors[ANCHORS_MOST];
-    size_t anchor_count;
-    bool flawed; /* an error was reported that did not end the reading */
-} builder;
-
-static dts_place place_at(const builder *b, const yaml_mark_t *mark) {
-    return b->origin != NULL ? *b->origin : dts_source_place(b->source, mark->line, mark->column);
-}
+#include "config/builder.h"
 
 dts_node *dts_tree_node(dts_arena *arena, dts_node_kind kind, const dts_place *place) {
     dts_node *node = dts_arena_alloc(arena, sizeof *node);
@@ -59,187 +35,30 @@ void dts_tree_append(dts_node *parent, dts_node *last, dts_node *child) {
     parent->count++;
 }
 
-static dts_status too_many_nodes(builder *b, const dts_place *place) {
-    return dts_diag_error(b->diag, place, NULL, "write the values out instead of nesting aliases",
-                          "more than %zu values after expanding aliases", b->limits->nodes);
-}
-
-static dts_status node_new(builder *b, dts_node_kind kind, const dts_place *place, dts_node **out) {
-    if (++b->nodes > b->limits->nodes) {
-        return too_many_nodes(b, place);
-    }
-    *out = dts_tree_node(b->arena, kind, place);
-    return *out == NULL ? dts_diag_nomem(b->diag) : DTS_OK;
-}
-
-static dts_status event_next(builder *b, yaml_event_t *event) {
-    if (yaml_parser_parse(&b->parser, event)) {
-        return DTS_OK;
-    }
-    return dts_syntax_report(&b->parser, b->source, b->origin, b->diag);
-}
-
-static void flaw(builder *b) {
-    b->flawed = true;
-}
-
-static void refuse_tag(builder *b, const yaml_char_t *tag, const dts_place *place) {
-    if (tag != NULL) {
-        flaw(b);
-        dts_diag_error(b->diag, place, NULL, "remove the tag; the schema knows the type of every value",
-                       "tags such as '%s' are not allowed", dts_excerpt_of((const char *)tag).text);
-    }
-}
-
-/* ---- anchors and aliases ---- */
-
-/* Announces &name, so that an alias inside the value is recognised; SIZE_MAX in *index when there is none. */
-static dts_status anchor_begin(builder *b, const yaml_char_t *name, const dts_place *place, size_t *index) {
-    *index = SIZE_MAX;
-    if (name == NULL) {
-        return DTS_OK;
-    }
-    if (b->anchor_count == ANCHORS_MOST) {
-        return dts_diag_error(b->diag, place, NULL, "write the values out", "more than %d anchors in one file",
-                              ANCHORS_MOST);
-    }
-    const char *copy = dts_arena_strdup(b->arena, (const char *)name);
-    if (copy == NULL) {
-        return dts_diag_nomem(b->diag);
-    }
-    *index = b->anchor_count;
-    b->anchors[b->anchor_count++] = (anchor){.name = copy};
-    return DTS_OK;
-}
-
-static void anchor_end(builder *b, size_t index, dts_node *node) {
-    if (index != SIZE_MAX) {
-        b->anchors[index].node = node;
-    }
-}
-
-/* Stands for a value that could not be read and was reported: binding passes over it. */
-static dts_status node_unreadable(builder *b, const dts_place *place, dts_node **out) {
-    dts_status status = node_new(b, DTS_NODE_NULL, place, out);
-    if (status == DTS_OK) {
-        (*out)->implied = true;
-    }
-    return status;
-}
-
-static void refuse_alias(builder *b, const char *name, const dts_place *place) {
-    const char *names[ANCHORS_MOST];
-    for (size_t i = 0; i < b->anchor_count; i++) {
-        names[i] = b->anchors[i].name;
-    }
-    const char *near = dts_nearest_name(name, names, b->anchor_count);
-    char help[DTS_EXCERPT_B + 96] =
-        "an anchor &NAME must stand before its alias *NAME; put quotes around text that starts with '*'";
-    if (near != NULL) {
-        snprintf(help, sizeof help, "did you mean *%s?", dts_excerpt_of(near).text);
-    }
-    flaw(b);
-    dts_diag_error(b->diag, place, NULL, help, "unknown alias '*%s'", dts_excerpt_of(name).text);
-}
-
-static dts_status alias_expand(builder *b, const yaml_event_t *event, dts_node **out) {
-    const char *name = (const char *)event->data.alias.anchor;
-    dts_place place = place_at(b, &event->start_mark);
-    const anchor *found = NULL;
-    for (size_t i = b->anchor_count; i > 0 && found == NULL; i--) { /* the last one of a name counts */
-        if (strcmp(b->anchors[i - 1].name, name) == 0) {
-            found = &b->anchors[i - 1];
-        }
-    }
-    if (found == NULL) {
-        refuse_alias(b, name, &place);
-        return node_unreadable(b, &place, out);
-    }
-    if (found->node == NULL) {
-        flaw(b);
-        dts_diag_error(b->diag, &place, NULL, "write the value out", "alias '*%s' stands inside the value it names",
-                       dts_excerpt_of(name).text);
-        return node_unreadable(b, &place, out);
-    }
-    *out = dts_tree_copy(found->node, b->limits->nodes, &b->nodes, b->arena);
-    if (*out == NULL) {
-        return b->nodes > b->limits->nodes ? too_many_nodes(b, &place) : dts_diag_nomem(b->diag);
-    }
-    return DTS_OK;
-}
-
-/* ---- scalars ---- */
-
-static bool is_null(const char *text) {
-    return text[0] == '\0' || strcmp(text, "~") == 0 || strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 ||
-           strcmp(text, "NULL") == 0;
-}
-
-/* The text of a scalar event in the arena, checked. */
-static dts_status scalar_text(builder *b, const yaml_event_t *event, const char **out) {
-    const char *value = (const char *)event->data.scalar.value;
-    size_t length = event->data.scalar.length;
-    dts_place place = place_at(b, &event->start_mark);
-    if (length > b->limits->scalar_B) {
-        return dts_diag_error(b->diag, &place, NULL, "shorten it", "this text is longer than %zu bytes",
-                              b->limits->scalar_B);
-    }
-    if (memchr(value, '\0', length) != NULL) {
-        return dts_diag_error(b->diag, &place, NULL, "remove the \\0", "text cannot hold a zero byte");
-    }
-    *out = dts_arena_strndup(b->arena, value, length);
-    return *out == NULL ? dts_diag_nomem(b->diag) : DTS_OK;
-}
-
-static dts_status build_scalar(builder *b, const yaml_event_t *event, dts_node **out) {
-    dts_place place = place_at(b, &event->start_mark);
-    const char *text = NULL;
-    dts_status status = scalar_text(b, event, &text);
-    if (status != DTS_OK) {
-        return status;
-    }
-    refuse_tag(b, event->data.scalar.tag, &place);
-    size_t index = SIZE_MAX;
-    status = anchor_begin(b, event->data.scalar.anchor, &place, &index);
-    if (status != DTS_OK) {
-        return status;
-    }
-    bool quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    bool null = !quoted && is_null(text);
-    status = node_new(b, null ? DTS_NODE_NULL : DTS_NODE_SCALAR, &place, out);
-    if (status == DTS_OK) {
-        (*out)->text = null ? NULL : text;
-        (*out)->quoted = quoted;
-        anchor_end(b, index, *out);
-    }
-    return status;
-}
-
 /* ---- lists and maps ---- */
 
-static dts_status build_node(builder *b, yaml_event_t *event, unsigned depth, dts_node **out);
+static dts_status build_node(dts_builder *b, yaml_event_t *event, unsigned depth, dts_node **out);
 
-static dts_status begin_collection(builder *b, const yaml_event_t *event, unsigned depth, dts_node **out,
+static dts_status begin_collection(dts_builder *b, const yaml_event_t *event, unsigned depth, dts_node **out,
                                    size_t *index) {
     bool map = event->type == YAML_MAPPING_START_EVENT;
-    dts_place place = place_at(b, &event->start_mark);
+    dts_place place = dts_builder_place(b, &event->start_mark);
     if (depth >= b->limits->depth) {
-        return dts_diag_error(b->diag, &place, NULL, "take levels away", "nested deeper than %u levels",
-                              b->limits->depth);
+        return dts_builder_refuse_depth(b, &place);
     }
-    refuse_tag(b, map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &place);
+    dts_builder_refuse_tag(b, map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &place);
     dts_status status =
-        anchor_begin(b, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, &place, index);
-    return status != DTS_OK ? status : node_new(b, map ? DTS_NODE_MAP : DTS_NODE_LIST, &place, out);
+        dts_anchor_begin(b, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, &place, index);
+    return status != DTS_OK ? status : dts_builder_node(b, map ? DTS_NODE_MAP : DTS_NODE_LIST, &place, out);
 }
 
-static dts_status build_list(builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+static dts_status build_list(dts_builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
     size_t index = SIZE_MAX;
     dts_status status = begin_collection(b, start, depth, out, &index);
     dts_node *last = NULL;
     while (status == DTS_OK) {
         yaml_event_t event;
-        status = event_next(b, &event);
+        status = dts_builder_event(b, &event);
         if (status != DTS_OK) {
             break;
         }
@@ -256,35 +75,36 @@ static dts_status build_list(builder *b, const yaml_event_t *start, unsigned dep
         }
     }
     if (status == DTS_OK) {
-        anchor_end(b, index, *out);
+        dts_anchor_end(b, index, *out);
     }
     return status;
 }
 
 /* The key of a map's entry. *key stays NULL when it is none: the entry is dropped. */
-static dts_status build_key(builder *b, yaml_event_t *event, unsigned depth, const char **key) {
-    dts_place place = place_at(b, &event->start_mark);
+static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth, const char **key) {
+    dts_place place = dts_builder_place(b, &event->start_mark);
     if (event->type != YAML_SCALAR_EVENT) {
         dts_node *ignored = NULL;
-        flaw(b);
-        dts_diag_error(b->diag, &place, NULL, "put quotes around a key or value that holds one of { } [ ] * &",
-                       "a key must be plain text");
+        b->flawed = true;
+        dts_diag_error(b->diag, &place, b->source->key,
+                       "put quotes around a key or value that holds one of { } [ ] * &", "a key must be plain text");
         return event->type == YAML_ALIAS_EVENT ? DTS_OK : build_node(b, event, depth, &ignored);
     }
     const char *text = NULL;
-    dts_status status = scalar_text(b, event, &text);
+    dts_status status = dts_builder_text(b, event, &text);
     if (status != DTS_OK) {
         return status;
     }
-    refuse_tag(b, event->data.scalar.tag, &place);
+    dts_builder_refuse_tag(b, event->data.scalar.tag, &place);
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (plain && strcmp(text, "<<") == 0) {
-        flaw(b);
-        dts_diag_error(b->diag, &place, NULL, "write the keys out, or name a base with `extends:` or `profile:`",
+        b->flawed = true;
+        dts_diag_error(b->diag, &place, b->source->key,
+                       "write the keys out, or name a base with `extends:` or `profile:`",
                        "the merge key '<<' is not supported");
     } else if (text[0] == '\0') {
-        flaw(b);
-        dts_diag_error(b->diag, &place, NULL, "write KEY: VALUE", "a key is empty");
+        b->flawed = true;
+        dts_diag_error(b->diag, &place, b->source->key, "write KEY: VALUE", "a key is empty");
     } else {
         *key = text;
     }
@@ -292,15 +112,15 @@ static dts_status build_key(builder *b, yaml_event_t *event, unsigned depth, con
 }
 
 /* One entry of a map; *child stays NULL when it is dropped. */
-static dts_status build_entry(builder *b, yaml_event_t *key_event, unsigned depth, dts_node **child) {
+static dts_status build_entry(dts_builder *b, yaml_event_t *key_event, unsigned depth, dts_node **child) {
     const char *key = NULL;
-    dts_place key_place = place_at(b, &key_event->start_mark);
+    dts_place key_place = dts_builder_place(b, &key_event->start_mark);
     dts_status status = build_key(b, key_event, depth + 1, &key);
     if (status != DTS_OK) {
         return status;
     }
     yaml_event_t event;
-    status = event_next(b, &event);
+    status = dts_builder_event(b, &event);
     if (status != DTS_OK) {
         return status;
     }
@@ -327,19 +147,19 @@ static int compare_keyed(const void *left, const void *right) {
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-static void refuse_duplicate(builder *b, const dts_node *again, const dts_node *first) {
+static void refuse_duplicate(dts_builder *b, const dts_node *again, const dts_node *first) {
     char given[48] = "";
     if (b->origin == NULL) {
         snprintf(given, sizeof given, ", first given on line %u", first->key_place.line);
     }
-    flaw(b);
-    dts_diag_error(b->diag, &again->key_place, NULL, "keep one of the two", "duplicate key '%s'%s",
+    b->flawed = true;
+    dts_diag_error(b->diag, &again->key_place, b->source->key, "keep one of the two", "duplicate key '%s'%s",
                    dts_excerpt_of(again->key).text, given);
 }
 
 /* Reports the keys that a map has twice, in file order, and drops the later ones. Sorted, since a hostile map has many
  * keys. */
-static dts_status drop_duplicates(builder *b, dts_node *map) {
+static dts_status drop_duplicates(dts_builder *b, dts_node *map) {
     if (map->count < 2) {
         return DTS_OK;
     }
@@ -379,13 +199,13 @@ static dts_status drop_duplicates(builder *b, dts_node *map) {
     return DTS_OK;
 }
 
-static dts_status build_map(builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+static dts_status build_map(dts_builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
     size_t index = SIZE_MAX;
     dts_status status = begin_collection(b, start, depth, out, &index);
     dts_node *last = NULL;
     while (status == DTS_OK) {
         yaml_event_t event;
-        status = event_next(b, &event);
+        status = dts_builder_event(b, &event);
         if (status != DTS_OK) {
             break;
         }
@@ -405,18 +225,18 @@ static dts_status build_map(builder *b, const yaml_event_t *start, unsigned dept
         status = drop_duplicates(b, *out);
     }
     if (status == DTS_OK) {
-        anchor_end(b, index, *out);
+        dts_anchor_end(b, index, *out);
     }
     return status;
 }
 
 /* The value that event begins; the event stays the caller's. */
-static dts_status build_node(builder *b, yaml_event_t *event, unsigned depth, dts_node **out) {
+static dts_status build_node(dts_builder *b, yaml_event_t *event, unsigned depth, dts_node **out) {
     switch (event->type) {
         case YAML_ALIAS_EVENT:
-            return alias_expand(b, event, out);
+            return dts_builder_alias(b, event, depth, out);
         case YAML_SCALAR_EVENT:
-            return build_scalar(b, event, out);
+            return dts_builder_scalar(b, event, out);
         case YAML_SEQUENCE_START_EVENT:
             return build_list(b, event, depth, out);
         default:
@@ -441,22 +261,22 @@ static void spread_source(dts_node *node, const char *above) {
 }
 
 /* Stream start, at most one document, stream end. An empty stream is a null node. */
-static dts_status build_stream(builder *b, dts_node **out) {
+static dts_status build_stream(dts_builder *b, dts_node **out) {
     dts_status status = DTS_OK;
     for (bool more = true; more && status == DTS_OK;) {
         yaml_event_t event;
-        status = event_next(b, &event);
+        status = dts_builder_event(b, &event);
         if (status != DTS_OK) {
             break;
         }
-        dts_place place = place_at(b, &event.start_mark);
+        dts_place place = dts_builder_place(b, &event.start_mark);
         switch (event.type) {
             case YAML_STREAM_START_EVENT:
             case YAML_DOCUMENT_END_EVENT:
                 break;
             case YAML_DOCUMENT_START_EVENT:
                 if (*out != NULL) {
-                    status = dts_diag_error(b->diag, &place, NULL, "put it into a file of its own",
+                    status = dts_diag_error(b->diag, &place, b->source->key, "put it into a file of its own",
                                             "a second document begins here; a file holds one");
                 }
                 break;
@@ -470,8 +290,8 @@ static dts_status build_stream(builder *b, dts_node **out) {
     }
     if (status == DTS_OK && *out == NULL) {
         yaml_mark_t start = {0, 0, 0};
-        dts_place place = place_at(b, &start);
-        status = node_new(b, DTS_NODE_NULL, &place, out);
+        dts_place place = dts_builder_place(b, &start);
+        status = dts_builder_node(b, DTS_NODE_NULL, &place, out);
     }
     return status;
 }
@@ -479,7 +299,7 @@ static dts_status build_stream(builder *b, dts_node **out) {
 dts_status dts_tree_build(const dts_source *source, const dts_place *origin, const dts_limits *limits, dts_arena *arena,
                           dts_node **out, dts_diag *diag) {
     *out = NULL;
-    builder *b = calloc(1, sizeof *b);
+    dts_builder *b = calloc(1, sizeof *b);
     if (b == NULL) {
         return dts_diag_nomem(diag);
     }

@@ -8,6 +8,7 @@
  * characters. */
 typedef struct dts_source {
     const char *name;
+    const char *key; /* the key whose value this text is (`--set`, presets), for messages; borrowed; NULL: a file */
     const char *text;
     size_t length;
     const size_t *line_starts; /* byte offsets, lines + 1 of them */
@@ -15,7 +16,7 @@ typedef struct dts_source {
 } dts_source;
 
 /* Copies text into the arena, checks size and characters, and finds the lines. Lines end as libyaml counts them. */
-dts_status dts_source_make(const char *text, size_t length, const char *name, const dts_limits *limits,
+dts_status dts_source_make(const char *text, size_t length, const char *name, const char *key, const dts_limits *limits,
                            dts_arena *arena, dts_source *out, dts_diag *diag);
 dts_place dts_source_place(const dts_source *source, size_t line_from_0, size_t column_from_0);
 

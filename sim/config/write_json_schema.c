@@ -85,7 +85,8 @@ static void member_names(writer *w, const char *const *names) {
 
 static void member_quantity(writer *w, const dts_field *field) {
     dts_text pattern = {0};
-    dts_text_add(&pattern, "^[-+]?[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)? *(");
+    dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER ? "^[-+]?" : "^[+]?");
+    dts_text_add(&pattern, "[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)? *(");
     dts_dimension_write_pattern(field->dimension, &pattern);
     dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER ? ")$" : ")$|^0$");
     member(w, "type");
@@ -124,20 +125,22 @@ static void members_scalar(writer *w, const dts_field *field, dts_field_type typ
     }
 }
 
-static void members_struct(writer *w, const dts_schema *schema, bool required, const char *reference);
+static void members_struct(writer *w, const dts_schema *schema, const char *reference);
+static void member_required(writer *w, const dts_schema *schema);
 
 /* The members that say what the field's value may be, without the {value: …} around it. */
 static void members_value(writer *w, const dts_field *field) {
     switch (field->type) {
         case DTS_FIELD_MAP:
-            members_struct(w, field->sub, true, NULL);
+            members_struct(w, field->sub, NULL); /* what is missing may stand in a base: nothing is required */
             break;
         case DTS_FIELD_LIST:
             member_string(w, "type", "array");
             member(w, "items");
             open(w);
             if (field->sub != NULL) {
-                members_struct(w, field->sub, true, NULL);
+                members_struct(w, field->sub, NULL);
+                member_required(w, field->sub); /* lists are replaced whole, never merged with a base */
             } else {
                 members_scalar(w, field, field->element_type);
             }
@@ -168,7 +171,7 @@ static void members_profile(writer *w, const dts_field *field) {
     dts_text_free(&text);
     close(w);
     alternative(w, false);
-    members_struct(w, field->sub, false, "profile");
+    members_struct(w, field->sub, "profile");
     close(w);
     dts_text_add(w->out, "]");
 }
@@ -235,6 +238,7 @@ static void member_any(writer *w, const dts_schema *schema, const char *name, co
     close(w);
 }
 
+/* `required` with the schema's required keys, if it has any. */
 static void member_required(writer *w, const dts_schema *schema) {
     bool any = false;
     for (size_t i = 0; i < schema->field_count; i++) {
@@ -247,18 +251,33 @@ static void member_required(writer *w, const dts_schema *schema) {
             any = true;
         }
     }
-    if (any) {
-        dts_text_add(w->out, "]");
-    }
+    dts_text_add(w->out, any ? "]" : "");
+}
+
+/* Either the file extends another, or it has all required keys. */
+static void member_extends_or_required(writer *w, const dts_schema *schema) {
+    member(w, "anyOf");
+    alternative(w, true);
+    member(w, "required");
+    dts_text_add(w->out, "[\"extends\"]");
+    close(w);
+    alternative(w, false);
+    member_required(w, schema);
+    close(w);
+    dts_text_add(w->out, "]");
 }
 
 /* reference: the key by which another file may give the rest ("profile", "extends"), or NULL. */
-static void members_struct(writer *w, const dts_schema *schema, bool required, const char *reference) {
+static void members_struct(writer *w, const dts_schema *schema, const char *reference) {
     member_string(w, "type", "object");
     member(w, "properties");
     open(w);
     if (reference != NULL) {
-        member_any(w, schema, reference, "the file that gives all that is not said here");
+        member(w, reference);
+        open(w);
+        member_string(w, "description", "the file that gives all that is not said here");
+        member_string(w, "type", "string");
+        close(w);
     }
     for (size_t i = 0; i < schema->field_count; i++) {
         member_field(w, &schema->fields[i]);
@@ -267,9 +286,6 @@ static void members_struct(writer *w, const dts_schema *schema, bool required, c
     member_any(w, schema, "note", "anything worth knowing about them");
     member_any(w, schema, "description", "what this is");
     close(w);
-    if (required) {
-        member_required(w, schema);
-    }
     member(w, "additionalProperties");
     dts_text_add(w->out, "false");
 }
@@ -280,7 +296,8 @@ void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out) {
     member_string(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
     member_string(&w, "title", schema->name);
     member_string(&w, "description", schema->help);
-    members_struct(&w, schema, false, "extends"); /* what is missing may stand in a base */
+    members_struct(&w, schema, "extends");
+    member_extends_or_required(&w, schema);
     close(&w);
     dts_text_add(out, "\n");
 }

@@ -48,25 +48,16 @@ static size_t run_what_can(search *s) {
     return graph->tasks - reached;
 }
 
-/* Notes that task, from which the search goes on, waits for before. */
-static void reach(search *s, dts_id task, dts_id before, size_t *reached) {
-    if (before != DTS_NO_ID && s->stuck[before] > 0 && s->via[before] == DTS_NO_ID) {
-        s->via[before] = task;
-        s->queue[(*reached)++] = before;
-    }
-}
-
-/* All that task waits for. */
-static void reach_all(search *s, dts_id task, size_t *reached) {
+/* Goes on from a task to all that it waits for. */
+static void reach_awaited(search *s, dts_id task, size_t *reached) {
     size_t count;
-    const dts_id *before = dts_graph_predecessors(s->graph, task, &count);
+    const dts_id *awaited = dts_graph_awaited(s->graph, task, &count);
     for (size_t i = 0; i < count; i++) {
-        reach(s, task, before[i], reached);
-    }
-    s->edges += count;
-    const dts_id *streams = dts_graph_task_streams(s->graph, task, &count);
-    for (size_t i = 0; i < count; i++) {
-        reach(s, task, dts_graph_before_on_stream(s->graph, task, streams[i]), reached);
+        dts_id before = awaited[i];
+        if (before != DTS_NO_ID && s->stuck[before] > 0 && s->via[before] == DTS_NO_ID) {
+            s->via[before] = task;
+            s->queue[(*reached)++] = before;
+        }
     }
     s->edges += count;
 }
@@ -93,9 +84,9 @@ static void keep(search *s, dts_id first) {
 static void search_from(search *s, dts_id first) {
     size_t reached = 0;
     size_t done = 0;
-    reach_all(s, first, &reached);
+    reach_awaited(s, first, &reached);
     while (done < reached && s->via[first] == DTS_NO_ID) {
-        reach_all(s, s->queue[done++], &reached);
+        reach_awaited(s, s->queue[done++], &reached);
     }
     if (s->via[first] != DTS_NO_ID) {
         keep(s, first);
@@ -105,35 +96,26 @@ static void search_from(search *s, dts_id first) {
     }
 }
 
-static bool depends(const dts_graph *graph, dts_id after, dts_id before) {
-    size_t count;
-    const dts_id *predecessors = dts_graph_predecessors(graph, after, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (predecessors[i] == before) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* "a waits for b (dependency)". */
 static void add_step(dts_text *text, const dts_graph *graph, dts_id after, dts_id before) {
     char waiting[128];
     char awaited[128];
     dts_graph_task_name(graph, after, waiting, sizeof waiting);
     dts_graph_task_name(graph, before, awaited, sizeof awaited);
-    if (depends(graph, after, before)) {
-        dts_text_printf(text, "%s waits for %s (dependency)", waiting, awaited);
-        return;
-    }
     size_t count;
-    const dts_id *streams = dts_graph_task_streams(graph, after, &count);
+    size_t occupied;
     size_t i = 0;
-    while (dts_graph_before_on_stream(graph, after, streams[i]) != before) {
+    const dts_id *all = dts_graph_awaited(graph, after, &count);
+    const dts_id *streams = dts_graph_task_streams(graph, after, &occupied);
+    while (all[i] != before) {
         i++;
     }
-    dts_text_printf(text, "%s waits for %s (same stream \"%s\", added earlier)", waiting, awaited,
-                    dts_graph_stream_name(graph, streams[i]));
+    if (i < count - occupied) {
+        dts_text_printf(text, "%s waits for %s (dependency)", waiting, awaited);
+    } else {
+        dts_text_printf(text, "%s waits for %s (same stream \"%s\", added earlier)", waiting, awaited,
+                        dts_graph_stream_name(graph, streams[i - (count - occupied)]));
+    }
 }
 
 static dts_status explain(const search *s, size_t left, dts_diag *diag) {

@@ -82,68 +82,85 @@ static dts_status index_streams(dts_graph *graph, dts_diag *diag) {
         size_t occupied;
         const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
         for (size_t i = occupied; i-- > 0;) {
-            uint32_t slot = --first[streams[i]];
-            items[slot] = (dts_id)task;
+            items[--first[streams[i]]] = (dts_id)task;
         }
     }
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = first[stream] + 1; i < first[stream + 1]; i++) {
-            if (items[i] == items[i - 1]) {
+    return DTS_OK;
+}
+
+/* The second part of each row of awaited. first[task] is the end of its row, and then that of its first part. last:
+ * scratch, the latest task so far on each stream. */
+static dts_status await_streams(dts_graph *graph, dts_id *last, dts_diag *diag) {
+    for (size_t i = 0; i < graph->streams.count; i++) {
+        last[i] = DTS_NO_ID;
+    }
+    for (size_t task = 0; task < graph->tasks; task++) {
+        size_t occupied;
+        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+        graph->awaited.first[task] -= (uint32_t)occupied;
+        dts_id *items = graph->awaited.items + graph->awaited.first[task];
+        for (size_t i = 0; i < occupied; i++) {
+            items[i] = last[streams[i]];
+            last[streams[i]] = (dts_id)task;
+            if (items[i] == task) {
                 char name[128];
-                dts_graph_task_name(graph, items[i], name, sizeof name);
+                dts_graph_task_name(graph, (dts_id)task, name, sizeof name);
                 return dts_diag_error(diag, NULL, NULL, NULL, "%s occupies stream \"%s\" twice", name,
-                                      dts_graph_stream_name(graph, (dts_id)stream));
+                                      dts_graph_stream_name(graph, streams[i]));
             }
         }
     }
     return DTS_OK;
 }
 
-static dts_status index_predecessors(dts_graph *graph, dts_diag *diag) {
-    size_t count = graph->dependencies.count;
-    const dts_dependency *dependencies = graph->dependencies.items;
-    uint32_t *first = graph->predecessors.first = new_offsets(graph->tasks);
-    dts_id *items = graph->predecessors.items = new_items(count, sizeof *items);
-    if (first == NULL || items == NULL) {
-        return dts_diag_nomem(diag);
-    }
-    for (size_t i = 0; i < count; i++) {
-        first[dependencies[i].after]++;
-    }
-    counts_to_ends(first, graph->tasks);
-    for (size_t i = count; i-- > 0;) {
-        items[--first[dependencies[i].after]] = dependencies[i].before;
-    }
-    return DTS_OK;
-}
-
-/* waits and successors: dependencies and stream orders as one. */
-static dts_status index_successors(dts_graph *graph, dts_diag *diag) {
-    size_t tasks = graph->tasks;
+/* awaited: dependencies and stream orders side by side. */
+static dts_status index_awaited(dts_graph *graph, dts_diag *diag) {
     size_t most = graph->dependencies.count + graph->task_streams.count;
     if (most >= DTS_NO_ID) {
         return dts_diag_error(diag, NULL, NULL, "simulate less detail, or fewer ranks",
                               "the graph is too large: it has %zu dependencies and stream orders", most);
     }
+    const dts_dependency *dependencies = graph->dependencies.items;
+    const uint32_t *first_stream = graph->first_stream.items;
+    uint32_t *first = graph->awaited.first = new_offsets(graph->tasks);
+    dts_id *items = graph->awaited.items = new_items(most, sizeof *items);
+    dts_id *last = new_items(graph->streams.count, sizeof *last);
+    dts_status status = DTS_NOMEM;
+    if (first != NULL && items != NULL && last != NULL) {
+        for (size_t task = 0; task < graph->tasks; task++) {
+            first[task] = first_stream[task + 1] - first_stream[task];
+        }
+        for (size_t i = 0; i < graph->dependencies.count; i++) {
+            first[dependencies[i].after]++;
+        }
+        counts_to_ends(first, graph->tasks);
+        status = await_streams(graph, last, diag);
+        for (size_t i = graph->dependencies.count; status == DTS_OK && i-- > 0;) {
+            items[--first[dependencies[i].after]] = dependencies[i].before;
+        }
+    }
+    free(last);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}
+
+/* waits, and successors: awaited the other way round. */
+static dts_status index_successors(dts_graph *graph, dts_diag *diag) {
+    size_t tasks = graph->tasks;
+    const uint32_t *first = graph->awaited.first;
+    const dts_id *awaited = graph->awaited.items;
     dts_node *nodes = dts_graph_nodes(graph);
     uint32_t *waits = graph->waits = new_items(tasks, sizeof *waits);
-    dts_id *successors = graph->successors = new_items(most, sizeof *successors);
+    dts_id *successors = graph->successors = new_items(first[tasks], sizeof *successors);
     if (waits == NULL || successors == NULL) {
         return dts_diag_nomem(diag);
     }
-    const uint32_t *first_predecessor = graph->predecessors.first;
-    const dts_id *predecessors = graph->predecessors.items;
     for (size_t task = 0; task < tasks; task++) {
-        waits[task] = first_predecessor[task + 1] - first_predecessor[task];
-        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
-            nodes[predecessors[i]].first_successor++;
-        }
-    }
-    const dts_rows *rows = &graph->stream_tasks;
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
-            nodes[rows->items[i - 1]].first_successor++;
-            waits[rows->items[i]]++;
+        waits[task] = 0;
+        for (uint32_t i = first[task]; i < first[task + 1]; i++) {
+            if (awaited[i] != DTS_NO_ID) {
+                waits[task]++;
+                nodes[awaited[i]].first_successor++;
+            }
         }
     }
     uint32_t sum = 0;
@@ -152,15 +169,11 @@ static dts_status index_successors(dts_graph *graph, dts_diag *diag) {
         nodes[task].first_successor = sum;
     }
     nodes[tasks].first_successor = sum;
-    /* Stream successors go behind the others: the next kernel is what the cache should hold last. */
-    for (size_t stream = 0; stream < graph->streams.count; stream++) {
-        for (uint32_t i = rows->first[stream] + 1; i < rows->first[stream + 1]; i++) {
-            successors[--nodes[rows->items[i - 1]].first_successor] = rows->items[i];
-        }
-    }
     for (size_t task = tasks; task-- > 0;) {
-        for (uint32_t i = first_predecessor[task]; i < first_predecessor[task + 1]; i++) {
-            successors[--nodes[predecessors[i]].first_successor] = (dts_id)task;
+        for (uint32_t i = first[task]; i < first[task + 1]; i++) {
+            if (awaited[i] != DTS_NO_ID) {
+                successors[--nodes[awaited[i]].first_successor] = (dts_id)task;
+            }
         }
     }
     return DTS_OK;
@@ -217,7 +230,7 @@ dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
     }
     dts_graph_nodes(graph)[graph->tasks] = (dts_node){0};
     dts_status status = check_tasks_exist(graph, diag);
-    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_streams, index_predecessors, index_successors,
+    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_streams, index_awaited, index_successors,
                                                             index_effects};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == DTS_OK; i++) {
         status = steps[i](graph, diag);
@@ -231,28 +244,15 @@ dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
 }
 
 const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t *count) {
-    const uint32_t *first = graph->predecessors.first;
-    *count = first[task + 1] - first[task];
-    return graph->predecessors.items + first[task];
+    size_t occupied;
+    dts_graph_task_streams(graph, task, &occupied);
+    const dts_id *awaited = dts_graph_awaited(graph, task, count);
+    *count -= occupied;
+    return awaited;
 }
 
 const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count) {
     const uint32_t *first = graph->stream_tasks.first;
     *count = first[stream + 1] - first[stream];
     return graph->stream_tasks.items + first[stream];
-}
-
-dts_id dts_graph_before_on_stream(const dts_graph *graph, dts_id task, dts_id stream) {
-    size_t low = 0;
-    size_t high;
-    const dts_id *tasks = dts_graph_stream_tasks(graph, stream, &high);
-    while (low < high) { /* the tasks of a stream are sorted by id */
-        size_t middle = low + (high - low) / 2;
-        if (tasks[middle] < task) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 ? tasks[low - 1] : DTS_NO_ID;
 }

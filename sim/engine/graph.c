@@ -64,8 +64,8 @@ void dts_graph_free(dts_graph *graph) {
     free(graph->waits);
     free(graph->successors);
     free(graph->effects);
-    free(graph->predecessors.first);
-    free(graph->predecessors.items);
+    free(graph->awaited.first);
+    free(graph->awaited.items);
     free(graph->stream_tasks.first);
     free(graph->stream_tasks.items);
     free(graph);

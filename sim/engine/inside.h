@@ -86,10 +86,10 @@ struct dts_graph {
     dts_pool task_effects; /* dts_task_effect, in the order in which they were added; freed by freeze */
 
     /* Made by freeze. */
-    uint32_t *waits;       /* by task: dependencies plus predecessors on its streams */
-    dts_id *successors;    /* by task (dts_node.first_successor): who waits for it, on a stream or as a dependency */
-    dts_effect *effects;   /* by task (dts_node.first_effect) */
-    dts_rows predecessors; /* by task: its dependencies */
+    dts_rows awaited;    /* by task: its dependencies, then the task before it on each of its streams (or DTS_NO_ID) */
+    uint32_t *waits;     /* by task: how many it waits for, DTS_NO_ID not counted */
+    dts_id *successors;  /* by task (dts_node.first_successor): who waits for it */
+    dts_effect *effects; /* by task (dts_node.first_effect) */
     dts_rows stream_tasks; /* by stream: its tasks in order */
 };
 
@@ -108,12 +108,16 @@ static inline const dts_id *dts_graph_task_streams(const dts_graph *graph, dts_i
     return (const dts_id *)graph->task_streams.items + first[task];
 }
 
+/* All that a task waits for: the row of graph->awaited. Frozen graph only. */
+static inline const dts_id *dts_graph_awaited(const dts_graph *graph, dts_id task, size_t *count) {
+    const uint32_t *first = graph->awaited.first;
+    *count = first[task + 1] - first[task];
+    return graph->awaited.items + first[task];
+}
+
 /* Makes room for more items of size bytes each behind the last one. False: memory ran out. */
 bool dts_pool_reserve(dts_pool *pool, size_t more, size_t size);
 void dts_pool_free(dts_pool *pool);
-
-/* The task before this one on one of its streams, DTS_NO_ID when it is the first there. Frozen graph only. */
-dts_id dts_graph_before_on_stream(const dts_graph *graph, dts_id task, dts_id stream);
 
 /* When tasks wait for each other in a circle: adds an error that names the shortest circle found and returns
  * DTS_INVALID. Needs all that freeze makes. */

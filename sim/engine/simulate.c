@@ -247,15 +247,13 @@ dts_id dts_simulation_blocker(const dts_simulation *simulation, dts_id task) {
         return DTS_NO_ID;
     }
     dts_id blocker = DTS_NO_ID;
-    size_t dependencies;
-    size_t occupied;
-    const dts_id *predecessors = dts_graph_predecessors(graph, task, &dependencies);
-    const dts_id *streams = dts_graph_task_streams(graph, task, &occupied);
-    for (size_t i = 0; i < dependencies + occupied; i++) {
-        dts_id before =
-            i < dependencies ? predecessors[i] : dts_graph_before_on_stream(graph, task, streams[i - dependencies]);
-        if (before != DTS_NO_ID && (blocker == DTS_NO_ID || simulation->ends[before] > simulation->ends[blocker] ||
-                                    (simulation->ends[before] == simulation->ends[blocker] && before < blocker))) {
+    const dts_time *ends = simulation->ends;
+    size_t count;
+    const dts_id *awaited = dts_graph_awaited(graph, task, &count);
+    for (size_t i = 0; i < count; i++) {
+        dts_id before = awaited[i];
+        if (before != DTS_NO_ID && (blocker == DTS_NO_ID || ends[before] > ends[blocker] ||
+                                    (ends[before] == ends[blocker] && before < blocker))) {
             blocker = before;
         }
     }

@@ -51,50 +51,61 @@ static void count_data_group(const dts_plan *plan, int64_t p, int64_t *nodes, in
     }
 }
 
-/* Hybrid sharding: neighbouring ranks form the shard groups; members of one stage's data group lie on a node. */
-static void place_shards(dts_plan *plan, int64_t members) {
-    int64_t groups = plan->data / plan->shards;
+/* Hybrid sharding: neighbouring ranks form the shard groups. members of stage p's data group lie on a node. */
+static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_diag *diag) {
+    dts_placement data = plan->data_groups[p];
+    plan->shard_groups[p] = data;
+    plan->replica_groups[p] = (dts_placement){.ranks = 1, .nodes = 1};
+    if (plan->shards == plan->data) {
+        return DTS_OK;
+    }
+    bool even = data.ranks == members * data.nodes;
     bool inside = plan->shards <= members;
-    plan->shard_group = (dts_placement){.ranks = plan->shards, .nodes = inside ? 1 : plan->shards / members};
-    plan->replica_group = (dts_placement){.ranks = groups, .nodes = inside ? plan->data_group.nodes : groups};
+    if (!even || (inside ? members % plan->shards != 0 : plan->shards % members != 0)) {
+        char help[80];
+        snprintf(help, sizeof help, even ? "use shard_group: %" PRId64 : "leave shard_group out", members);
+        return dts_diag_error(diag, NULL, "parallelism.shard_group", help,
+                              "shard groups of %" PRId64 " ranks do not fit evenly on nodes with %" PRId64
+                              " of the replicas",
+                              plan->shards, members);
+    }
+    int64_t groups = plan->data / plan->shards;
+    plan->shard_groups[p] = (dts_placement){.ranks = plan->shards, .nodes = inside ? 1 : plan->shards / members};
+    plan->replica_groups[p] = (dts_placement){.ranks = groups, .nodes = inside ? data.nodes : groups};
     plan->replica_groups_per_node = (inside ? plan->shards : members) * plan->data_groups_per_stage_and_node;
+    return DTS_OK;
 }
 
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     plan->stage_node = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_node);
+    plan->data_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->data_groups);
+    plan->shard_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->shard_groups);
+    plan->replica_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->replica_groups);
     plan->stage_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_switch);
     plan->stage_per_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_per_switch);
-    if (plan->stage_node == NULL || plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
+    if (plan->stage_node == NULL || plan->data_groups == NULL || plan->shard_groups == NULL ||
+        plan->replica_groups == NULL || plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
         return dts_diag_nomem(diag);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         plan->stage_node[p] = node_of(plan, 0, p);
         plan->stage_per_switch[p] = 0;
         place_on_switch(plan, p);
-        plan->pipeline_crosses_nodes |= p > 0 && plan->stage_node[p] != plan->stage_node[p - 1];
     }
     int64_t g = plan->gpus_per_node;
-    plan->tensor_group = (dts_placement){.ranks = plan->tensor, .nodes = (plan->tensor + g - 1) / g};
-    int64_t nodes = 1;
-    int64_t members = 1;
-    count_data_group(plan, 0, &nodes, &members);
-    plan->data_group = (dts_placement){.ranks = plan->data, .nodes = nodes};
-    if (plan->data % nodes != 0) {
-        return dts_diag_error(diag, NULL, "parallelism",
-                              "choose degrees that divide the GPUs of a node, or cluster.gpus_per_node accordingly",
-                              "%" PRId64 " replicas lie unevenly on %" PRId64 " nodes", plan->data, nodes);
-    }
     int64_t tensor_here = plan->tensor < g ? plan->tensor : g;
+    plan->tensor_group = (dts_placement){.ranks = plan->tensor, .nodes = (plan->tensor + g - 1) / g};
     plan->data_groups_per_stage_and_node = tensor_here;
-    plan->same_stage_per_node = members * tensor_here;
-    if (plan->shards < members ? members % plan->shards != 0 : plan->shards % members != 0) {
-        char help[80];
-        snprintf(help, sizeof help, "use shard_group: %" PRId64, members);
-        return dts_diag_error(diag, NULL, "parallelism.shard_group", help,
-                              "shard groups of %" PRId64 " ranks do not fit evenly on nodes with %" PRId64
-                              " of the replicas",
-                              plan->shards, members);
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        int64_t nodes = 0;
+        int64_t members = 0;
+        count_data_group(plan, p, &nodes, &members);
+        plan->data_groups[p] = (dts_placement){.ranks = plan->data, .nodes = nodes};
+        if (place_shards(plan, p, members, diag) != DTS_OK) {
+            return DTS_INVALID;
+        }
+        int64_t same_stage = members * tensor_here;
+        plan->same_stage_per_node = same_stage > plan->same_stage_per_node ? same_stage : plan->same_stage_per_node;
     }
-    place_shards(plan, members);
     return DTS_OK;
 }

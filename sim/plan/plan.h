@@ -142,12 +142,12 @@ typedef struct dts_plan {
     int64_t data, tensor, pipeline, virtual_stages;
     int64_t microbatches; /* per replica and optimizer step */
     dts_storage storage;
-    dts_placement data_group, tensor_group; /* ranks and nodes of one group */
+    dts_placement tensor_group;             /* ranks and nodes of one group */
+    dts_placement *data_groups;             /* [pipeline] the same for each stage's data-parallel group */
     int64_t shards;                         /* ranks that share one copy of what is sharded: data, or the shard group */
-    dts_placement shard_group;              /* those ranks; as data_group without hybrid sharding */
-    dts_placement replica_group;            /* hybrid sharding: the ranks that hold the same shard */
+    dts_placement *shard_groups;            /* [pipeline] those ranks; as data_groups without hybrid sharding */
+    dts_placement *replica_groups;          /* [pipeline] hybrid sharding: the ranks that hold the same shard */
     int64_t replica_groups_per_node;        /* of one stage, how many of these share a node's network */
-    bool pipeline_crosses_nodes;            /* some neighbouring stages sit on different nodes */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
     int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
     int64_t *stage_per_switch;              /* [pipeline] GPUs behind that switch that run this stage */

@@ -122,42 +122,44 @@ static void measure(const dts_grid *grid, const dts_style *style, size_t indent,
 }
 
 /* A row with its line feed. */
-static void print_row(const dts_grid *grid, const dts_style *style, size_t indent, const size_t widths[],
-                      const char *const *cells, dts_text *out) {
+static void print_row(const dts_grid *grid, const dts_style *style, dts_paint paint, size_t indent,
+                      const size_t widths[], const char *const *cells, dts_text *out) {
     size_t last = grid->columns - 1;
     size_t column = indent;
     dts_text_add_repeated(out, " ", indent);
-    for (size_t c = 0; c < grid->columns; c++) {
-        bool left = (grid->left >> c & 1u) != 0;
-        dts_text_add_repeated(out, " ", c > 0 ? GAP : 0);
-        column += c > 0 ? GAP : 0;
-        if (c == last && left && dts_style_columns(cells[c]) > widths[c]) {
-            dts_style_wrap(style, cells[c], column, out);
-            return;
-        }
-        if (c == last && left) {
-            dts_text_add(out, cells[c]); /* no blanks at the end of a line */
-        } else if (left) {
+    dts_style_begin(style, paint, out);
+    for (size_t c = 0; c < last; c++) {
+        if ((grid->left >> c & 1u) != 0) {
             dts_style_pad(style, cells[c], widths[c], out);
         } else {
             dts_style_pad_left(style, cells[c], widths[c], out);
         }
-        column += widths[c];
+        dts_text_add_repeated(out, " ", GAP);
+        column += widths[c] + GAP;
     }
-    dts_text_add(out, "\n");
+    bool left = (grid->left >> last & 1u) != 0;
+    if (!left) {
+        dts_style_pad_left(style, cells[last], widths[last], out);
+    } else if (dts_style_columns(cells[last]) <= widths[last]) {
+        dts_text_add(out, cells[last]); /* no blanks at the end of a line */
+    }
+    dts_style_end(style, paint, out);
+    if (left && dts_style_columns(cells[last]) > widths[last]) {
+        dts_style_wrap(style, cells[last], column, out);
+    } else {
+        dts_text_add(out, "\n");
+    }
 }
 
 void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out) {
-    if (grid == NULL || grid->failed) {
+    if (grid == NULL || grid->failed || grid->columns == 0) {
         out->failed = true;
         return;
     }
-    size_t widths[DTS_GRID_COLUMNS_MAX];
+    size_t widths[DTS_GRID_COLUMNS_MAX] = {0};
     measure(grid, style, indent, widths);
-    dts_style_begin(style, DTS_PAINT_FAINT, out);
-    print_row(grid, style, indent, widths, grid->titles, out);
-    dts_style_end(style, DTS_PAINT_FAINT, out);
+    print_row(grid, style, DTS_PAINT_FAINT, indent, widths, grid->titles, out);
     for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
-        print_row(grid, style, indent, widths, &grid->cells[i], out);
+        print_row(grid, style, DTS_PAINT_NONE, indent, widths, &grid->cells[i], out);
     }
 }

@@ -46,6 +46,9 @@ typedef struct dts_timeline_options {
 dts_status dts_report_timeline(const dts_result *result, const dts_timeline_options *options, dts_text *out,
                                dts_diag *diag);
 
+/* Everything as one web page that needs no network: figures, the timeline (when the result holds spans) and tables. */
+dts_status dts_report_html(const dts_result *result, dts_text *out);
+
 /* The executed timeline in the Chrome trace format, which https://ui.perfetto.dev and chrome://tracing open: a process
  * per device, a thread per stream, times in microseconds (to the picosecond), a counter of allocated memory. Written
  * piece by piece; DTS_IO when the file cannot be written (errno says why). */

@@ -14,8 +14,10 @@ typedef struct dts_schedule_report {
     dts_ideal ideal;
 } dts_schedule_report;
 
-/* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several. */
-dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
+/* The picture: a row per stage, a legend, and what the bubble costs; a table that compares when there are several.
+ * memory: with the live activations below each row. */
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, bool memory, const dts_style *style,
+                             dts_text *out);
 
 /* Only the table: a line per schedule. */
 dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
@@ -30,6 +32,9 @@ dts_status dts_schedule_json(const dts_schedule_report *reports, size_t count, d
 
 /* One row per operation: schedule,stage,op,kind,microbatch,chunk,start,end. */
 dts_status dts_schedule_csv(const dts_schedule_report *reports, size_t count, dts_text *out);
+
+/* Adds "4 stages, 8 microbatches, 2 chunks; F=1 B=1 W=1". */
+void dts_schedule_title(const dts_schedule_report *report, dts_text *out);
 
 /* Where the operation index of rank is drawn: within a fused block the parts follow each other. */
 void dts_schedule_drawn_at(const dts_schedule_report *report, int rank, size_t index, double *start, double *end);

@@ -1,7 +1,7 @@
-/* Each column of a row is an equal part of time and shows the operation that takes most of it, or a dot when the stage
- * waits for at least half of it. The microbatch's number stands at the beginning of an operation that has room for it.
- * Without colour the kinds differ by their pattern, even and odd chunks by its height (in ASCII: by upper and lower
- * case). */
+/* Each column of a row is an equal part of time and shows the operation that takes most of it, or why the stage waits
+ * when it waits for more than half of it; blanks after the end of a schedule that is shorter than its neighbours. The
+ * microbatch's number stands at the beginning of an operation that has room for it. Without colour the kinds differ by
+ * their pattern, even and odd chunks by its height (in ASCII: by upper and lower case). */
 #include "report/schedule_rows.h"
 
 #include <math.h>
@@ -24,12 +24,24 @@ static const sign signs[] = {
     [DTS_OP_BACKWARD] = {"▒", "░", 'B', 'b', DTS_PAINT_BACKWARD},
 };
 
+typedef struct idle_sign {
+    const char *unicode, *ascii, *name;
+} idle_sign;
+
+static const idle_sign idle_signs[DTS_IDLE_CAUSES] = {
+    [DTS_IDLE_FILL] = {"·", ".", "idle: filling, draining"},
+    [DTS_IDLE_DRAIN] = {"·", ".", "idle: filling, draining"},
+    [DTS_IDLE_STAGE] = {"-", "-", "waiting for a stage"},
+    [DTS_IDLE_HOP] = {"~", "~", "for a hop"},
+};
+
 typedef struct cell {
-    float best;   /* columns that the operation shown takes of this one */
-    float busy;   /* columns that all operations take of this one */
-    uint8_t kind; /* dts_op_kind */
-    bool odd;     /* chunk */
-    char digit;   /* of the microbatch's number, or 0 */
+    float best;                  /* columns that the operation shown takes of this one */
+    float busy;                  /* columns that all operations take of this one */
+    float idle[DTS_IDLE_CAUSES]; /* columns by cause */
+    uint8_t kind;                /* dts_op_kind */
+    bool odd;                    /* chunk */
+    char digit;                  /* of the microbatch's number, or 0 */
 } cell;
 
 void dts_schedule_drawn_at(const dts_schedule_report *report, int rank, size_t index, double *start, double *end) {
@@ -100,19 +112,66 @@ dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, si
     return scale;
 }
 
-/* Adds an operation to the cells that it crosses. */
-static void cover(cell *cells, const dts_schedule_scale *scale, const dts_op *op, double start, double end) {
-    double from = start * scale->per_unit;
-    double to = fmin(end * scale->per_unit, (double)scale->columns);
-    for (size_t i = (size_t)from; i < scale->columns && (double)i < to; i++) {
-        float part = (float)(fmin(to, (double)i + 1) - fmax(from, (double)i));
-        cells[i].busy += part;
-        if (part > cells[i].best) {
-            cells[i].best = part;
-            cells[i].kind = op->kind;
-            cells[i].odd = op->chunk % 2 == 1;
+/* Calls see for every idle interval of a rank, in order of time. An input that a stage waits for within its order
+ * always comes over a hop: what the rank itself hands on is there when the operation before ends. */
+static void each_idle(const dts_schedule_report *r, int rank,
+                      void (*see)(void *context, dts_idle_cause cause, double start, double end), void *context) {
+    size_t count = r->schedule.op_count[rank];
+    const double *start = r->ideal.start[rank];
+    const double *end = r->ideal.end[rank];
+    double latency = r->schedule.shape.latency;
+    see(context, DTS_IDLE_FILL, 0, start[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (start[i] > end[i - 1]) {
+            double sent = fmax(end[i - 1], start[i] - latency);
+            see(context, DTS_IDLE_STAGE, end[i - 1], sent);
+            see(context, DTS_IDLE_HOP, sent, start[i]);
         }
     }
+    see(context, DTS_IDLE_DRAIN, end[count - 1], r->ideal.makespan);
+}
+
+static void add_up(void *context, dts_idle_cause cause, double start, double end) {
+    double *idle = context;
+    idle[cause] += end - start;
+}
+
+void dts_schedule_idle(const dts_schedule_report *report, int rank, double idle[DTS_IDLE_CAUSES]) {
+    memset(idle, 0, DTS_IDLE_CAUSES * sizeof *idle);
+    each_idle(report, rank, add_up, idle);
+}
+
+typedef struct canvas {
+    cell *cells;
+    const dts_schedule_scale *scale;
+} canvas;
+
+/* Columns that [start, end) crosses: calls take with the part of each. */
+static void cross(const canvas *c, double start, double end, void (*take)(cell *at, float part, const void *what),
+                  const void *what) {
+    double from = start * c->scale->per_unit;
+    double to = fmin(end * c->scale->per_unit, (double)c->scale->columns);
+    for (size_t i = (size_t)from; i < c->scale->columns && (double)i < to; i++) {
+        take(&c->cells[i], (float)(fmin(to, (double)i + 1) - fmax(from, (double)i)), what);
+    }
+}
+
+static void take_operation(cell *at, float part, const void *what) {
+    const dts_op *op = what;
+    at->busy += part;
+    if (part > at->best) {
+        at->best = part;
+        at->kind = op->kind;
+        at->odd = op->chunk % 2 == 1;
+    }
+}
+
+static void take_idle(cell *at, float part, const void *what) {
+    at->idle[*(const dts_idle_cause *)what] += part;
+}
+
+static void cover_idle(void *context, dts_idle_cause cause, double start, double end) {
+    cross(context, start, end, take_idle, &cause);
 }
 
 static void write_number(cell *cells, const dts_schedule_scale *scale, const dts_op *op, double start, double end,
@@ -150,11 +209,22 @@ static dts_paint paint_of(const cell *c) {
     return is_idle(c) ? DTS_PAINT_FAINT : signs[c->kind].paint;
 }
 
-static void draw_cell(const cell *c, const dts_style *style, dts_text *out) {
+static void draw_idle(const cell *c, const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
+    int most = 0;
+    for (int cause = 1; cause < DTS_IDLE_CAUSES; cause++) {
+        most = c->idle[cause] > c->idle[most] ? cause : most;
+    }
+    if (c->idle[most] <= 0) { /* after the schedule's end */
+        dts_text_add(out, " ");
+        return;
+    }
+    seen->idle[most] = true;
+    dts_text_add(out, style->unicode ? idle_signs[most].unicode : idle_signs[most].ascii);
+}
+
+static void draw_busy(const cell *c, const dts_style *style, dts_text *out) {
     const sign *s = &signs[c->kind];
-    if (is_idle(c)) {
-        dts_text_add(out, style->unicode ? "·" : ".");
-    } else if (c->digit != 0) {
+    if (c->digit != 0) {
         dts_text_add_bytes(out, &c->digit, 1);
     } else if (style->unicode) {
         dts_text_add(out, c->odd ? s->odd : s->even);
@@ -164,16 +234,19 @@ static void draw_cell(const cell *c, const dts_style *style, dts_text *out) {
 }
 
 /* Cells of one colour share its escape sequence. */
-static void draw_cells(const cell *cells, size_t count, const dts_style *style, dts_schedule_seen *seen,
-                       dts_text *out) {
-    for (size_t i = 0; i < count; i++) {
+static void draw_cells(const canvas *c, const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
+    const cell *cells = c->cells;
+    for (size_t i = 0; i < c->scale->columns; i++) {
         dts_paint paint = paint_of(&cells[i]);
         if (i == 0 || paint != paint_of(&cells[i - 1])) {
             dts_style_begin(style, paint, out);
         }
-        draw_cell(&cells[i], style, out);
-        seen->idle = seen->idle || is_idle(&cells[i]);
-        if (i + 1 == count || paint != paint_of(&cells[i + 1])) {
+        if (is_idle(&cells[i])) {
+            draw_idle(&cells[i], style, seen, out);
+        } else {
+            draw_busy(&cells[i], style, out);
+        }
+        if (i + 1 == c->scale->columns || paint != paint_of(&cells[i + 1])) {
             dts_style_end(style, paint, out);
         }
     }
@@ -181,8 +254,8 @@ static void draw_cells(const cell *cells, size_t count, const dts_style *style, 
 
 dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
                             const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
-    cell *cells = calloc(scale->columns, sizeof *cells);
-    if (cells == NULL) {
+    canvas c = {.cells = calloc(scale->columns, sizeof(cell)), .scale = scale};
+    if (c.cells == NULL) {
         return DTS_NOMEM;
     }
     for (size_t i = 0; i < report->schedule.op_count[rank]; i++) {
@@ -190,12 +263,13 @@ dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const d
         double start;
         double end;
         dts_schedule_drawn_at(report, rank, i, &start, &end);
-        cover(cells, scale, op, start, end);
-        write_number(cells, scale, op, start, end, seen);
+        cross(&c, start, end, take_operation, op);
+        write_number(c.cells, scale, op, start, end, seen);
         note(report->schedule.layout, op, seen);
     }
-    draw_cells(cells, scale->columns, style, seen, out);
-    free(cells);
+    each_idle(report, rank, cover_idle, &c);
+    draw_cells(&c, style, seen, out);
+    free(c.cells);
     return DTS_OK;
 }
 
@@ -291,8 +365,14 @@ void dts_schedule_legend(const dts_schedule_seen *seen, const dts_style *style, 
     if (seen->backward_weight) {
         legend_kind(style, DTS_OP_BACKWARD_WEIGHT, odd && !style->unicode, "weight gradient", &column, out);
     }
-    if (seen->idle) {
-        legend_entry(style, DTS_PAINT_FAINT, style->unicode ? "·" : ".", "idle", &column, out);
+    bool edges_shown = false;
+    for (int cause = 0; cause < DTS_IDLE_CAUSES; cause++) {
+        bool edge = cause == DTS_IDLE_FILL || cause == DTS_IDLE_DRAIN;
+        if (seen->idle[cause] && !(edge && edges_shown)) {
+            const idle_sign *s = &idle_signs[cause];
+            legend_entry(style, DTS_PAINT_FAINT, style->unicode ? s->unicode : s->ascii, s->name, &column, out);
+        }
+        edges_shown = edges_shown || (edge && seen->idle[cause]);
     }
     dts_text_add(out, "\n");
     legend_notes(seen, style, out);

@@ -11,14 +11,27 @@ typedef struct dts_schedule_scale {
     bool exact; /* every operation begins and ends at the border of a column */
 } dts_schedule_scale;
 
+/* Why a stage does nothing. */
+typedef enum dts_idle_cause {
+    DTS_IDLE_FILL,  /* before its first operation */
+    DTS_IDLE_DRAIN, /* after its last */
+    DTS_IDLE_STAGE, /* the operation that its input comes from has not ended */
+    DTS_IDLE_HOP,   /* the input is on its way */
+    DTS_IDLE_CAUSES
+} dts_idle_cause;
+
 /* What was drawn, for the legend. */
 typedef struct dts_schedule_seen {
-    bool backward_input, backward_weight, backward, idle;
+    bool backward_input, backward_weight, backward;
+    bool idle[DTS_IDLE_CAUSES];
     bool odd_chunk;           /* in a layout of several chunks per stage */
     bool upwards;             /* the second direction of a layout with two */
     bool digits, last_digits; /* microbatch numbers; only their last digit where there was no room */
     bool block;               /* fused blocks */
 } dts_schedule_seen;
+
+/* Idle time of a rank by cause; the sum is the rank's idle time. */
+void dts_schedule_idle(const dts_schedule_report *report, int rank, double idle[DTS_IDLE_CAUSES]);
 
 /* The largest whole number of columns per smallest step of time that fits into columns; when not even one does, all
  * columns are used and operations are rounded. */
@@ -26,6 +39,11 @@ dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, si
 
 dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
                             const dts_style *style, dts_schedule_seen *seen, dts_text *out);
+
+/* Live activations of the rank over time, in blocks of up to 8 heights (ASCII: digits: their number, or, when most is
+ * above 9, ninths of most). most: the highest of the page. */
+dts_status dts_schedule_live_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
+                                 double most, const dts_style *style, dts_text *out);
 
 /* Ticks and times below the rows, indented. */
 void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_style *style, size_t indent,

@@ -18,7 +18,10 @@ enum {
     TITLE = 64, /* title and headings above the rows */
     AXIS = 76,  /* ticks and facts below the rows */
     LEGEND = 48,
-    LETTER = 11, /* width of a digit at the size used in boxes */
+    LETTER = 11, /* width of a digit at the size used in boxes, and at the small size for narrow ones */
+    LETTER_SIZE = 19,
+    SMALL_LETTER = 8,
+    SMALL_SIZE = 13,
     STAGES_DRAWN = 64,
     TICKS_MOST = 14
 };
@@ -68,8 +71,11 @@ static void draw_operation(picture *p, const dts_schedule_report *r, int rank, s
                     x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill);
     char number[16];
     int digits = snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
+    double middle = top + (ROW - ROW_GAP) / 2.0;
     if (width >= digits * LETTER + 4) {
-        text_at(p, x + width / 2, top + (ROW - ROW_GAP) / 2.0 + 7, "middle", 19, "normal", s->ink, number);
+        text_at(p, x + width / 2, middle + 7, "middle", LETTER_SIZE, "normal", s->ink, number);
+    } else if (width >= digits * SMALL_LETTER + 2) {
+        text_at(p, x + width / 2, middle + 5, "middle", SMALL_SIZE, "normal", s->ink, number);
     }
 }
 
@@ -111,16 +117,8 @@ static void draw_axis(const picture *p, double end, double step, double top) {
 }
 
 static void draw_title(const picture *p, const dts_schedule_report *r, double top) {
-    const dts_schedule_shape *s = &r->schedule.shape;
     dts_text line = {0};
-    dts_text_printf(&line, "%d stages, %d microbatches", s->stages, s->microbatches);
-    if (s->chunks > 1) {
-        dts_text_printf(&line, ", %d chunks", s->chunks);
-    }
-    dts_text_printf(&line, ", F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
-    if (s->latency > 0) {
-        dts_text_printf(&line, " c=%.6g", s->latency);
-    }
+    dts_schedule_title(r, &line);
     text_at(p, MARGIN, top + 26, "start", 26, "bold", "#000000", r->schedule.name);
     text_at(p, MARGIN, top + 52, "start", 18, "normal", "#555555", dts_text_string(&line));
     text_at(p, WIDTH - MARGIN - 80, top + 52, "end", 18, "normal", "#555555", "idle");
@@ -181,8 +179,9 @@ static void draw_legend(const picture *p, double top) {
         }
     }
     x = legend_box(p, x, top, "#ECECEC");
-    text_at(p, x + 4, top + 17, "start", 18, "normal", "#000000",
-            p->odd ? "idle; lighter: odd chunks; digits: microbatch" : "idle; digits: microbatch");
+    text_at(
+        p, x + 4, top + 17, "start", 18, "normal", "#000000",
+        p->odd ? "idle; lighter: odd chunks, or the second direction; digits: microbatch" : "idle; digits: microbatch");
 }
 
 dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out) {

@@ -14,12 +14,12 @@ enum {
 };
 
 typedef struct page {
-    const dts_schedule_report *reports;
-    size_t count;
     const dts_style *style;
     dts_text *out;
     dts_schedule_scale scale;
     size_t label_columns;
+    bool memory;
+    double most_live; /* the highest peak of all stages */
     dts_schedule_seen seen;
 } page;
 
@@ -27,27 +27,39 @@ static double work_of(const dts_schedule_shape *s) {
     return s->microbatches * (s->forward + s->backward_input + s->backward_weight);
 }
 
+static double highest_peak(const dts_schedule_report *r) {
+    double peak = 0;
+    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
+        peak = fmax(peak, r->ideal.peak_activation[rank]);
+    }
+    return peak;
+}
+
 static const char *plural(int count) {
     return count == 1 ? "" : "s";
 }
 
-static void write_title(const page *p, const dts_schedule_report *r) {
-    const dts_schedule_shape *s = &r->schedule.shape;
-    dts_text line = {0};
-    dts_text_printf(&line, "%d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
+void dts_schedule_title(const dts_schedule_report *report, dts_text *out) {
+    const dts_schedule_shape *s = &report->schedule.shape;
+    dts_text_printf(out, "%d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
                     s->microbatches == 1 ? "" : "es");
-    if (r->schedule.layout == DTS_LAYOUT_BIDIR) {
-        dts_text_add(&line, ", both directions");
+    if (report->schedule.layout == DTS_LAYOUT_BIDIR) {
+        dts_text_add(out, ", both directions");
     } else if (s->chunks > 1) {
-        dts_text_printf(&line, ", %d chunks%s", s->chunks, r->schedule.layout == DTS_LAYOUT_V ? " in a V" : "");
+        dts_text_printf(out, ", %d chunks%s", s->chunks, report->schedule.layout == DTS_LAYOUT_V ? " in a V" : "");
     }
     if (s->group > 0) {
-        dts_text_printf(&line, ", groups of %d", s->group);
+        dts_text_printf(out, ", groups of %d", s->group);
     }
-    dts_text_printf(&line, "; F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
+    dts_text_printf(out, "; F=%.6g B=%.6g W=%.6g", s->forward, s->backward_input, s->backward_weight);
     if (s->latency > 0) {
-        dts_text_printf(&line, " c=%.6g", s->latency);
+        dts_text_printf(out, " c=%.6g", s->latency);
     }
+}
+
+static void write_title(const page *p, const dts_schedule_report *r) {
+    dts_text line = {0};
+    dts_schedule_title(r, &line);
     dts_style_add(p->style, DTS_PAINT_STRONG, r->schedule.name, p->out);
     size_t indent = strlen(r->schedule.name) + 2;
     if (indent > (size_t)p->style->width / 2) { /* no room beside a long name */
@@ -69,17 +81,32 @@ static dts_status draw(page *p, const dts_schedule_report *r) {
         snprintf(label, sizeof label, "stage %d", rank);
         dts_style_pad(p->style, label, p->label_columns, p->out);
         dts_status status = dts_schedule_row(r, rank, &p->scale, p->style, &p->seen, p->out);
+        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
+                        r->ideal.peak_activation[rank]);
+        if (p->memory) {
+            dts_style_pad(p->style, "memory", p->label_columns, p->out);
+            status = dts_schedule_live_row(r, rank, &p->scale, p->most_live, p->style, p->out);
+            dts_text_add(p->out, "\n");
+        }
         if (status != DTS_OK) {
             return status;
         }
-        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
-                        r->ideal.peak_activation[rank]);
     }
     if (r->schedule.shape.stages > STAGES_DRAWN) {
         dts_text_printf(p->out, "(%d more stages; --format csv has all)\n", r->schedule.shape.stages - STAGES_DRAWN);
     }
     dts_schedule_axis(&p->scale, r->ideal.makespan, p->style, p->label_columns, p->out);
     return DTS_OK;
+}
+
+static void write_legend(const page *p) {
+    dts_schedule_legend(&p->seen, p->style, p->out);
+    if (p->memory && !p->style->unicode && p->most_live <= 9) {
+        dts_text_add(p->out, "memory: number of live activations, rounded up\n");
+    } else if (p->memory) {
+        dts_text_printf(p->out, "memory: live activations, %s = %.4g\n", p->style->unicode ? "█" : "9", p->most_live);
+    }
+    dts_text_add(p->out, "\n");
 }
 
 static void fact(const page *p, const char *name, const char *format, ...) DTS_PRINTF(3, 4);
@@ -132,12 +159,29 @@ static void write_textbook(const page *p, const dts_schedule_report *r) {
     dts_text_free(&formula);
 }
 
-static double highest_peak(const dts_schedule_report *r) {
-    double peak = 0;
+/* Idle time of all stages by cause, as parts of the bubble of one stage. */
+static void write_idle(const page *p, const dts_schedule_report *r) {
+    static const char *const names[DTS_IDLE_CAUSES] = {"filling", "draining", "waiting for other stages", "for hops"};
+    double sums[DTS_IDLE_CAUSES] = {0};
     for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
-        peak = fmax(peak, r->ideal.peak_activation[rank]);
+        double idle[DTS_IDLE_CAUSES];
+        dts_schedule_idle(r, rank, idle);
+        for (int cause = 0; cause < DTS_IDLE_CAUSES; cause++) {
+            sums[cause] += idle[cause];
+        }
     }
-    return peak;
+    dts_text line = {0};
+    for (int cause = 0; cause < DTS_IDLE_CAUSES; cause++) {
+        double mean = sums[cause] / r->schedule.shape.stages;
+        if (mean > 1e-9 * r->ideal.makespan) {
+            dts_text_printf(&line, "%s%.6g %s", line.length > 0 ? ", " : "", mean, names[cause]);
+        }
+    }
+    if (line.length > 0) {
+        fact(p, "", "of it %s (mean of the stages)", dts_text_string(&line));
+    }
+    p->out->failed = p->out->failed || line.failed;
+    dts_text_free(&line);
 }
 
 static void write_facts(const page *p, const dts_schedule_report *r) {
@@ -145,6 +189,7 @@ static void write_facts(const page *p, const dts_schedule_report *r) {
     double work = work_of(s);
     fact(p, "makespan", "%.6g; a stage works for %.6g of it", r->ideal.makespan, work);
     fact(p, "bubble", "%.6g, %.1f %% of the makespan", r->ideal.makespan - work, 100 * r->ideal.bubble_fraction);
+    write_idle(p, r);
     if (!same(r->ideal.max_stage_span, r->ideal.makespan, r)) {
         fact(p, "longest span",
              "%.6g, from a stage's first start to its last end: bubble %.6g when iterations are chained",
@@ -182,11 +227,13 @@ dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, 
     return dts_text_status(out);
 }
 
-dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
-    page p = {.reports = reports, .count = count, .style = style, .out = out};
+dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, bool memory, const dts_style *style,
+                             dts_text *out) {
+    page p = {.style = style, .out = out, .memory = memory};
     int stages = 0;
     for (size_t i = 0; i < count; i++) {
         stages = reports[i].schedule.shape.stages > stages ? reports[i].schedule.shape.stages : stages;
+        p.most_live = fmax(p.most_live, highest_peak(&reports[i]));
     }
     p.label_columns = (size_t)snprintf(NULL, 0, "stage %d ", stages - 1);
     int width = style->width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : style->width;
@@ -198,16 +245,14 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, c
             return status;
         }
         if (count == 1) {
-            dts_schedule_legend(&p.seen, style, out);
-            dts_text_add(out, "\n");
+            write_legend(&p);
             write_facts(&p, &reports[i]);
         } else {
             dts_text_add(out, "\n");
         }
     }
     if (count > 1) {
-        dts_schedule_legend(&p.seen, style, out);
-        dts_text_add(out, "\n");
+        write_legend(&p);
         return dts_schedule_table(reports, count, style, out);
     }
     return dts_text_status(out);

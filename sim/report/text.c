@@ -130,7 +130,8 @@ static void write_speed(const page *p) {
     if (r->price_usd_per_hour > 0) {
         dts_text price[3] = {{0}, {0}, {0}};
         dts_text_printf(&price[0], "%.2f USD/h", r->price_usd_per_hour);
-        dts_text_printf(&price[1], "%.2f USD per billion tokens", r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9);
+        dts_format_count(r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9, &price[1]);
+        dts_text_add(&price[1], " USD per billion tokens");
         facts(p, "Price", price);
     }
 }
@@ -143,10 +144,11 @@ static void write_fit(const page *p) {
     dts_text amount = {0};
     dts_text_printf(&amount, "%.1f of %.1f GiB", r->peak_device_gib, r->capacity_gib);
     dts_style_begin(p->style, DTS_PAINT_STRONG, p->out);
-    dts_style_pad(p->style, dts_text_string(&amount), FACT_COLUMNS, p->out);
+    size_t columns = amount.length < FACT_COLUMNS ? FACT_COLUMNS : amount.length + 1;
+    dts_style_pad(p->style, dts_text_string(&amount), columns, p->out);
     dts_style_end(p->style, DTS_PAINT_STRONG, p->out);
     dts_text_free(&amount);
-    dts_style_bar(p->style, paint, share, bar_columns(p->style, FACT_COLUMNS + VERDICT_COLUMNS), p->out);
+    dts_style_bar(p->style, paint, share, bar_columns(p->style, (int)columns + VERDICT_COLUMNS), p->out);
     dts_text_add(p->out, " ");
     dts_style_add(p->style, paint, r->fits ? "fits" : "DOES NOT FIT", p->out);
     dts_text_add(p->out, "\n");
@@ -293,9 +295,7 @@ static void write_footer(const page *p) {
     dts_text_printf(&line, " events; detail %s, network %s, ranks %s.", known(r->simulation.detail),
                     known(r->simulation.network), known(r->simulation.ranks));
     dts_text_add(p->out, "\n");
-    dts_style_begin(p->style, DTS_PAINT_FAINT, p->out);
     dts_style_wrap(p->style, dts_text_string(&line), 0, p->out);
-    dts_style_end(p->style, DTS_PAINT_FAINT, p->out);
     p->out->failed = p->out->failed || line.failed;
     dts_text_free(&line);
 }

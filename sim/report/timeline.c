@@ -8,32 +8,29 @@
  *     each column against the GPU's capacity. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/format.h"
 #include "report/glyphs.h"
 #include "report/report.h"
+#include "report/timeline_cells.h"
 
-enum { LABEL_WIDEST = 16, RIGHT_COLUMNS = 9, PLOT_NARROWEST = 8, TICK_COLUMNS = 10, DEVICES_DRAWN = 64 };
-
-static const double busy_least = 0.1; /* share of a column below which it is shown as idle */
-
-typedef struct cell {
-    double busy[DTS_SPAN_KIND_COUNT]; /* ps */
-    bool marked;                      /* the middle of an operation lies here: never shown as idle */
-    char digit;                       /* of a microbatch's number, or 0 */
-} cell;
+enum {
+    LABEL_WIDEST = 16,
+    LABEL_WIDEST_IN_WIDE = 22,
+    WIDE = 100,
+    RIGHT_COLUMNS = 9,
+    PLOT_NARROWEST = 8,
+    TICK_COLUMNS = 10,
+    DEVICES_DRAWN = 64
+};
 
 typedef struct canvas {
     const dts_result *result;
     const dts_style *style;
     dts_text *out;
-    dts_time from, to;
-    double column_ps;
-    size_t device_columns, stream_columns, columns;
-    cell *cells;   /* [columns], reused from row to row */
-    double *highs; /* [columns], bytes */
+    dts_cells cells;
+    size_t device_columns, stream_columns;
     bool used[DTS_SPAN_KIND_COUNT];
     bool partly_used, digits_used, memory_used;
     dts_paint brush; /* the colour that is switched on */
@@ -49,102 +46,22 @@ static void put(canvas *c, dts_paint paint, const char *sign) {
     dts_text_add(c->out, sign);
 }
 
-static size_t column_of(const canvas *c, double when) {
-    double column = (when - (double)c->from) / c->column_ps;
-    return column <= 0 ? 0 : column >= (double)c->columns ? c->columns - 1 : (size_t)column;
-}
-
-/* Adds the part of [start, end) that is drawn to the cells it crosses; returns its length in ps. */
-static double cover(canvas *c, const dts_span *span) {
-    double start = (double)(span->start > c->from ? span->start : c->from);
-    double end = (double)(span->end < c->to ? span->end : c->to);
-    if (end <= start) {
-        return 0;
-    }
-    size_t last = column_of(c, end);
-    for (size_t i = column_of(c, start); i <= last; i++) {
-        double left = (double)c->from + (double)i * c->column_ps;
-        double right = left + c->column_ps;
-        double part = fmin(end, right) - fmax(start, left);
-        c->cells[i].busy[span->kind] += part > 0 ? part : 0;
-    }
-    return end - start;
-}
-
-static bool has_microbatch_label(const dts_span *span) {
-    return span->microbatch >= 0 && span->kind <= DTS_SPAN_BACKWARD_WEIGHT && span->kind != DTS_SPAN_RECOMPUTE;
-}
-
-/* An operation that spans [start, end): marks its middle and writes its microbatch's number when there is room. */
-static void mark(canvas *c, const dts_span *span, dts_time start, dts_time end) {
-    if (end <= c->from || start >= c->to) {
-        return;
-    }
-    c->cells[column_of(c, ((double)start + (double)end) / 2)].marked = true;
-    if (!has_microbatch_label(span) || c->result->microbatches < 2 || start < c->from) {
-        return;
-    }
-    char number[16];
-    size_t digits = (size_t)snprintf(number, sizeof number, "%d", (int)span->microbatch);
-    /* the first column that the operation fills by half, and the columns it fills */
-    size_t first = (size_t)floor((double)(start - c->from) / c->column_ps + 0.5);
-    size_t behind = (size_t)floor((double)(end - c->from) / c->column_ps + 0.5);
-    if (behind > c->columns || behind < first + digits + 1) {
-        return;
-    }
-    for (size_t i = 0; i < digits; i++) {
-        c->cells[first + i].digit = number[i];
-    }
-    c->digits_used = true;
-}
-
-static bool same_operation(const dts_span *a, const dts_span *b) {
-    return a->kind == b->kind && a->microbatch == b->microbatch && a->chunk == b->chunk &&
-           a->kind <= DTS_SPAN_BACKWARD_WEIGHT;
-}
-
-/* What a column shows: its main kind and how much of it was busy. */
-typedef struct column_view {
-    int kind;
-    bool full; /* at least half busy */
-    double busy_ps;
-} column_view;
-
-static column_view view(const canvas *c, size_t index) {
-    column_view v = {0};
-    const cell *column = &c->cells[index];
-    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
-        v.busy_ps += column->busy[k];
-        v.kind = column->busy[k] > column->busy[v.kind] ? k : v.kind;
-    }
-    v.full = v.busy_ps >= 0.5 * c->column_ps;
-    return v;
-}
-
-/* The thin end of an operation whose other columns are full: rounding, not something to point out. */
-static bool is_edge(const canvas *c, size_t index, int kind) {
-    column_view left = index > 0 ? view(c, index - 1) : (column_view){0};
-    column_view right = index + 1 < c->columns ? view(c, index + 1) : (column_view){0};
-    return (left.full && left.kind == kind) || (right.full && right.kind == kind);
-}
-
 static void draw_cell(canvas *c, size_t index) {
-    const cell *column = &c->cells[index];
-    column_view v = view(c, index);
-    bool idle = v.busy_ps < busy_least * c->column_ps || (!v.full && is_edge(c, index, v.kind));
-    if (idle && !(column->marked && v.busy_ps > 0)) {
+    dts_cell_view view = dts_cells_view(&c->cells, index);
+    if (view.idle) {
         put(c, DTS_PAINT_FAINT, c->style->unicode ? "·" : ".");
         return;
     }
-    const dts_glyph *glyph = &dts_glyphs[v.kind];
-    c->used[v.kind] = true;
-    if (column->digit != 0) {
-        put(c, glyph->paint, (const char[]){column->digit, '\0'});
+    const dts_glyph *glyph = &dts_glyphs[view.kind];
+    c->used[view.kind] = true;
+    if (view.digit != 0) {
+        c->digits_used = true;
+        put(c, glyph->paint, (const char[]){view.digit, '\0'});
         return;
     }
-    c->partly_used = c->partly_used || !v.full;
-    const char *sign =
-        c->style->unicode ? (v.full ? glyph->busy : glyph->partly) : (v.full ? glyph->ascii_busy : glyph->ascii_partly);
+    c->partly_used = c->partly_used || !view.full;
+    const char *sign = c->style->unicode ? (view.full ? glyph->busy : glyph->partly)
+                                         : (view.full ? glyph->ascii_busy : glyph->ascii_partly);
     put(c, glyph->paint, sign);
 }
 
@@ -160,109 +77,54 @@ static void draw_labels(canvas *c, const char *device, const char *stream) {
 
 /* One stream: spans[0…count) are all of it. */
 static void draw_stream(canvas *c, const dts_span *spans, size_t count, const char *device) {
-    memset(c->cells, 0, c->columns * sizeof *c->cells);
-    double busy = 0;
-    size_t first = 0;
-    for (size_t i = 0; i < count; i++) {
-        busy += cover(c, &spans[i]);
-        if (i + 1 == count || !same_operation(&spans[i], &spans[i + 1])) {
-            mark(c, &spans[first], spans[first].start, spans[i].end);
-            first = i + 1;
-        }
-    }
+    double busy_ps = dts_cells_fill(&c->cells, spans, count, c->result->microbatches > 1);
     draw_labels(c, device, c->result->streams[spans[0].stream].name);
-    for (size_t i = 0; i < c->columns; i++) {
+    for (size_t i = 0; i < c->cells.columns; i++) {
         draw_cell(c, i);
     }
     put(c, DTS_PAINT_NONE, "");
-    dts_text_printf(c->out, " %*.0f %%\n", RIGHT_COLUMNS - 3, 100 * busy / (double)(c->to - c->from));
-}
-
-/* Raises the highs of the columns that [from, to] touches. */
-static void raise_highs(canvas *c, double from, double to, double bytes) {
-    if (to < (double)c->from || from > (double)c->to) {
-        return;
-    }
-    size_t last = column_of(c, to);
-    for (size_t i = column_of(c, from); i <= last; i++) {
-        c->highs[i] = bytes > c->highs[i] ? bytes : c->highs[i];
-    }
+    dts_text_printf(c->out, " %*.0f %%\n", RIGHT_COLUMNS - 3, 100 * busy_ps / (double)(c->cells.to - c->cells.from));
 }
 
 static void draw_memory(canvas *c, uint32_t device) {
     static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const dts_result *r = c->result;
-    memset(c->highs, 0, c->columns * sizeof *c->highs);
-    double current = 0;
-    double since = 0;
-    bool any = false;
-    for (size_t i = 0; i < r->memory_sample_count; i++) {
-        const dts_memory_sample *sample = &r->memory_samples[i];
-        if (sample->device == device) {
-            raise_highs(c, since, (double)sample->when, current);
-            current = sample->bytes;
-            since = (double)sample->when;
-            any = true;
-        }
-    }
-    if (!any) {
+    if (!dts_cells_memory(&c->cells, c->result, device)) {
         return;
     }
-    raise_highs(c, since, (double)c->to, current);
     double peak = 0;
-    for (size_t i = 0; i < c->columns; i++) {
-        peak = c->highs[i] > peak ? c->highs[i] : peak;
+    for (size_t i = 0; i < c->cells.columns; i++) {
+        peak = c->cells.highs[i] > peak ? c->cells.highs[i] : peak;
     }
-    double scale = r->capacity_gib > 0 ? r->capacity_gib * 1073741824.0 : peak;
+    double scale = c->result->capacity_gib > 0 ? c->result->capacity_gib * 1073741824.0 : peak;
     c->memory_used = true;
     draw_labels(c, "", "memory");
-    dts_style_begin(c->style, DTS_PAINT_FAINT, c->out);
-    for (size_t i = 0; i < c->columns; i++) {
-        double share = scale > 0 ? c->highs[i] / scale : 0;
+    for (size_t i = 0; i < c->cells.columns; i++) {
+        double share = scale > 0 ? c->cells.highs[i] / scale : 0;
         share = share > 1 ? 1 : share;
-        if (c->style->unicode) {
-            dts_text_add(c->out, levels[(size_t)ceil(8 * share)]);
-        } else {
-            dts_text_printf(c->out, "%d", (int)(9 * share + 0.5));
-        }
+        char digit[2] = {(char)('0' + (int)(9 * share + 0.5)), '\0'};
+        put(c, DTS_PAINT_FAINT, c->style->unicode ? levels[(size_t)ceil(8 * share)] : digit);
     }
-    dts_style_end(c->style, DTS_PAINT_FAINT, c->out);
+    put(c, DTS_PAINT_NONE, "");
     char buffer[32];
     dts_text_printf(c->out, " %*s\n", RIGHT_COLUMNS - 1, dts_formatted(dts_format_bytes, peak, buffer, sizeof buffer));
 }
 
-/* Smallest step of 1, 2, 5 × 10^n units that is at least TICK_COLUMNS wide. */
-static double tick_step(double columns_per_unit) {
-    double least = TICK_COLUMNS / columns_per_unit;
-    double power = pow(10, floor(log10(least)));
-    double scaled = least / power;
-    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
-}
-
 /* Ticks with their times below, in one unit for the whole axis. */
 static void draw_axis(canvas *c) {
-    static const struct {
-        const char *name;
-        double ps;
-    } units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}};
-    size_t u = 0;
-    while (u < 3 && (double)(c->to - c->from) < 2 * units[u].ps) {
-        u++;
-    }
-    double per_unit = units[u].ps / c->column_ps;
-    double step = tick_step(per_unit);
-    double start = (double)c->from / units[u].ps;
+    const dts_axis axis = dts_axis_make(c->cells.from, c->cells.to, (double)c->cells.columns / TICK_COLUMNS);
+    double per_unit = axis.unit_ps / c->cells.column_ps;
+    double start = (double)c->cells.from / axis.unit_ps;
     dts_text ticks = {0};
     dts_text labels = {0};
-    double first = ceil(start / step - 1e-9) + 0.0; /* no negative zero */
+    double first = ceil(start / axis.step - 1e-9) + 0.0; /* no negative zero */
     for (double n = first;; n++) {
-        double exact = (n * step - start) * per_unit;
+        double exact = (n * axis.step - start) * per_unit;
         size_t column = exact < 0 ? 0 : (size_t)(exact + 1e-6);
         char label[32];
-        snprintf(label, sizeof label, "%.10g %s", n * step, n <= first ? units[u].name : "");
+        snprintf(label, sizeof label, "%.10g %s", n * axis.step, n <= first ? axis.unit : "");
         size_t length = strlen(label);
         length -= label[length - 1] == ' ' ? 1 : 0;
-        if (column + length > c->columns) {
+        if (column + length > c->cells.columns) {
             break;
         }
         size_t at = dts_style_columns(dts_text_string(&ticks));
@@ -272,7 +134,7 @@ static void draw_axis(canvas *c) {
         dts_text_add_bytes(&labels, label, length);
     }
     size_t drawn = dts_style_columns(dts_text_string(&ticks));
-    dts_text_add_repeated(&ticks, c->style->unicode ? "─" : "-", c->columns - drawn);
+    dts_text_add_repeated(&ticks, c->style->unicode ? "─" : "-", c->cells.columns - drawn);
     size_t indent = c->device_columns + c->stream_columns + 2;
     const char *lines[] = {dts_text_string(&ticks), dts_text_string(&labels)};
     for (size_t i = 0; i < 2; i++) {
@@ -324,11 +186,11 @@ static void draw_legend(const canvas *c) {
 static void draw_title(const canvas *c) {
     static const char title[] = "Timeline  ";
     dts_text extent = {0};
-    dts_format_time(dts_time_to_s(c->from), &extent);
+    dts_format_time(dts_time_to_s(c->cells.from), &extent);
     dts_text_add(&extent, " to ");
-    dts_format_time(dts_time_to_s(c->to), &extent);
+    dts_format_time(dts_time_to_s(c->cells.to), &extent);
     dts_text_add(&extent, ", one column is ");
-    dts_format_time(c->column_ps / DTS_PS_PER_S, &extent);
+    dts_format_time(c->cells.column_ps / DTS_PS_PER_S, &extent);
     dts_style_add(c->style, DTS_PAINT_STRONG, title, c->out);
     dts_style_wrap(c->style, dts_text_string(&extent), sizeof title - 1, c->out);
     dts_text_add(c->out, "\n");
@@ -336,8 +198,8 @@ static void draw_title(const canvas *c) {
     dts_text_free(&extent);
 }
 
-/* Widths of the label columns, from the longest names. */
-static void measure(canvas *c) {
+/* Widths of the label columns, from the longest names; returns what is left for the plot. */
+static size_t measure(canvas *c) {
     const dts_result *r = c->result;
     size_t device = 0;
     size_t stream = strlen("memory");
@@ -349,12 +211,12 @@ static void measure(canvas *c) {
         size_t length = dts_style_columns(r->streams[i].name);
         stream = length > stream ? length : stream;
     }
-    c->device_columns = device < LABEL_WIDEST ? device : LABEL_WIDEST;
-    c->stream_columns = stream < LABEL_WIDEST ? stream : LABEL_WIDEST;
+    size_t widest = c->style->width < WIDE ? LABEL_WIDEST : LABEL_WIDEST_IN_WIDE;
+    c->device_columns = device < widest ? device : widest;
+    c->stream_columns = stream < widest ? stream : widest;
     size_t around = c->device_columns + c->stream_columns + 2 + RIGHT_COLUMNS;
     size_t width = c->style->width > 0 ? (size_t)c->style->width : 0;
-    c->columns = width > around + PLOT_NARROWEST ? width - around : PLOT_NARROWEST;
-    c->column_ps = (double)(c->to - c->from) / (double)c->columns;
+    return width > around + PLOT_NARROWEST ? width - around : PLOT_NARROWEST;
 }
 
 /* Rows of all devices; spans are ordered by device, stream and start. */
@@ -365,10 +227,7 @@ static void draw_rows(canvas *c) {
         uint32_t device = r->spans[i].device;
         bool first = true;
         while (i < r->span_count && r->spans[i].device == device) {
-            size_t behind = i + 1;
-            while (behind < r->span_count && r->spans[behind].stream == r->spans[i].stream) {
-                behind++;
-            }
+            size_t behind = dts_stream_end(r, i);
             draw_stream(c, &r->spans[i], behind - i, first ? r->devices[device] : "");
             first = false;
             i = behind;
@@ -382,31 +241,24 @@ static void draw_rows(canvas *c) {
 
 dts_status dts_report_timeline(const dts_result *result, const dts_timeline_options *options, dts_text *out,
                                dts_diag *diag) {
-    dts_time end = dts_time_from_s(result->iteration_time_s);
-    for (size_t i = 0; i < result->span_count; i++) {
-        end = result->spans[i].end > end ? result->spans[i].end : end;
-    }
-    canvas c = {.result = result, .style = &options->style, .out = out, .from = dts_time_from_s(options->from_s)};
-    c.to = options->to_s > 0 && dts_time_from_s(options->to_s) < end ? dts_time_from_s(options->to_s) : end;
-    if (c.to <= c.from) {
+    dts_time end = dts_timeline_end(result);
+    dts_time from = dts_time_from_s(options->from_s);
+    dts_time to = options->to_s > 0 && dts_time_from_s(options->to_s) < end ? dts_time_from_s(options->to_s) : end;
+    if (to <= from) {
         char buffer[32];
         dts_formatted(dts_format_time, dts_time_to_s(end), buffer, sizeof buffer);
         return dts_diag_error(diag, NULL, NULL, NULL, "the asked part of the timeline is empty: the iteration takes %s",
                               buffer);
     }
-    measure(&c);
-    c.cells = calloc(c.columns, sizeof *c.cells);
-    c.highs = calloc(c.columns, sizeof *c.highs);
-    if (c.cells == NULL || c.highs == NULL) {
-        free(c.cells);
-        free(c.highs);
-        return dts_diag_nomem(diag);
+    canvas c = {.result = result, .style = &options->style, .out = out};
+    size_t columns = measure(&c);
+    bool good = dts_cells_make(&c.cells, from, to, columns);
+    if (good) {
+        draw_title(&c);
+        draw_rows(&c);
+        draw_axis(&c);
+        draw_legend(&c);
     }
-    draw_title(&c);
-    draw_rows(&c);
-    draw_axis(&c);
-    draw_legend(&c);
-    free(c.cells);
-    free(c.highs);
-    return dts_text_status(out) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    dts_cells_free(&c.cells);
+    return good && dts_text_status(out) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }

@@ -208,7 +208,8 @@ static dts_status reserve(work *w, size_t table_count, size_t *rows, size_t *mos
     v->records = dts_arena_array(v->arena, records, sizeof *v->records);
     v->failures = dts_arena_array(v->arena, *rows, sizeof *v->failures);
     if (v->tables == NULL || v->records == NULL || v->failures == NULL) {
-        return dts_diag_nomem(w->diag);
+        dts_diag_nomem(w->diag);
+        return DTS_NOMEM;
     }
     v->table_count = table_count;
     for (size_t t = 0; t < table_count; t++) {
@@ -256,7 +257,8 @@ dts_status dts_validate(const char *const *paths, size_t path_count, const dts_p
     dts_table *tables = dts_arena_array(arena, path_count, sizeof *tables);
     dts_status status = DTS_OK;
     if (validation == NULL || tables == NULL) {
-        status = dts_diag_nomem(diag);
+        dts_diag_nomem(diag);
+        status = DTS_NOMEM;
     } else {
         validation->arena = arena;
         status = read_tables(paths, path_count, arena, tables, diag);

@@ -6,7 +6,7 @@
 #include "report/grid.h"
 #include "report/validate.h"
 
-enum { INDENT = 2, BAR_HALF = 8, IDS_SHOWN = 3 };
+enum { INDENT = 2, BAR_HALF = 8, IDS_SHOWN = 3, NUMBERS_COLUMNS = 36 };
 
 static const double bar_full_pct = 50; /* the error at which a bar is full */
 
@@ -22,33 +22,47 @@ static void add_error_bar(const dts_style *style, double error_pct, dts_text *ou
     dts_text_add_repeated(out, block, low ? 0 : full);
 }
 
+/* Is the window wide enough for bars beside the longest id of the metric? */
+static bool has_room_for_bars(const dts_validation *v, int metric, const dts_style *style) {
+    size_t longest = 0;
+    for (size_t i = 0; i < v->record_count; i++) {
+        size_t length = dts_style_columns(v->records[i].id);
+        longest = v->records[i].metric == metric && length > longest ? length : longest;
+    }
+    return (size_t)style->width >= INDENT + longest + NUMBERS_COLUMNS + 2 * BAR_HALF + 1;
+}
+
+static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, bool bars) {
+    double error_pct = 100 * (record->predicted - record->measured) / record->measured;
+    dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
+    dts_grid_printf(grid, "%.4g", record->measured);
+    dts_grid_printf(grid, "%.4g", record->predicted);
+    dts_grid_printf(grid, "%+.1f %%", error_pct);
+    if (bars) {
+        dts_text bar = {0};
+        add_error_bar(style, error_pct, &bar);
+        dts_grid_add(grid, dts_text_string(&bar));
+        dts_text_free(&bar);
+    }
+}
+
 static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
     static const char *const titles[] = {"id", "measured", "predicted", "error", "-50 %   |   +50 %"};
-    dts_grid *grid = dts_grid_new(titles, 5, 1u | 1u << 4);
+    bool bars = has_room_for_bars(v, metric, style);
+    dts_grid *grid = dts_grid_new(titles, bars ? 5 : 4, 1u | 1u << 4);
     dts_grid_keep(grid, 1u | 1u << 4);
     size_t n = 0;
     size_t not_fitting = 0;
     for (size_t i = 0; i < v->record_count; i++) {
-        const dts_validate_record *record = &v->records[i];
-        if (record->metric != metric) {
-            continue;
+        if (v->records[i].metric == metric) {
+            add_record(grid, &v->records[i], style, bars);
+            n++;
+            not_fitting += v->records[i].fits ? 0 : 1;
         }
-        double error_pct = 100 * (record->predicted - record->measured) / record->measured;
-        dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
-        dts_grid_printf(grid, "%.4g", record->measured);
-        dts_grid_printf(grid, "%.4g", record->predicted);
-        dts_grid_printf(grid, "%+.1f %%", error_pct);
-        dts_text bar = {0};
-        add_error_bar(style, error_pct, &bar);
-        dts_grid_add(grid, dts_text_string(&bar));
-        out->failed = out->failed || bar.failed;
-        dts_text_free(&bar);
-        n++;
-        not_fitting += record->fits ? 0 : 1;
     }
     if (n > 0) {
         dts_text_add(out, "\n");
-        dts_style_printf(style, DTS_PAINT_STRONG, out, "%s", dts_metrics[metric].name);
+        dts_style_add(style, DTS_PAINT_STRONG, dts_metrics[metric].name, out);
         dts_text_printf(out, " (%s)\n", dts_metrics[metric].unit);
         dts_grid_print(grid, style, INDENT, out);
     }

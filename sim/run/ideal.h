@@ -16,10 +16,10 @@ typedef struct dts_ideal {
     double max_stage_span;   /* max over ranks of last end - first start */
     double *idle;            /* [stages] makespan - busy */
     double *peak_activation; /* [stages] */
-    double **start, **end;   /* [stages][op] */
+    double **start, **end;   /* [stages][op]; parts of a fused block have the block's */
 } dts_ideal;
 
-/* Everything is in the arena. */
+/* Everything is in the arena. DTS_INVALID for negative, infinite or all-zero costs, and above 2e7 operations. */
 dts_status dts_ideal_run(const dts_schedule *schedule, const dts_ideal_costs *costs, dts_arena *arena, dts_ideal *out,
                          dts_diag *diag);
 

@@ -95,7 +95,7 @@ typedef struct dts_result {
     dts_stage_row *stages;
     size_t stage_count;
     double host_peak_gib, host_capacity_gib; /* of the fullest node, what is offloaded; 0: nothing is */
-    const char *bottleneck; /* one line: what limits the iteration */
+    const char *bottleneck;                  /* one line: what limits the iteration */
     const char **warnings;
     size_t warning_count;
     double price_usd_per_hour; /* of all GPUs used; 0: unknown */

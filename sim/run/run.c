@@ -22,10 +22,7 @@ typedef struct recorder {
     bool failed;
 } recorder;
 
-static void record_memory(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
-    (void)category;
-    (void)task;
-    recorder *r = context;
+static void sample(recorder *r, dts_time now, dts_id device, double bytes) {
     if (r->count == r->capacity) {
         size_t capacity = r->capacity == 0 ? 1024 : r->capacity * 2;
         dts_memory_sample *samples = realloc(r->samples, capacity * sizeof *samples);
@@ -36,8 +33,14 @@ static void record_memory(void *context, dts_time now, dts_id device, unsigned c
         r->samples = samples;
         r->capacity = capacity;
     }
-    r->now_B[device] += (double)bytes;
+    r->now_B[device] += bytes;
     r->samples[r->count++] = (dts_memory_sample){.device = device, .when = now, .bytes = r->now_B[device]};
+}
+
+static void record_memory(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
+    (void)category;
+    (void)task;
+    sample(context, now, device, (double)bytes);
 }
 
 static dts_status simulate(const dts_lowered *lowered, bool record, dts_simulation **out, dts_result *result,
@@ -45,6 +48,9 @@ static dts_status simulate(const dts_lowered *lowered, bool record, dts_simulati
     recorder r = {.now_B = calloc(dts_graph_devices(lowered->graph), sizeof(double))};
     if (r.now_B == NULL) {
         return dts_diag_nomem(diag);
+    }
+    for (dts_id d = 0; record && d < dts_graph_devices(lowered->graph); d++) {
+        sample(&r, 0, d, (double)lowered->static_B[d]);
     }
     dts_observer observer = {.context = &r, .memory_changed = record_memory};
     dts_status status = dts_simulate(lowered->graph, record ? &observer : NULL, out, diag);

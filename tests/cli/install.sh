@@ -68,8 +68,16 @@ commands=$("$prefix/bin/dtsim" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) 
 offers() {
     local wanted=$1 offered
     shift
-    offered=$(bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtsim; printf "%s\n" "${COMPREPLY[@]}"' \
-        "$prefix/share/bash-completion/completions/dtsim" "$prefix/bin/dtsim" "$@")
+    offered=$(PATH=$prefix/bin:$PATH bash -c '
+        . "$0"
+        COMP_WORDS=(dtsim "$@") COMP_CWORD=$# COMP_LINE="dtsim $*" COMP_POINT=${#COMP_LINE}
+        read -ra registered <<<"$(complete -p dtsim)"
+        for i in "${!registered[@]}"; do
+            if [ "${registered[i]}" = -F ]; then
+                "${registered[i + 1]}" dtsim "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"
+            fi
+        done
+        printf "%s\n" "${COMPREPLY[@]}"' "$prefix/share/bash-completion/completions/dtsim" "$@")
     grep -qxe "$wanted" <<<"$offered" || fail "the completion of \"dtsim $*\" does not offer \"$wanted\""
 }
 for command in $commands; do

@@ -83,9 +83,9 @@ architecture: ampere
 $ dtsim show gpus/h100 | head -2
 name: H100-SXM5-80GB
 vendor: nvidia
-$ dtsim show gpus/h1000 2>&1 | cut -c1-40
-error: no profile 'h1000' in hardware/gp
-  help: did you mean 'h100'? there are a
+$ dtsim show gpus/h1000 2>&1 | cut -c1-28
+error: no profile 'h1000' in
+  help: did you mean 'h100'?
 $ dtsim show a100-40gb --set memory=1
 error: --set changes scenarios, not profiles
   help: override it where a scenario uses it

@@ -54,6 +54,8 @@ $ dtsim run gcp-data-parallel/scaling-ddp --trace t.json -o page.txt && head -c 
 {"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc34
 $ dtsim run $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml --set name=other | head -1
 other
+$ dtsim run gcp-data-parallel/scaling-pdp --html p.html -o page.txt && grep -c '<svg' p.html
+1
 % Does not fit is a result; --check makes it an exit code.
 $ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b -o page.txt; grep -c 'DOES NOT FIT' page.txt
 1

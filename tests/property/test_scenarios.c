@@ -89,17 +89,18 @@ static void check_spans(const dts_result *r) {
 /* What the ledger says at the end, per device: what was there from the start. */
 static void check_memory(const dts_result *r) {
     for (size_t d = 0; d < r->stage_count; d++) {
-        double last = 0;
-        double lowest = 0;
+        const dts_memory_gib *m = &r->stages[d].memory_gib;
+        double first = -1;
+        double last = -1;
         for (size_t i = 0; i < r->memory_sample_count; i++) {
             if (r->memory_samples[i].device == d) {
                 last = r->memory_samples[i].bytes;
-                lowest = last < lowest ? last : lowest;
+                first = first < 0 ? last : first;
+                assert_true(last >= first - 1024); /* fractions of bytes are cut */
             }
         }
-        const dts_memory_gib *m = &r->stages[d].memory_gib;
-        assert_close(last, 0, 0, 1024); /* samples count from the static part; fractions of bytes are cut */
-        assert_true(lowest > -1024);
+        assert_close(last, first, 0, 1024);
+        assert_true(first >= m->parameters * 1024 * 1024 * 1024 - 1024);
         assert_true(m->parameters >= 0 && m->gradients >= 0 && m->optimizer >= 0 && m->activations >= -1e-6 &&
                     m->temporary >= -1e-6 && m->communication >= -1e-6);
     }

@@ -25,10 +25,10 @@ _dtsim_values() {
 _dtsim_options() {
     local common='--output --color --width --charset --help'
     case $1 in
-        run) echo "--set --format --timeline --from --to --trace --check --wall-time $common" ;;
+        run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
-                "--format $common"
+                "--memory --format $common"
             ;;
         validate) echo "--format $common" ;;
         list) echo "--format $common" ;;
@@ -65,7 +65,7 @@ _dtsim() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-        --output | -o | --trace)
+        --output | -o | --trace | --html)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;

@@ -21,6 +21,7 @@ enum {
     OPTION_FROM,
     OPTION_TO,
     OPTION_TRACE,
+    OPTION_HTML,
     OPTION_CHECK,
     OPTION_WALL_TIME
 };
@@ -32,6 +33,7 @@ static const struct argp_option options[] = {
     {"from", OPTION_FROM, "TIME", 0, "draw the timeline from here, e.g. \"120 ms\"", 2},
     {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
     {"trace", OPTION_TRACE, "FILE", 0, "write a trace for https://ui.perfetto.dev", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write everything as one web page that needs no network", 3},
     {"check", OPTION_CHECK, NULL, 0, "exit with 4 when the plan does not fit in memory", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "JSON: add how long the simulation itself took", 3},
     {0},
@@ -44,7 +46,7 @@ typedef struct run_arguments {
     const dts_report_format *format;
     bool timeline, check, wall_time;
     double from_s, to_s;
-    const char *trace_path;
+    const char *trace_path, *html_path;
 } run_arguments;
 
 static error_t parse_format(run_arguments *a, const char *text) {
@@ -91,6 +93,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_TRACE:
             a->trace_path = argument;
             return 0;
+        case OPTION_HTML:
+            a->html_path = argument;
+            return 0;
         case OPTION_CHECK:
             a->check = true;
             return 0;
@@ -132,7 +137,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     const struct itimerval second = {.it_value = {.tv_sec = 1}};
     const struct itimerval never = {.it_value = {.tv_sec = 0}};
     setitimer(ITIMER_REAL, &second, NULL);
-    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL};
+    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL};
     status = dts_run(scenario, &options_of_run, out, a->tool->diag);
     setitimer(ITIMER_REAL, &never, NULL);
     dts_scenario_free(scenario);
@@ -155,6 +160,14 @@ static dts_status write_trace(dts_tool *tool, const dts_result *result, const ch
                             : dts_diag_fail(tool->diag, status, NULL, "cannot write %s: %s", path, strerror(error));
 }
 
+static dts_status write_html(dts_tool *tool, const dts_result *result, const char *path) {
+    dts_text text = {0};
+    dts_status status = dts_report_html(result, &text);
+    status = status == DTS_OK ? dts_tool_write_file(tool, path, &text) : dts_diag_nomem(tool->diag);
+    dts_text_free(&text);
+    return status;
+}
+
 static dts_status write_result(const run_arguments *a, const dts_result *result) {
     dts_text text = {0};
     const dts_report_options report = {.style = a->tool->style, .wall_time = a->wall_time};
@@ -172,6 +185,9 @@ static dts_status write_result(const run_arguments *a, const dts_result *result)
     dts_text_free(&text);
     if (status == DTS_OK && a->trace_path != NULL) {
         status = write_trace(a->tool, result, a->trace_path);
+    }
+    if (status == DTS_OK && a->html_path != NULL) {
+        status = write_html(a->tool, result, a->html_path);
     }
     return status;
 }

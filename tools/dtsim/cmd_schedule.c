@@ -15,6 +15,7 @@ enum {
     OPTION_BACKWARD_WEIGHT,
     OPTION_LATENCY,
     OPTION_GROUP,
+    OPTION_MEMORY,
     OPTION_FORMAT
 };
 
@@ -29,6 +30,7 @@ static const struct argp_option options[] = {
     {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
+    {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv or svg", 3},
     {0},
 };
@@ -41,6 +43,7 @@ typedef struct schedule_arguments {
     size_t count;
     long stages, microbatches, chunks, group; /* 0: not given */
     double forward, backward_input, backward_weight, latency;
+    bool memory;
     format format;
 } schedule_arguments;
 
@@ -95,6 +98,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_cost(a, "--backward-weight", argument, &a->backward_weight);
         case OPTION_LATENCY:
             return parse_cost(a, "--latency", argument, &a->latency);
+        case OPTION_MEMORY:
+            a->memory = true;
+            return 0;
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case ARGP_KEY_ARG:
@@ -120,21 +126,36 @@ static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_sched
                                 .latency = a->latency};
 }
 
-static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out) {
+static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out, dts_diag *diag) {
     out->method = dts_schedule_find(name);
     dts_schedule_shape shape = shape_for(a, out->method);
-    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, a->tool->diag);
+    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, diag);
     if (status != DTS_OK) {
         return status;
     }
     const dts_ideal_costs costs = {a->forward, a->backward_input, a->backward_weight, a->latency};
-    return dts_ideal_run(&out->schedule, &costs, a->tool->arena, &out->ideal, a->tool->diag);
+    return dts_ideal_run(&out->schedule, &costs, a->tool->arena, &out->ideal, diag);
+}
+
+/* One of several: its messages name it. */
+static dts_status simulate_one_of(const schedule_arguments *a, const char *name, dts_schedule_report *out) {
+    dts_diag *diag = dts_diag_new();
+    if (diag == NULL) {
+        return DTS_NOMEM;
+    }
+    dts_status status = simulate(a, name, out, diag);
+    for (size_t i = 0; i < dts_diag_count(diag); i++) {
+        const dts_message *message = dts_diag_get(diag, i);
+        dts_diag_fail(a->tool->diag, status, message->help, "%s: %s", name, message->text);
+    }
+    dts_diag_free(diag);
+    return status;
 }
 
 static dts_status report(const schedule_arguments *a, const dts_schedule_report *reports, dts_text *out) {
     switch (a->format) {
         case FORMAT_TEXT:
-            return dts_schedule_text(reports, a->count, &a->tool->style, out);
+            return dts_schedule_text(reports, a->count, a->memory, &a->tool->style, out);
         case FORMAT_TABLE:
             return dts_schedule_table(reports, a->count, &a->tool->style, out);
         case FORMAT_JSON:
@@ -154,7 +175,8 @@ static dts_status draw(const schedule_arguments *a) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < a->count; i++) {
         reports[i] = none;
-        dts_status one = simulate(a, a->names[i], &reports[i]);
+        dts_status one = a->count == 1 ? simulate(a, a->names[i], &reports[i], a->tool->diag)
+                                       : simulate_one_of(a, a->names[i], &reports[i]);
         status = one > status ? one : status;
     }
     if (status != DTS_OK) {

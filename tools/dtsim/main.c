@@ -12,9 +12,7 @@
 
 const dts_command dts_commands[] = {
     {"run", "simulate one training iteration of a scenario", dts_cmd_run},
-#ifdef DTSIM_HAVE_SCHEDULE
     {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},
-#endif
     {"validate", "compare predictions with tables of measurements", dts_cmd_validate},
     {"list", "name what there is: models, clusters, schedules, …", dts_cmd_list},
     {"show", "print a scenario or profile with all its values", dts_cmd_show},

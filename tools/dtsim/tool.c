@@ -22,12 +22,13 @@ int dts_tool_exit(dts_status status) {
 }
 
 int dts_tool_usage(dts_tool *tool, const char *help, const char *format, ...) {
-    char message[512];
+    dts_text message = {0};
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    dts_text_vprintf(&message, format, arguments);
     va_end(arguments);
-    dts_diag_fail(tool->diag, DTS_USAGE, help, "%s", message);
+    dts_diag_fail(tool->diag, DTS_USAGE, help, "%s", dts_text_string(&message));
+    dts_text_free(&message);
     return DTS_EXIT_USAGE;
 }
 

@@ -114,17 +114,17 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
     return 1;
 }
 
-static dts_placement placement_of(const dts_plan *plan, dts_group_kind group) {
+static dts_placement placement_of(const dts_plan *plan, const dts_stage *stage, dts_group_kind group) {
     if (group == DTS_GROUP_TENSOR) {
         return plan->tensor_group;
     }
-    return group == DTS_GROUP_REPLICA ? plan->replica_group : plan->shard_group;
+    return (group == DTS_GROUP_REPLICA ? plan->replica_groups : plan->shard_groups)[stage->index];
 }
 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    dts_placement placement = placement_of(plan, group);
+    dts_placement placement = placement_of(plan, stage, group);
     dts_transfer transfer = {0};
     dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
     double groups = groups_sharing_node(plan, group);

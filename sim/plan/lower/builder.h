@@ -38,12 +38,14 @@ typedef struct dts_stage {
     dts_id last_host;                   /* most recent task of the host thread */
     double parameters;                  /* elements on this rank, all chunks */
     double flops;
+    int64_t static_B; /* memory that lives the whole iteration */
 } dts_stage;
 
 typedef struct dts_network_links {
-    dts_id out, in; /* a node's network in each direction */
-    dts_id memory;  /* offload: the bandwidth of the host's memory */
-    dts_id host;    /* offload: the device whose ledger is the host's memory */
+    dts_id out, in;   /* a node's network in each direction */
+    dts_id memory;    /* offload: the bandwidth of the host's memory */
+    dts_id host;      /* offload: the device whose ledger is the host's memory */
+    int64_t static_B; /* of that ledger, what lives the whole iteration */
 } dts_network_links;
 
 struct dts_parked;
@@ -107,16 +109,17 @@ void dts_build_count_parameters(dts_builder *b);
 typedef struct dts_gradient_sync dts_gradient_sync;
 
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
-/* Before the first kernel of a part's forward or backward: FSDP's all-gather. Returns what the part must wait for. */
-dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool backward);
+/* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
+ * what the part must wait for. */
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
-void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, dts_id last);
-/* The kernels so far have made the gradients of an operator (elements each). */
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last);
 /* Are gradients handed over after every microbatch, so that none is kept whole? */
 bool dts_sync_takes_gradients(const dts_gradient_sync *sync);
+/* The kernels so far have made the gradients of an operator (elements each). */
 void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
-void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t part, bool last_microbatch,
+void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last);
 /* The gradients are complete with task: someone else has reduced them. */
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);

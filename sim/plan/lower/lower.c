@@ -32,7 +32,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_gradient_sync **syncs = dts_arena_array(b->arena, (size_t)b->stage_count, sizeof(dts_gradient_sync *));
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
-    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL) {
+    out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
+    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL || out->static_B == NULL) {
         return dts_diag_nomem(b->diag);
     }
     out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
@@ -53,6 +54,12 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         }
     }
     dts_build_static_memory(b);
+    for (int64_t p = 0; p < b->stage_count; p++) {
+        out->static_B[b->stages[p].device] = b->stages[p].static_B;
+    }
+    for (size_t n = 0; n < out->host_count; n++) {
+        out->static_B[out->host_device[n]] = b->nodes[n].static_B;
+    }
     status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status == DTS_OK) {
         dts_build_optimizer(b, syncs);

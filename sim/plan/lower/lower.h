@@ -68,6 +68,7 @@ typedef struct dts_lowered {
     dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
     size_t host_count;
     double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
+    int64_t *static_B;        /* [device] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 

@@ -14,18 +14,21 @@
 #include "plan/lower/builder.h"
 
 /* Bytes of one rank, on its GPU or in the memory of its host. */
-static void add(dts_builder *b, const dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
+static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
     const dts_plan *plan = b->plan;
     int64_t whole = (int64_t)bytes;
     if (on_gpu) {
         dts_graph_memory_static(b->graph, stage->device, category, whole);
+        stage->static_B += whole;
     } else {
-        dts_graph_memory_static(b->graph, b->nodes[plan->stage_node[stage->index]].host, category,
-                                whole * plan->same_stage_per_node);
+        dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+        whole *= plan->same_stage_per_node;
+        dts_graph_memory_static(b->graph, node->host, category, whole);
+        node->static_B += whole;
     }
 }
 
-static void add_stage(dts_builder *b, const dts_stage *stage) {
+static void add_stage(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
     double shards = (double)plan->shards;
@@ -48,8 +51,7 @@ static void add_stage(dts_builder *b, const dts_stage *stage) {
     }
     if (plan->data > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
-        dts_graph_memory_static(b->graph, stage->device, DTS_MEMORY_COMMUNICATION,
-                                (int64_t)(parameters * storage->reduce_B));
+        add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B, true);
     }
 }
 

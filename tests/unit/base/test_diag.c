@@ -54,9 +54,44 @@ static void status_is_the_gravest(void **state) {
     dts_diag_free(diag);
 }
 
+/* A caret far to the right (JSON on one line) is shown with the text around it; characters are not cut in half. */
+static void shows_the_part_of_a_long_line(void **state) {
+    (void)state;
+    char line[1200];
+    for (size_t i = 0; i < 400; i++) {
+        memcpy(line + 3 * i, "\xe2\x82\xac", 3);
+    }
+    memcpy(line + 3 * 300, "abc", 3); /* column 301 */
+    dts_diag *diag = dts_diag_new();
+    dts_place place = {.file = "x", .line = 1, .column = 301, .line_text = line, .line_length = sizeof line};
+    dts_diag_error(diag, &place, NULL, NULL, "far");
+    const dts_message *m = dts_diag_get(diag, 0);
+    assert_int_equal(m->place.column, 301);
+    assert_int_equal(m->caret, 103);
+    assert_memory_equal(m->place.line_text, "...\xe2\x82\xac", 6);
+    assert_memory_equal(m->place.line_text + 3 + 3 * 99, "abc", 3);
+    assert_string_equal(m->place.line_text + m->place.line_length - 6, "\xe2\x82\xac...");
+    place.column = 5;
+    dts_diag_error(diag, &place, NULL, NULL, "near");
+    m = dts_diag_get(diag, 1);
+    assert_int_equal(m->caret, 5);
+    assert_int_equal(m->place.line_length, 3 * 160 + 3);
+    dts_diag_free(diag);
+}
+
+static void same_letters_in_another_case_are_nearest(void **state) {
+    (void)state;
+    static const char *const names[] = {"fp16", "bf16", "tf32"};
+    assert_string_equal(dts_nearest_name("BF16", names, 3), "bf16");
+    assert_string_equal(dts_nearest_name("bf61", names, 3), "bf16");
+    assert_null(dts_nearest_name("quaternion", names, 3));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_place_caret_and_help),
+        cmocka_unit_test(shows_the_part_of_a_long_line),
+        cmocka_unit_test(same_letters_in_another_case_are_nearest),
         cmocka_unit_test(keeps_a_bounded_number_and_counts_the_rest),
         cmocka_unit_test(finds_the_nearest_name),
         cmocka_unit_test(status_is_the_gravest),

@@ -293,6 +293,55 @@ static void test_json(void **state) {
     unload(&l);
 }
 
+/* Rules that know only keys find where a value was written. */
+static void test_locate(void **state) {
+    (void)state;
+    loaded l;
+    load(&l, "whole: 1\ninner: {count: 2}\n");
+    const dts_provenance *p = l.binder.provenance;
+    dts_place place = {0};
+    assert_true(dts_provenance_locate(p, "inner.count", &place));
+    assert_int_equal(place.line, 2);
+    assert_true(dts_provenance_locate(p, "inner", &place)); /* anything below it */
+    assert_int_equal(place.column, 16);
+    assert_false(dts_provenance_locate(p, "ratio", &place)); /* a default stands nowhere */
+    assert_false(dts_provenance_locate(p, "inn", &place));
+    assert_false(dts_provenance_locate(p, "no.such", &place));
+    dts_diag_set_locator(l.diag, dts_provenance_locate, p);
+    dts_diag_error(l.diag, NULL, "whole", "make it even", "odd");
+    dts_diag_error(l.diag, NULL, "high", NULL, "too high");
+    dts_diag_set_locator(l.diag, NULL, NULL);
+    dts_diag_error(l.diag, NULL, "whole", NULL, "odd");
+    expect_messages(&l,
+                    "x.yaml:1:8: error: odd [whole]\n      1 | whole: 1\n        |        ^\n  help: make it even\n"
+                    "error: too high [high]\nerror: odd [whole]\n");
+    unload(&l);
+}
+
+/* A value that could not be read is reported once. */
+static void test_unreadable(void **state) {
+    (void)state;
+    static const char *const lines[] = {"low: *x\n",      "names: [*x]\n", "inners: [*x]\n",
+                                        "optional: *x\n", "part: *x\n",    "choice: {every: *x}\n",
+                                        "choice: *x\n",   "numbers: *x\n", "low: {value: *x}\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s%s", minimal, lines[i]);
+        loaded l;
+        load(&l, text);
+        assert_int_equal(dts_diag_errors(l.diag), 1);
+        assert_string_equal(dts_diag_get(l.diag, 0)->text, "unknown alias '*x'");
+        assert_int_equal(l.status, DTS_INVALID);
+        unload(&l);
+    }
+    expect_load(
+        "whole: *x\nniner: {count: 1}\n", /* nor is it missed, nor what a misspelt key stands for */
+        "x.yaml:1:8: error: unknown alias '*x'\n      1 | whole: *x\n        |        ^\n"
+        "  help: an anchor &NAME must stand before its alias *NAME; put quotes around text that starts with '*'\n"
+        "x.yaml:2:1: error: unknown key 'niner'\n      2 | niner: {count: 1}\n        | ^\n"
+        "  help: did you mean 'inner'?\n");
+}
+
 /* More digits than any number has: too large, and not zero. */
 static void test_many_digits(void **state) {
     (void)state;
@@ -350,6 +399,8 @@ int main(void) {
         cmocka_unit_test(test_roots),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_many_digits),
+        cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_many_unknown_keys),
         cmocka_unit_test(test_many_structs),
     };

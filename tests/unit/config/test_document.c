@@ -331,6 +331,22 @@ static void test_alias_bomb(void **state) {
     dts_text_free(&text);
 }
 
+/* Each alias adds a level: nesting by aliases counts as nesting. */
+static void test_deep_aliases(void **state) {
+    (void)state;
+    dts_text text = {0};
+    dts_text_add(&text, "a0: &a0 [x]\n");
+    for (int i = 1; i < 200; i++) {
+        dts_text_printf(&text, "a%d: &a%d [*a%d]\n", i, i, i - 1);
+    }
+    expect_read(text.data, text.length, NULL,
+                "x.yaml:64:12: error: nested deeper than 64 levels\n"
+                "     64 | a63: &a63 [*a62]\n"
+                "        |            ^\n"
+                "  help: take levels away\n");
+    dts_text_free(&text);
+}
+
 /* Time must stay in proportion to the size: each of these was or could be quadratic. */
 static void test_large(void **state) {
     (void)state;
@@ -413,7 +429,7 @@ int main(void) {
         cmocka_unit_test(test_trees),          cmocka_unit_test(test_places),     cmocka_unit_test(test_get_and_find),
         cmocka_unit_test(test_source_spreads), cmocka_unit_test(test_bad),        cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_alias_bomb), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_deep_aliases),   cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,15 @@ typedef struct wrong_case {
 static const wrong_case wrong[] = {
     {"smal",
      "x.yaml:3:7: error: no profile 'smal' in parts/ [part]\n      3 | part: smal\n        |       ^\n"
-     "  help: did you mean 'small'? there are big, broken, circle-a, circle-b, circle-c, list-base, lost-base, no-map, "
-     "other, small\n"},
+     "  help: did you mean 'small'?\n"},
+    {"quaternion",
+     "x.yaml:3:7: error: no profile 'quaternion' in parts/ [part]\n"
+     "      3 | part: quaternion\n        |       ^\n"
+     "  help: there are big, broken, circle-a, circle-b, circle-c, list-base, lost-base, no-map, other, small\n"},
+    {"Circle",
+     "x.yaml:3:7: error: no profile 'Circle' in parts/ [part]\n"
+     "      3 | part: Circle\n        |       ^\n"
+     "  help: did you mean 'circle-a', 'circle-b', 'circle-c'?\n"},
     {"../parts/small.yml",
      "x.yaml:3:7: error: cannot read '../parts/small.yml': no such file [part]\n"
      "      3 | part: ../parts/small.yml\n        |       ^\n"
@@ -116,8 +123,7 @@ static const wrong_case wrong[] = {
     {"lost-base",
      "tests/unit/config/data/parts/lost-base.yaml:1:10: error: no profile 'smal' in parts/ [part]\n"
      "      1 | extends: smal\n        |          ^\n"
-     "  help: did you mean 'small'? there are big, broken, circle-a, circle-b, circle-c, list-base, lost-base, no-map, "
-     "other, small\n"},
+     "  help: did you mean 'small'?\n"},
     {"no-map",
      "tests/unit/config/data/parts/no-map.yaml:1:1: error: expected a profile, got a list [part]\n"
      "  help: a profile is a map: KEY: VALUE on each line\n"},

@@ -35,9 +35,9 @@ static void test_set(void **state) {
                "--set: error: 'a' is a list; its entries cannot be set one by one [a.0]\n"
                "  help: set the whole list, such as KEY=[1, 2]\n");
     expect_set("a: 1\n", "b", "[1",
-               "--set: error: the list is not closed\n"
+               "--set: error: the list is not closed [b]\n"
                "  help: close it with ']', and put ',' between entries\n");
-    expect_set("a: 1\n", "b", "{x: 1, x: 2}", "--set: error: duplicate key 'x'\n  help: keep one of the two\n");
+    expect_set("a: 1\n", "b", "{x: 1, x: 2}", "--set: error: duplicate key 'x' [b]\n  help: keep one of the two\n");
     static const char *const wrong_keys[] = {"", ".", "a.", ".a", "a..b"};
     for (size_t i = 0; i < sizeof wrong_keys / sizeof wrong_keys[0]; i++) {
         char want[128];

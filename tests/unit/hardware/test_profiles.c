@@ -87,7 +87,7 @@ static void test_known_numbers(void **state) {
     assert_close(cluster.gpu.flash_efficiency_forward, 0.744, 1e-12, 0);
     assert_close(cluster.inter.nic_bandwidth_Bps, 12.5e9, 1e-12, 0);
     assert_int_equal(cluster.inter.transport, DTS_TRANSPORT_TCP);
-    assert_int_equal(cluster.inter.all_reduce, DTS_ALGORITHM_RING);
+    assert_int_equal(cluster.inter.all_reduce, DTS_ALGORITHM_AUTO);
     assert_close(cluster.price_usd_per_hour, 29.39, 1e-12, 0);
     dts_stack stack = {0};
     profiles_load(&p, "hardware/stacks", &dts_stack_schema, "pytorch-1.11", &stack);

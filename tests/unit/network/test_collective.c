@@ -12,6 +12,7 @@ static dts_cluster plain(void) {
                                 .nics_per_gpu = 1,
                                 .nic_bandwidth_Bps = 25e9,
                                 .node_goodput_Bps = 200e9,
+                                .tree_efficiency = 0.92,
                                 .all_reduce = DTS_ALGORITHM_RING};
     return cluster;
 }

@@ -83,30 +83,30 @@ static void test_plateau(void **state) {
     profiles_close(&p);
 }
 
-/* "PyTorch Data Parallel Best Practices on Google Cloud": 16 GPUs on 2 nodes, 760M parameters in fp16. A DDP bucket
- * closes once it has 25 MiB: the two MLP matrices of a layer, 2·4·1536² elements, and their biases. */
-static const double bucket_B = 2 * (8 * 1536.0 * 1536.0 + 5 * 1536.0);
+/* "PyTorch Data Parallel Best Practices on Google Cloud": 16 GPUs on 2 nodes, a nominal bucket of 25 MiB. The network's
+ * numbers were fitted on iteration times, not on these. */
+static const double bucket_B = 25 * 1024 * 1024;
 
-static void test_tcp_rings(void **state) {
+static void test_tcp_all_reduce(void **state) {
     (void)state;
     profiles p;
     profiles_open(&p);
     dts_cluster cluster = {0};
     profiles_load(&p, "hardware/clusters", &dts_cluster_schema, "gcp-a2-highgpu-8g", &cluster);
-    dts_transfer ddp, pdp;
+    dts_transfer ddp;
     dts_collective_transfer(&cluster, DTS_ALL_REDUCE, (dts_placement){16, 2}, bucket_B, &ddp);
-    dts_collective_transfer(&cluster, DTS_ALL_REDUCE, (dts_placement){8, 2}, bucket_B, &pdp);
-    double both_s = pdp.latency_s + pdp.work_B / dts_concurrent_ring_Bps(&cluster, 2, 4);
-    print_message("one ring of 16: %.2f ms (17), one of 8: %.2f ms (6 %% less: here %.1f %%), two of 8: %.2f ms (25)\n",
-                  1e3 * ddp.alone_s, 1e3 * pdp.alone_s, 100 * (1 - pdp.alone_s / ddp.alone_s), 1e3 * both_s);
-    assert_string_equal(ddp.algorithm, "ring");
-    assert_close(ddp.alone_s, 17e-3, 0.02, 0);
-    assert_close(both_s, 25e-3, 0.02, 0);
-    assert_close(1 - pdp.alone_s / ddp.alone_s, 0.06, 0, 0.015);
+    print_message("one all-reduce of 25 MiB over 2 nodes: %.2f ms (at least 17)\n", 1e3 * ddp.alone_s);
+    assert_string_equal(ddp.algorithm, "tree");
+    assert_close(ddp.alone_s, 17e-3, 0.05, 0);
+    cluster.inter.all_reduce = DTS_ALGORITHM_RING;
+    dts_transfer of_16, of_8;
+    dts_collective_transfer(&cluster, DTS_ALL_REDUCE, (dts_placement){16, 2}, bucket_B, &of_16);
+    dts_collective_transfer(&cluster, DTS_ALL_REDUCE, (dts_placement){8, 2}, bucket_B, &of_8);
+    assert_close(1 - of_8.alone_s / of_16.alone_s, 0.06, 0, 0.015);
     /* one flow does not fill the node, two do; what links carry agrees with the function */
-    double node_Bps = dts_node_network_Bps(&cluster) / ddp.nic_weight;
-    assert_true(ddp.rate_cap_Bps < node_Bps && 2 * ddp.rate_cap_Bps > node_Bps);
-    assert_close(dts_concurrent_ring_Bps(&cluster, 1, 8), ddp.rate_cap_Bps, 1e-12, 0);
+    double node_Bps = dts_node_network_Bps(&cluster) / of_16.nic_weight;
+    assert_true(of_16.rate_cap_Bps < node_Bps && 2 * of_16.rate_cap_Bps > node_Bps);
+    assert_close(dts_concurrent_ring_Bps(&cluster, 1, 8), of_16.rate_cap_Bps, 1e-12, 0);
     assert_close(dts_concurrent_ring_Bps(&cluster, 4, 2), node_Bps / 4, 1e-12, 0);
     profiles_close(&p);
 }
@@ -135,7 +135,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_plateau),
-        cmocka_unit_test(test_tcp_rings),
+        cmocka_unit_test(test_tcp_all_reduce),
         cmocka_unit_test(test_fast_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,19 +44,22 @@ static void page_of_one_schedule(void **state) {
     subject s = {0};
     add(&s, "gpipe", small);
     const dts_style style = {.width = 60};
-    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
     assert_string_equal(dts_text_string(&s.text),
                         "gpipe  2 stages, 2 microbatches; F=1 B=1 W=1\n"
                         "                                                idle   peak\n"
-                        "stage 0 0FFF1FFF............0BBBBBBB1BBBBBBB  33.3 %      2\n"
+                        "stage 0 0FFF1FFF------------0BBBBBBB1BBBBBBB  33.3 %      2\n"
                         "stage 1 ....0FFF1FFF0BBBBBBB1BBBBBBB........  33.3 %      2\n"
                         "        +-------+-------+-------+-------+---\n"
                         "        0       2       4       6       8\n"
-                        "F forward   B backward   . idle\n"
+                        "F forward   B backward   . idle: filling, draining\n"
+                        "- waiting for a stage\n"
                         "digits: microbatch\n"
                         "\n"
                         "makespan      9; a stage works for 6 of it\n"
                         "bubble        3, 33.3 % of the makespan\n"
+                        "              of it 0.5 filling, 1 draining, 1.5 waiting for\n"
+                        "              other stages (mean of the stages)\n"
                         "textbook      3 = (p-1)(F+B+W), as simulated\n"
                         "peak          2 activations of one microbatch in 1/2 of the\n"
                         "              layers\n");
@@ -68,11 +71,12 @@ static void unicode_marks_chunks_and_weights(void **state) {
     subject s = {0};
     add(&s, "interleaved-zb1p", shaped(2, 2, 2));
     const dts_style style = {.width = 56, .unicode = true};
-    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
-    assert_non_null(strstr(dts_text_string(&s.text), "stage 0 0█1█0▆1▆··0░0▓1░1▓0▒0▓1▒1▓   7.7 %      2\n"));
+    assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
+    assert_non_null(strstr(dts_text_string(&s.text), "stage 0 0█1█0▆1▆--0░0▓1░1▓0▒0▓1▒1▓   7.7 %      2\n"));
     assert_non_null(strstr(dts_text_string(&s.text), "stage 1 ··0█1█0▆0░1▆1░0▓0▒1▓1▒0▓1▓   7.7 %      2\n"));
     assert_non_null(
-        strstr(dts_text_string(&s.text), "█ ▆ forward   ▒ ░ backward, input gradient\n▓ weight gradient   · idle\n"));
+        strstr(dts_text_string(&s.text),
+               "█ ▆ forward   ▒ ░ backward, input gradient\n▓ weight gradient   · idle: filling, draining\n"));
     clear(&s);
 }
 
@@ -89,7 +93,7 @@ static void pages_fit_the_window(void **state) {
             shape.latency = w % 3 == 0 ? 0.3 : 0;
             add(&s, methods[i]->name, shape);
             const dts_style style = {.width = widths[w / 2], .unicode = w % 2 == 1};
-            assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+            assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
             char *line = s.text.data;
             for (char *end = strchr(line, '\n'); end != NULL; line = end + 1, end = strchr(line, '\n')) {
                 *end = '\0';
@@ -109,10 +113,10 @@ static void several_share_a_scale_and_a_table(void **state) {
     add(&s, "gpipe", shaped(4, 8, 1));
     add(&s, "zb-h1", shaped(4, 8, 1));
     const dts_style style = {.width = 100};
-    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
     const char *text = dts_text_string(&s.text);
     /* the last weight gradient of zb-h1 ends at 27 of 33, two columns each */
-    assert_non_null(strstr(text, "5W6B6W7B7W............  11.1 %      4\n"));
+    assert_non_null(strstr(text, "5W6B6W7B7W              11.1 %      4\n"));
     assert_non_null(strstr(text, "gpipe           33       9       27.3 %         9     8\n"));
     assert_non_null(strstr(text, "zb-h1           27       3       11.1 %         3     4\n"));
     clear(&s);
@@ -125,9 +129,43 @@ static void a_wrong_textbook_is_explained(void **state) {
     shape.latency = 1;
     add(&s, "interleaved-1f1b", shape);
     const dts_style style = {.width = 120};
-    assert_int_equal(dts_schedule_text(s.reports, s.count, &style, &s.text), DTS_OK);
+    assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
     assert_non_null(strstr(dts_text_string(&s.text),
                            "textbook      4.5 = (p-1)(F+B+W)/v; simulated 22: it leaves out the latency of hops\n"));
+    clear(&s);
+}
+
+static void memory_rises_and_falls(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "1f1b", shaped(2, 3, 1));
+    dts_style style = {.width = 47};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, true, &style, &s.text), DTS_OK);
+    assert_non_null(strstr(dts_text_string(&s.text),
+                           "stage 0 0F1F----0BBB2F1BBB--2BBB  25.0 %      2\n"
+                           "memory  112222222222222222111111\n"
+                           "stage 1 ..0F0BBB1F1BBB2F2BBB....  25.0 %      1\n"
+                           "memory    111111111111111111\n"));
+    dts_text_clear(&s.text);
+    style.unicode = true;
+    assert_int_equal(dts_schedule_text(s.reports, s.count, true, &style, &s.text), DTS_OK);
+    assert_non_null(strstr(dts_text_string(&s.text), "memory  ▄▄████████████████▄▄▄▄▄▄\n"));
+    clear(&s);
+}
+
+static void idle_time_is_told_by_cause(void **state) {
+    (void)state;
+    subject s = {0};
+    dts_schedule_shape shape = shaped(2, 2, 1);
+    shape.latency = 0.5;
+    add(&s, "1f1b", shape);
+    const dts_style style = {.width = 100};
+    assert_int_equal(dts_schedule_text(s.reports, s.count, false, &style, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_non_null(strstr(text, "- waiting for a stage   ~ for a hop"));
+    assert_non_null(
+        strstr(text, "stage 0 0FFFFF1FFFFF---------------~~~0BBBBBBBBBBB---~~~1BBBBBBBBBBB  40.0 %      2\n"));
+    assert_non_null(strstr(text, "of it 0.75 filling, 1.25 draining, 1.5 waiting for other stages, 0.5 for hops"));
     clear(&s);
 }
 
@@ -230,7 +268,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page_of_one_schedule),          cmocka_unit_test(unicode_marks_chunks_and_weights),
         cmocka_unit_test(pages_fit_the_window),          cmocka_unit_test(several_share_a_scale_and_a_table),
-        cmocka_unit_test(a_wrong_textbook_is_explained), cmocka_unit_test(json_has_the_names_of_the_contract),
+        cmocka_unit_test(a_wrong_textbook_is_explained), cmocka_unit_test(memory_rises_and_falls),
+        cmocka_unit_test(idle_time_is_told_by_cause),    cmocka_unit_test(json_has_the_names_of_the_contract),
         cmocka_unit_test(csv_has_a_row_per_operation),   cmocka_unit_test(svg_has_a_box_per_operation),
         cmocka_unit_test(a_block_is_drawn_part_by_part),
     };

@@ -51,6 +51,29 @@ static void shows_what_is_shorter_than_a_column(void **state) {
     free(drawn);
 }
 
+/* The kernels of an undivided backward: input and weight gradients take turns, a copy into a bucket comes between. */
+static void shows_an_undivided_backward_as_one(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    static const dts_span_kind kinds[] = {DTS_SPAN_BACKWARD, DTS_SPAN_BACKWARD_WEIGHT, DTS_SPAN_COMMUNICATION,
+                                          DTS_SPAN_BACKWARD, DTS_SPAN_BACKWARD_WEIGHT, DTS_SPAN_BACKWARD};
+    s.result.span_count = 0;
+    for (int i = 0; i < 6; i++) {
+        sample_span(&s, 0, 0, kinds[i], i == 2 ? -1 : 3, "kernel", 2 * i, 2 * i + 2);
+    }
+    char *drawn = draw(&s.result, ascii);
+    assert_non_null(strstr(drawn, "compute    3BBBBBBBBBBB======BBBBBBBBBBBBBBBBBB......"));
+    free(drawn);
+    /* divided: all input gradients, then all weight gradients */
+    s.result.span_count = 0;
+    sample_span(&s, 0, 0, DTS_SPAN_BACKWARD, 3, "kernel", 0, 4);
+    sample_span(&s, 0, 0, DTS_SPAN_BACKWARD_WEIGHT, 3, "kernel", 4, 8);
+    drawn = draw(&s.result, ascii);
+    assert_non_null(strstr(drawn, "compute    3BBBBBBBBBBBWWWWWWWWWWWW......"));
+    free(drawn);
+}
+
 static void zooms(void **state) {
     (void)state;
     sample s;
@@ -119,6 +142,7 @@ int main(void) {
         cmocka_unit_test(draws_every_kind_of_row_in_ascii),
         cmocka_unit_test(shows_what_is_shorter_than_a_column),
         cmocka_unit_test(zooms),
+        cmocka_unit_test(shows_an_undivided_backward_as_one),
         cmocka_unit_test(fits_every_window),
         cmocka_unit_test(survives_hundreds_of_devices),
     };

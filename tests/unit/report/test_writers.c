@@ -232,7 +232,53 @@ static void page_names_a_cure_when_it_does_not_fit(void **state) {
     dts_report_text(&s.result, &plain, &text);
     assert_non_null(strstr(dts_text_string(&text), "DOES NOT FIT"));
     assert_non_null(strstr(dts_text_string(&text), "15.4 GiB too much"));
+    assert_null(strstr(dts_text_string(&text), "training.recompute=full")); /* HFU over MFU: it recomputes already */
+    s.result.hfu = s.result.mfu;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
     assert_non_null(strstr(dts_text_string(&text), "training.recompute=full"));
+    s.result.memory_gib.parameters = 30;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
+    s.result.plan = "fsdp 16";
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
+    dts_text_free(&text);
+}
+
+static void web_page_needs_nothing_else_and_escapes_names(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.result.model = "<script>alert(1)</script> & \"more\"";
+    dts_text text = {0};
+    assert_int_equal(dts_report_html(&s.result, &text), DTS_OK);
+    const char *page = dts_text_string(&text);
+    static const char *const absent[] = {"http:", "https:", "<script", "src=", "url(", "@import", "<link"};
+    for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++) {
+        assert_null(strstr(page, absent[i]));
+    }
+    static const char *const present[] = {"<h1>sample, &quot;quoted&quot;</h1>",
+                                          "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;",
+                                          "20.00 ms",
+                                          "38.5 of 39.6 GiB",
+                                          "fill=\"var(--forward)\"><title>forward, 0 s to 1.000 ms</title>",
+                                          "stage 1",
+                                          "send-recv",
+                                          "backward of layer 3, microbatch 3",
+                                          "</html>"};
+    for (size_t i = 0; i < sizeof present / sizeof present[0]; i++) {
+        if (strstr(page, present[i]) == NULL) {
+            print_error("not there: %s\n", present[i]);
+            fail();
+        }
+    }
+    dts_text_clear(&text);
+    const dts_result empty = {0};
+    assert_int_equal(dts_report_html(&empty, &text), DTS_OK);
+    assert_null(strstr(dts_text_string(&text), "<svg"));
     dts_text_free(&text);
 }
 
@@ -246,6 +292,7 @@ int main(void) {
         cmocka_unit_test(trace_reports_a_full_disk),
         cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
+        cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,9 +112,8 @@ static bool row_is_equal(char *line) {
     return equal;
 }
 
-static void makespans_equal_the_table(void **state) {
-    (void)state;
-    FILE *file = fopen("tests/golden/schedules/pipeline_makespans.csv", "r");
+static void compare_table(const char *path, int rows_expected) {
+    FILE *file = fopen(path, "r");
     assert_non_null(file);
     char line[512];
     assert_non_null(fgets(line, sizeof line, file)); /* the heading */
@@ -126,13 +125,24 @@ static void makespans_equal_the_table(void **state) {
     }
     fclose(file);
     assert_int_equal(wrong, 0);
-    assert_int_equal(rows, 3930);
+    assert_int_equal(rows, rows_expected);
+}
+
+static void makespans_equal_the_table(void **state) {
+    (void)state;
+    compare_table("tests/golden/schedules/pipeline_makespans.csv", 3930);
+}
+
+static void makespans_of_more_stages_equal_the_table(void **state) {
+    (void)state;
+    compare_table("tests/golden/schedules/pipeline_makespans_large.csv", 382);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(start_times_equal_the_evaluator),
         cmocka_unit_test(makespans_equal_the_table),
+        cmocka_unit_test(makespans_of_more_stages_equal_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,400 @@
+/* The result as one web page that needs nothing else: no script, no font, no picture from anywhere. The timeline is
+ * SVG, drawn from the same columns as the one in the terminal, only more of them; pointing at a part tells what it is.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/cure.h"
+#include "report/format.h"
+#include "report/glyphs.h"
+#include "report/report.h"
+#include "report/timeline_cells.h"
+
+enum {
+    PLOT_WIDTH = 1200,
+    LABEL_WIDTH = 230,
+    ROW_HEIGHT = 20,
+    MEMORY_HEIGHT = 32,
+    GAP = 12,
+    DEVICES_DRAWN = 64,
+    MOST_TICKS = 12
+};
+
+static const double gib = 1073741824.0;
+
+static const char style_sheet[] =
+    ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#3b76d6;"
+    "--recompute:#3aa6b9;--backward:#3f9b57;--backward-weight:#8cc46a;--communication:#e0a100;--optimizer:#a35bbf;"
+    "--offload:#d97b3d;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c}}"
+    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
+    "auto;"
+    "padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}p{margin:.2rem 0}"
+    ".faint{color:var(--faint)}.bad{color:var(--bad);font-weight:600}"
+    ".facts{display:flex;flex-wrap:wrap;gap:1rem 3rem;margin:1.2rem 0}.facts b{display:block;font-size:1.4rem}"
+    "table{border-collapse:collapse}td,th{padding:.15rem .9rem .15rem 0;text-align:right;font-weight:400}"
+    "td:first-child,th:first-child,.left{text-align:left}th{color:var(--faint)}td{border-top:1px solid var(--line)}"
+    "meter{width:16rem}svg{max-width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:var(--ink)}"
+    ".tick{fill:var(--faint)}.row{fill:var(--line);opacity:.45}.memory{fill:var(--host);opacity:.6}"
+    "i{display:inline-block;width:.8rem;height:.8rem;margin:0 .35rem 0 1rem;border-radius:2px}";
+
+typedef struct page {
+    const dts_result *result;
+    dts_text *out;
+    dts_cells cells;
+    double y; /* where the next row of the timeline goes */
+    bool used[DTS_SPAN_KIND_COUNT];
+} page;
+
+static void add_escaped(const char *text, dts_text *out) {
+    for (text = text != NULL ? text : "?"; *text != '\0'; text++) {
+        const char *entity = *text == '<'   ? "&lt;"
+                             : *text == '>' ? "&gt;"
+                             : *text == '&' ? "&amp;"
+                             : *text == '"' ? "&quot;"
+                                            : NULL;
+        dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
+    }
+}
+
+static void add_element(page *p, const char *open, const char *text, const char *close) {
+    dts_text_add(p->out, open);
+    add_escaped(text, p->out);
+    dts_text_add(p->out, close);
+}
+
+static void add_cell(page *p, dts_formatter *formatter, double value) {
+    char buffer[64];
+    add_element(p, "<td>", dts_formatted(formatter, value, buffer, sizeof buffer), "</td>");
+}
+
+/* ---- what was asked ------------------------------------------------------------------------------------------------
+ */
+
+static void write_fact(page *p, const char *name, dts_formatter *formatter, double value, const char *unit) {
+    char buffer[64];
+    dts_text_printf(p->out, "<div><span class=\"faint\">%s</span><b>%s%s</b></div>\n", name,
+                    dts_formatted(formatter, value, buffer, sizeof buffer), unit);
+}
+
+static void write_head(page *p) {
+    const dts_result *r = p->result;
+    dts_text_add(p->out,
+                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width\">\n");
+    add_element(p, "<title>", r->scenario, " - dtsim</title>\n");
+    dts_text_printf(p->out, "<style>%s</style></head><body>\n", style_sheet);
+    add_element(p, "<h1>", r->scenario, "</h1>\n");
+    add_element(p, "<p class=\"faint\">", r->model, ", ");
+    dts_format_large(r->parameters, p->out);
+    dts_text_printf(p->out, " parameters, on %" PRId64 " GPUs: %" PRId64 " × ", r->gpus, r->nodes);
+    add_escaped(r->cluster, p->out);
+    add_element(p, "; ", r->stack, "<br>");
+    add_element(p, "Plan: ", r->plan, "; batch ");
+    dts_text_printf(
+        p->out, "%" PRId64 " samples of %" PRId64 " tokens, %" PRId64 " microbatches of %" PRId64 " per replica</p>\n",
+        r->global_batch, r->sequence_length, r->microbatches, r->micro_batch);
+}
+
+static void write_facts(page *p) {
+    const dts_result *r = p->result;
+    dts_text_add(p->out, "<div class=\"facts\">\n");
+    write_fact(p, "Iteration time", dts_format_time, r->iteration_time_s, "");
+    write_fact(p, "Throughput", dts_format_count, r->tokens_per_s, " tokens/s");
+    write_fact(p, "Per GPU", dts_format_count, r->tokens_per_s_per_gpu, " tokens/s");
+    write_fact(p, "Model FLOPs utilisation", dts_format_percent, r->mfu, "");
+    write_fact(p, "Communication (ACO)", dts_format_count, r->aco_ms_per_sample, " ms/sample");
+    dts_text_printf(p->out,
+                    "<div><span class=\"faint\">Peak memory</span><b%s>%.1f of %.1f GiB</b><meter value=\"%.3f\" "
+                    "max=\"%.3f\" high=\"%.3f\"></meter></div>\n</div>\n",
+                    r->fits ? "" : " class=\"bad\"", r->peak_device_gib, r->capacity_gib, r->peak_device_gib,
+                    r->capacity_gib, 0.9 * r->capacity_gib);
+    if (!r->fits) {
+        dts_text cure = {0};
+        dts_report_cure(r, &cure);
+        add_element(p, "<p class=\"bad\">Does not fit in memory. ", dts_text_string(&cure), "</p>\n");
+        p->out->failed = p->out->failed || cure.failed;
+        dts_text_free(&cure);
+    }
+    if (r->bottleneck != NULL) {
+        add_element(p, "<p>Bottleneck: ", r->bottleneck, "</p>\n");
+    }
+    for (size_t i = 0; i < r->warning_count; i++) {
+        add_element(p, "<p>Warning: ", r->warnings[i], "</p>\n");
+    }
+}
+
+/* ---- timeline ------------------------------------------------------------------------------------------------------
+ */
+
+static void write_label(page *p, const char *text, double x, double y, bool strong) {
+    dts_text_printf(p->out, "<text x=\"%.0f\" y=\"%.0f\"%s>", x, y, strong ? " font-weight=\"600\"" : "");
+    add_element(p, "", text, "</text>\n");
+}
+
+/* Columns first…behind of one kind as a rectangle with its explanation; a gap of one column parts it from a next
+ * operation of the same kind. */
+static void write_run(page *p, size_t first, size_t behind, dts_cell_view view, bool parted) {
+    char from[32];
+    char to[32];
+    const dts_cells *c = &p->cells;
+    double start_s = ((double)c->from + (double)first * c->column_ps) / DTS_PS_PER_S;
+    double end_s = ((double)c->from + (double)behind * c->column_ps) / DTS_PS_PER_S;
+    p->used[view.kind] = true;
+    dts_text_printf(p->out,
+                    "<rect x=\"%zu\" y=\"%.0f\" width=\"%zu\" height=\"%d\" fill=\"var(--%s)\"%s><title>%s, %s to "
+                    "%s%s</title></rect>\n",
+                    LABEL_WIDTH + first, p->y, behind - first - (parted ? 1 : 0), ROW_HEIGHT - 4,
+                    dts_span_kind_names[view.kind], view.full ? "" : " opacity=\".5\"", dts_glyphs[view.kind].name,
+                    dts_formatted(dts_format_time, start_s, from, sizeof from),
+                    dts_formatted(dts_format_time, end_s, to, sizeof to), view.full ? "" : ", mostly waiting");
+}
+
+/* Microbatch numbers: runs of digits. */
+static void write_numbers(page *p) {
+    for (size_t i = 0; i < p->cells.columns; i++) {
+        char number[16] = "";
+        size_t length = 0;
+        while (i + length < p->cells.columns && length < sizeof number - 1 &&
+               dts_cells_view(&p->cells, i + length).digit != 0) {
+            number[length] = dts_cells_view(&p->cells, i + length).digit;
+            number[++length] = '\0';
+        }
+        /* a character is about seven units wide: only where the operation goes on that long */
+        size_t needed = 7 * length + 4;
+        int kind = dts_cells_view(&p->cells, i).kind;
+        bool room = length > 0 && i + needed <= p->cells.columns;
+        for (size_t j = i + length; room && j < i + needed; j++) {
+            dts_cell_view view = dts_cells_view(&p->cells, j);
+            room = view.digit == 0 && view.full && (view.kind == kind || j < i + 2);
+        }
+        if (room) {
+            dts_text_printf(p->out, "<text x=\"%zu\" y=\"%.0f\" style=\"fill:#fff\">%s</text>\n", LABEL_WIDTH + i + 3,
+                            p->y + 12, number);
+        }
+        i += length > 0 ? length - 1 : 0;
+    }
+}
+
+static void write_stream(page *p, const dts_span *spans, size_t count, const char *device) {
+    double busy_ps = dts_cells_fill(&p->cells, spans, count, p->result->microbatches > 1);
+    write_label(p, device, 0, p->y + 12, true);
+    write_label(p, p->result->streams[spans[0].stream].name, 80, p->y + 12, false);
+    dts_text_printf(p->out, "<rect class=\"row\" x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\"/>\n", LABEL_WIDTH, p->y,
+                    PLOT_WIDTH, ROW_HEIGHT - 4);
+    size_t first = 0;
+    for (size_t i = 1; i <= p->cells.columns; i++) {
+        dts_cell_view run = dts_cells_view(&p->cells, first);
+        dts_cell_view here = i < p->cells.columns ? dts_cells_view(&p->cells, i) : (dts_cell_view){.kind = -1};
+        bool other = here.kind != run.kind || here.idle != run.idle || here.full != run.full;
+        bool next_operation = here.digit != 0 && dts_cells_view(&p->cells, i - 1).digit == 0;
+        if (other || next_operation) {
+            if (!run.idle) {
+                write_run(p, first, i, run, !other && i - first > 1);
+            }
+            first = i;
+        }
+    }
+    write_numbers(p);
+    dts_text_printf(p->out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%.0f %%</text>\n", LABEL_WIDTH + PLOT_WIDTH + 6,
+                    p->y + 12, 100 * busy_ps / (double)(p->cells.to - p->cells.from));
+    p->y += ROW_HEIGHT;
+}
+
+static void write_memory_row(page *p, uint32_t device) {
+    if (!dts_cells_memory(&p->cells, p->result, device)) {
+        return;
+    }
+    double peak = 0;
+    for (size_t i = 0; i < p->cells.columns; i++) {
+        peak = fmax(peak, p->cells.highs[i]);
+    }
+    double scale = p->result->capacity_gib > 0 ? p->result->capacity_gib * gib : peak;
+    double floor_y = p->y + MEMORY_HEIGHT - 4;
+    write_label(p, "memory", 80, p->y + 18, false);
+    dts_text_printf(p->out, "<path class=\"memory\" d=\"M%d %.1f", LABEL_WIDTH, floor_y);
+    for (size_t i = 0; i < p->cells.columns; i++) {
+        if (i == 0 || p->cells.highs[i] != p->cells.highs[i - 1]) {
+            double height = scale > 0 ? fmin(1, p->cells.highs[i] / scale) * (MEMORY_HEIGHT - 6) : 0;
+            dts_text_printf(p->out, "H%zuV%.1f", LABEL_WIDTH + i, floor_y - height);
+        }
+    }
+    dts_text_printf(p->out,
+                    "H%dV%.1fz\"><title>allocated memory; the row is as high as the GPU's memory</title></path>\n",
+                    LABEL_WIDTH + PLOT_WIDTH, floor_y);
+    dts_text_printf(p->out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%.1f GiB</text>\n", LABEL_WIDTH + PLOT_WIDTH + 6,
+                    p->y + 18, peak / gib);
+    p->y += MEMORY_HEIGHT;
+}
+
+static void write_axis(page *p) {
+    const dts_axis axis = dts_axis_make(0, p->cells.to, MOST_TICKS);
+    for (int i = 0; i * axis.step * axis.unit_ps <= (double)p->cells.to; i++) {
+        double x = LABEL_WIDTH + i * axis.step * axis.unit_ps / p->cells.column_ps;
+        dts_text_printf(p->out,
+                        "<path d=\"M%.1f 0V%.0f\" stroke=\"var(--line)\"/><text class=\"tick\" text-anchor=\"middle\" "
+                        "x=\"%.1f\" y=\"%.0f\">%.10g %s</text>\n",
+                        x, p->y, x, p->y + 14, i * axis.step, axis.unit);
+    }
+    p->y += 20;
+}
+
+/* The rows are written first: only then their height is known. */
+static void write_timeline(page *p) {
+    const dts_result *r = p->result;
+    dts_text *page_text = p->out;
+    dts_text drawing = {0};
+    p->out = &drawing;
+    size_t i = 0;
+    while (i < r->span_count && r->spans[i].device < DEVICES_DRAWN) {
+        uint32_t device = r->spans[i].device;
+        bool first = true;
+        while (i < r->span_count && r->spans[i].device == device) {
+            size_t behind = dts_stream_end(r, i);
+            write_stream(p, &r->spans[i], behind - i, first ? r->devices[device] : "");
+            first = false;
+            i = behind;
+        }
+        write_memory_row(p, device);
+        p->y += GAP;
+    }
+    write_axis(p);
+    p->out = page_text;
+    dts_text_printf(p->out, "<h2>Timeline</h2>\n<svg viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\">\n",
+                    LABEL_WIDTH + PLOT_WIDTH + 70, p->y, LABEL_WIDTH + PLOT_WIDTH + 70, p->y);
+    dts_text_add(p->out, dts_text_string(&drawing));
+    p->out->failed = p->out->failed || drawing.failed;
+    dts_text_free(&drawing);
+    dts_text_add(p->out, "</svg>\n<p class=\"faint\">");
+    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
+        if (p->used[k]) {
+            dts_text_printf(p->out, "<i style=\"background:var(--%s)\"></i>%s", dts_span_kind_names[k],
+                            dts_glyphs[k].name);
+        }
+    }
+    dts_text_add(p->out, "<br>Pale: busy less than half of the time. Numbers: microbatches.");
+    if (r->device_count > DEVICES_DRAWN) {
+        dts_text_printf(p->out, " The first %d of %zu devices are drawn.", DEVICES_DRAWN, r->device_count);
+    }
+    dts_text_add(p->out, "</p>\n");
+}
+
+/* ---- tables --------------------------------------------------------------------------------------------------------
+ */
+
+static void write_share(page *p, const char *name, const char *color, double value, double whole, const char *amount) {
+    if (!(value > 0) || !(whole > 0)) {
+        return;
+    }
+    dts_text_printf(
+        p->out,
+        "<tr><td>%s</td><td class=\"left\"><i style=\"margin:0;width:%.1frem;background:var(--%s)\"></i></td>"
+        "<td>%s</td><td>%.1f %%</td></tr>\n",
+        name, 24 * fmin(1, value / whole), color, amount, 100 * value / whole);
+}
+
+static void write_times(page *p) {
+    const dts_time_shares *t = &p->result->time_s;
+    const struct {
+        const char *name, *color;
+        double seconds;
+    } rows[] = {{"compute", "forward", t->compute},
+                {"exposed communication", "communication", t->exposed_communication},
+                {"pipeline bubble", "bad", t->bubble},
+                {"exposed offload", "offload", t->exposed_offload},
+                {"waiting for the host", "host", t->host_bound},
+                {"optimizer", "optimizer", t->optimizer},
+                {"waiting for input", "input", t->input_wait}};
+    dts_text_add(p->out, "<h2>Where the time goes (GPU on the critical path)</h2>\n<table>\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char amount[32];
+        write_share(p, rows[i].name, rows[i].color, rows[i].seconds, p->result->iteration_time_s,
+                    dts_formatted(dts_format_time, rows[i].seconds, amount, sizeof amount));
+    }
+    dts_text_add(p->out, "</table>\n");
+}
+
+static void write_memory(page *p) {
+    const dts_memory_gib *m = &p->result->memory_gib;
+    const struct {
+        const char *name;
+        double gib;
+    } rows[] = {{"parameters", m->parameters},
+                {"gradients", m->gradients},
+                {"optimizer states", m->optimizer},
+                {"activations", m->activations},
+                {"temporary", m->temporary},
+                {"communication", m->communication},
+                {"allocator's reserve", m->fragmentation},
+                {"CUDA context", m->context}};
+    dts_text_add(p->out, "<h2>Memory of the fullest GPU at its peak (share of the GPU's)</h2>\n<table>\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char amount[32];
+        snprintf(amount, sizeof amount, "%.2f GiB", rows[i].gib);
+        write_share(p, rows[i].name, "forward", rows[i].gib, p->result->capacity_gib, amount);
+    }
+    dts_text_add(p->out, "</table>\n");
+}
+
+static void write_communication(page *p) {
+    const dts_result *r = p->result;
+    if (r->communication_count == 0) {
+        return;
+    }
+    dts_text_add(p->out,
+                 "<h2>Communication of one GPU per iteration</h2>\n<table>\n<tr><th>operation</th><th class=\"left\">"
+                 "group</th><th>times</th><th>bytes</th><th>total</th><th>exposed</th></tr>\n");
+    for (size_t i = 0; i < r->communication_count; i++) {
+        const dts_communication_row *row = &r->communication[i];
+        add_element(p, "<tr><td>", row->kind, "</td>");
+        add_element(p, "<td class=\"left\">", row->group, "</td>");
+        add_cell(p, dts_format_count, (double)row->count);
+        add_cell(p, dts_format_bytes, row->bytes);
+        add_cell(p, dts_format_time, row->total_s);
+        add_cell(p, dts_format_time, row->exposed_s);
+        dts_text_add(p->out, "</tr>\n");
+    }
+    dts_text_add(p->out, "</table>\n");
+}
+
+static void write_stages(page *p) {
+    const dts_result *r = p->result;
+    if (r->stage_count < 2) {
+        return;
+    }
+    dts_text_add(p->out,
+                 "<h2>Pipeline stages</h2>\n<table>\n<tr><th>stage</th><th>layers</th><th>parameters</th>"
+                 "<th>compute</th><th>idle</th><th>peak memory (GiB)</th><th class=\"left\">reached by</th></tr>\n");
+    for (size_t i = 0; i < r->stage_count; i++) {
+        const dts_stage_row *row = &r->stages[i];
+        dts_text_printf(p->out, "<tr><td>%" PRId64 "</td><td>%" PRId64 "-%" PRId64 "</td>", row->stage,
+                        row->first_layer, row->first_layer + row->layer_count - 1);
+        add_cell(p, dts_format_large, row->parameters);
+        add_cell(p, dts_format_time, row->compute_s);
+        add_cell(p, dts_format_percent, row->bubble_fraction);
+        dts_text_printf(p->out, "<td>%.1f</td>", row->peak_device_gib);
+        add_element(p, "<td class=\"left\">", row->peak_cause != NULL ? row->peak_cause : "", "</td></tr>\n");
+    }
+    dts_text_add(p->out, "</table>\n");
+}
+
+dts_status dts_report_html(const dts_result *result, dts_text *out) {
+    page p = {.result = result, .out = out};
+    write_head(&p);
+    write_facts(&p);
+    dts_time end = dts_timeline_end(result);
+    bool drawn = result->span_count > 0 && end > 0;
+    bool good = !drawn || dts_cells_make(&p.cells, 0, end, PLOT_WIDTH);
+    if (drawn && good) {
+        write_timeline(&p);
+    }
+    dts_cells_free(&p.cells);
+    write_times(&p);
+    write_memory(&p);
+    write_communication(&p);
+    write_stages(&p);
+    dts_text_add(out, "</body></html>\n");
+    return good ? dts_text_status(out) : DTS_NOMEM;
+}
