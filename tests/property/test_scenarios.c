@@ -36,10 +36,26 @@ typedef struct drawn {
     int pipeline, data;
 } drawn;
 
+/* What may rest in host memory under a data parallelism, as a further setting. */
+static void draw_offload(uint64_t *s, drawn *d, const char *parallel, bool single) {
+    bool parameters = strcmp(parallel, "zero3") == 0 || strcmp(parallel, "fsdp") == 0;
+    bool gradients = parameters || strcmp(parallel, "zero2") == 0;
+    bool optimizer = PICK(s, 0, 0, 1) == 1 && (strcmp(parallel, "ddp") != 0 || d->data == 1);
+    size_t length = strlen(d->text);
+    if (!single && PICK(s, 0, 1)) {
+        snprintf(d->text + length, sizeof d->text - length,
+                 "offload: {parameters: %s, gradients: %s, optimizer: %s, activations: %s, prefetch: %d, "
+                 "pin_memory: %s}\n",
+                 optimizer && parameters && PICK(s, 0, 1) ? "cpu" : "none",
+                 optimizer && gradients && PICK(s, 0, 1) ? "cpu" : "none", optimizer ? "cpu" : "none",
+                 PICK(s, 0, 1) ? "cpu" : "none", PICK(s, 0, 1, 3), PICK(s, 0, 1, 1) ? "true" : "false");
+    }
+}
+
 /* A legal scenario. */
 static drawn draw(uint64_t seed) {
     static const char *const schedules[] = {"gpipe", "1f1b", "interleaved-1f1b", "naive"};
-    static const char *const parallels[] = {"ddp", "zero1", "fsdp"};
+    static const char *const parallels[] = {"ddp", "zero1", "zero2", "zero3", "fsdp"};
     static const char *const precisions[] = {"fp16", "amp-fp16", "fp32", "bf16"};
     static const char *const optimizers[] = {"sgd", "sgd-momentum", "adamw", "adafactor", "lamb"};
     static const char *const recomputes[] = {"none", "selective", "full", "{every: 2}", "except-last"};
@@ -58,6 +74,10 @@ static drawn draw(uint64_t seed) {
     int chunks = interleaved ? 2 : 1;
     int microbatches = interleaved ? d.pipeline * PICK(s, 1, 2, 3) : PICK(s, 1, 2, 3, 5, 8);
     int micro_batch = PICK(s, 1, 2, 4, 7);
+    const char *parallel = pick_name(s, parallels, 5);
+    bool sharded = strcmp(parallel, "zero3") == 0 || strcmp(parallel, "fsdp") == 0;
+    bool hybrid = sharded && d.data % 4 == 0 && d.pipeline == 1 && PICK(s, 0, 1);
+    bool single = !hybrid && nodes == 1 && tensor == 1 && d.pipeline == 1 && d.data > 1 && PICK(s, 0, 1, 1) == 0;
     snprintf(d.text, sizeof d.text,
              "model: {profile: %s, layers: %d, hidden: %d, heads: 8, vocab: %d, ffn_hidden: 768}\n"
              "cluster: {profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d}\nstack: pytorch-1.11\n"
@@ -65,13 +85,14 @@ static drawn draw(uint64_t seed) {
              "           recompute: %s}\n"
              "parallelism: {tensor: %d, pipeline: %d, virtual_stages: %d, schedule: %s, partition: uniform,\n"
              "              data_parallel: %s, order: %s,\n"
-             "              sequence: %s}\n",
+             "              sequence: %s%s}\n",
              PICK(s, 0, 1) ? "gpt" : "llama", d.pipeline * chunks * PICK(s, 1, 2, 3), PICK(s, 256, 320, 512),
              PICK(s, 1000, 32000), nodes, per_node, d.data * micro_batch * microbatches, micro_batch,
              PICK(s, 64, 128, 200), pick_name(s, precisions, 4), pick_name(s, optimizers, 5),
-             pick_name(s, recomputes, 5), tensor, d.pipeline, chunks, schedule, pick_name(s, parallels, 3),
+             pick_name(s, recomputes, 5), tensor, d.pipeline, chunks, schedule, single ? "dp" : parallel,
              PICK(s, 0, 1) ? "tensor-data-pipeline" : "tensor-pipeline-data",
-             tensor > 1 && PICK(s, 0, 1) ? "true" : "false");
+             tensor > 1 && PICK(s, 0, 1) ? "true" : "false", hybrid ? ", shard_group: 2" : "");
+    draw_offload(s, &d, parallel, single);
     return d;
 }
 
@@ -110,7 +131,7 @@ static void check_result(const dts_result *r) {
     const dts_time_shares *t = &r->time_s;
     assert_close(sum_of_shares(t), r->iteration_time_s, 1e-9, 1e-12);
     assert_true(t->compute >= 0 && t->exposed_communication >= 0 && t->bubble >= 0 && t->host_bound >= 0 &&
-                t->optimizer >= 0);
+                t->optimizer >= 0 && t->exposed_offload >= 0);
     assert_true(r->hfu <= 1 && r->hfu >= r->mfu * (1 - 1e-9));
     double exposed = 0;
     for (size_t i = 0; i < r->communication_count; i++) {
@@ -140,6 +161,7 @@ static void check_monotone(const drawn *d) {
         "cluster.inter.nic_bandwidth=200Gbit/s cluster.inter.node_goodput=20GB/s cluster.inter.node_duplex=21.32GB/s "
         "cluster.inter.flow_cap=8.46GB/s cluster.intra.bandwidth=600GB/s",
         "cluster.gpu.memory_bandwidth=3110GB/s",
+        "cluster.gpu.pcie_bandwidth=48GB/s cluster.host.memory_bandwidth=560GB/s",
     };
     double exact = iteration_time(d, "closed-form", "");
     double shared = iteration_time(d, "flow", "");
