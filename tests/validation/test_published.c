@@ -14,6 +14,7 @@ typedef struct bound {
 static const bound bounds[] = {
     {"scenarios/published/gcp-ptd-2022.csv", 204, 12, 6.5, 0.99},
     {"scenarios/published/gcp-ptd-2022-held-out.csv", 95, 12, 6, 0.99},
+    {"scenarios/published/gcp-ptd-2022-offload.csv", 41, 15, 24, 0.98},
 };
 
 static dts_validate_summary summary_of(const dts_validation *v, int metric, int baseline) {

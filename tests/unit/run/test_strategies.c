@@ -1,0 +1,268 @@
+/* ZeRO-2, hybrid sharding, single-process data parallelism and offload against what can be counted by hand. */
+#include "simulate.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+enum { GPUS = 8, LAYERS = 8, HIDDEN = 1024, VOCABULARY = 32000, SEQUENCE = 512, MICRO_BATCH = 8 };
+
+/* A small GPT on one node of A100: fp16, SGD; 2 bytes a parameter and a gradient. */
+static const char *const base =
+    "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000, max_positions: 512}\n"
+    "cluster: {profile: gcp-a2-highgpu-8g, nodes: 1}\n"
+    "stack: pytorch-1.11\n"
+    "training: {global_batch: 64, micro_batch: 8, sequence_length: 512, precision: fp16, optimizer: sgd}\n";
+
+#define OFFLOAD_ALL "offload.parameters=cpu offload.gradients=cpu offload.optimizer=cpu "
+
+/* Bytes and time of the spans of a name. */
+typedef struct moved {
+    double bytes, total_s;
+    size_t count;
+} moved;
+
+static moved spans_named(const dts_result *r, const char *name) {
+    moved m = {0};
+    for (size_t i = 0; i < r->span_count; i++) {
+        if (strcmp(r->spans[i].name, name) == 0) {
+            m.bytes += r->spans[i].bytes;
+            m.total_s += dts_time_to_s(r->spans[i].end - r->spans[i].start);
+            m.count++;
+        }
+    }
+    return m;
+}
+
+static bool warned(const dts_result *r, const char *text) {
+    for (size_t i = 0; i < r->warning_count; i++) {
+        if (strstr(r->warnings[i], text) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refused(const char *settings, const char *message) {
+    dts_text messages = {0};
+    assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
+    if (strstr(dts_text_string(&messages), message) == NULL) {
+        print_error("expected '%s' in:\n%s", message, dts_text_string(&messages));
+        fail();
+    }
+    dts_text_free(&messages);
+}
+
+static void zero2_reduces_every_microbatch_and_keeps_a_share(void **state) {
+    (void)state;
+    dts_result *once = simulate_text(base, "parallelism.data_parallel=zero2");
+    dts_result *four = simulate_text(base, "parallelism.data_parallel=zero2 training.micro_batch=2");
+    double gradients_B = 2 * once->parameters;
+    assert_close(communication_row(once, "reduce-scatter", "data")->bytes, gradients_B, 1e-9, 0);
+    assert_close(communication_row(four, "reduce-scatter", "data")->bytes, 4 * gradients_B, 1e-9, 0);
+    assert_close(communication_row(four, "all-gather", "data")->bytes, gradients_B, 1e-9, 0);
+    assert_close(once->memory_gib.parameters, gradients_B / GIB, 1e-6, 0);
+    assert_close(once->memory_gib.gradients, gradients_B / GPUS / GIB, 1e-6, 0);
+    assert_false(warned(four, "ZeRO-2"));
+    dts_result *piped = simulate_text(
+        base, "parallelism.data_parallel=zero2 parallelism.pipeline=2 training.micro_batch=2 training.global_batch=64");
+    assert_true(warned(piped, "a reduce-scatter each"));
+    double stage_B = 2 * piped->stages[0].parameters;
+    double reduced_B = communication_row(piped, "reduce-scatter", "data")->bytes;
+    double microbatches = (double)piped->microbatches;
+    assert_true(reduced_B >= 0.9 * microbatches * (gradients_B - stage_B));
+    assert_true(reduced_B <= microbatches * gradients_B);
+    dts_result_free(once);
+    dts_result_free(four);
+    dts_result_free(piped);
+}
+
+static void zero3_is_fsdp(void **state) {
+    (void)state;
+    dts_result *zero3 = simulate_text(base, "parallelism.data_parallel=zero3");
+    dts_result *fsdp = simulate_text(base, "parallelism.data_parallel=fsdp");
+    assert_close(zero3->iteration_time_s, fsdp->iteration_time_s, 0, 0);
+    dts_result_free(zero3);
+    dts_result_free(fsdp);
+}
+
+static void hybrid_sharding_shards_inside_groups(void **state) {
+    (void)state;
+    const char *const two_nodes =
+        "parallelism.data_parallel=fsdp cluster.nodes=2 training.global_batch=128 parallelism.shard_group=8";
+    dts_result *hybrid = simulate_text(base, two_nodes);
+    double gradients_B = 2 * hybrid->parameters;
+    assert_close(communication_row(hybrid, "reduce-scatter", "data")->bytes, gradients_B, 1e-9, 0);
+    assert_close(communication_row(hybrid, "all-reduce", "replica")->bytes, gradients_B / 8, 1e-9, 0);
+    assert_close(hybrid->memory_gib.parameters, gradients_B / 8 / GIB, 1e-6, 0);
+    /* only an eighth of the gradients crosses the network instead of all parameters twice and all gradients */
+    dts_result *full = simulate_text(base, "parallelism.data_parallel=fsdp cluster.nodes=2 training.global_batch=128");
+    print_message("two nodes: full %.3f s, hybrid %.3f s\n", full->iteration_time_s, hybrid->iteration_time_s);
+    assert_true(hybrid->iteration_time_s < full->iteration_time_s);
+    refused("parallelism.data_parallel=fsdp parallelism.shard_group=3", "use shard_group: 2");
+    refused("parallelism.shard_group=4", "hybrid sharding needs sharded parameters");
+    dts_result_free(hybrid);
+    dts_result_free(full);
+}
+
+/* Seeds 1: inputs out, parameters out, outputs in, their gradients out, gradients in. */
+static void a_single_process_makes_five_exchanges(void **state) {
+    (void)state;
+    dts_result *dp = simulate_text(base, "parallelism.data_parallel=dp");
+    double parameters_B = 2 * dp->parameters;
+    assert_close(communication_row(dp, "broadcast", "data")->bytes, parameters_B, 1e-9, 0);
+    assert_close(communication_row(dp, "reduce", "data")->bytes, parameters_B, 1e-9, 0);
+    const dts_communication_row *sends = communication_row(dp, "send-recv", "data");
+    double tokens = (double)MICRO_BATCH * SEQUENCE;
+    double outputs_B = 2 * tokens * VOCABULARY;
+    assert_int_equal(sends->count, 3 * (GPUS - 1));
+    assert_close(sends->bytes, (GPUS - 1) * (8 * tokens + 2 * outputs_B), 1e-9, 0);
+    assert_int_equal(dp->device_count, GPUS);
+    assert_close(sum_of_shares(&dp->time_s), dp->iteration_time_s, 1e-12, 0);
+    dts_result *ddp = simulate_text(base, "parallelism.data_parallel=ddp");
+    assert_true(dp->iteration_time_s > ddp->iteration_time_s);
+    assert_true(dp->peak_allocated_gib > ddp->peak_allocated_gib);
+    refused("parallelism.data_parallel=dp parallelism.pipeline=2", "use ddp");
+    dts_result_free(dp);
+    dts_result_free(ddp);
+}
+
+static void dp_on_one_gpu_is_ddp(void **state) {
+    (void)state;
+    dts_result *dp = simulate_text(base, "parallelism.data_parallel=dp cluster.gpus_per_node=1");
+    dts_result *ddp = simulate_text(base, "parallelism.data_parallel=ddp cluster.gpus_per_node=1");
+    assert_close(dp->iteration_time_s, ddp->iteration_time_s, 0, 0);
+    dts_result_free(dp);
+    dts_result_free(ddp);
+}
+
+/* Each layer's shard comes twice, the root unit's (embedding and head) once; gradients leave once. Two GPUs share a
+ * link of 24 GB/s, and each of the copies has a latency of 10 us. */
+static void parameters_come_and_gradients_go(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, OFFLOAD_ALL "parallelism.data_parallel=fsdp fidelity.network=closed-form");
+    double layer = 12.0 * HIDDEN * HIDDEN + 13.0 * HIDDEN;
+    double root = r->parameters - LAYERS * layer;
+    moved in = spans_named(r, "h2d parameters");
+    moved out = spans_named(r, "d2h gradients");
+    assert_int_equal(in.count, 2 * LAYERS + 1);
+    assert_close(in.bytes, 2 * (2 * LAYERS * layer + root) / GPUS, 1e-9, 0);
+    assert_close(out.bytes, 2 * r->parameters / GPUS, 1e-6, 0);
+    assert_close(in.total_s, (double)in.count * 10e-6 + in.bytes / (24e9 / 2), 1e-6, 0);
+    assert_close(r->memory_gib.parameters + r->memory_gib.optimizer, 0, 0, 1e-9);
+    /* parameters and gradients of 8 GPUs, each an eighth */
+    assert_close(r->host_peak_gib, 4 * r->parameters / GIB, 1e-6, 0);
+    assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-12, 0);
+    dts_result_free(r);
+}
+
+/* param.add_ of 3 passes and zero_grad of 1 over fp16, at 1.35 GB/s in each process. */
+static void the_cpu_takes_the_step(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, "parallelism.data_parallel=zero1 offload.optimizer=cpu");
+    double share = r->parameters / GPUS;
+    assert_close(spans_named(r, "optimizer_step on the CPU").total_s, share * 4 * 2 / 1.35e9, 1e-6, 0);
+    assert_close(spans_named(r, "d2h gradients").bytes, 2 * share, 1e-9, 0);
+    assert_close(spans_named(r, "h2d parameters").bytes, 2 * share, 1e-9, 0);
+    /* without that limit all 8 share the 280 GB/s of the host's memory, and copies take some of it */
+    dts_result *fast = simulate_text(
+        base, "parallelism.data_parallel=zero1 offload.optimizer=cpu stack.optimizer.cpu_bandwidth=1000GB/s");
+    double alone_s = share * 4 * 2 * GPUS / 280e9;
+    double took_s = spans_named(fast, "optimizer_step on the CPU").total_s;
+    assert_true(took_s >= alone_s * (1 - 1e-9) && took_s < 2 * alone_s);
+    dts_result_free(r);
+    dts_result_free(fast);
+}
+
+static void activations_go_out_and_come_back(void **state) {
+    (void)state;
+    dts_result *stay = simulate_text(base, "");
+    double previous_gib = 0;
+    double previous_s = INFINITY;
+    for (int prefetch = 0; prefetch <= 2; prefetch++) {
+        char settings[80];
+        snprintf(settings, sizeof settings, "offload.activations=cpu offload.prefetch=%d", prefetch);
+        dts_result *r = simulate_text(base, settings);
+        moved out = spans_named(r, "d2h activations");
+        moved in = spans_named(r, "h2d activations");
+        assert_int_equal(out.count, LAYERS);
+        assert_close(in.bytes, out.bytes, 0, 0);
+        assert_true(r->memory_gib.activations < stay->memory_gib.activations);
+        assert_true(r->memory_gib.activations > previous_gib);
+        assert_true(r->iteration_time_s <= previous_s * (1 + 1e-9)); /* the link is busy all the time from 1 on */
+        assert_true(r->time_s.exposed_offload > 0);
+        previous_gib = r->memory_gib.activations;
+        previous_s = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    dts_result_free(stay);
+}
+
+static void with_full_recomputation_only_checkpoints_move(void **state) {
+    (void)state;
+    double boundary_B = 2.0 * MICRO_BATCH * SEQUENCE * HIDDEN;
+    dts_result *r = simulate_text(base, "offload.activations=cpu training.recompute=full");
+    assert_close(spans_named(r, "d2h activations").bytes, LAYERS * boundary_B, 1e-12, 0);
+    dts_result *pairs = simulate_text(base, "offload.activations=cpu training.recompute.every=2");
+    assert_close(spans_named(pairs, "h2d activations").bytes, LAYERS / 2 * boundary_B, 1e-12, 0);
+    dts_result_free(r);
+    dts_result_free(pairs);
+}
+
+static void pageable_memory_is_slower(void **state) {
+    (void)state;
+    dts_result *pinned = simulate_text(base, "offload.activations=cpu");
+    dts_result *pageable = simulate_text(base, "offload.activations=cpu offload.pin_memory=false");
+    assert_true(pageable->iteration_time_s > pinned->iteration_time_s);
+    dts_result_free(pinned);
+    dts_result_free(pageable);
+}
+
+/* Two GPUs behind a switch share its link; alone each has it whole. */
+static void gpus_share_a_pcie_switch(void **state) {
+    (void)state;
+    dts_result *two = simulate_text(base, "offload.activations=cpu");
+    dts_result *one = simulate_text(base, "offload.activations=cpu cluster.host.gpus_per_pcie_switch=1");
+    dts_result *four = simulate_text(base, "offload.activations=cpu cluster.host.gpus_per_pcie_switch=4");
+    double out_s = spans_named(two, "d2h activations").total_s;
+    assert_close(spans_named(one, "d2h activations").total_s, out_s / 2, 0.02, 0);
+    assert_close(spans_named(four, "d2h activations").total_s, out_s * 2, 0.02, 0);
+    dts_result_free(one);
+    dts_result_free(two);
+    dts_result_free(four);
+}
+
+static void what_does_not_fit_on_the_host_is_said(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, OFFLOAD_ALL "parallelism.data_parallel=fsdp cluster.host.memory=100MB");
+    assert_false(r->fits);
+    assert_true(warned(r, "does not fit in host memory"));
+    dts_result_free(r);
+}
+
+static void senseless_offload_is_refused(void **state) {
+    (void)state;
+    refused("offload.parameters=cpu offload.optimizer=cpu", "use fsdp or zero3");
+    refused("parallelism.data_parallel=fsdp offload.parameters=cpu", "set offload.optimizer: cpu");
+    refused("parallelism.data_parallel=zero1 offload.gradients=cpu offload.optimizer=cpu", "use zero2, zero3 or fsdp");
+    refused("offload.optimizer=cpu", "use zero1, zero2, zero3 or fsdp");
+    refused("parallelism.data_parallel=dp offload.activations=cpu", "keeps everything on the GPUs");
+    refused("offload.activations=nvme", "offload to NVMe is not simulated");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zero2_reduces_every_microbatch_and_keeps_a_share),
+        cmocka_unit_test(zero3_is_fsdp),
+        cmocka_unit_test(hybrid_sharding_shards_inside_groups),
+        cmocka_unit_test(a_single_process_makes_five_exchanges),
+        cmocka_unit_test(dp_on_one_gpu_is_ddp),
+        cmocka_unit_test(parameters_come_and_gradients_go),
+        cmocka_unit_test(the_cpu_takes_the_step),
+        cmocka_unit_test(activations_go_out_and_come_back),
+        cmocka_unit_test(with_full_recomputation_only_checkpoints_move),
+        cmocka_unit_test(pageable_memory_is_slower),
+        cmocka_unit_test(gpus_share_a_pcie_switch),
+        cmocka_unit_test(what_does_not_fit_on_the_host_is_said),
+        cmocka_unit_test(senseless_offload_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
