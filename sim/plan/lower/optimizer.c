@@ -157,6 +157,9 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     double elements = stage->parameters / (dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1);
     /* sharded parameters are flat: one tensor per unit, which is one per layer */
     int tensors = all_sharded ? (int)(plan->job.model->layers / plan->pipeline) + 1 : stage_tensors(b, stage);
+    if (dts_plan_shards_optimizer(plan) && !all_sharded) {
+        tensors = (int)((tensors + plan->shards - 1) / plan->shards); /* each rank steps its share of the tensors */
+    }
     dts_build_host(b, stage, stack->step_host_s, false, DTS_NO_ID, "training loop");
     /* the first kernel of the step waits for the last gradients */
     dts_id reduced = dts_sync_finish(sync);
@@ -176,9 +179,8 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     }
     if (dts_plan_shards_optimizer(plan) && !all_sharded && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
-                             stage->parameters * dts_numeric_bytes(plan->storage.compute), false, stage->last_kernel,
-                             &gather);
+        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER, stage->parameters * plan->storage.parameter_B,
+                             false, stage->last_kernel, &gather);
     }
 }
 
