@@ -166,6 +166,9 @@ typedef struct dts_stack {
     bool compile;
     int attention; /* dts_attention_kind */
     bool tf32;     /* fp32 products run as tf32 where the GPU can */
+    bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
+                            master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
+    bool fp32_gradients; /* with master_weights: gradients are accumulated and reduced in fp32, else in half */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
@@ -183,6 +186,7 @@ typedef struct dts_stack {
     double fsdp_unit_host_s; /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     /* pipeline */
     bool p2p_overlap;               /* transfers do not hold the compute stream */
+    bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */

@@ -121,6 +121,11 @@ static const dts_field pipeline_fields[] = {
      .required = true,
      .offset = WITHIN(p2p_overlap, p2p_overlap),
      .help = "transfers between stages do not hold the compute stream"},
+    {.key = "scatter_gather",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, scatter_gather),
+     .help = "tensor-parallel ranks send a share each and gather it on the other side"},
     {.key = "chunk_kernels",
      .type = DTS_FIELD_INT,
      .maximum = 100000,
@@ -252,6 +257,16 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, tf32),
      .help = "fp32 products run as tf32 where the GPU can"},
+    {.key = "master_weights",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, master_weights),
+     .help = "half precision means half weights with fp32 master copies, not autocast"},
+    {.key = "fp32_gradients",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, fp32_gradients),
+     .help = "with master_weights: gradients are accumulated and reduced in fp32"},
     {.key = "fuse",
      .type = DTS_FIELD_MAP,
      .sub = &fuse_schema,
@@ -347,6 +362,10 @@ static dts_status stack_check(dts_binder *binder, const dts_node *node, const ch
                               "the first bucket is small so that communication starts early",
                               "ddp.first_bucket (%g B) is larger than ddp.bucket (%g B)", stack->ddp_first_bucket_B,
                               stack->ddp_bucket_B);
+    }
+    if (stack->fp32_gradients && !stack->master_weights) {
+        return dts_diag_error(binder->diag, node ? &node->place : NULL, key, "set master_weights: true",
+                              "fp32_gradients describes half-precision weights with fp32 master copies");
     }
     return DTS_OK;
 }
