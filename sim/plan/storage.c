@@ -11,8 +11,8 @@
  *
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
- * [3] NVIDIA/Megatron-LM, docs, "Distributed Optimizer": 20 bytes with fp16 gradients that are copied to fp32 ones in the
- *     step (not counted here: the copies live in the step only), 18 with fp32 gradients. */
+ * [3] NVIDIA/Megatron-LM, docs, "Distributed Optimizer": 20 bytes with fp16 gradients that are copied to fp32 ones in
+ * the step (not counted here: the copies live in the step only), 18 with fp32 gradients. */
 #include "plan/internal.h"
 
 /* Moments kept by an optimizer, in elements per parameter. */
@@ -78,6 +78,10 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
         use_master_weights(&s, stack);
     }
     s.reduce_B = s.gradient_B;
+    if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
+        s.autocast = false; /* shards stay in fp32 */
+        s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
+    }
     double master_B = s.step_B > s.parameter_B ? s.step_B : 0;
     s.optimizer_B = master_B + (training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT
                                     ? 2
