@@ -33,11 +33,20 @@ static void add_over_tensors(dts_builder *b, dts_stage *stage, double elements, 
                              const char *name) {
     const dts_plan *plan = b->plan;
     int launches = plan->job.stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR ? tensors * kernels : kernels;
-    double bytes = elements * passes * plan->storage.parameter_B;
+    double bytes = elements * passes * plan->storage.step_B;
     for (int i = 0; i < launches; i++) {
         dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = name};
         dts_build_kernel(b, stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes / launches), false, DTS_NO_ID,
                          &info);
+    }
+}
+
+/* Master weights: half gradients are widened for the step, and the new weights narrowed after it. */
+static void add_master_copy(dts_builder *b, dts_stage *stage, double elements, int tensors, double half_B,
+                            const char *name) {
+    double step_B = b->plan->storage.step_B;
+    if (half_B < step_B) {
+        add_over_tensors(b, stage, elements, tensors, 1, (half_B + step_B) / step_B, name);
     }
 }
 
@@ -59,7 +68,8 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
 static void add_norm_and_scale(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     bool clips = plan->job.stack->gradient_clipping;
-    bool scales = plan->job.training->precision == DTS_PRECISION_AMP_FP16;
+    bool scales = plan->storage.compute == DTS_FP16 && plan->job.training->precision != DTS_PRECISION_FP16;
+    scales |= plan->storage.compute == DTS_FP16 && plan->job.stack->master_weights;
     if (scales) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
@@ -139,12 +149,15 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
 
 /* The step on the GPU. */
 static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int tensors) {
-    const dts_stack *stack = b->plan->job.stack;
-    const optimizer_work *work = &works[b->plan->job.training->optimizer];
+    const dts_plan *plan = b->plan;
+    const dts_stack *stack = plan->job.stack;
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
     add_norm_and_scale(b, stage, elements, tensors);
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
                      "optimizer_step");
+    add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
     }

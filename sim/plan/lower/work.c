@@ -44,9 +44,10 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .query_length = o->query_length,
                                  .key_length = o->key_length,
                                  .causal = o->causal};
-    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    double speed = b->plan->job.stack->flash_speed;
+    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
     shape.backward = true;
-    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
     t->backward_input_kernels = o->backward_kernels;
     /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
     t->forward_flops = 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)o->key_length *
@@ -71,6 +72,24 @@ static void operator_times(const dts_builder *b, const dts_operator *o, dts_oper
     }
 }
 
+/* Recomputation by operators keeps the outputs of fused attention and of every second product, and of the layer its
+ * input; all else is repeated. What is kept is counted at the operator that made it. */
+static void keep_every_second_product(dts_part_work *work) {
+    int products = 0;
+    bool first = true;
+    for (size_t i = 0; i < work->operators.count; i++) {
+        dts_operator *o = &work->operators.items[i];
+        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+        products += product;
+        bool kept = o->kind == DTS_OPERATOR_ATTENTION || (product && products % 2 == 1);
+        o->recomputed_selectively = !kept;
+        if (kept) {
+            o->saved_B = o->output_B + (first ? o->input_B : 0);
+            first = false;
+        }
+    }
+}
+
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
@@ -79,6 +98,10 @@ dts_status dts_build_work(dts_builder *b) {
             dts_model_operators(b->plan->job.model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
         if (status != DTS_OK) {
             return status;
+        }
+        if (part == DTS_PART_LAYER && b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
+            b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
+            keep_every_second_product(work);
         }
         work->times = dts_arena_array(b->arena, work->operators.count, sizeof *work->times);
         if (work->times == NULL) {
