@@ -13,6 +13,8 @@
  * bytes
  *
  * [2] Ren et al., "ZeRO-Offload", 2021, section 4: the step on the CPU, and its copies. */
+#include <math.h>
+
 #include "plan/lower/builder.h"
 
 typedef struct optimizer_work {
@@ -63,20 +65,20 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     return (int)tensors;
 }
 
-/* Gradient norm and the scaling of clipping (read; read and write), and the loss scaler's check: each ends in a number
- * that the host reads, so the host waits for the GPU. */
-static void add_norm_and_scale(dts_builder *b, dts_stage *stage, double elements, int tensors) {
+/* The loss scaler's check and the gradient norm; both end in a number over all gradients of the model. */
+static bool needs_global_number(const dts_plan *plan) {
+    return plan->job.stack->gradient_clipping || plan->job.training->precision == DTS_PRECISION_AMP_FP16;
+}
+
+static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
-    bool clips = plan->job.stack->gradient_clipping;
-    bool scales = plan->storage.compute == DTS_FP16 && plan->job.training->precision != DTS_PRECISION_FP16;
-    scales |= plan->storage.compute == DTS_FP16 && plan->job.stack->master_weights;
-    if (scales) {
+    add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
+    if (plan->job.training->precision == DTS_PRECISION_AMP_FP16) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
     }
-    if (clips) {
+    if (plan->job.stack->gradient_clipping) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "gradient_norm");
-        add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
     }
 }
 
@@ -86,7 +88,12 @@ typedef struct tied {
     dts_id to_first, to_last;
 } tied;
 
-static tied add_tied_exchange(dts_builder *b) {
+/* What made the gradients of a stage: its last reduction, or its last kernel without one. */
+static dts_id made_by(const dts_stage *stage, dts_id reduced) {
+    return reduced == DTS_NO_ID ? stage->last_kernel : reduced;
+}
+
+static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
     const dts_plan *plan = b->plan;
     int64_t stages = plan->pipeline * plan->virtual_stages;
     int first = 0;
@@ -97,14 +104,15 @@ static tied add_tied_exchange(dts_builder *b) {
     if (!plan->job.model->tied_embeddings || first == last) {
         return (tied){DTS_NO_ID, DTS_NO_ID};
     }
-    double bytes = (double)plan->job.model->vocab * (double)plan->job.model->hidden / (double)plan->tensor *
+    double share = dts_plan_shards_gradients(plan) ? (double)plan->shards : 1;
+    double bytes = (double)plan->job.model->vocab * (double)plan->job.model->hidden / (double)plan->tensor / share *
                    plan->storage.gradient_B;
     dts_task_info info = {
         .group = DTS_GROUP_EMBEDDING, .microbatch = -1, .layer = 0, .name = "send tied embedding gradient"};
     dts_stage *a = &b->stages[first];
     dts_stage *z = &b->stages[last];
-    return (tied){.to_last = dts_build_send(b, a, z, true, bytes, a->last_kernel, &info),
-                  .to_first = dts_build_send(b, z, a, false, bytes, z->last_kernel, &info)};
+    return (tied){.to_last = dts_build_send(b, a, z, true, bytes, made_by(a, reduced[first]), &info),
+                  .to_first = dts_build_send(b, z, a, false, bytes, made_by(z, reduced[last]), &info)};
 }
 
 /* The step on the CPU [2], layer by layer so that copies overlap the work: gradients out (unless they are there
@@ -152,8 +160,9 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
     const optimizer_work *work = &works[plan->job.training->optimizer];
-    add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
-    add_norm_and_scale(b, stage, elements, tensors);
+    if (stack->gradient_clipping) {
+        add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
+    }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
                      "optimizer_step");
@@ -163,46 +172,88 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     }
 }
 
-static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, dts_id tied_gradient) {
+/* What a stage steps: elements on this rank, in how many tensors. */
+typedef struct step_size {
+    double elements;
+    int tensors;
+} step_size;
+
+static step_size size_of_step(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    const dts_stack *stack = plan->job.stack;
-    bool all_sharded = dts_plan_shards_parameters(plan);
-    double elements = stage->parameters / (dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1);
+    double share = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
     /* sharded parameters are flat: one tensor per unit, which is one per layer */
-    int tensors = all_sharded ? (int)(plan->job.model->layers / plan->pipeline) + 1 : stage_tensors(b, stage);
-    if (dts_plan_shards_optimizer(plan) && !all_sharded) {
-        tensors = (int)((tensors + plan->shards - 1) / plan->shards); /* each rank steps its share of the tensors */
-    }
-    dts_build_host(b, stage, stack->step_host_s, false, DTS_NO_ID, "training loop");
-    /* the first kernel of the step waits for the last gradients */
-    dts_id reduced = dts_sync_finish(sync);
-    dts_task_info info = {.role = DTS_ROLE_OPTIMIZER,
-                          .microbatch = -1,
-                          .layer = -1,
-                          .device = stage->device,
-                          .name = "wait for gradients"};
+    int tensors = dts_plan_shards_parameters(plan) ? (int)(plan->job.model->layers / plan->pipeline) + 1
+                                                   : (int)ceil(stage_tensors(b, stage) / share);
+    return (step_size){.elements = stage->parameters / share, .tensors = tensors};
+}
+
+/* A task of no length on the stage's compute stream, behind the host's latest issue and after. */
+static dts_id add_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {
+    dts_task_info info = {
+        .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
     dts_id wait = dts_build_task(b, stage->compute, 0, &info);
-    dts_graph_depend(b->graph, wait, reduced);
-    dts_graph_depend(b->graph, wait, tied_gradient);
+    dts_graph_depend(b->graph, wait, after);
     dts_graph_depend(b->graph, wait, stage->last_host);
+    stage->last_kernel = wait;
+    return wait;
+}
+
+static void add_step(dts_builder *b, dts_stage *stage) {
+    const dts_plan *plan = b->plan;
+    step_size size = size_of_step(b, stage);
     if (plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
-        add_cpu_step(b, stage, elements, wait);
+        add_cpu_step(b, stage, size.elements, stage->last_kernel);
     } else {
-        add_gpu_step(b, stage, elements, tensors);
+        add_gpu_step(b, stage, size.elements, size.tensors);
     }
-    if (dts_plan_shards_optimizer(plan) && !all_sharded && plan->data > 1) {
+    if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
         dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER, stage->parameters * plan->storage.parameter_B,
                              false, stage->last_kernel, &gather);
     }
 }
 
+/* The gradient norm and the scaler's check are over all stages: no stage steps before the slowest has its number. */
+static void add_barrier(dts_builder *b) {
+    dts_id all = add_wait(b, &b->stages[0], DTS_NO_ID, "gradient norm of all stages");
+    for (int64_t p = 1; p < b->plan->pipeline; p++) {
+        dts_graph_depend(b->graph, all, b->stages[p].last_kernel);
+    }
+    for (int64_t p = 1; p < b->plan->pipeline; p++) {
+        add_wait(b, &b->stages[p], all, "gradient norm of all stages");
+    }
+}
+
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
-    tied tied_gradients = add_tied_exchange(b);
-    for (int64_t p = 0; p < b->plan->pipeline; p++) {
-        bool first = p == 0;
-        bool last = p == b->plan->pipeline - 1;
-        add_step(b, &b->stages[p], syncs[p],
-                 first ? tied_gradients.to_first : (last ? tied_gradients.to_last : DTS_NO_ID));
+    const dts_plan *plan = b->plan;
+    dts_id *reduced = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *reduced);
+    if (reduced == NULL) {
+        b->failed = true;
+        return;
+    }
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        if (p == 0 || b->stages[p].host != b->stages[0].host) { /* one loop a process */
+            dts_build_host(b, &b->stages[p], plan->job.stack->step_host_s, false, DTS_NO_ID, "training loop");
+        }
+        reduced[p] = dts_sync_finish(syncs[p]);
+    }
+    tied tied_gradients = add_tied_exchange(b, reduced);
+    bool on_cpu = plan->job.offload->optimizer != DTS_OFFLOAD_NONE;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        dts_stage *stage = &b->stages[p];
+        dts_id wait = add_wait(b, stage, reduced[p], "wait for gradients");
+        bool last = p == plan->pipeline - 1;
+        dts_graph_depend(b->graph, wait,
+                         p == 0 ? tied_gradients.to_first : (last ? tied_gradients.to_last : DTS_NO_ID));
+        step_size size = size_of_step(b, stage);
+        if (!on_cpu) {
+            add_norm(b, stage, size.elements, size.tensors);
+        }
+    }
+    if (!on_cpu && plan->pipeline > 1 && needs_global_number(plan)) {
+        add_barrier(b);
+    }
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        add_step(b, &b->stages[p]);
     }
 }
