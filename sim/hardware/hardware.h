@@ -197,6 +197,7 @@ typedef struct dts_stack {
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
+    double pipeline_launch_factor;  /* launches in such a process take this times as long: its threads share a lock */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */
     bool accumulate_kernel;       /* adding a new gradient to the stored one is a kernel of its own per tensor (else the

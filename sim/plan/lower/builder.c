@@ -52,8 +52,10 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
-    dts_id issue =
-        dts_build_host(b, stage, backward ? stack->backward_launch_s : stack->launch_s, backward, DTS_NO_ID, "launch");
+    bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
+    double launch_s =
+        (backward ? stack->backward_launch_s : stack->launch_s) * (shares_process ? stack->pipeline_launch_factor : 1);
+    dts_id issue = dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch");
     dts_task_info on_device = *info;
     on_device.device = stage->device;
     dts_id kernel = dts_build_task(b, stage->compute, dts_time_from_s(duration_s), &on_device);
