@@ -98,8 +98,9 @@ static tied add_tied_exchange(dts_builder *b) {
 }
 
 /* The step on the CPU [2], layer by layer so that copies overlap the work: gradients out (unless they are there
- * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step. */
-static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_id reduced) {
+ * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step.
+ * Returns when the last parameters are back. */
+static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_id reduced) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
     const dts_offload *offload = plan->job.offload;
@@ -116,7 +117,7 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
     if (arrived == NULL) {
         b->failed = true;
-        return;
+        return DTS_NO_ID;
     }
     for (int64_t i = 0; i < parts; i++) {
         arrived[i] = offload->gradients != DTS_OFFLOAD_NONE
@@ -127,14 +128,15 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
         dts_build_cpu_step(b, stage, elements * norm_passes * plan->storage.gradient_B, arrived[parts - 1],
                            "gradient_norm on the CPU");
     }
-    dts_id step = DTS_NO_ID;
+    dts_id done = DTS_NO_ID;
     for (int64_t i = 0; i < parts; i++) {
-        step = dts_build_cpu_step(b, stage, part * passes * plan->storage.parameter_B, arrived[i],
-                                  "optimizer_step on the CPU");
+        dts_id step = dts_build_cpu_step(b, stage, part * passes * plan->storage.parameter_B, arrived[i],
+                                         "optimizer_step on the CPU");
         if (offload->parameters == DTS_OFFLOAD_NONE) {
-            stage->last_kernel = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
+            done = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
         }
     }
+    return done;
 }
 
 /* The step on the GPU. */
@@ -169,16 +171,17 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     dts_graph_depend(b->graph, wait, reduced);
     dts_graph_depend(b->graph, wait, tied_gradient);
     dts_graph_depend(b->graph, wait, stage->last_host);
+    dts_id updated;
     if (plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
-        add_cpu_step(b, stage, elements, wait);
+        updated = add_cpu_step(b, stage, elements, wait);
     } else {
         add_gpu_step(b, stage, elements, tensors);
+        updated = stage->last_kernel;
     }
     if (dts_plan_shards_optimizer(plan) && !all_sharded && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
         dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
-                             stage->parameters * dts_numeric_bytes(plan->storage.compute), false, stage->last_kernel,
-                             &gather);
+                             stage->parameters * dts_numeric_bytes(plan->storage.compute), false, updated, &gather);
     }
 }
 
