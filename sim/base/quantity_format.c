@@ -125,6 +125,11 @@ void dts_quantity_format(double value, dts_dimension dimension, int significant,
     add_with_unit(number, best->text, out);
 }
 
+/* Length for choosing among texts: an exponent reads worse than a few digits more. */
+static size_t reading_length(const char *text) {
+    return strlen(text) + (strchr(text, 'e') != NULL ? 4 : 0);
+}
+
 void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *out) {
     char best[2 * TEXT_LONGEST] = "";
     for (size_t i = 0; i < SHOWN_UNIT_COUNT; i++) {
@@ -140,7 +145,7 @@ void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *
             double back = 0;
             bool same = dts_quantity_parse(text, dimension, &back, NULL, NULL, NULL) == DTS_OK && back == value;
             /* of equally short texts the larger unit: 1.41 GHz, not 1410 MHz */
-            if (same && (best[0] == '\0' || strlen(text) <= strlen(best))) {
+            if (same && (best[0] == '\0' || reading_length(text) <= reading_length(best))) {
                 memcpy(best, text, sizeof best);
             }
         }

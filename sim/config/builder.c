@@ -11,9 +11,11 @@ dts_place dts_builder_place(const dts_builder *b, const yaml_mark_t *mark) {
     return b->origin != NULL ? *b->origin : dts_source_place(b->source, mark->line, mark->column);
 }
 
-static dts_status too_many_nodes(dts_builder *b, const dts_place *place) {
-    return dts_diag_error(b->diag, place, b->source->key, "write the values out instead of nesting aliases",
-                          "more than %zu values after expanding aliases", b->limits->nodes);
+static dts_status too_many_nodes(const dts_builder *b, const dts_place *place) {
+    const char *help = b->aliased ? "write the values out instead of nesting aliases"
+                                  : "scenarios and profiles have fewer than 1000; is this the right file?";
+    return dts_diag_error(b->diag, place, b->source->key, help, "more than %zu values%s", b->limits->nodes,
+                          b->aliased ? " after expanding aliases" : "");
 }
 
 dts_status dts_builder_node(dts_builder *b, dts_node_kind kind, const dts_place *place, dts_node **out) {
@@ -126,6 +128,7 @@ dts_status dts_builder_alias(dts_builder *b, const yaml_event_t *event, unsigned
     if (depth + levels(found->node) > b->limits->depth) {
         return dts_builder_refuse_depth(b, &place);
     }
+    b->aliased = true;
     *out = dts_tree_copy(found->node, b->limits->nodes, &b->nodes, b->arena);
     if (*out == NULL) {
         return b->nodes > b->limits->nodes ? too_many_nodes(b, &place) : dts_diag_nomem(b->diag);

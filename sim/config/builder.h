@@ -23,7 +23,8 @@ typedef struct dts_builder {
     size_t nodes;
     dts_anchor anchors[DTS_ANCHORS_MOST];
     size_t anchor_count;
-    bool flawed; /* an error was reported that did not end the reading */
+    bool aliased; /* an alias was expanded */
+    bool flawed;  /* an error was reported that did not end the reading */
 } dts_builder;
 
 dts_place dts_builder_place(const dts_builder *b, const yaml_mark_t *mark);

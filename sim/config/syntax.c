@@ -5,7 +5,7 @@
 /* libyaml's wording (0.2.5) and ours. */
 typedef struct translation {
     const char *context; /* NULL: any */
-    const char *problem;
+    const char *problem; /* NULL: any */
     const char *text;
     const char *help;
     bool unfinished; /* something was begun on an earlier line, worth naming */
@@ -51,13 +51,27 @@ static const translation translations[] = {
      "an anchor '&' lacks its name", "put quotes around text that starts with '&'", false},
     {NULL, "found incompatible YAML document", "this YAML version is not supported", "remove the %YAML line", false},
     {NULL, "found undefined tag handle", "tags are not allowed", "remove the text that starts with '!'", false},
+    {"while scanning a tag", NULL, "tags are not allowed", "put quotes around text that starts with '!'", false},
+    {"while parsing a tag", NULL, "tags are not allowed", "put quotes around text that starts with '!'", false},
+    {"while scanning a block scalar", NULL, "text stands behind the '|' or '>' that announces it",
+     "begin the text on the next line, indented", false},
+    {"while scanning a directive", NULL, "a line cannot start with '%'", "remove the line, or put quotes around it",
+     false},
+    {"while scanning a %YAML directive", NULL, "this %YAML line is broken", "remove it", false},
+    {"while scanning a %TAG directive", NULL, "tags are not allowed", "remove the %TAG line", false},
+    {"while scanning a tag directive", NULL, "tags are not allowed", "remove the %TAG line", false},
+    {"while parsing a tag directive", NULL, "tags are not allowed", "remove the %TAG line", false},
+    {"while parsing a %TAG directive", NULL, "tags are not allowed", "remove the %TAG line", false},
+    {NULL, "found duplicate %YAML directive", "a second %YAML line", "remove it", false},
+    {NULL, "found unexpected ':'", "a ':' is not allowed here", "put a blank behind the ':', or quotes around the text",
+     false},
 };
 
 static const translation *translate(const yaml_parser_t *parser) {
     for (size_t i = 0; i < sizeof translations / sizeof translations[0]; i++) {
         const translation *t = &translations[i];
         bool fits = t->context == NULL || (parser->context != NULL && strcmp(parser->context, t->context) == 0);
-        if (fits && strcmp(parser->problem, t->problem) == 0) {
+        if (fits && (t->problem == NULL || strcmp(parser->problem, t->problem) == 0)) {
             return t;
         }
     }

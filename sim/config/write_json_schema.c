@@ -254,19 +254,6 @@ static void member_required(writer *w, const dts_schema *schema) {
     dts_text_add(w->out, any ? "]" : "");
 }
 
-/* Either the file extends another, or it has all required keys. */
-static void member_extends_or_required(writer *w, const dts_schema *schema) {
-    member(w, "anyOf");
-    alternative(w, true);
-    member(w, "required");
-    dts_text_add(w->out, "[\"extends\"]");
-    close(w);
-    alternative(w, false);
-    member_required(w, schema);
-    close(w);
-    dts_text_add(w->out, "]");
-}
-
 /* reference: the key by which another file may give the rest ("profile", "extends"), or NULL. */
 static void members_struct(writer *w, const dts_schema *schema, const char *reference) {
     member_string(w, "type", "object");
@@ -296,8 +283,7 @@ void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out) {
     member_string(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
     member_string(&w, "title", schema->name);
     member_string(&w, "description", schema->help);
-    members_struct(&w, schema, "extends");
-    member_extends_or_required(&w, schema);
+    members_struct(&w, schema, "extends"); /* nothing is required: a base, a profile or an override may have it */
     close(&w);
     dts_text_add(out, "\n");
 }

@@ -45,7 +45,7 @@ static void write_type(const dts_field *field, dts_field_type type, dts_text *ou
             write_bounds(field, type, out);
             break;
         case DTS_FIELD_QUANTITY:
-            dts_text_printf(out, "%s such as `%s`", dts_dimension_noun(field->dimension),
+            dts_text_printf(out, "%s such as %s", dts_dimension_noun(field->dimension),
                             dts_dimension_example(field->dimension));
             write_bounds(field, type, out);
             break;

@@ -151,6 +151,10 @@ extern const dts_schema dts_cluster_schema;
 
 typedef enum dts_attention_kind { DTS_ATTENTION_MATERIALISED, DTS_ATTENTION_FLASH } dts_attention_kind;
 
+/* What selective recomputation repeats: the attention core, or every operator but fused attention and every second
+ * matrix product (torchtitan). */
+typedef enum dts_selective_kind { DTS_SELECTIVE_ATTENTION, DTS_SELECTIVE_OPERATORS } dts_selective_kind;
+
 typedef enum dts_optimizer_style {
     DTS_OPTIMIZER_PER_TENSOR,
     DTS_OPTIMIZER_MULTI_TENSOR,
@@ -164,8 +168,13 @@ typedef struct dts_stack {
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     bool cuda_graphs;
     bool compile;
-    int attention; /* dts_attention_kind */
-    bool tf32;     /* fp32 products run as tf32 where the GPU can */
+    int attention;       /* dts_attention_kind */
+    double flash_speed;  /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
+    int selective;       /* dts_selective_kind */
+    bool tf32;           /* fp32 products run as tf32 where the GPU can */
+    bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
+                            master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
+    bool fp32_gradients; /* with master_weights: gradients are accumulated and reduced in fp32, else in half */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
@@ -180,9 +189,13 @@ typedef struct dts_stack {
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
-    double fsdp_unit_host_s; /* host time around every gather and scatter of a unit: hooks, views, stream waits */
+    bool fsdp_mixed_precision; /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
+    bool fsdp_reduce_fp32;     /* with it: gradients are reduced in fp32, else in half */
+    double fsdp_unit_host_s;   /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     /* pipeline */
     bool p2p_overlap;               /* transfers do not hold the compute stream */
+    bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
+    bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */

@@ -6,6 +6,7 @@
 #define WITHIN(first, member) (offsetof(dts_stack, member) - offsetof(dts_stack, first))
 
 static const char *const attention_kinds[] = {"materialised", "flash", NULL};
+static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const optimizer_styles[] = {"per-tensor", "multi-tensor", "fused", NULL};
 
 static const dts_field fuse_fields[] = {
@@ -98,6 +99,16 @@ static const dts_field fsdp_fields[] = {
      .required = true,
      .offset = WITHIN(fsdp_prefetch, fsdp_limit_all_gathers),
      .help = "the host waits rather than hold more than two gathered units"},
+    {.key = "mixed_precision",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fsdp_prefetch, fsdp_mixed_precision),
+     .help = "half precision means fp32 shards and half gathered parameters, not autocast"},
+    {.key = "reduce_fp32",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fsdp_prefetch, fsdp_reduce_fp32),
+     .help = "with mixed_precision: gradients are reduced in fp32, else in half"},
     {.key = "unit_host",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_TIME,
@@ -121,6 +132,16 @@ static const dts_field pipeline_fields[] = {
      .required = true,
      .offset = WITHIN(p2p_overlap, p2p_overlap),
      .help = "transfers between stages do not hold the compute stream"},
+    {.key = "uniform_stages",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, uniform_stages),
+     .help = "stages have equally many layers unless the plan says otherwise"},
+    {.key = "scatter_gather",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, scatter_gather),
+     .help = "tensor-parallel ranks send a share each and gather it on the other side"},
     {.key = "chunk_kernels",
      .type = DTS_FIELD_INT,
      .maximum = 100000,
@@ -254,11 +275,35 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, attention),
      .help = "scores in memory, or fused"},
+    {.key = "flash_speed",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0.05,
+     .maximum = 10,
+     .preset = "1",
+     .offset = offsetof(dts_stack, flash_speed),
+     .help = "rate of fused attention over FlashAttention-2"},
+    {.key = "selective",
+     .type = DTS_FIELD_ENUM,
+     .names = selective_kinds,
+     .preset = "attention",
+     .offset = offsetof(dts_stack, selective),
+     .help = "what selective recomputation repeats: the attention core, or all but every second product"},
     {.key = "tf32",
      .type = DTS_FIELD_BOOL,
      .required = true,
      .offset = offsetof(dts_stack, tf32),
      .help = "fp32 products run as tf32 where the GPU can"},
+    {.key = "master_weights",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, master_weights),
+     .help = "half precision means half weights with fp32 master copies, not autocast"},
+    {.key = "fp32_gradients",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, fp32_gradients),
+     .help = "with master_weights: gradients are accumulated and reduced in fp32"},
     {.key = "fuse",
      .type = DTS_FIELD_MAP,
      .sub = &fuse_schema,
@@ -354,6 +399,10 @@ static dts_status stack_check(dts_binder *binder, const dts_node *node, const ch
                               "the first bucket is small so that communication starts early",
                               "ddp.first_bucket (%g B) is larger than ddp.bucket (%g B)", stack->ddp_first_bucket_B,
                               stack->ddp_bucket_B);
+    }
+    if (stack->fp32_gradients && !stack->master_weights) {
+        return dts_diag_error(binder->diag, node ? &node->place : NULL, key, "set master_weights: true",
+                              "fp32_gradients describes half-precision weights with fp32 master copies");
     }
     return DTS_OK;
 }

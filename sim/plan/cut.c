@@ -3,7 +3,9 @@
  * balanced: contiguous stages whose largest cost is smallest (the classic linear partition, solved by bisection over
  * the bottleneck and greedy filling). The cost of a part is its forward work: FLOPs of its products at the GPU's peak
  * plus bytes at the memory bandwidth; embedding and head count, so that a large vocabulary takes layers off the last
- * stage. uniform: layers / stages each, the remainder on the first stages. */
+ * stage. uniform: layers / stages each, the remainder on the first stages; where only layers + 2 is a multiple of the
+ * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
+ * A stack with uniform_stages takes uniform where the plan leaves it open. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -100,14 +102,14 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
     }
-    if (partition->kind == DTS_PARTITION_BALANCED && layers % stages != 0) {
+    bool balanced = partition->kind == DTS_PARTITION_BALANCED && !plan->job.stack->uniform_stages;
+    if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {
         return balance(plan, stages, out, diag);
     }
-    if (partition->kind == DTS_PARTITION_BALANCED && plan->virtual_stages == 1 && stages > 1) {
-        return balance(plan, stages, out, diag);
-    }
+    bool ends_count = stages > 2 && layers % stages != 0 && (layers + 2) % stages == 0;
+    int64_t parts = ends_count ? layers + 2 : layers;
     for (int64_t s = 0; s < stages; s++) {
-        out[s] = layers / stages + (s < layers % stages);
+        out[s] = parts / stages + (s < parts % stages) - (ends_count && (s == 0 || s == stages - 1));
     }
     return DTS_OK;
 }

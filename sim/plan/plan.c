@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "plan/internal.h"
 
@@ -15,12 +16,12 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .activation = plan->storage.activation,
         .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
         .flash_attention = stack->attention == DTS_ATTENTION_FLASH,
-        .fuse_bias_gelu = stack->fuse_bias_gelu,
-        .fuse_bias_dropout_add = stack->fuse_bias_dropout_add,
-        .fuse_softmax = stack->fuse_softmax,
-        .fuse_norm = stack->fuse_norm,
-        .fuse_rotary = stack->fuse_rotary,
-        .fuse_loss = stack->fuse_loss,
+        .fuse_bias_gelu = stack->fuse_bias_gelu || stack->compile,
+        .fuse_bias_dropout_add = stack->fuse_bias_dropout_add || stack->compile,
+        .fuse_softmax = stack->fuse_softmax || stack->compile,
+        .fuse_norm = stack->fuse_norm || stack->compile,
+        .fuse_rotary = stack->fuse_rotary || stack->compile,
+        .fuse_loss = stack->fuse_loss || stack->compile,
         .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,
         .dropout = stack->dropout,
@@ -58,15 +59,49 @@ static const char *schedule_name(const dts_plan *plan) {
     return plan->pipeline == 1 ? "naive" : plan->job.parallelism->schedule;
 }
 
+/* The schedule named by the scenario must exist and be one that can be simulated, also when one stage leaves it no
+ * choice. */
+static dts_status check_schedule(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const char *name = job->parallelism->schedule;
+    const dts_schedule_method *method = dts_schedule_find(name);
+    if (method == NULL) {
+        size_t count = 0;
+        const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+        const char *names[64];
+        count = count < 64 ? count : 64;
+        for (size_t i = 0; i < count; i++) {
+            names[i] = methods[i]->name;
+        }
+        const char *nearest = dts_nearest_name(name, names, count);
+        char help[120];
+        snprintf(help, sizeof help, "%s%s%s`dtsim list schedules` names them", nearest == NULL ? "" : "did you mean ",
+                 nearest == NULL ? "" : nearest, nearest == NULL ? "" : "? ");
+        return dts_diag_error(diag, NULL, "parallelism.schedule", help, "unknown schedule '%s'", name);
+    }
+    if (method->layout == DTS_LAYOUT_BIDIR) {
+        return dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b or interleaved-1f1b",
+                              "%s holds two copies of the model, which this version draws but does not simulate", name);
+    }
+    if (method->asynchronous) {
+        return dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b",
+                              "%s updates without a flush, which this version draws but does not simulate", name);
+    }
+    if (plan->pipeline == 1 && plan->virtual_stages > 1) {
+        return dts_diag_error(diag, NULL, "parallelism.virtual_stages", "set pipeline > 1, or virtual_stages: 1",
+                              "virtual stages cut the share of a pipeline rank, but pipeline is 1");
+    }
+    return DTS_OK;
+}
+
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
     dts_status status = dts_plan_apply_rules(job, out, diag);
+    if (status == DTS_OK) {
+        status = check_schedule(job, out, diag);
+    }
     if (status != DTS_OK) {
         return status;
-    }
-    if (out->pipeline == 1) {
-        out->virtual_stages = 1;
     }
     dts_schedule_shape shape = {.stages = (int)out->pipeline,
                                 .microbatches = (int)out->microbatches,
@@ -76,16 +111,6 @@ dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dt
                                 .backward_weight = 1};
     out->method = dts_schedule_find(schedule_name(out));
     status = dts_schedule_build(schedule_name(out), &shape, arena, &out->schedule, diag);
-    if (status == DTS_OK && out->method->layout == DTS_LAYOUT_BIDIR) {
-        status = dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b or interleaved-1f1b",
-                                "%s holds two copies of the model, which this version draws but does not simulate",
-                                out->method->name);
-    }
-    if (status == DTS_OK && out->method->asynchronous) {
-        status = dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b",
-                                "%s updates without a flush, which this version draws but does not simulate",
-                                out->method->name);
-    }
     if (status == DTS_OK) {
         status = dts_plan_place(out, arena, diag);
     }

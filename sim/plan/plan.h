@@ -126,6 +126,7 @@ typedef struct dts_storage {
     double gradient_B;      /* B per element */
     double reduce_B;        /* gradients on the wire, B per element */
     double optimizer_B;     /* optimizer states (and a separate master copy), B per element */
+    double step_B;          /* what the optimizer computes with: its own copy of an element, B */
     bool autocast;          /* parameters are cast for each use (AMP) */
 } dts_storage;
 

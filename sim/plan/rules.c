@@ -159,6 +159,7 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
         {job->offload->activations == DTS_OFFLOAD_NVME, "offload.activations", "offload to NVMe", "use cpu"},
+        {job->stack->cuda_graphs, "stack.cuda_graphs", "launching by CUDA graphs", "use cuda_graphs: false"},
         {job->training->precision >= DTS_PRECISION_FP8, "training.precision", "8-bit and 4-bit training",
          "use amp-bf16 or bf16"},
     };

@@ -5,11 +5,14 @@
  *   fp32, tf32     4           4          8
  *   amp-*          4           4          8      autocast casts each weight for use; [1]: 18 with the cast copy
  *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
+ *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
  * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor row
  * and column statistics only (counted as 0 here: they are O(rows + columns)), SGD nothing.
  *
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
- * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1. */
+ * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
+ * [3] NVIDIA/Megatron-LM, docs, "Distributed Optimizer": 20 bytes with fp16 gradients that are copied to fp32 ones in
+ * the step (not counted here: the copies live in the step only), 18 with fp32 gradients. */
 #include "plan/internal.h"
 
 /* Moments kept by an optimizer, in elements per parameter. */
@@ -29,6 +32,18 @@ static double optimizer_moments(dts_optimizer optimizer) {
             break; /* stored in bytes, not in the parameters' format */
     }
     return 0;
+}
+
+static bool is_half(dts_numeric type) {
+    return type == DTS_FP16 || type == DTS_BF16;
+}
+
+/* Half weights and activations; the optimizer owns an fp32 copy of its weights. */
+static void use_master_weights(dts_storage *s, const dts_stack *stack) {
+    s->autocast = false;
+    s->parameter_B = 2;
+    s->gradient_B = stack->fp32_gradients ? 4 : 2;
+    s->step_B = 4;
 }
 
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu) {
@@ -58,9 +73,18 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
         case DTS_PRECISION_NVFP4:
             break; /* refused by the rules */
     }
+    s.step_B = s.parameter_B;
+    if (is_half(s.compute) && stack->master_weights) {
+        use_master_weights(&s, stack);
+    }
     s.reduce_B = s.gradient_B;
-    s.optimizer_B = training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT
-                        ? 2
-                        : optimizer_moments((dts_optimizer)training->optimizer) * s.parameter_B;
+    if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
+        s.autocast = false; /* shards stay in fp32 */
+        s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
+    }
+    double master_B = s.step_B > s.parameter_B ? s.step_B : 0;
+    s.optimizer_B = master_B + (training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT
+                                    ? 2
+                                    : optimizer_moments((dts_optimizer)training->optimizer) * s.step_B);
     return s;
 }

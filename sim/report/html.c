@@ -164,11 +164,11 @@ static void write_numbers(page *p) {
         }
         /* a character is about seven units wide: only where the operation goes on that long */
         size_t needed = 7 * length + 4;
-        int kind = dts_cells_view(&p->cells, i).kind;
         bool room = length > 0 && i + needed <= p->cells.columns;
+        int kind = room ? dts_cells_view(&p->cells, i + length).kind : 0;
         for (size_t j = i + length; room && j < i + needed; j++) {
             dts_cell_view view = dts_cells_view(&p->cells, j);
-            room = view.digit == 0 && view.full && (view.kind == kind || j < i + 2);
+            room = view.digit == 0 && view.full && view.kind == kind;
         }
         if (room) {
             dts_text_printf(p->out, "<text x=\"%zu\" y=\"%.0f\" style=\"fill:#fff\">%s</text>\n", LABEL_WIDTH + i + 3,

@@ -70,6 +70,20 @@ size_t dts_style_columns(const char *text) {
     return columns;
 }
 
+void dts_style_plain(const dts_style *style, const char *string, dts_text *out) {
+    if (style->unicode) {
+        dts_text_add(out, string);
+        return;
+    }
+    while (*string != '\0') {
+        size_t length = character_length(string);
+        bool times = strncmp(string, "×", length) == 0;
+        bool ascii = (unsigned char)*string < 0x80;
+        dts_text_add_bytes(out, ascii ? string : times ? "x" : "?", 1);
+        string += length;
+    }
+}
+
 /* Adds at most columns characters of string; an ellipsis marks a cut. Returns the columns used. */
 static size_t add_cut(const dts_style *style, const char *string, size_t columns, dts_text *out) {
     size_t length = dts_style_columns(string);

@@ -49,9 +49,12 @@ static const char *known(const char *text) {
 
 /* "name  text": wrapped when it is long. */
 static void fact(const page *p, const char *name, dts_text *text) {
+    dts_text plain = {0};
+    dts_style_plain(p->style, dts_text_string(text), &plain);
     label(p, name);
-    dts_style_wrap(p->style, dts_text_string(text), INDENT + LABEL_COLUMNS, p->out);
-    p->out->failed = p->out->failed || text->failed;
+    dts_style_wrap(p->style, dts_text_string(&plain), INDENT + LABEL_COLUMNS, p->out);
+    p->out->failed = p->out->failed || text->failed || plain.failed;
+    dts_text_free(&plain);
     dts_text_clear(text);
 }
 
@@ -130,7 +133,12 @@ static void write_speed(const page *p) {
     if (r->price_usd_per_hour > 0) {
         dts_text price[3] = {{0}, {0}, {0}};
         dts_text_printf(&price[0], "%.2f USD/h", r->price_usd_per_hour);
-        dts_format_count(r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9, &price[1]);
+        double usd_per_billion = r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9;
+        if (usd_per_billion < 1000) {
+            dts_text_printf(&price[1], "%.2f", usd_per_billion);
+        } else {
+            dts_format_count(usd_per_billion, &price[1]);
+        }
         dts_text_add(&price[1], " USD per billion tokens");
         facts(p, "Price", price);
     }

@@ -33,20 +33,26 @@ static size_t column_of(const dts_cells *c, double when) {
     return column <= 0 ? 0 : column >= (double)c->columns ? c->columns - 1 : (size_t)column;
 }
 
+/* Part of column i that a span covers, ps. */
+static double part_of(const dts_cells *c, const dts_span *span, size_t i) {
+    double left = (double)c->from + (double)i * c->column_ps;
+    double part = fmin((double)span->end, left + c->column_ps) - fmax((double)span->start, left);
+    return part > 0 ? part : 0;
+}
+
 /* Adds the part of a span that is drawn to the cells it crosses; returns its length, ps. */
 static double cover(dts_cells *c, const dts_span *span, int kind) {
-    double start = (double)(span->start > c->from ? span->start : c->from);
-    double end = (double)(span->end < c->to ? span->end : c->to);
-    if (end <= start) {
+    if (span->end <= c->from || span->start >= c->to) {
         return 0;
     }
-    size_t last = column_of(c, end);
-    for (size_t i = column_of(c, start); i <= last; i++) {
-        double left = (double)c->from + (double)i * c->column_ps;
-        double part = fmin(end, left + c->column_ps) - fmax(start, left);
-        c->cells[i].busy[kind] += part > 0 ? part : 0;
+    double busy = 0;
+    size_t last = column_of(c, (double)span->end);
+    for (size_t i = column_of(c, (double)span->start); i <= last; i++) {
+        double part = part_of(c, span, i);
+        c->cells[i].busy[kind] += part;
+        busy += part;
     }
-    return end - start;
+    return busy;
 }
 
 /* Forward and backward (with its recomputation) of a microbatch are operations; all other spans stand for themselves.
@@ -74,36 +80,39 @@ static bool same_operation(const dts_span *a, const dts_span *b) {
            a->chunk == b->chunk;
 }
 
-/* Main kind and busy time of a column. */
-static double weigh(const dts_cells *c, size_t i, int *kind) {
-    const dts_cell *cell = &c->cells[i];
+/* The first column at least half of which the operation fills itself; columns when there is none. */
+static size_t first_full(const dts_cells *c, const dts_span *spans, size_t count) {
+    size_t column = 0;
     double busy = 0;
-    *kind = 0;
-    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
-        busy += cell->busy[k];
-        *kind = cell->busy[k] > cell->busy[*kind] ? k : *kind;
+    for (size_t s = 0; s < count; s++) {
+        size_t last = column_of(c, (double)spans[s].end);
+        for (size_t i = column_of(c, (double)spans[s].start); i <= last && spans[s].start < c->to; i++) {
+            busy = (i == column ? busy : 0) + part_of(c, &spans[s], i);
+            column = i;
+            if (busy >= 0.5 * c->column_ps) {
+                return i;
+            }
+        }
     }
-    return busy;
+    return c->columns;
 }
 
-/* Marks the middle of an operation that spans [start, end), and writes its microbatch's number when there is room. */
-static void mark(dts_cells *c, const dts_span *span, dts_time start, dts_time end, bool numbers) {
+/* Marks the middle of an operation, and writes its microbatch's number at its start when there is room. */
+static void mark(dts_cells *c, const dts_span *spans, size_t count, bool numbers) {
+    dts_time start = spans[0].start;
+    dts_time end = spans[count - 1].end;
     if (end <= c->from || start >= c->to) {
         return;
     }
     c->cells[column_of(c, ((double)start + (double)end) / 2)].marked = true;
-    if (!numbers || phase_of(span) == PHASE_OTHER || start < c->from) {
+    if (!numbers || phase_of(&spans[0]) == PHASE_OTHER || start < c->from) {
         return;
     }
     char number[16];
-    size_t digits = (size_t)snprintf(number, sizeof number, "%d", (int)span->microbatch);
+    size_t digits = (size_t)snprintf(number, sizeof number, "%d", (int)spans[0].microbatch);
     size_t behind = (size_t)floor((double)(end - c->from) / c->column_ps + 0.5);
     behind = behind < c->columns ? behind : c->columns;
-    size_t first = column_of(c, (double)start);
-    int kind;
-    while (first < behind && weigh(c, first, &kind) < 0.5 * c->column_ps) {
-        first++;
-    }
+    size_t first = first_full(c, spans, count);
     for (size_t i = 0; i < digits && first + digits < behind; i++) {
         c->cells[first + i].digit = number[i];
     }
@@ -125,7 +134,7 @@ static double fill_operation(dts_cells *c, const dts_span *spans, size_t count, 
         bool undivided = changes > 1 && spans[i].kind == DTS_SPAN_BACKWARD_WEIGHT;
         busy += cover(c, &spans[i], undivided ? DTS_SPAN_BACKWARD : spans[i].kind);
     }
-    mark(c, &spans[0], spans[0].start, spans[count - 1].end, numbers);
+    mark(c, spans, count, numbers);
     return busy;
 }
 
@@ -150,6 +159,18 @@ double dts_cells_fill(dts_cells *cells, const dts_span *spans, size_t count, boo
     for (size_t i = 0; i < count; i = behind) {
         behind = operation_end(spans, count, i);
         busy += fill_operation(cells, &spans[i], behind - i, numbers);
+    }
+    return busy;
+}
+
+/* Main kind and busy time of a column. */
+static double weigh(const dts_cells *c, size_t i, int *kind) {
+    const dts_cell *cell = &c->cells[i];
+    double busy = 0;
+    *kind = 0;
+    for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
+        busy += cell->busy[k];
+        *kind = cell->busy[k] > cell->busy[*kind] ? k : *kind;
     }
     return busy;
 }

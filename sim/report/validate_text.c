@@ -6,56 +6,60 @@
 #include "report/grid.h"
 #include "report/validate.h"
 
-enum { INDENT = 2, BAR_HALF = 8, IDS_SHOWN = 3, NUMBERS_COLUMNS = 36 };
+enum { INDENT = 2, BAR_HALF_LEAST = 4, BAR_HALF_MOST = 10, IDS_SHOWN = 3, NUMBERS_COLUMNS = 34 };
 
 static const double bar_full_pct = 50; /* the error at which a bar is full */
 
-/* The error as a bar to the left (too low) or right (too high) of the middle. */
-static void add_error_bar(const dts_style *style, double error_pct, dts_text *out) {
-    double cells = fabs(error_pct) / bar_full_pct * BAR_HALF;
-    size_t full = cells > BAR_HALF ? BAR_HALF : (size_t)(cells + 0.5);
+/* The error as a bar of half columns to the left (too low) or right (too high) of the middle. */
+static void add_error_bar(const dts_style *style, double error_pct, size_t half, dts_text *out) {
+    double cells = fabs(error_pct) / bar_full_pct * (double)half;
+    size_t full = cells > (double)half ? half : (size_t)(cells + 0.5);
     const char *block = style->unicode ? "▬" : "=";
     bool low = error_pct < 0;
-    dts_text_add_repeated(out, " ", low ? BAR_HALF - full : BAR_HALF);
+    dts_text_add_repeated(out, " ", low ? half - full : half);
     dts_text_add_repeated(out, block, low ? full : 0);
     dts_text_add(out, style->unicode ? "│" : "|");
     dts_text_add_repeated(out, block, low ? 0 : full);
 }
 
-/* Is the window wide enough for bars beside the longest id of the metric? */
-static bool has_room_for_bars(const dts_validation *v, int metric, const dts_style *style) {
-    size_t longest = 0;
+/* Columns that are left for each half of the bars beside the longest id of the metric; 0: no room for bars. */
+static size_t bar_half(const dts_validation *v, int metric, const dts_style *style) {
+    size_t longest = strlen("id");
     for (size_t i = 0; i < v->record_count; i++) {
         size_t length = dts_style_columns(v->records[i].id);
         longest = v->records[i].metric == metric && length > longest ? length : longest;
     }
-    return (size_t)style->width >= INDENT + longest + NUMBERS_COLUMNS + 2 * BAR_HALF + 1;
+    size_t others = INDENT + longest + NUMBERS_COLUMNS + 1;
+    size_t half = (size_t)style->width > others ? ((size_t)style->width - others) / 2 : 0;
+    return half < BAR_HALF_LEAST ? 0 : half > BAR_HALF_MOST ? BAR_HALF_MOST : half;
 }
 
-static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, bool bars) {
+static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, size_t half) {
     double error_pct = 100 * (record->predicted - record->measured) / record->measured;
     dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
     dts_grid_printf(grid, "%.4g", record->measured);
     dts_grid_printf(grid, "%.4g", record->predicted);
     dts_grid_printf(grid, "%+.1f %%", error_pct);
-    if (bars) {
+    if (half > 0) {
         dts_text bar = {0};
-        add_error_bar(style, error_pct, &bar);
+        add_error_bar(style, error_pct, half, &bar);
         dts_grid_add(grid, dts_text_string(&bar));
         dts_text_free(&bar);
     }
 }
 
 static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
-    static const char *const titles[] = {"id", "measured", "predicted", "error", "-50 %   |   +50 %"};
-    bool bars = has_room_for_bars(v, metric, style);
-    dts_grid *grid = dts_grid_new(titles, bars ? 5 : 4, 1u | 1u << 4);
+    size_t half = bar_half(v, metric, style);
+    char scale[2 * BAR_HALF_MOST + 2];
+    snprintf(scale, sizeof scale, "%-*s|%*s", (int)half, "-50%", (int)half, "+50%");
+    const char *const titles[] = {"id", "measured", "predicted", "error", scale};
+    dts_grid *grid = dts_grid_new(titles, half > 0 ? 5 : 4, 1u | 1u << 4);
     dts_grid_keep(grid, 1u | 1u << 4);
     size_t n = 0;
     size_t not_fitting = 0;
     for (size_t i = 0; i < v->record_count; i++) {
         if (v->records[i].metric == metric) {
-            add_record(grid, &v->records[i], style, bars);
+            add_record(grid, &v->records[i], style, half);
             n++;
             not_fitting += v->records[i].fits ? 0 : 1;
         }

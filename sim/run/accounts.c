@@ -9,6 +9,8 @@
  *   copy from or to host memory      exposed_offload
  *   anything on another device       bubble
  * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. */
+#include <stdlib.h>
+
 #include "run/measure.h"
 
 typedef struct tally {
@@ -76,11 +78,10 @@ static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, boo
     t->host += to > from ? to - from : 0;
 }
 
-/* The task that ends last of all. */
-static dts_id last_task(const dts_measured *m) {
-    const dts_time *ends = dts_simulation_ends(m->simulation);
+dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulation) {
+    const dts_time *ends = dts_simulation_ends(simulation);
     dts_id last = DTS_NO_ID;
-    for (size_t i = 0; i < m->lowered->info_count; i++) {
+    for (size_t i = 0; i < lowered->info_count; i++) {
         if (last == DTS_NO_ID || ends[i] > ends[last]) {
             last = (dts_id)i;
         }
@@ -103,7 +104,7 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
         *(optimizer ? &t.optimizer : &t.compute) += ends[task] - starts[task];
         now = ends[task];
     }
-    charge_gap(&t, now, dts_simulation_end(m->simulation), last_task(m), true);
+    charge_gap(&t, now, dts_simulation_end(m->simulation), m->last_task, true);
     out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),
                                     .optimizer = dts_time_to_s(t.optimizer),
                                     .exposed_communication = dts_time_to_s(t.communication),
@@ -112,26 +113,26 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
                                     .host_bound = dts_time_to_s(t.host)};
 }
 
-dts_id dts_critical_device(const dts_measured *m) {
+dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
+    size_t devices = dts_graph_devices(m->lowered->graph);
+    dts_time *times = calloc(devices, sizeof *times);
+    if (times == NULL) {
+        return DTS_NOMEM;
+    }
     const dts_time *starts = dts_simulation_starts(m->simulation);
     const dts_time *ends = dts_simulation_ends(m->simulation);
-    dts_id devices = (dts_id)m->plan->pipeline;
-    dts_id best = 0;
-    dts_time best_time = -1;
-    for (dts_id device = 0; device < devices; device++) {
-        dts_time time = 0;
-        for (dts_id task = last_task(m); task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
-            const dts_task_info *info = info_of(m, task);
-            bool computes =
-                info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD;
-            time += computes && info->device == device ? ends[task] - starts[task] : 0;
-        }
-        if (time > best_time) {
-            best = device;
-            best_time = time;
+    for (dts_id task = m->last_task; task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
+        const dts_task_info *info = info_of(m, task);
+        if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD) {
+            times[info->device] += ends[task] - starts[task];
         }
     }
-    return best;
+    *out = 0;
+    for (dts_id device = 1; device < devices; device++) {
+        *out = times[device] > times[*out] ? device : *out;
+    }
+    free(times);
+    return DTS_OK;
 }
 
 dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,

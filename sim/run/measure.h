@@ -11,7 +11,11 @@ typedef struct dts_measured {
     const dts_plan *plan;
     const dts_lowered *lowered;
     const dts_simulation *simulation;
+    dts_id last_task; /* dts_last_task */
 } dts_measured;
+
+/* The task that ends last of all (ties: the lowest id); DTS_NO_ID without any. */
+dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulation);
 
 /* Where the time of one device went, and what its communication cost. */
 typedef struct dts_accounts {
@@ -24,7 +28,7 @@ typedef struct dts_accounts {
 void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out);
 
 /* The device that spends most time on the critical path. */
-dts_id dts_critical_device(const dts_measured *m);
+dts_status dts_critical_device(const dts_measured *m, dts_id *out);
 
 /* Communication of device by kind and group, in the result's arena. */
 dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,

@@ -222,7 +222,10 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
 
 static dts_status measure(const dts_measured *m, const dts_run_options *options, dts_result *result) {
     measure_speed(m, result);
-    dts_id critical = dts_critical_device(m);
+    dts_id critical = 0;
+    if (dts_critical_device(m, &critical) != DTS_OK) {
+        return DTS_NOMEM;
+    }
     dts_accounts accounts;
     dts_account_device(m, critical, &accounts);
     result->time_s = accounts.shares;
@@ -261,7 +264,10 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         status = simulate(&lowered, options != NULL && options->timeline, &simulation, result, diag);
     }
     if (status == DTS_OK) {
-        dts_measured m = {.plan = plan, .lowered = &lowered, .simulation = simulation};
+        dts_measured m = {.plan = plan,
+                          .lowered = &lowered,
+                          .simulation = simulation,
+                          .last_task = dts_last_task(&lowered, simulation)};
         status = measure(&m, options, result);
         if (status != DTS_OK) {
             dts_diag_nomem(diag);

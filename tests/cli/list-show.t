@@ -106,3 +106,12 @@ $ dtsim show --reference cluster | head -3
 nodes, GPUs and what connects them; hardware/clusters/NAME.yaml
 $ dtsim show | head -1
 ## scenario
+% Folders of one's own come first.
+$ mkdir -p data/models data/scenarios/mine && printf 'extends: mingpt-large\nname: my model\nlayers: 3\n' >data/models/mine.yaml && sed 's/mingpt-large/mine/; s/^name:.*/name: my job/' $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml >data/scenarios/mine/job.yaml
+$ DTSIM_DATA=nowhere:data dtsim list models --format names | grep mine
+mine
+$ DTSIM_DATA=$PWD/data dtsim run mine/job | head -2
+my job
+  Model                 my model, 239 million parameters
+$ dtsim run data/scenarios/mine/job.yaml 2>&1 | head -1 | sed 's/.*error/error/'
+error: no profile 'mine' in models/ [model]

@@ -2,9 +2,8 @@
 $ dtsim --version
 dtsim 0.1.0
 $ dtsim --help | head -3
-dtsim: how long will one training iteration take, does it fit in memory, and what limits it?
-
-Usage: dtsim COMMAND [OPTION…] [ARGUMENT…]
+dtsim: how long will one training iteration take, does it fit in memory, and
+what limits it? No GPU is needed to know.
 $ dtsim
 error: no command given
   help: `dtsim --help` lists all commands

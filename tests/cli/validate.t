@@ -40,12 +40,12 @@ $ dtsim validate t.csv | sed -E 's/[-+]?[0-9]+\.[0-9]+( %)?/#/g; s/ *▬*│▬*
 t.csv: 3 rows, 2 simulated, 1 not
 
 iteration_s (s)
-  id  measured  predicted  error  -50 %  |  +50 %
+  id  measured  predicted  error  -50%  |  +50%
   first  #  #  # BAR
   second  #  #  # BAR
 
 peak_device_gib (GiB)
-  id  measured  predicted  error  -50 %  |  +50 %
+  id  measured  predicted  error  -50%  |  +50%
   first  #  #  # BAR
 
 Summary

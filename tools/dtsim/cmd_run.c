@@ -113,11 +113,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
-/* Told once after a second: the library has no progress to report within one iteration, but silence looks like a hang.
- */
+/* Told once after a second, on a terminal: the library has no progress to report within one iteration, but silence
+ * looks like a hang. */
 static void still_simulating(int number) {
     (void)number;
-    static const char text[] = "dtsim: simulating…\n";
+    static const char text[] = "dtsim: simulating ...\n";
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
 }
@@ -136,7 +136,9 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     signal(SIGALRM, still_simulating);
     const struct itimerval second = {.it_value = {.tv_sec = 1}};
     const struct itimerval never = {.it_value = {.tv_sec = 0}};
-    setitimer(ITIMER_REAL, &second, NULL);
+    if (isatty(STDERR_FILENO)) {
+        setitimer(ITIMER_REAL, &second, NULL);
+    }
     const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL};
     status = dts_run(scenario, &options_of_run, out, a->tool->diag);
     setitimer(ITIMER_REAL, &never, NULL);

@@ -22,7 +22,8 @@ const size_t dts_command_count = sizeof dts_commands / sizeof dts_commands[0];
 static dts_status print_help(dts_tool *tool) {
     dts_text text = {0};
     dts_text_add(&text,
-                 "dtsim: how long will one training iteration take, does it fit in memory, and what limits it?\n"
+                 "dtsim: how long will one training iteration take, does it fit in memory, and\n"
+                 "what limits it? No GPU is needed to know.\n"
                  "\n"
                  "Usage: dtsim COMMAND [OPTION…] [ARGUMENT…]\n"
                  "\n"
@@ -30,17 +31,16 @@ static dts_status print_help(dts_tool *tool) {
     for (size_t i = 0; i < dts_command_count; i++) {
         dts_text_printf(&text, "  %-10s %s\n", dts_commands[i].name, dts_commands[i].summary);
     }
-    dts_text_add(
-        &text,
-        "\n"
-        "  dtsim COMMAND --help   options of a command\n"
-        "  dtsim --version        version\n"
-        "\n"
-        "Start with: dtsim list scenarios, then dtsim run SCENARIO\n"
-        "\n"
-        "Profiles are looked for in the folders of DTSIM_DATA (colon separated), in the installed data, and in\n"
-        "the current folder. Exit codes: 0 done, 1 invalid input, 2 wrong usage, 3 input/output or memory,\n"
-        "4 does not fit (run --check).\n");
+    dts_text_add(&text,
+                 "\n"
+                 "  dtsim COMMAND --help   options of a command\n"
+                 "  dtsim --version        version\n"
+                 "\n"
+                 "Start with: dtsim list scenarios, then dtsim run SCENARIO\n"
+                 "\n"
+                 "Profiles are looked for in the folders of DTSIM_DATA (colon separated), in the\n"
+                 "installed data, and in the current folder. Exit codes: 0 done, 1 invalid input,\n"
+                 "2 wrong usage, 3 input/output or memory, 4 does not fit (run --check).\n");
     dts_status status = dts_tool_write(tool, &text);
     dts_text_free(&text);
     return status;

@@ -1,5 +1,6 @@
 #include "plan/lower/builder.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data", "tensor", "pipeline", "embedding", "replica", NULL};
@@ -65,6 +66,10 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
 
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes) {
+    if (!(fabs(bytes) <= DTS_MOST_BYTES)) {
+        b->too_large = true;
+        return;
+    }
     int64_t whole = (int64_t)bytes;
     if (whole != 0) {
         dts_graph_memory(b->graph, task, moment, stage->device, category, whole);

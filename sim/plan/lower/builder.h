@@ -22,6 +22,9 @@ typedef struct dts_part_work {
 
 enum { DTS_PART_COUNT = DTS_PART_HEAD + 1 };
 
+/* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
+#define DTS_MOST_BYTES 1e15
+
 /* One pipeline stage of replica 0. */
 typedef struct dts_stage {
     int64_t index;
@@ -38,6 +41,7 @@ typedef struct dts_stage {
     dts_id last_host;                   /* most recent task of the host thread */
     double parameters;                  /* elements on this rank, all chunks */
     double flops;
+    double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     int64_t static_B; /* memory that lives the whole iteration */
 } dts_stage;
 
@@ -64,7 +68,8 @@ typedef struct dts_builder {
     struct dts_parked **parked; /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
     dts_task_info *infos;
     size_t info_count, info_capacity;
-    bool failed; /* memory ran out while adding; checked once at the end */
+    bool failed;    /* memory ran out while adding; checked once at the end */
+    bool too_large; /* a tensor is larger than DTS_MOST_BYTES */
 } dts_builder;
 
 /* Adds a task of fixed duration on one stream. */

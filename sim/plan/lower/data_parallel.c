@@ -94,6 +94,7 @@ static bool units_new(dts_gradient_sync *sync) {
         sync->root.elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
         sync->root.elements += chunk->head ? b->work[DTS_PART_HEAD].parameters : 0;
     }
+    sync->root.elements += sync->stage->tied_copy;
     return true;
 }
 
@@ -351,10 +352,10 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     unit *u = unit_of(sync, chunk, position);
     /* the root unit's gradients are complete with the embedding's, or with the head's where that is all */
     bool root_part = sync->root_has_embedding ? chunk->embedding && position == 0 : true;
-    if (u == &sync->root && !(last_microbatch && root_part)) {
+    if (u == &sync->root && !root_part) {
         return;
     }
-    sync->root_done |= u == &sync->root;
+    sync->root_done |= u == &sync->root && last_microbatch;
     dts_builder *b = sync->b;
     double gradient_B = u->elements * b->plan->storage.reduce_B;
     unit_hooks(sync, true);
@@ -362,5 +363,7 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
     reduce_and_store(sync, u->elements, gradient_B, last, &info);
     dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
-    release(sync, u, last);
+    if (u != &sync->root || last_microbatch) {
+        release(sync, u, last);
+    }
 }

@@ -381,8 +381,9 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
     }
 }
 
-/* Repeats a part's forward with all that its backward needs. */
-static void recompute_part(walk *w, dts_part part, int64_t layer) {
+/* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
+static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
+    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
     recompute_operators(w, part, 0, operator_count(w, part) - 1, layer_number(w->b, part, layer));
 }
 
@@ -399,7 +400,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         int64_t in_chunk = layer - chunk->first_layer;
         bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
         for (int64_t i = in_chunk - in_chunk % span; ends_group && i <= in_chunk; i++) {
-            recompute_part(w, part, chunk->first_layer + i);
+            recompute_part(w, part, chunk->first_layer + i, first_layer_position(chunk) + i);
         }
     }
     backward_operators(w, part, layer_number(b, part, layer), kind);
@@ -414,14 +415,15 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
 
 static void recompute_chunk(walk *w) {
     const dts_chunk *chunk = w->pass->chunk;
+    int64_t position = first_layer_position(chunk);
     if (chunk->embedding) {
-        recompute_part(w, DTS_PART_EMBEDDING, 0);
+        recompute_part(w, DTS_PART_EMBEDDING, 0, 0);
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
-        recompute_part(w, DTS_PART_LAYER, chunk->first_layer + i);
+        recompute_part(w, DTS_PART_LAYER, chunk->first_layer + i, position + i);
     }
     if (chunk->head) {
-        recompute_part(w, DTS_PART_HEAD, 0);
+        recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers);
     }
 }
 
@@ -440,6 +442,9 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     int64_t position = first_layer_position(chunk);
     if (chunk->head) {
         backward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers, kind);
+        if (kind != DTS_OP_BACKWARD_INPUT && pass->stage->tied_copy > 0) {
+            dts_sync_gradient(pass->sync, &pass->stage->tied_copy, 1, pass->last_microbatch);
+        }
     }
     for (int64_t i = chunk->layers; i-- > 0;) {
         backward_part(&w, DTS_PART_LAYER, chunk->first_layer + i, position + i, kind);

@@ -16,10 +16,37 @@ static void name_task(const void *context, dts_id task, uint32_t tag, char *buff
     }
 }
 
+/* Refuses what would not end: every kernel is a task, and so is its launch. */
+static dts_status check_size(const dts_builder *b) {
+    static const double most_tasks = 3e7; /* about 4 GiB */
+    const dts_plan *plan = b->plan;
+    double kernels[DTS_PART_COUNT] = {0};
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        for (size_t i = 0; i < b->work[part].operators.count; i++) {
+            const dts_operator_times *t = &b->work[part].times[i];
+            kernels[part] += t->forward_kernels + t->backward_input_kernels + t->backward_weight_kernels;
+        }
+    }
+    double layers = (double)plan->job.model->layers;
+    double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] + kernels[DTS_PART_LAYER] * layers;
+    double tasks = 2 * pass * (double)plan->microbatches;
+    if (tasks > most_tasks) {
+        return dts_diag_error(
+            b->diag, NULL, "training.global_batch",
+            "use a larger micro_batch or a smaller global_batch: time grows in proportion to microbatches",
+            "one iteration has about %.2g million kernels, more than the %.0f million that are simulated", tasks / 2e6,
+            most_tasks / 2e6);
+    }
+    return DTS_OK;
+}
+
 static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_status status = dts_build_stages(b);
     if (status == DTS_OK) {
         status = dts_build_work(b);
+    }
+    if (status == DTS_OK) {
+        status = check_size(b);
     }
     if (status == DTS_OK) {
         status = dts_offload_new(b);
@@ -85,6 +112,10 @@ dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, 
     dts_status status = build(b, out);
     if (status == DTS_OK && b->failed) {
         status = dts_diag_nomem(diag);
+    }
+    if (status == DTS_OK && b->too_large) {
+        status = dts_diag_error(diag, NULL, "training", "check model, micro_batch and sequence_length",
+                                "a single tensor takes more than a petabyte");
     }
     if (status == DTS_OK) {
         status = dts_graph_freeze(b->graph, diag);

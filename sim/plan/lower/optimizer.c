@@ -33,11 +33,20 @@ static void add_over_tensors(dts_builder *b, dts_stage *stage, double elements, 
                              const char *name) {
     const dts_plan *plan = b->plan;
     int launches = plan->job.stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR ? tensors * kernels : kernels;
-    double bytes = elements * passes * plan->storage.parameter_B;
+    double bytes = elements * passes * plan->storage.step_B;
     for (int i = 0; i < launches; i++) {
         dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = name};
         dts_build_kernel(b, stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes / launches), false, DTS_NO_ID,
                          &info);
+    }
+}
+
+/* Master weights: half gradients are widened for the step, and the new weights narrowed after it. */
+static void add_master_copy(dts_builder *b, dts_stage *stage, double elements, int tensors, double half_B,
+                            const char *name) {
+    double step_B = b->plan->storage.step_B;
+    if (half_B < step_B) {
+        add_over_tensors(b, stage, elements, tensors, 1, (half_B + step_B) / step_B, name);
     }
 }
 
@@ -54,12 +63,18 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     return (int)tensors;
 }
 
+/* fp16 gradients next to fp32 weights are scaled against underflow. */
+static bool scales_loss(const dts_plan *plan) {
+    return plan->storage.compute == DTS_FP16 &&
+           (plan->job.training->precision != DTS_PRECISION_FP16 || plan->job.stack->master_weights);
+}
+
 /* Gradient norm and the scaling of clipping (read; read and write), and the loss scaler's check: each ends in a number
  * that the host reads, so the host waits for the GPU. */
 static void add_norm_and_scale(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     bool clips = plan->job.stack->gradient_clipping;
-    bool scales = plan->job.training->precision == DTS_PRECISION_AMP_FP16;
+    bool scales = scales_loss(plan);
     if (scales) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
@@ -110,8 +125,10 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     passes += stack->zero_grad_to_none ? 0 : 1;
     int64_t parts = plan->job.model->layers / plan->pipeline + 1;
     double part = elements / (double)parts;
-    double norm_passes =
-        (stack->gradient_clipping ? 3 : 0) + (plan->job.training->precision == DTS_PRECISION_AMP_FP16 ? 2 : 0);
+    /* with master weights the half-precision copy is written as well */
+    double step_B = passes * plan->storage.step_B +
+                    (plan->storage.parameter_B < plan->storage.step_B ? plan->storage.parameter_B : 0);
+    double norm_passes = (stack->gradient_clipping ? 3 : 0) + (scales_loss(plan) ? 2 : 0);
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
@@ -130,8 +147,7 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     }
     dts_id done = DTS_NO_ID;
     for (int64_t i = 0; i < parts; i++) {
-        dts_id step = dts_build_cpu_step(b, stage, part * passes * plan->storage.parameter_B, arrived[i],
-                                         "optimizer_step on the CPU");
+        dts_id step = dts_build_cpu_step(b, stage, part * step_B, arrived[i], "optimizer_step on the CPU");
         if (offload->parameters == DTS_OFFLOAD_NONE) {
             done = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
         }
@@ -141,12 +157,15 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
 
 /* The step on the GPU. */
 static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int tensors) {
-    const dts_stack *stack = b->plan->job.stack;
-    const optimizer_work *work = &works[b->plan->job.training->optimizer];
+    const dts_plan *plan = b->plan;
+    const dts_stack *stack = plan->job.stack;
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
     add_norm_and_scale(b, stage, elements, tensors);
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
                      "optimizer_step");
+    add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
     }
@@ -159,6 +178,9 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     double elements = stage->parameters / (dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1);
     /* sharded parameters are flat: one tensor per unit, which is one per layer */
     int tensors = all_sharded ? (int)(plan->job.model->layers / plan->pipeline) + 1 : stage_tensors(b, stage);
+    if (dts_plan_shards_optimizer(plan) && !all_sharded) {
+        tensors = (int)((tensors + plan->shards - 1) / plan->shards); /* each rank steps its share of the tensors */
+    }
     dts_build_host(b, stage, stack->step_host_s, false, DTS_NO_ID, "training loop");
     /* the first kernel of the step waits for the last gradients */
     dts_id reduced = dts_sync_finish(sync);
@@ -180,8 +202,8 @@ static void add_step(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, 
     }
     if (dts_plan_shards_optimizer(plan) && !all_sharded && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
-                             stage->parameters * dts_numeric_bytes(plan->storage.compute), false, updated, &gather);
+        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER, stage->parameters * plan->storage.parameter_B,
+                             false, updated, &gather);
     }
 }
 

@@ -16,6 +16,10 @@
 /* Bytes of one rank, on its GPU or in the memory of its host. */
 static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
     const dts_plan *plan = b->plan;
+    if (!(bytes <= DTS_MOST_BYTES)) {
+        b->too_large = true;
+        return;
+    }
     int64_t whole = (int64_t)bytes;
     if (on_gpu) {
         dts_graph_memory_static(b->graph, stage->device, category, whole);

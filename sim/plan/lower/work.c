@@ -44,9 +44,10 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .query_length = o->query_length,
                                  .key_length = o->key_length,
                                  .causal = o->causal};
-    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    double speed = b->plan->job.stack->flash_speed;
+    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
     shape.backward = true;
-    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
     t->backward_input_kernels = o->backward_kernels;
     /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
     t->forward_flops = 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)o->key_length *
@@ -71,6 +72,24 @@ static void operator_times(const dts_builder *b, const dts_operator *o, dts_oper
     }
 }
 
+/* Recomputation by operators keeps the outputs of fused attention and of every second product, and of the layer its
+ * input; all else is repeated. What is kept is counted at the operator that made it. */
+static void keep_every_second_product(dts_part_work *work) {
+    int products = 0;
+    bool first = true;
+    for (size_t i = 0; i < work->operators.count; i++) {
+        dts_operator *o = &work->operators.items[i];
+        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+        products += product;
+        bool kept = o->kind == DTS_OPERATOR_ATTENTION || (product && products % 2 == 1);
+        o->recomputed_selectively = !kept;
+        if (kept) {
+            o->saved_B = o->output_B + (first ? o->input_B : 0);
+            first = false;
+        }
+    }
+}
+
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
@@ -79,6 +98,10 @@ dts_status dts_build_work(dts_builder *b) {
             dts_model_operators(b->plan->job.model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
         if (status != DTS_OK) {
             return status;
+        }
+        if (part == DTS_PART_LAYER && b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
+            b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
+            keep_every_second_product(work);
         }
         work->times = dts_arena_array(b->arena, work->operators.count, sizeof *work->times);
         if (work->times == NULL) {
@@ -106,26 +129,30 @@ size_t dts_head_outputs(const dts_builder *b) {
     return count;
 }
 
-/* Parameters of a chunk on one tensor-parallel rank, elements. A tied output projection that does not live with its
- * embedding is a second copy. */
-static double chunk_parameters(const dts_builder *b, const dts_chunk *chunk) {
-    const dts_model *model = b->plan->job.model;
-    double elements = b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
-    elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
-    if (chunk->head) {
-        elements += b->work[DTS_PART_HEAD].parameters;
-        bool copy = model->tied_embeddings && !chunk->embedding;
-        elements += copy ? (double)model->vocab * (double)model->hidden / (double)b->plan->tensor : 0;
-    }
-    return elements;
+/* Rank that owns a virtual stage. */
+static int owner(const dts_plan *plan, int64_t virtual_stage) {
+    int rank = 0;
+    int chunk = 0;
+    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)virtual_stage, 0, &rank, &chunk);
+    return rank;
+}
+
+/* A tied output projection whose embedding lives on another rank is a second copy of it, elements on one
+ * tensor-parallel rank; on a V layout both ends may share a rank. */
+static double tied_copy(const dts_plan *plan) {
+    const dts_model *model = plan->job.model;
+    bool copied = model->tied_embeddings && owner(plan, 0) != owner(plan, plan->pipeline * plan->virtual_stages - 1);
+    return copied ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
 }
 
 void dts_build_count_parameters(dts_builder *b) {
     const dts_plan *plan = b->plan;
-    for (int64_t p = 0; p < plan->pipeline; p++) {
-        for (int64_t v = 0; v < plan->virtual_stages; v++) {
-            int stage = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
-            b->stages[p].parameters += chunk_parameters(b, &plan->chunks[stage]);
-        }
+    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
+        const dts_chunk *chunk = &plan->chunks[s];
+        dts_stage *stage = &b->stages[owner(plan, s)];
+        stage->tied_copy += chunk->head ? tied_copy(plan) : 0;
+        stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
+        stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
+        stage->parameters += chunk->head ? b->work[DTS_PART_HEAD].parameters + tied_copy(plan) : 0;
     }
 }

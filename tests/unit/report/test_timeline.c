@@ -65,6 +65,16 @@ static void shows_an_undivided_backward_as_one(void **state) {
     char *drawn = draw(&s.result, ascii);
     assert_non_null(strstr(drawn, "compute    3BBBBBBBBBBB======BBBBBBBBBBBBBBBBBB......"));
     free(drawn);
+    /* a small kernel of the backward that ran right behind the forward does not take the number with it */
+    s.result.span_count = 0;
+    sample_span(&s, 0, 0, DTS_SPAN_FORWARD, 3, "kernel", 0, 2);
+    sample_span(&s, 0, 0, DTS_SPAN_BACKWARD, 3, "kernel", 2, 2);
+    sample_span(&s, 0, 0, DTS_SPAN_BACKWARD, 3, "kernel", 10, 14);
+    s.spans[0].end -= MS / 10;
+    s.spans[1].start -= MS / 10;
+    drawn = draw(&s.result, ascii);
+    assert_non_null(strstr(drawn, "compute    3FFFFF........................3BBBBBBBBBBB......"));
+    free(drawn);
     /* divided: all input gradients, then all weight gradients */
     s.result.span_count = 0;
     sample_span(&s, 0, 0, DTS_SPAN_BACKWARD, 3, "kernel", 0, 4);

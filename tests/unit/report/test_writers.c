@@ -211,7 +211,14 @@ static void page_fits_the_window_and_says_what_was_asked(void **state) {
             dts_text_free(&text);
         }
     }
+    const dts_report_options ascii = {.style = {.width = 80}};
     dts_text text = {0};
+    assert_int_equal(dts_report_text(&s.result, &ascii, &text), DTS_OK);
+    for (size_t i = 0; i < text.length; i++) {
+        assert_in_range(text.data[i], 1, 127);
+    }
+    assert_non_null(strstr(dts_text_string(&text), "pipeline 2 x ddp 8"));
+    dts_text_clear(&text);
     dts_report_text(&s.result, &plain, &text);
     static const char *const expected[] = {"20.00 ms",        "3,276,800 tokens/s", "MFU 30.9, HFU 41.2 %",
                                            "0.125 ms/sample", "38.5 of 39.6 GiB",   " fits\n",
