@@ -35,6 +35,14 @@ static const remedy remedies[] = {
 };
 
 void dts_report_cure(const dts_result *result, dts_text *out) {
+    if (result->host_peak_gib > result->host_capacity_gib) {
+        dts_text_printf(out, "A node's host memory lacks %.0f GiB: offload less, or shard over more nodes.",
+                        result->host_peak_gib - result->host_capacity_gib);
+        if (result->peak_allocated_gib + result->memory_gib.context <= result->capacity_gib) {
+            return;
+        }
+        dts_text_add(out, " ");
+    }
     const remedy *largest = &remedies[0];
     double largest_gib = -1;
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
@@ -45,7 +53,8 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
         }
     }
     const char *keys = largest->keys;
-    if (result->plan != NULL && strstr(result->plan, "fsdp") != NULL && largest->keys_sharded != NULL) {
+    if (result->plan != NULL && (strstr(result->plan, "fsdp") != NULL || strstr(result->plan, "zero3") != NULL) &&
+        largest->keys_sharded != NULL) {
         keys = largest->keys_sharded;
     }
     if (result->hfu > recomputing * result->mfu && largest->keys_recomputed != NULL) {

@@ -142,6 +142,12 @@ static void write_speed(const page *p) {
         dts_text_add(&price[1], " USD per billion tokens");
         facts(p, "Price", price);
     }
+    if (r->host_peak_gib > 0) {
+        dts_text host[3] = {{0}, {0}, {0}};
+        dts_text_printf(&host[0], "%.0f of %.0f GiB", r->host_peak_gib, r->host_capacity_gib);
+        dts_text_add(&host[1], "of a node, by offload");
+        facts(p, "Host memory", host);
+    }
 }
 
 static void write_fit(const page *p) {

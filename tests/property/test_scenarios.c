@@ -158,8 +158,8 @@ static double iteration_time(const drawn *d, const char *network, const char *se
 static void check_monotone(const drawn *d) {
     static const char *const improvements[] = {
         "stack.launch=4us stack.backward_launch=3us stack.step_host=100us",
-        "cluster.inter.nic_bandwidth=200Gbit/s cluster.inter.node_goodput=20GB/s cluster.inter.node_duplex=21.32GB/s "
-        "cluster.inter.flow_cap=8.46GB/s cluster.intra.bandwidth=600GB/s",
+        ("cluster.inter.nic_bandwidth=200Gbit/s cluster.inter.node_goodput=20GB/s cluster.inter.node_duplex=21.32GB/s "
+         "cluster.inter.flow_cap=8.46GB/s cluster.intra.bandwidth=600GB/s"),
         "cluster.gpu.memory_bandwidth=3110GB/s",
         "cluster.gpu.pcie_bandwidth=48GB/s cluster.host.memory_bandwidth=560GB/s",
     };

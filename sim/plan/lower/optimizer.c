@@ -65,15 +65,21 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     return (int)tensors;
 }
 
+/* fp16 gradients next to fp32 weights are scaled against underflow. */
+static bool scales_loss(const dts_plan *plan) {
+    return plan->storage.compute == DTS_FP16 &&
+           (plan->job.training->precision != DTS_PRECISION_FP16 || plan->job.stack->master_weights);
+}
+
 /* The loss scaler's check and the gradient norm; both end in a number over all gradients of the model. */
 static bool needs_global_number(const dts_plan *plan) {
-    return plan->job.stack->gradient_clipping || plan->job.training->precision == DTS_PRECISION_AMP_FP16;
+    return plan->job.stack->gradient_clipping || scales_loss(plan);
 }
 
 static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
-    if (plan->job.training->precision == DTS_PRECISION_AMP_FP16) {
+    if (scales_loss(plan)) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
     }
@@ -116,8 +122,9 @@ static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
 }
 
 /* The step on the CPU [2], layer by layer so that copies overlap the work: gradients out (unless they are there
- * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step. */
-static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_id reduced) {
+ * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step.
+ * Returns when the last parameters are back. */
+static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_id reduced) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
     const dts_offload *offload = plan->job.offload;
@@ -127,14 +134,16 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
     passes += stack->zero_grad_to_none ? 0 : 1;
     int64_t parts = plan->job.model->layers / plan->pipeline + 1;
     double part = elements / (double)parts;
-    double norm_passes =
-        (stack->gradient_clipping ? 3 : 0) + (plan->job.training->precision == DTS_PRECISION_AMP_FP16 ? 2 : 0);
+    /* with master weights the half-precision copy is written as well */
+    double step_B = passes * plan->storage.step_B +
+                    (plan->storage.parameter_B < plan->storage.step_B ? plan->storage.parameter_B : 0);
+    double norm_passes = (stack->gradient_clipping ? 3 : 0) + (scales_loss(plan) ? 2 : 0);
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
     if (arrived == NULL) {
         b->failed = true;
-        return;
+        return DTS_NO_ID;
     }
     for (int64_t i = 0; i < parts; i++) {
         arrived[i] = offload->gradients != DTS_OFFLOAD_NONE
@@ -145,14 +154,14 @@ static void add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dts_
         dts_build_cpu_step(b, stage, elements * norm_passes * plan->storage.gradient_B, arrived[parts - 1],
                            "gradient_norm on the CPU");
     }
-    dts_id step = DTS_NO_ID;
+    dts_id done = DTS_NO_ID;
     for (int64_t i = 0; i < parts; i++) {
-        step = dts_build_cpu_step(b, stage, part * passes * plan->storage.parameter_B, arrived[i],
-                                  "optimizer_step on the CPU");
+        dts_id step = dts_build_cpu_step(b, stage, part * step_B, arrived[i], "optimizer_step on the CPU");
         if (offload->parameters == DTS_OFFLOAD_NONE) {
-            stage->last_kernel = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
+            done = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
         }
     }
+    return done;
 }
 
 /* The step on the GPU. */
@@ -201,15 +210,17 @@ static dts_id add_wait(dts_builder *b, dts_stage *stage, dts_id after, const cha
 static void add_step(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     step_size size = size_of_step(b, stage);
+    dts_id updated;
     if (plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
-        add_cpu_step(b, stage, size.elements, stage->last_kernel);
+        updated = add_cpu_step(b, stage, size.elements, stage->last_kernel);
     } else {
         add_gpu_step(b, stage, size.elements, size.tensors);
+        updated = stage->last_kernel;
     }
     if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
         dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER, stage->parameters * plan->storage.parameter_B,
-                             false, stage->last_kernel, &gather);
+                             false, updated, &gather);
     }
 }
 

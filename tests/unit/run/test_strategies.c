@@ -75,6 +75,29 @@ static void zero2_reduces_every_microbatch_and_keeps_a_share(void **state) {
     dts_result_free(piped);
 }
 
+/* ZeRO (Rajbhandari et al. 2020), figure 1: 7.5 billion parameters on 64 GPUs with mixed-precision Adam, 2 + 2 + 12
+ * bytes a parameter: 120, 31.4, 16.6 and 1.9 GB. */
+static void memory_is_that_of_zeros_table(void **state) {
+    (void)state;
+    static const struct {
+        const char *kind;
+        double published_GB;
+    } rows[] = {{"ddp", 120}, {"zero1", 31.4}, {"zero2", 16.6}, {"zero3", 1.9}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings,
+                 "parallelism.data_parallel=%s cluster.nodes=8 training.global_batch=64 training.micro_batch=1 "
+                 "training.optimizer=adam stack.master_weights=true",
+                 rows[i].kind);
+        dts_result *r = simulate_text(base, settings);
+        const dts_memory_gib *m = &r->memory_gib;
+        double per_parameter_B = (m->parameters + m->gradients + m->optimizer) * GIB / r->parameters;
+        print_message("%s: %.4f GB, published %.1f\n", rows[i].kind, 7.5 * per_parameter_B, rows[i].published_GB);
+        assert_close(7.5 * per_parameter_B, rows[i].published_GB, 0, 0.05); /* printed with one decimal */
+        dts_result_free(r);
+    }
+}
+
 static void zero3_is_fsdp(void **state) {
     (void)state;
     dts_result *zero3 = simulate_text(base, "parallelism.data_parallel=zero3");
@@ -251,6 +274,7 @@ static void senseless_offload_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero2_reduces_every_microbatch_and_keeps_a_share),
+        cmocka_unit_test(memory_is_that_of_zeros_table),
         cmocka_unit_test(zero3_is_fsdp),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
         cmocka_unit_test(a_single_process_makes_five_exchanges),
