@@ -96,17 +96,17 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t
         }
         return DTS_OK;
     }
-    if (stages > layers) {
+    bool ends_count = stages > 2 && layers % stages != 0 && (layers + 2) % stages == 0;
+    bool balanced = partition->kind == DTS_PARTITION_BALANCED && !plan->job.stack->uniform_stages;
+    if (stages > layers && (balanced || !ends_count)) {
         char help[80];
         snprintf(help, sizeof help, "use at most %" PRId64 " stages", layers);
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
     }
-    bool balanced = partition->kind == DTS_PARTITION_BALANCED && !plan->job.stack->uniform_stages;
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {
         return balance(plan, stages, out, diag);
     }
-    bool ends_count = stages > 2 && layers % stages != 0 && (layers + 2) % stages == 0;
     int64_t parts = ends_count ? layers + 2 : layers;
     for (int64_t s = 0; s < stages; s++) {
         out[s] = parts / stages + (s < parts % stages) - (ends_count && (s == 0 || s == stages - 1));

@@ -135,6 +135,42 @@ static void one_f_one_b_needs_less_memory_than_gpipe(void **state) {
     dts_result_free(one);
 }
 
+/* Transfers that hold the compute stream can only make 1F1B slower; shares of the boundary make each transfer smaller
+ * by the tensor degree, and a gather behind it. */
+static void transfers_hold_their_stages(void **state) {
+    (void)state;
+    const char *common =
+        "parallelism.pipeline=2 parallelism.tensor=2 training.micro_batch=2 parallelism.schedule=1f1b "
+        "stack.pipeline.single_process=false stack.launch=0 stack.backward_launch=0";
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%s stack.pipeline.p2p_overlap=true", common);
+    dts_result *overlapped = simulate_text(base, settings);
+    snprintf(settings, sizeof settings, "%s stack.pipeline.p2p_overlap=false", common);
+    dts_result *blocking = simulate_text(base, settings);
+    assert_true(blocking->iteration_time_s > overlapped->iteration_time_s);
+    snprintf(settings, sizeof settings, "%s stack.pipeline.scatter_gather=true", common);
+    dts_result *shared = simulate_text(base, settings);
+    assert_null(communication_row(overlapped, "all-gather", "tensor"));
+    double gathered_B = communication_row(shared, "all-gather", "tensor")->bytes;
+    assert_true(gathered_B > 0);
+    assert_close(communication_row(shared, "send-recv", "pipeline")->bytes,
+                 communication_row(overlapped, "send-recv", "pipeline")->bytes / 2, 1e-9, 0);
+    dts_result_free(overlapped);
+    dts_result_free(blocking);
+    dts_result_free(shared);
+}
+
+static void even_stages_where_the_stack_says_so(void **state) {
+    (void)state;
+    const char *common =
+        "parallelism.pipeline=4 training.micro_batch=2 cluster.gpus_per_node=4 model.layers=10 "
+        "stack.pipeline.single_process=false stack.pipeline.uniform_stages=true";
+    dts_result *r = simulate_text(base, common); /* 10 + 2 parts on 4 stages: 2, 3, 3, 2 layers */
+    double layer = 12 * 1024.0 * 1024;
+    assert_close(r->stages[2].memory_gib.parameters, 3 * layer * 2 / (1024.0 * 1024 * 1024), 0.01, 0);
+    dts_result_free(r);
+}
+
 static void same_input_gives_the_same_result(void **state) {
     (void)state;
     dts_result *a = simulate_text(base, "parallelism.pipeline=2 training.micro_batch=2");
@@ -183,6 +219,8 @@ int main(void) {
         cmocka_unit_test(gpipe_bubble_is_the_textbooks),
         cmocka_unit_test(recomputation_trades_time_for_memory),
         cmocka_unit_test(one_f_one_b_needs_less_memory_than_gpipe),
+        cmocka_unit_test(transfers_hold_their_stages),
+        cmocka_unit_test(even_stages_where_the_stack_says_so),
         cmocka_unit_test(same_input_gives_the_same_result),
         cmocka_unit_test(illegal_plans_are_refused_with_the_nearest_legal_choice),
     };
