@@ -20,8 +20,15 @@ typedef struct scope {
     size_t indent;
 } scope;
 
+/* A key longer than any schema has finds no provenance: it is left out rather than cut to another key's name. */
+static void keep_if_whole(char *key, int length) {
+    if (length < 0 || length >= KEY_LONGEST) {
+        key[0] = '\0';
+    }
+}
+
 static void join(char *out, const char *prefix, const char *key) {
-    snprintf(out, KEY_LONGEST, "%s%s%s", prefix, prefix[0] == '\0' ? "" : ".", key);
+    keep_if_whole(out, snprintf(out, KEY_LONGEST, "%s%s%s", prefix, prefix[0] == '\0' ? "" : ".", key));
 }
 
 static const void *at(const void *bound, const dts_field *field) {
@@ -142,7 +149,7 @@ static void write_structs(const writer *w, const dts_field *field, const dts_lis
     dts_text_printf(w->out, "%s:%s\n", field->key, list->count == 0 ? " []" : "");
     for (size_t i = 0; i < list->count; i++) {
         char name[KEY_LONGEST];
-        snprintf(name, sizeof name, "%s[%zu]", key, i);
+        keep_if_whole(name, snprintf(name, sizeof name, "%s[%zu]", key, i));
         dts_text body = {0};
         writer inner = {.provenance = w->provenance, .annotate = w->annotate, .out = &body};
         size_t indent = s.indent + 2 * INDENT;

@@ -181,7 +181,6 @@ typedef struct dts_stack {
     bool separate_qkv;    /* query, key, value as three products */
     bool dropout;         /* dropout kernels and masks are there */
     bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */
-    int64_t gelu_kernels; /* kernels of a GELU that is not fused: 1 native, 8 written out with tanh in Python */
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */

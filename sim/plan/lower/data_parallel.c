@@ -33,8 +33,7 @@
 typedef struct unit {
     double elements;
     bool gathered;
-    dts_id gather;   /* transfer that made it whole, DTS_NO_ID: always whole */
-    dts_id last_use; /* kernel after which the gathered copy was freed last time */
+    dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } unit;
 
 /* What arrived in a bucket and must be copied back. */
@@ -78,7 +77,7 @@ static bool units_new(dts_gradient_sync *sync) {
     if (sync->units == NULL) {
         return false;
     }
-    sync->root = (unit){.gather = DTS_NO_ID, .last_use = DTS_NO_ID};
+    sync->root = (unit){.gather = DTS_NO_ID};
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)sync->stage->index, (int)v);
         const dts_chunk *chunk = &plan->chunks[s];
@@ -87,8 +86,7 @@ static bool units_new(dts_gradient_sync *sync) {
             return false;
         }
         for (int64_t i = 0; i < chunk_parts(chunk); i++) {
-            sync->units[s][i] =
-                (unit){.elements = b->work[DTS_PART_LAYER].parameters, .gather = DTS_NO_ID, .last_use = DTS_NO_ID};
+            sync->units[s][i] = (unit){.elements = b->work[DTS_PART_LAYER].parameters, .gather = DTS_NO_ID};
         }
         sync->root_has_embedding |= chunk->embedding;
         sync->root.elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
@@ -306,7 +304,6 @@ static void release(dts_gradient_sync *sync, unit *u, dts_id last) {
     }
     dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -unit_B(sync, u));
     u->gathered = false;
-    u->last_use = last;
     sync->recent_uses[0] = sync->recent_uses[1];
     sync->recent_uses[1] = last;
 }

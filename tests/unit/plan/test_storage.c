@@ -10,7 +10,7 @@ static double total_B(const dts_storage *s) {
 }
 
 static dts_storage storage(dts_precision precision, dts_optimizer optimizer, bool master, bool fp32_gradients) {
-    dts_training training = {.precision = precision, .optimizer = optimizer};
+    dts_training training = {.precision = (int)precision, .optimizer = (int)optimizer};
     dts_stack stack = {.master_weights = master, .fp32_gradients = fp32_gradients};
     return dts_storage_of(&training, &stack, &gpu);
 }
