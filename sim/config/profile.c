@@ -47,7 +47,7 @@ static bool is_name(const char *name) {
 static chain chain_link(const char *name, const char *path, const chain *above) {
     struct stat info;
     chain link = {.name = name, .above = above, .length = above == NULL ? 1 : above->length + 1};
-    if (stat(path, &info) == 0) {
+    if (path != NULL && stat(path, &info) == 0) {
         link.device = info.st_dev;
         link.inode = info.st_ino;
     }

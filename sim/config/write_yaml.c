@@ -6,7 +6,9 @@
 #include "base/excerpt.h"
 #include "config/inside.h"
 
-enum { KEY_LONGEST = 512, INDENT = 2 };
+enum { KEY_LONGEST = 512 };
+
+static const size_t INDENT = 2;
 
 typedef struct writer {
     const dts_provenance *provenance;

@@ -59,6 +59,9 @@ static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_d
     if (plan->shards == plan->data) {
         return DTS_OK;
     }
+    if (members < 1) {
+        return dts_diag_error(diag, NULL, "parallelism", NULL, "replica 0 lies on no node"); /* cannot be */
+    }
     bool even = data.ranks == members * data.nodes;
     bool inside = plan->shards <= members;
     if (!even || (inside ? members % plan->shards != 0 : plan->shards % members != 0)) {

@@ -96,7 +96,7 @@ static void put(machine *m, int stage, int kind, int leg) {
         m->last_end = end;
     }
     if (kind == B) {
-        size_t backwards = (size_t)(*count_of(m, stage, B, 0) + *count_of(m, stage, B, 1));
+        size_t backwards = (size_t)*count_of(m, stage, B, 0) + (size_t)*count_of(m, stage, B, 1);
         m->legs[(size_t)stage * 2 * (size_t)m->microbatches + backwards - 1] = (uint8_t)leg;
     }
     size_t at = (size_t)stage * 6 * (size_t)m->microbatches + (size_t)m->placed[stage]++;
@@ -104,7 +104,7 @@ static void put(machine *m, int stage, int kind, int leg) {
 }
 
 static void put_weight(machine *m, int stage) {
-    size_t done = (size_t)(*count_of(m, stage, W, 0) + *count_of(m, stage, W, 1));
+    size_t done = (size_t)*count_of(m, stage, W, 0) + (size_t)*count_of(m, stage, W, 1);
     put(m, stage, W, m->legs[(size_t)stage * 2 * (size_t)m->microbatches + done]);
 }
 
