@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/glyphs.h"
 #include "report/report.h"
+#include "report/rows.h"
 #include "report/timeline_cells.h"
 
 enum {
@@ -317,20 +318,10 @@ static void write_times(page *p) {
 }
 
 static void write_memory(page *p) {
-    const dts_memory_gib *m = &p->result->memory_gib;
-    const struct {
-        const char *name;
-        double gib;
-    } rows[] = {{"parameters", m->parameters},
-                {"gradients", m->gradients},
-                {"optimizer states", m->optimizer},
-                {"activations", m->activations},
-                {"temporary", m->temporary},
-                {"communication", m->communication},
-                {"allocator's reserve", m->fragmentation},
-                {"CUDA context", m->context}};
+    dts_memory_row rows[DTS_MEMORY_ROWS];
+    dts_memory_rows(&p->result->memory_gib, rows);
     dts_text_add(p->out, "<h2>Memory of the fullest GPU at its peak (share of the GPU's)</h2>\n<table>\n");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < DTS_MEMORY_ROWS; i++) {
         char amount[32];
         snprintf(amount, sizeof amount, "%.2f GiB", rows[i].gib);
         write_share(p, rows[i].name, "forward", rows[i].gib, p->result->capacity_gib, amount);

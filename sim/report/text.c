@@ -7,6 +7,7 @@
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/report.h"
+#include "report/rows.h"
 
 enum {
     INDENT = 2,
@@ -218,20 +219,10 @@ static void write_times(const page *p) {
 }
 
 static void write_memory(const page *p) {
-    const dts_memory_gib *m = &p->result->memory_gib;
-    const struct {
-        const char *name;
-        double gib;
-    } rows[] = {{"parameters", m->parameters},
-                {"gradients", m->gradients},
-                {"optimizer states", m->optimizer},
-                {"activations", m->activations},
-                {"temporary", m->temporary},
-                {"communication", m->communication},
-                {"allocator's reserve", m->fragmentation},
-                {"CUDA context", m->context}};
+    dts_memory_row rows[DTS_MEMORY_ROWS];
+    dts_memory_rows(&p->result->memory_gib, rows);
     heading(p, "Memory of the fullest GPU at its peak (share of the GPU's)");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < DTS_MEMORY_ROWS; i++) {
         if (rows[i].gib > 0) {
             char amount[32];
             snprintf(amount, sizeof amount, "%.2f GiB", rows[i].gib);
