@@ -30,6 +30,18 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
     };
 }
 
+double dts_plan_boundary_B(const dts_plan *plan) {
+    dts_execution execution = dts_plan_execution(plan);
+    return dts_model_boundary_B(plan->job.model, &execution);
+}
+
+int dts_plan_owner(const dts_plan *plan, int64_t virtual_stage) {
+    int rank = 0;
+    int chunk = 0;
+    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)virtual_stage, 0, &rank, &chunk);
+    return rank;
+}
+
 bool dts_plan_shards_parameters(const dts_plan *plan) {
     int kind = plan->job.parallelism->data_parallel;
     return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;

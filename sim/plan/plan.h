@@ -180,4 +180,10 @@ bool dts_plan_single_process(const dts_plan *plan);
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 
+/* Bytes of the tensor handed from layer to layer, of one microbatch on one rank. */
+double dts_plan_boundary_B(const dts_plan *plan);
+
+/* Pipeline rank that owns a virtual stage. */
+int dts_plan_owner(const dts_plan *plan, int64_t virtual_stage);
+
 #endif

@@ -141,11 +141,6 @@ static int64_t checkpoint_span(const walk *w) {
     return 0;
 }
 
-static double boundary_B(const dts_builder *b) {
-    dts_execution execution = dts_plan_execution(b->plan);
-    return dts_model_boundary_B(b->plan->job.model, &execution);
-}
-
 /* Operators of a part that run in this pass. */
 static size_t operator_count(const walk *w, dts_part part) {
     bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
@@ -160,7 +155,7 @@ static double kept_B(const walk *w, int64_t slot) {
         return 0;
     }
     if (span > 0) {
-        return slot % span == 0 ? floor(boundary_B(b)) : 0;
+        return slot % span == 0 ? floor(dts_plan_boundary_B(b->plan)) : 0;
     }
     const dts_operators *operators = &b->work[DTS_PART_LAYER].operators;
     double bytes = 0;
@@ -202,7 +197,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
         forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
     }
     if (span > 0 && part == DTS_PART_LAYER && (layer - w->pass->chunk->first_layer) % span == 0) {
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
     }
     if (part == DTS_PART_LAYER) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
@@ -248,8 +243,8 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
         walk *w = &walks[i];
         drop_handed(w);
         if (drops_whole_chunk(w)) {
-            memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, boundary_B(b));
-            dts_offload_store(b, w->pass, chunk->layers, floor(boundary_B(b)), w->last);
+            memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
+            dts_offload_store(b, w->pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)), w->last);
         }
         made[i] = w->last;
     }
@@ -405,7 +400,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     }
     backward_operators(w, part, layer_number(b, part, layer), kind);
     if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -boundary_B(b));
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_plan_boundary_B(b->plan));
     }
     if (kind != DTS_OP_BACKWARD_INPUT) {
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
@@ -435,7 +430,7 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     if (repeats) {
         /* torchgpipe repeats the forward before the gradient arrives */
         w.waits[WAIT_INPUT] = DTS_NO_ID;
-        w.waits[WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(boundary_B(b)));
+        w.waits[WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)));
         recompute_chunk(&w);
         w.waits[WAIT_INPUT] = pass->input;
     }
@@ -453,6 +448,6 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
         backward_part(&w, DTS_PART_EMBEDDING, 0, 0, kind);
     }
     drop_handed(&w);
-    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -boundary_B(b) : 0);
+    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -dts_plan_boundary_B(b->plan) : 0);
     return w.last;
 }

@@ -101,12 +101,8 @@ static dts_id made_by(const dts_stage *stage, dts_id reduced) {
 
 static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
     const dts_plan *plan = b->plan;
-    int64_t stages = plan->pipeline * plan->virtual_stages;
-    int first = 0;
-    int last = 0;
-    int chunk = 0;
-    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, 0, 0, &first, &chunk);
-    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)stages - 1, 0, &last, &chunk);
+    int first = dts_plan_owner(plan, 0);
+    int last = dts_plan_owner(plan, plan->pipeline * plan->virtual_stages - 1);
     if (!plan->job.model->tied_embeddings || first == last) {
         return (tied){DTS_NO_ID, DTS_NO_ID};
     }

@@ -58,14 +58,6 @@ static bool is_ready(const turns *t, const dts_op *op, int64_t s) {
     return false;
 }
 
-static int owner(const turns *t, int64_t virtual_stage) {
-    int rank = 0;
-    int chunk = 0;
-    dts_virtual_stage_owner(t->b->plan->schedule.layout, (int)t->b->plan->pipeline, (int)virtual_stage, 0, &rank,
-                            &chunk);
-    return rank;
-}
-
 /* Does each tensor-parallel rank send a share? Sequence parallelism has split the boundary already. */
 static bool shares_boundary(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
@@ -74,8 +66,7 @@ static bool shares_boundary(const dts_plan *plan) {
 /* Bytes of the boundary that one rank sends. */
 static double sent_B(const turns *t) {
     const dts_plan *plan = t->b->plan;
-    dts_execution execution = dts_plan_execution(plan);
-    double whole = dts_model_boundary_B(plan->job.model, &execution);
+    double whole = dts_plan_boundary_B(plan);
     return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
 }
 
@@ -87,8 +78,8 @@ static dts_id hand_over(turns *t, int64_t s, int64_t to, dts_id made, const dts_
         return DTS_NO_ID;
     }
     dts_builder *b = t->b;
-    int from_rank = owner(t, s);
-    int to_rank = owner(t, to);
+    int from_rank = dts_plan_owner(t->b->plan, s);
+    int to_rank = dts_plan_owner(t->b->plan, to);
     if (from_rank == to_rank) {
         return made;
     }
@@ -142,8 +133,7 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
     if (t->b->plan->pipeline == 1) {
         return;
     }
-    dts_execution execution = dts_plan_execution(t->b->plan);
-    double bytes = 2 * dts_model_boundary_B(t->b->plan->job.model, &execution);
+    double bytes = 2 * dts_plan_boundary_B(t->b->plan);
     double duration = dts_gpu_memory_s(&t->b->plan->job.cluster->gpu, bytes);
     for (int64_t i = 0; i < t->b->plan->job.stack->pipeline_chunk_kernels; i++) {
         dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),

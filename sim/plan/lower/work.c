@@ -129,19 +129,12 @@ size_t dts_head_outputs(const dts_builder *b) {
     return count;
 }
 
-/* Rank that owns a virtual stage. */
-static int owner(const dts_plan *plan, int64_t virtual_stage) {
-    int rank = 0;
-    int chunk = 0;
-    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)virtual_stage, 0, &rank, &chunk);
-    return rank;
-}
-
 /* A tied output projection whose embedding lives on another rank is a second copy of it, elements on one
  * tensor-parallel rank; on a V layout both ends may share a rank. */
 static double tied_copy(const dts_plan *plan) {
     const dts_model *model = plan->job.model;
-    bool copied = model->tied_embeddings && owner(plan, 0) != owner(plan, plan->pipeline * plan->virtual_stages - 1);
+    bool copied = model->tied_embeddings &&
+                  dts_plan_owner(plan, 0) != dts_plan_owner(plan, plan->pipeline * plan->virtual_stages - 1);
     return copied ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
 }
 
@@ -149,7 +142,7 @@ void dts_build_count_parameters(dts_builder *b) {
     const dts_plan *plan = b->plan;
     for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
         const dts_chunk *chunk = &plan->chunks[s];
-        dts_stage *stage = &b->stages[owner(plan, s)];
+        dts_stage *stage = &b->stages[dts_plan_owner(plan, s)];
         stage->tied_copy += chunk->head ? tied_copy(plan) : 0;
         stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
         stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
