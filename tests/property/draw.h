@@ -1,0 +1,218 @@
+/* Random legal scenarios: a table of techniques, each of which may add itself to what has been drawn so far.
+ *
+ * To add a technique, write a function that appends its keys with `say` (and takes its degree from d->data, if it has
+ * one), a condition under which it is legal, and a line in `techniques`. The order of the table is the order of
+ * drawing: degrees first, then what depends on them. */
+#ifndef DTS_TESTS_PROPERTY_DRAW_H
+#define DTS_TESTS_PROPERTY_DRAW_H
+
+#include <stdarg.h>
+
+#include "simulate.h"
+
+enum { SECTION_LENGTH = 300 };
+
+/* The mappings of a scenario that techniques add keys to. */
+typedef enum section { MODEL, CLUSTER, TRAINING, PARALLELISM, OFFLOAD, SECTION_COUNT } section;
+
+typedef struct drawn {
+    uint64_t random;
+    int nodes, per_node;
+    int tensor, pipeline, data; /* data: what the other degrees leave */
+    int chunks, microbatches, micro_batch, heads, layers;
+    const char *parallel; /* training.data_parallel */
+    const char *stack;
+    char keys[SECTION_COUNT][SECTION_LENGTH];
+    char text[LONGEST_SETTINGS]; /* the scenario */
+} drawn;
+
+/* A small generator of our own, so that a seed means the same scenario everywhere (SplitMix64, Steele et al. 2014). */
+static inline uint64_t next_random(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static inline int pick(drawn *d, const int *choices, int count) {
+    return choices[next_random(&d->random) % (uint64_t)count];
+}
+
+#define PICK(d, ...) pick(d, (const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+
+static inline const char *pick_name(drawn *d, const char *const *names, int count) {
+    return names[next_random(&d->random) % (uint64_t)count];
+}
+
+#define PICK_NAME(d, ...)                            \
+    pick_name(d, (const char *const[]){__VA_ARGS__}, \
+              (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))
+
+/* Adds ", key: value" to a section. */
+__attribute__((format(printf, 3, 4))) static inline void say(drawn *d, section where, const char *format, ...) {
+    char *keys = d->keys[where];
+    size_t length = strlen(keys);
+    va_list arguments;
+    va_start(arguments, format);
+    if (length > 0) {
+        length += (size_t)snprintf(keys + length, SECTION_LENGTH - length, ", ");
+    }
+    length += (size_t)vsnprintf(keys + length, SECTION_LENGTH - length, format, arguments);
+    va_end(arguments);
+    assert_true(length < SECTION_LENGTH);
+}
+
+static inline bool is_parallel(const drawn *d, const char *name) {
+    return strcmp(d->parallel, name) == 0;
+}
+
+static inline bool shards_parameters(const drawn *d) {
+    return is_parallel(d, "fsdp") || is_parallel(d, "zero3");
+}
+
+/* ---- the techniques --------------------------------------------------------------------------------------------- */
+
+static inline bool always(const drawn *d) {
+    (void)d;
+    return true;
+}
+
+static inline void draw_tensor(drawn *d) {
+    int degree = PICK(d, 2, 4);
+    if (d->per_node % degree == 0) {
+        d->tensor = degree;
+        d->data /= degree;
+        say(d, PARALLELISM, "tensor: %d, sequence: %s", degree, PICK_NAME(d, "true", "false"));
+    }
+}
+
+static inline bool has_two(const drawn *d) {
+    return d->data > 1;
+}
+
+static inline void draw_pipeline(drawn *d) {
+    int degree = d->data % 4 == 0 ? PICK(d, 2, 4) : 2;
+    const char *schedule = PICK_NAME(d, "gpipe", "1f1b", "interleaved-1f1b", "naive", "looped-bfs", "zb-h1");
+    d->pipeline = degree;
+    d->data /= degree;
+    d->chunks = strcmp(schedule, "interleaved-1f1b") == 0 || strcmp(schedule, "looped-bfs") == 0 ? 2 : 1;
+    d->microbatches = d->chunks > 1 ? degree * PICK(d, 1, 2, 3) : d->microbatches;
+    say(d, PARALLELISM, "pipeline: %d, virtual_stages: %d, schedule: %s", degree, d->chunks, schedule);
+}
+
+static inline void draw_replicas(drawn *d) {
+    static const char *const kinds[] = {"zero1", "zero2", "zero3", "fsdp"};
+    d->parallel = pick_name(d, kinds, 4);
+}
+
+static inline bool may_be_single_process(const drawn *d) {
+    return d->nodes == 1 && d->tensor == 1 && d->pipeline == 1 && d->data > 1 && is_parallel(d, "ddp");
+}
+
+static inline void draw_single_process(drawn *d) {
+    d->parallel = "dp";
+}
+
+static inline bool may_be_hybrid(const drawn *d) {
+    return shards_parameters(d) && d->data % 4 == 0 && d->pipeline == 1;
+}
+
+static inline void draw_hybrid(drawn *d) {
+    say(d, PARALLELISM, "shard_group: 2");
+}
+
+static inline void draw_no_reshard(drawn *d) {
+    say(d, PARALLELISM, "reshard_after_forward: false");
+}
+
+static inline void draw_order(drawn *d) {
+    say(d, PARALLELISM, "order: tensor-pipeline-data");
+}
+
+static inline void draw_recompute(drawn *d) {
+    say(d, TRAINING, "recompute: %s", PICK_NAME(d, "selective", "full", "{every: 2}", "except-last"));
+}
+
+static inline bool may_offload(const drawn *d) {
+    return !is_parallel(d, "dp");
+}
+
+/* What may rest in host memory depends on what is sharded. */
+static inline void draw_offload(drawn *d) {
+    bool parameters = shards_parameters(d);
+    bool gradients = parameters || is_parallel(d, "zero2");
+    bool optimizer = PICK(d, 0, 0, 1) == 1 && (!is_parallel(d, "ddp") || d->data == 1);
+    say(d, OFFLOAD, "parameters: %s, gradients: %s, optimizer: %s, activations: %s, prefetch: %d, pin_memory: %s",
+        optimizer && parameters && PICK(d, 0, 1) ? "cpu" : "none",
+        optimizer && gradients && PICK(d, 0, 1) ? "cpu" : "none", optimizer ? "cpu" : "none",
+        PICK_NAME(d, "cpu", "none"), PICK(d, 0, 1, 3), PICK_NAME(d, "true", "true", "false"));
+}
+
+static inline void draw_stack(drawn *d) {
+    d->stack = PICK_NAME(d, "pytorch-2", "megatron-lm", "megatron-core", "megatron-deepspeed");
+}
+
+typedef struct technique {
+    const char *name;
+    int one_in; /* drawn once in so many of the scenarios where it is legal */
+    bool (*fits)(const drawn *d);
+    void (*draw)(drawn *d);
+} technique;
+
+static const technique techniques[] = {
+    {"tensor", 3, always, draw_tensor},
+    {"pipeline", 2, has_two, draw_pipeline},
+    {"replicas", 2, always, draw_replicas}, /* else ddp */
+    {"single process", 4, may_be_single_process, draw_single_process},
+    {"hybrid sharding", 2, may_be_hybrid, draw_hybrid},
+    {"no reshard", 3, shards_parameters, draw_no_reshard},
+    {"rank order", 2, always, draw_order},
+    {"recompute", 2, always, draw_recompute},
+    {"offload", 3, may_offload, draw_offload},
+    {"stack", 3, always, draw_stack}, /* else pytorch-1.11 */
+};
+
+/* ---- the scenario ------------------------------------------------------------------------------------------------ */
+
+static inline void write_scenario(drawn *d) {
+    int length = snprintf(
+        d->text, sizeof d->text, "model: {%s}\ncluster: {%s}\nstack: %s\ntraining: {%s}\nparallelism: {%s}\n%s%s%s",
+        d->keys[MODEL], d->keys[CLUSTER], d->stack, d->keys[TRAINING], d->keys[PARALLELISM],
+        d->keys[OFFLOAD][0] != '\0' ? "offload: {" : "", d->keys[OFFLOAD], d->keys[OFFLOAD][0] != '\0' ? "}\n" : "");
+    assert_true(length > 0 && (size_t)length < sizeof d->text);
+}
+
+/* A legal scenario. */
+static inline drawn draw(uint64_t seed) {
+    drawn d = {.random = seed,
+               .tensor = 1,
+               .pipeline = 1,
+               .chunks = 1,
+               .heads = 8,
+               .parallel = "ddp",
+               .stack = "pytorch-1.11"};
+    d.nodes = PICK(&d, 1, 1, 2, 4);
+    d.per_node = PICK(&d, 1, 2, 4, 8);
+    d.data = d.nodes * d.per_node;
+    d.microbatches = PICK(&d, 1, 2, 3, 5, 8);
+    d.micro_batch = PICK(&d, 1, 2, 4, 7);
+    for (size_t i = 0; i < sizeof techniques / sizeof techniques[0]; i++) {
+        const technique *t = &techniques[i];
+        if (next_random(&d.random) % (uint64_t)t->one_in == 0 && t->fits(&d)) {
+            t->draw(&d);
+        }
+    }
+    d.layers = d.pipeline * d.chunks * PICK(&d, 1, 2, 3);
+    say(&d, MODEL, "profile: %s, layers: %d, hidden: %d, heads: %d, vocab: %d, ffn_hidden: 768",
+        PICK_NAME(&d, "gpt", "llama"), d.layers, PICK(&d, 256, 320, 512), d.heads, PICK(&d, 1000, 32000));
+    say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);
+    say(&d, TRAINING, "global_batch: %d, micro_batch: %d, sequence_length: %d, precision: %s, optimizer: %s",
+        d.data * d.micro_batch * d.microbatches, d.micro_batch, PICK(&d, 64, 128, 200),
+        PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16"),
+        PICK_NAME(&d, "sgd", "sgd-momentum", "adamw", "adafactor", "lamb"));
+    say(&d, PARALLELISM, "partition: uniform, data_parallel: %s", d.parallel);
+    write_scenario(&d);
+    return d;
+}
+
+#endif
