@@ -96,6 +96,10 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     bool matrix_units = peak > gpu->peak_flops[DTS_FP32];
     double chip_efficiency = matrix_units ? gemm->max_efficiency : gemm->vector_efficiency;
     double tile_efficiency = matrix_units ? gemm->tile_efficiency : gemm->vector_efficiency;
+    if (element_B < dts_numeric_bytes(DTS_FP16)) {
+        chip_efficiency *= gemm->narrow_factor;
+        tile_efficiency *= gemm->narrow_factor;
+    }
     double k0 = gemm->k_overhead * peak / dts_gpu_peak_flops(gpu, DTS_FP16); /* (3) */
 
     double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);
@@ -106,6 +110,7 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     if (shape->weight_gradient) {
         time_s *= gemm->weight_gradient_factor;
     }
-    double bytes = batch * (m * k + k * n + m * n) * element_B;
+    double result_B = fmax(element_B, dts_numeric_bytes(DTS_FP16)); /* 8- and 4-bit products have wide results */
+    double bytes = batch * ((m * k + k * n) * element_B + m * n * result_B);
     return fmax(gemm->floor_s, fmax(time_s, dts_gpu_memory_s(gpu, bytes)));
 }

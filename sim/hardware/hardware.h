@@ -19,6 +19,7 @@ typedef struct dts_gemm_profile {
     double max_efficiency;         /* of the dense peak, the whole chip busy: what power and clocks allow */
     double tile_efficiency;        /* of one multiprocessor's share of the peak: largest tile, long K */
     double vector_efficiency;      /* of the peak, formats without matrix units (fp32 on CUDA cores) */
+    double narrow_factor;          /* both efficiencies of 8- and 4-bit formats, over those of half precision */
     double k_overhead;             /* prologue and epilogue of a tile, in elements of K of an fp16 product */
     double tile_overhead;          /* elements: a tile of m × n takes 1 + tile_overhead·(1/m + 1/n) times as long */
     double weight_gradient_factor; /* time factor of the weight-gradient product (accumulates, reads transposed) */
@@ -184,6 +185,11 @@ typedef struct dts_stack {
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
+    /* 8- and 4-bit products */
+    bool fp8_amax_kernel;     /* scales of current tensors: their largest value is found by a kernel of its own */
+    bool fp8_cached_weights;  /* weights are cast once a step and kept beside the wide ones */
+    bool fp8_primary_weights; /* weights exist in the narrow format only (and as the optimizer's master copies) */
+    bool fp8_all_gather;      /* sharded parameters are cast before they are gathered */
     /* FSDP */
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;

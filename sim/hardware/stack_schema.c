@@ -82,6 +82,39 @@ static const dts_schema ddp_schema = {
     .struct_size = WITHIN(ddp_bucket_B, gradient_as_bucket_view) + sizeof(bool),
 };
 
+static const dts_field fp8_fields[] = {
+    {.key = "amax_kernel",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fp8_amax_kernel, fp8_amax_kernel),
+     .help =
+         "current scaling: a kernel of its own finds a tensor's largest value; false: delayed scaling, or a compiler "
+         "that fuses it"},
+    {.key = "cached_weights",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fp8_amax_kernel, fp8_cached_weights),
+     .help = "weights that are not sharded are cast once a step and kept beside the wide ones"},
+    {.key = "primary_weights",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fp8_amax_kernel, fp8_primary_weights),
+     .help = "weights that are not sharded exist in the narrow format only, beside the optimizer's master copies"},
+    {.key = "all_gather",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fp8_amax_kernel, fp8_all_gather),
+     .help = "sharded parameters are cast before they are gathered"},
+};
+
+static const dts_schema fp8_schema = {
+    .name = "fp8",
+    .help = "8- and 4-bit products of the layers' linear operators",
+    .fields = fp8_fields,
+    .field_count = sizeof fp8_fields / sizeof *fp8_fields,
+    .struct_size = WITHIN(fp8_amax_kernel, fp8_all_gather) + sizeof(bool),
+};
+
 static const dts_field fsdp_fields[] = {
     {.key = "prefetch",
      .type = DTS_FIELD_INT,
@@ -354,6 +387,11 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, ddp_bucket_B),
      .help = "distributed data parallel"},
+    {.key = "fp8",
+     .type = DTS_FIELD_MAP,
+     .sub = &fp8_schema,
+     .offset = offsetof(dts_stack, fp8_amax_kernel),
+     .help = "8- and 4-bit products"},
     {.key = "fsdp",
      .type = DTS_FIELD_MAP,
      .sub = &fsdp_schema,

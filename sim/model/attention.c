@@ -65,15 +65,18 @@ static void add_qkv(dts_builder *builder) {
             linear.name = names[i];
             linear.n = heads[i] * l->d;
             /* one input for all, unless each casts its own copy */
-            linear.saved_B = (i == 0 || casts ? l->column_B : 0) + (i == 0 ? query_B : key_B);
+            linear.saved_B = i == 0 || (casts && !l->quantises) ? l->column_B : 0;
+            linear.kept_B = i == 0 ? query_B : key_B;
+            linear.shares = i > 0;
             dts_add_linear(builder, &linear);
         }
     } else {
         linear.name = "qkv";
         linear.n = (l->a + 2 * l->kv) * l->d;
-        linear.saved_B = l->column_B + query_B + 2 * key_B;
+        linear.saved_B = l->column_B;
+        linear.kept_B = query_B + 2 * key_B;
         last = dts_add_linear(builder, &linear);
-        last->gathers_again = l->regathers;
+        last->gathers_again_B = dts_gathers_again_B(builder);
     }
     if (l->parallel) {
         last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
@@ -231,6 +234,7 @@ void dts_add_attention(dts_builder *builder) {
         add_materialised(builder);
     }
     const bool deferred = builder->execution->fuse_bias_dropout_add;
+    const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e;
     dts_linear output = {.name = "attention_output",
                          .rows = l->b * l->s,
                          .n = l->h,
@@ -239,7 +243,9 @@ void dts_add_attention(dts_builder *builder) {
                                  : deferred   ? DTS_BIAS_DEFERRED
                                               : DTS_BIAS_OWN,
                          .input_B = l->e,
-                         .saved_B = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e,
+                         .saved_B = output_B,
+                         /* fused attention needs its output for its own backward, as it was before the cast */
+                         .kept_B = flash && l->quantises ? output_B : 0,
                          .row_split = true};
     dts_add_linear(builder, &output);
     dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",

@@ -72,7 +72,9 @@ static void add_casts(dts_builder *builder, const dts_linear *linear) {
 
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
-    if (builder->execution->autocast) {
+    if (l->quantises) {
+        dts_add_operand_casts(builder, linear);
+    } else if (builder->execution->autocast) {
         add_casts(builder, linear);
     }
     double output_B = (double)linear->rows * (double)linear->n * l->e;
@@ -85,7 +87,8 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     product->backward_kernels = 2;
     product->input_B = (double)linear->rows * (double)linear->k * l->e;
     product->output_B = output_B;
-    product->saved_B = linear->saved_B;
+    product->saved_B = linear->saved_B * (l->quantises ? l->q / l->e : 1) + linear->kept_B;
+    product->quantised = l->quantises;
     if (!linear->borrowed) {
         product->parameters[0] = (double)linear->n * (double)linear->k;
     }
@@ -93,6 +96,9 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     if (linear->row_split && l->parallel) {
         product->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         product->exchange_B = output_B;
+    }
+    if (l->quantises) {
+        dts_add_gradient_cast(builder, linear);
     }
     if (linear->bias == DTS_BIAS_OWN) {
         /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. */
@@ -137,7 +143,7 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
     dts_operator *norm = dts_add_memory(builder, name, passes);
     norm->parameters[0] = (double)l->h;
     norm->parameters[1] = model->rms_norm ? 0 : (double)l->h;
-    if (gathers && l->sequence) {
+    if (gathers && l->sequence && !l->gathers_quantised) {
         norm->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
         norm->exchange_B = l->full_B;
     }
@@ -174,7 +180,7 @@ static void add_fused_residual(dts_builder *builder, const char *name, bool bias
                      .input_B = block_B,
                      .output_B = sum_B,
                      .saved_B = mask_B});
-    if (l->sequence) {
+    if (l->sequence && !l->gathers_quantised) {
         op->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         op->exchange_B = l->full_B;
     }
@@ -208,7 +214,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
                                                     .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
                                                     .input_B = block_B,
                                                     .output_B = sum_B});
-    if (l->sequence) {
+    if (l->sequence && !l->gathers_quantised) {
         if (first == NULL) {
             first = sum;
         }
@@ -250,6 +256,11 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     builder->model = model;
     builder->execution = execution;
     builder->local = local_sizes(model, execution);
+    dts_local *l = &builder->local;
+    l->quantises = part == DTS_PART_LAYER && dts_model_quantises(&execution->quantisation);
+    l->q = dts_numeric_bytes(execution->quantisation.format);
+    /* what a norm behind a block makes also feeds the head, which is not quantised */
+    l->gathers_quantised = l->quantises && l->sequence && model->architecture != DTS_ARCH_BERT;
     builder->count = 0;
     switch (part) {
         case DTS_PART_EMBEDDING:

@@ -24,6 +24,9 @@ typedef struct dts_local {
     bool parallel, sequence; /* tensor > 1; sequence parallelism within it */
     double full_B;           /* (b, s, h) in activation type, B */
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
+    bool quantises;          /* linear products of this part run in 8 or 4 bits */
+    double q;                /* B of an element of their operands */
+    bool gathers_quantised;  /* sequence parallelism gathers their operands after the cast */
     double column_B;         /* what a column-split product keeps of its input, B */
     double stream, mask_B;   /* elements of (b, shard, h); B of a mask element */
 } dts_local;
@@ -55,10 +58,15 @@ typedef struct dts_linear {
     dts_bias bias;
     double input_B; /* B of an input element as it comes */
     double saved_B; /* of the input, as the product keeps it; 0 when another operator keeps it */
+    double kept_B;  /* other tensors in activation type that are counted here */
     bool row_split; /* partial sums: reduced after the product, before the bias */
     bool borrowed;  /* the weight belongs to another part (tied embeddings) */
+    bool shares;    /* its input is that of the product before, and cast there where it is quantised */
 } dts_linear;
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
+
+/* What a column-split product gathers again in backward for its weight gradient, B. */
+double dts_gathers_again_B(const dts_builder *builder);
 
 /* Adds a norm over (b, shard, h). Its output feeds a column-split product, so sequence parallelism gathers it here. */
 void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gathers);
@@ -69,6 +77,11 @@ void dts_add_gelu(dts_builder *builder, const char *name, double elements);
 /* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. */
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias);
+
+/* Casts around a linear product in 8 or 4 bits (quantise.c): of weight and input before it, of its output's gradient
+ * behind it. */
+void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear);
+void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear);
 
 void dts_add_attention(dts_builder *builder);    /* attention.c */
 void dts_add_feed_forward(dts_builder *builder); /* feed_forward.c */

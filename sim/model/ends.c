@@ -197,7 +197,7 @@ static void add_language_model(dts_builder *builder) {
     if (l->parallel) {
         product->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         product->exchange_B = rows_B;
-        product->gathers_again = l->regathers;
+        product->gathers_again_B = l->regathers ? rows_B : 0;
     }
     add_loss(builder);
 }

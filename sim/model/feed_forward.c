@@ -27,10 +27,12 @@ static void add_up(dts_builder *builder) {
     linear.name = separate ? "mlp_gate" : gated ? "mlp_gate_up" : "mlp_up";
     linear.n = gated && !separate ? 2 * l->f : l->f;
     dts_operator *product = dts_add_linear(builder, &linear);
-    product->gathers_again = l->regathers;
+    product->gathers_again_B = dts_gathers_again_B(builder);
     if (separate) {
         linear.name = "mlp_up";
-        linear.saved_B = l->r > l->e ? linear.saved_B : 0; /* one input for both, unless each casts its own copy */
+        linear.shares = true;
+        linear.saved_B =
+            l->r > l->e && !l->quantises ? linear.saved_B : 0; /* one input for both, unless each casts its own copy */
         dts_add_linear(builder, &linear);
     } else {
         last = product;

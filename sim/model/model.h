@@ -69,6 +69,24 @@ int64_t dts_model_ffn_hidden(const dts_model *model);
 double dts_model_parameters(const dts_model *model);
 double dts_model_part_parameters(const dts_model *model, dts_part part);
 
+/* Where the weights of quantised products come from. */
+typedef enum dts_quantised_weights {
+    DTS_WEIGHTS_CAST,     /* cast from `weight` for every pass in either direction */
+    DTS_WEIGHTS_ONCE,     /* cast in the first microbatch and kept until the step */
+    DTS_WEIGHTS_QUANTISED /* they come in the format of the products: cast before they are gathered, or by the step */
+} dts_quantised_weights;
+
+/* 8- and 4-bit products of the layers' linear operators; attention, embedding and head stay in `activation`. */
+typedef struct dts_quantisation {
+    dts_numeric format; /* of their operands: DTS_FP8 and narrower; anything wider: none */
+    int copies;         /* 2: the unit reads rows of both factors along K only, so that a transposed copy is made too */
+    bool amax_kernel;   /* the largest value of a tensor is found by a kernel of its own before the cast */
+    int weights;        /* dts_quantised_weights */
+} dts_quantisation;
+
+/* Do the layers' linear products run in 8 or 4 bits? */
+bool dts_model_quantises(const dts_quantisation *quantisation);
+
 /* How a part is cut and executed; what the plan and the software stack decide. */
 typedef struct dts_execution {
     int64_t micro_batch, sequence_length;
@@ -77,6 +95,7 @@ typedef struct dts_execution {
     int64_t context;        /* context-parallel degree */
     dts_numeric activation; /* storage of activations */
     dts_numeric weight;     /* storage of the weights that the products read */
+    dts_quantisation quantisation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool separate_qkv;  /* query, key and value (and gate and up) as products of their own */
@@ -110,6 +129,8 @@ typedef struct dts_operator {
     dts_operator_kind kind;
     int64_t batch, m, n, k; /* GEMM, forward. Backward: input (m, n)·(n, k), weight (k, m)·(m, n) */
     bool weight;            /* GEMM with parameters; else both factors are activations */
+    bool quantised;         /* GEMM in the format of the execution's quantisation */
+    bool once;              /* runs in the first microbatch of a step only */
     int64_t heads, kv_heads, head_dim, query_length, key_length; /* attention, with batch = micro_batch */
     bool causal;
     double forward_B, backward_B;          /* device-memory traffic of DTS_OPERATOR_MEMORY, B */
@@ -123,8 +144,8 @@ typedef struct dts_operator {
     double workspace_B; /* lives during the operator only, beside its input, output and saved tensors, B */
     dts_exchange forward_exchange, backward_exchange; /* tensor > 1; after the operator's own work */
     double exchange_B;                                /* size of the whole (reduced or gathered) tensor, B */
-    bool gathers_again; /* sequence parallel: the input was kept as a shard, so backward all-gathers exchange_B for the
-                           weight gradient, behind the product of the input gradient */
+    double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
+                               the weight gradient, behind the product of the input gradient; 0: it does not */
     bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
 } dts_operator;
 

@@ -2,8 +2,57 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plan/internal.h"
+
+bool dts_plan_quantises(const dts_plan *plan) {
+    return plan->storage.product != plan->storage.compute;
+}
+
+bool dts_plan_gathers_quantised(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    return dts_plan_quantises(plan) &&
+           (dts_plan_shards_parameters(plan) ? stack->fp8_all_gather : stack->fp8_primary_weights);
+}
+
+/* Matrix units of Hopper read 8-bit operands along K only, and so do block scales everywhere (model/quantise.c). */
+static int operand_copies(const dts_plan *plan) {
+    const dts_gpu *gpu = &plan->job.cluster->gpu;
+    bool along_k = strcmp(gpu->vendor, "nvidia") == 0 && gpu->compute_capability < 10;
+    return along_k || plan->storage.product != DTS_FP8 ? 2 : 1;
+}
+
+static dts_quantisation quantisation_of(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    bool kept = stack->fp8_cached_weights && !dts_plan_shards_parameters(plan);
+    return (dts_quantisation){.format = plan->storage.product,
+                              .copies = operand_copies(plan),
+                              /* blocks of mxfp8 find their scales while they are cast */
+                              .amax_kernel = stack->fp8_amax_kernel && plan->storage.product != DTS_MXFP8,
+                              .weights = dts_plan_gathers_quantised(plan) ? DTS_WEIGHTS_QUANTISED
+                                         : kept                           ? DTS_WEIGHTS_ONCE
+                                                                          : DTS_WEIGHTS_CAST};
+}
+
+double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised) {
+    double stored_B = plan->storage.parameter_B;
+    if (!dts_plan_quantises(plan) || dts_plan_shards_parameters(plan)) {
+        return elements * stored_B;
+    }
+    double narrow_B = operand_copies(plan) * dts_numeric_bytes(plan->storage.product);
+    if (dts_plan_gathers_quantised(plan)) {
+        return (elements - quantised) * stored_B + quantised * narrow_B;
+    }
+    return elements * stored_B + (plan->job.stack->fp8_cached_weights ? quantised * narrow_B : 0);
+}
+
+double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
+    double wide_B =
+        dts_plan_shards_parameters(plan) ? dts_numeric_bytes(plan->storage.compute) : plan->storage.parameter_B;
+    double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
+    return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
+}
 
 dts_execution dts_plan_execution(const dts_plan *plan) {
     const dts_stack *stack = plan->job.stack;
@@ -15,6 +64,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .context = 1,
         .activation = plan->storage.activation,
         .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
+        .quantisation = quantisation_of(plan),
         .flash_attention = stack->attention == DTS_ATTENTION_FLASH,
         .fuse_bias_gelu = stack->fuse_bias_gelu || stack->compile,
         .fuse_bias_dropout_add = stack->fuse_bias_dropout_add || stack->compile,

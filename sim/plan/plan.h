@@ -15,9 +15,10 @@ typedef enum dts_precision {
     DTS_PRECISION_BF16,
     DTS_PRECISION_AMP_FP16, /* fp32 master weights, autocast */
     DTS_PRECISION_AMP_BF16,
-    DTS_PRECISION_FP8,
+    DTS_PRECISION_FP8, /* as amp-bf16, with the layers' linear products in this format; so are the next two */
     DTS_PRECISION_MXFP8,
-    DTS_PRECISION_NVFP4
+    DTS_PRECISION_NVFP4,
+    DTS_PRECISION_AMP_FP8 /* as fp8: Composer's name for it */
 } dts_precision;
 
 typedef enum dts_optimizer {
@@ -121,6 +122,7 @@ typedef struct dts_job {
 /* Bytes per element and number formats that follow from training.precision. */
 typedef struct dts_storage {
     dts_numeric compute;    /* of the matrix products */
+    dts_numeric product;    /* of the layers' linear products: as compute, or 8 or 4 bits */
     dts_numeric activation; /* of stored activations */
     double parameter_B;     /* what the model's own parameters take, B per element */
     double gradient_B;      /* B per element */
@@ -176,6 +178,16 @@ bool dts_plan_offloads(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */
 bool dts_plan_single_process(const dts_plan *plan);
+
+/* Do the layers' linear products run in 8 or 4 bits? And do FSDP's gathers or the optimizer's step bring weights that
+ * are cast already? */
+bool dts_plan_quantises(const dts_plan *plan);
+bool dts_plan_gathers_quantised(const dts_plan *plan);
+
+/* Bytes of weights, of which quantised elements are those of the layers' linear products, as they live through the
+ * iteration on the GPU (whole) and as they are gathered. */
+double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised);
+double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised);
 
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);

@@ -160,8 +160,6 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
         {job->offload->activations == DTS_OFFLOAD_NVME, "offload.activations", "offload to NVMe", "use cpu"},
         {job->stack->cuda_graphs, "stack.cuda_graphs", "launching by CUDA graphs", "use cuda_graphs: false"},
-        {job->training->precision >= DTS_PRECISION_FP8, "training.precision", "8-bit and 4-bit training",
-         "use amp-bf16 or bf16"},
     };
     dts_status status = DTS_OK;
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
@@ -178,6 +176,12 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
         return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
                               "%s has no %s arithmetic", job->cluster->gpu.name,
                               dts_numeric_names[plan->storage.compute]);
+    }
+    if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.product) <= 0) {
+        bool half = dts_gpu_peak_flops(&job->cluster->gpu, DTS_FP8) <= 0;
+        return dts_diag_error(
+            diag, NULL, "training.precision", half ? "use amp-bf16, or a GPU with 8-bit units such as h100" : "use fp8",
+            "%s has no %s matrix units", job->cluster->gpu.name, dts_numeric_names[plan->storage.product]);
     }
     return DTS_OK;
 }

@@ -5,8 +5,8 @@
 
 #include "plan/plan.h"
 
-static const char *const precision_names[] = {"fp32",     "tf32", "fp16",  "bf16",  "amp-fp16",
-                                              "amp-bf16", "fp8",  "mxfp8", "nvfp4", NULL};
+static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",    "amp-fp16", "amp-bf16",
+                                              "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
 static const char *const optimizer_names[] = {"sgd",        "sgd-momentum", "adam", "adamw", "adafactor",
                                               "adamw-8bit", "lamb",         "lion", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
@@ -105,7 +105,9 @@ static const dts_field training_fields[] = {
     {FIELD(sequence_length), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = 1 << 26,
      .help = "tokens per sample"},
     {FIELD(precision), .type = DTS_FIELD_ENUM, .names = precision_names, .preset = "amp-bf16",
-     .help = "number format; amp-…: fp32 master weights with autocast"},
+     .help =
+         "number format; amp-…: fp32 master weights with autocast; fp8 (or amp-fp8), mxfp8, nvfp4: amp-bf16 with the "
+         "layers' linear products in 8 or 4 bits"},
     {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = optimizer_names, .preset = "adamw",
      .help = "optimizer: decides the states kept per parameter and the work of a step"},
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",

@@ -6,6 +6,8 @@
  *   amp-*          4           4          8      autocast casts each weight for use; [1]: 18 with the cast copy
  *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
+ *   fp8, mxfp8, nvfp4  as amp-bf16: 8- and 4-bit formats are those of products' operands. What copies of the weights
+ * live beside them, or instead of them, is the stack's (plan.c)
  * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor row
  * and column statistics only (counted as 0 here: they are O(rows + columns)), SGD nothing.
  *
@@ -36,6 +38,27 @@ static double optimizer_moments(dts_optimizer optimizer) {
 
 static bool is_half(dts_numeric type) {
     return type == DTS_FP16 || type == DTS_BF16;
+}
+
+/* Format of the layers' linear products. */
+static dts_numeric product_of(dts_precision precision, dts_numeric compute) {
+    switch (precision) {
+        case DTS_PRECISION_FP8:
+        case DTS_PRECISION_AMP_FP8:
+            return DTS_FP8;
+        case DTS_PRECISION_MXFP8:
+            return DTS_MXFP8;
+        case DTS_PRECISION_NVFP4:
+            return DTS_NVFP4;
+        case DTS_PRECISION_FP32:
+        case DTS_PRECISION_TF32:
+        case DTS_PRECISION_FP16:
+        case DTS_PRECISION_BF16:
+        case DTS_PRECISION_AMP_FP16:
+        case DTS_PRECISION_AMP_BF16:
+            break;
+    }
+    return compute;
 }
 
 /* Half weights and activations; the optimizer owns an fp32 copy of its weights. */
@@ -71,8 +94,13 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
         case DTS_PRECISION_FP8:
         case DTS_PRECISION_MXFP8:
         case DTS_PRECISION_NVFP4:
-            break; /* refused by the rules */
+        case DTS_PRECISION_AMP_FP8:
+            s.compute = DTS_BF16;
+            s.activation = DTS_BF16;
+            s.autocast = true;
+            break;
     }
+    s.product = product_of((dts_precision)training->precision, s.compute);
     s.step_B = s.parameter_B;
     if (is_half(s.compute) && stack->master_weights) {
         use_master_weights(&s, stack);

@@ -101,7 +101,7 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     double model_flops =
         3 * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
     double hardware_flops = m->lowered->flops * (double)plan->tensor * (double)plan->data;
-    double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.compute) * gpus * time;
+    double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.product) * gpus * time;
     result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
     result->mfu = model_flops / peak;
     result->hfu = hardware_flops / peak;

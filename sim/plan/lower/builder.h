@@ -17,6 +17,7 @@ typedef struct dts_part_work {
     dts_operator_times *times;
     double saved_B;    /* of all operators */
     double parameters; /* elements on one rank */
+    double quantised;  /* of these, in products of 8 or 4 bits */
     int tensors;       /* parameter tensors */
 } dts_part_work;
 
@@ -40,6 +41,7 @@ typedef struct dts_stage {
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
     double parameters;                  /* elements on this rank, all chunks */
+    double quantised;                   /* of these, in products of 8 or 4 bits */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     int64_t static_B; /* memory that lives the whole iteration */

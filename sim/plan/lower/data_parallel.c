@@ -31,7 +31,7 @@
 
 /* Parameters that are gathered and freed together. */
 typedef struct unit {
-    double elements;
+    double elements, quantised; /* of these, in products of 8 or 4 bits */
     bool gathered;
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } unit;
@@ -86,7 +86,9 @@ static bool units_new(dts_gradient_sync *sync) {
             return false;
         }
         for (int64_t i = 0; i < chunk_parts(chunk); i++) {
-            sync->units[s][i] = (unit){.elements = b->work[DTS_PART_LAYER].parameters, .gather = DTS_NO_ID};
+            sync->units[s][i] = (unit){.elements = b->work[DTS_PART_LAYER].parameters,
+                                       .quantised = b->work[DTS_PART_LAYER].quantised,
+                                       .gather = DTS_NO_ID};
         }
         sync->root_has_embedding |= chunk->embedding;
         sync->root.elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
@@ -241,7 +243,7 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
 /* ---- units ------------------------------------------------------------------------------------------------------ */
 
 static double gathered_B(const dts_gradient_sync *sync, const unit *u) {
-    return u->elements * dts_numeric_bytes(sync->b->plan->storage.compute);
+    return dts_plan_gathered_B(sync->b->plan, u->elements, u->quantised);
 }
 
 /* The framework's work around a unit's collective, on the host. */
@@ -270,6 +272,16 @@ static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
         dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
         shard = dts_build_copy(b, sync->stage, true, u->elements / (double)plan->shards * plan->storage.parameter_B,
                                backward, after, &in);
+    }
+    if (dts_plan_gathers_quantised(plan) && u->quantised > 0) {
+        double bytes = u->quantised / (double)plan->shards *
+                       (plan->storage.parameter_B + dts_numeric_bytes(plan->storage.product));
+        dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                              .microbatch = -1,
+                              .layer = -1,
+                              .name = "quantise_shard"};
+        shard =
+            dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), backward, shard, &cast);
     }
     u->gather = shard;
     if (plan->shards > 1) {

@@ -68,7 +68,7 @@ static dts_id add_kernels(walk *w, int kernels, double duration_s, const dts_tas
 }
 
 /* Tensor-parallel communication around an operator: the chain waits for it. */
-static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, const dts_task_info *info) {
+static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
     if (exchange == DTS_EXCHANGE_NONE || w->b->plan->tensor == 1) {
         return;
     }
@@ -79,8 +79,7 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     dts_task_info what = *info;
     what.name = dts_collective_names[kind];
     what.flops = 0;
-    w->last =
-        dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, o->exchange_B, w->backward, w->last, &what);
+    w->last = dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, bytes, w->backward, w->last, &what);
     wait_for(w, WAIT_INPUT, w->last);
 }
 
@@ -101,6 +100,9 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     dts_builder *b = w->b;
     const dts_operator *o = &b->work[part].operators.items[index];
     const dts_operator_times *t = &b->work[part].times[index];
+    if (o->once && (role == DTS_ROLE_RECOMPUTE || w->pass->microbatch > 0)) {
+        return;
+    }
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
     dts_id first = add_kernels(w, t->forward_kernels, t->forward_s, &info);
     if (first != DTS_NO_ID) {
@@ -109,7 +111,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
         w->handed_B = o->output_B;
     }
-    add_exchange(w, o, o->forward_exchange, &info);
+    add_exchange(w, o->exchange_B, o->forward_exchange, &info);
 }
 
 /* The temporary that nobody takes any more. */
@@ -291,7 +293,7 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved ? 0 : -o->saved_B);
         w->handed_B = o->input_B;
     }
-    add_exchange(w, o, o->backward_exchange, &info);
+    add_exchange(w, o->exchange_B, o->backward_exchange, &info);
 }
 
 /* A new gradient is a tensor of its own until it has been added to, or copied into, the stored one. Where one backward
@@ -321,10 +323,10 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
 static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
-    if (o->gathers_again) {
+    if (o->gathers_again_B > 0) {
         /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
         dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
-        add_exchange(w, o, DTS_EXCHANGE_ALL_GATHER, &again);
+        add_exchange(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     dts_id first = add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);

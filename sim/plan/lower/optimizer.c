@@ -215,8 +215,8 @@ static void add_step(dts_builder *b, dts_stage *stage) {
     }
     if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->data > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER, stage->parameters * plan->storage.parameter_B,
-                             false, updated, &gather);
+        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
+                             dts_plan_gathered_B(plan, stage->parameters, stage->quantised), false, updated, &gather);
     }
 }
 

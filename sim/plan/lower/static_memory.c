@@ -7,6 +7,7 @@
  *   zero1          1           1          1/data
  *   zero2          1           1/data     1/data     and the buckets under way
  *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
+ * 8- and 4-bit copies of the weights of products live beside the wide ones, or instead of them (plan.c).
  * What is offloaded lives in host memory instead, once for each GPU. A step on the CPU needs its own copy of the
  * parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to arrive.
  *
@@ -41,7 +42,7 @@ static void add_stage(dts_builder *b, dts_stage *stage) {
     double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
     double parameters = stage->parameters;
     const dts_offload *offload = plan->job.offload;
-    add(b, stage, DTS_MEMORY_PARAMETERS, parameters * storage->parameter_B * share,
+    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised) * share,
         offload->parameters == DTS_OFFLOAD_NONE);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         offload->gradients == DTS_OFFLOAD_NONE);

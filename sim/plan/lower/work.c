@@ -5,9 +5,11 @@
  * context) count both as input gradients, because both carry on the chain. */
 #include "plan/lower/builder.h"
 
-static double gemm_s(const dts_builder *b, int64_t batch, int64_t m, int64_t n, int64_t k, bool weight_gradient) {
-    dts_gemm_shape shape = {.batch = batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
-    return dts_gpu_gemm_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape);
+static double gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
+                     bool weight_gradient) {
+    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
+    dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
+    return dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
 }
 
 /* Time of kernels that together move bytes: each pays the floor of a small kernel. */
@@ -18,19 +20,19 @@ static double memory_s(const dts_builder *b, double bytes, int kernels) {
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     double flops = 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k;
     t->forward_flops = flops;
-    t->forward_s = gemm_s(b, o->batch, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
-    double of_a = gemm_s(b, o->batch, o->m, o->k, o->n, false);
+    t->forward_s = gemm_s(b, o, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
+    double of_a = gemm_s(b, o, o->m, o->k, o->n, false);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
     if (o->weight) {
         t->backward_input_s = of_a;
-        t->backward_weight_s = gemm_s(b, o->batch, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
+        t->backward_weight_s = gemm_s(b, o, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
         t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
         t->backward_input_flops = flops;
         t->backward_weight_flops = flops;
     } else {
-        t->backward_input_s = of_a + gemm_s(b, o->batch, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
+        t->backward_input_s = of_a + gemm_s(b, o, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
         t->backward_input_flops = 2 * flops;
     }
@@ -111,6 +113,7 @@ dts_status dts_build_work(dts_builder *b) {
             const dts_operator *o = &work->operators.items[i];
             operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
+            work->quantised += o->quantised ? o->parameters[0] : 0;
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
                 work->parameters += o->parameters[p];
                 work->tensors += o->parameters[p] > 0;
@@ -145,6 +148,7 @@ void dts_build_count_parameters(dts_builder *b) {
         dts_stage *stage = &b->stages[dts_plan_owner(plan, s)];
         stage->tied_copy += chunk->head ? tied_copy(plan) : 0;
         stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
+        stage->quantised += b->work[DTS_PART_LAYER].quantised * (double)chunk->layers;
         stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
         stage->parameters += chunk->head ? b->work[DTS_PART_HEAD].parameters + tied_copy(plan) : 0;
     }

@@ -19,7 +19,7 @@ static totals total(const dts_model *model, dts_part part, const dts_execution *
         sum.backward_kernels += op->backward_kernels;
         sum.exchanges[op->forward_exchange]++;
         sum.backward_exchanges[op->backward_exchange]++;
-        sum.gathers_again += op->gathers_again ? 1 : 0;
+        sum.gathers_again += op->gathers_again_B > 0 ? 1 : 0;
         if (op->kind == DTS_OPERATOR_GEMM) {
             sum.flops += 2.0 * (double)op->batch * (double)op->m * (double)op->n * (double)op->k;
         } else if (op->kind == DTS_OPERATOR_ATTENTION) {

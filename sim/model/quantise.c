@@ -1,0 +1,117 @@
+/* Casts around the layers' linear products in 8 or 4 bits.
+ *
+ * A product y = x·W and its two gradients dx = dy·W', dW = dy'·x read their operands in the narrow format, with one
+ * scale per tensor (fp8) or per block of 16 or 32 elements (mxfp8, nvfp4) [1]. The operands are cast by kernels that
+ * move memory; e is the width of an activation, q that of a narrow element with its share of scales, both in bytes:
+ *
+ *   input      x (m, k)   forward    m·k·(e + copies·q)
+ *   weight     W (n, k)   forward    n·k·(w + copies·q), w: width of the stored weight
+ *   gradient   dy (m, n)  backward   m·n·(e + copies·q)
+ *
+ * copies is 2 where the matrix units read both factors along K only (fp8 on Hopper [2]) or where blocks of scales run
+ * along K (mxfp8, nvfp4 [1]): dx and dW then need transposed copies of W, x and dy, which fused kernels write along.
+ * A scale of the current tensor needs its largest value first: one pass more, m·k·e, unless the kernel that makes the
+ * tensor finds it on the way (torch.compile) or scales come from earlier steps (delayed scaling) [1].
+ *
+ * The product keeps x in the narrow format: 1 byte for each of its elements instead of 2. Where sequence parallelism
+ * splits x or dy, they are cast first and gathered narrow [3].
+ *
+ * [1] NVIDIA, Transformer Engine, "Using FP8 and FP4 with Transformer Engine"; Micikevicius et al. 2022,
+ *     arXiv 2209.05433.
+ * [2] NVIDIA, cuBLAS documentation, "8-bit floating point data types (FP8) usage": the TN format.
+ * [3] pytorch/ao torchao/float8/float8_tensor_parallel.py; Transformer Engine, pytorch/module/layernorm_linear.py. */
+#include "model/builder.h"
+
+bool dts_model_quantises(const dts_quantisation *quantisation) {
+    switch (quantisation->format) {
+        case DTS_FP8:
+        case DTS_MXFP8:
+        case DTS_NVFP4:
+            return true;
+        case DTS_FP32:
+        case DTS_TF32:
+        case DTS_FP16:
+        case DTS_BF16:
+        case DTS_NUMERIC_COUNT:
+            break;
+    }
+    return false;
+}
+
+double dts_gathers_again_B(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    return l->regathers ? l->full_B * (l->quantises ? l->q / l->e : 1) : 0;
+}
+
+/* (k, n) weight. The tensor on the chain passes by. */
+static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    const dts_quantisation *quantisation = &builder->execution->quantisation;
+    const double elements = (double)linear->n * (double)linear->k;
+    const double chain_B = (double)linear->rows * (double)linear->k * linear->input_B;
+    const int amax = quantisation->amax_kernel ? 1 : 0;
+    dts_passes passes = {.input_B = chain_B, .output_B = chain_B};
+    switch ((dts_quantised_weights)quantisation->weights) {
+        case DTS_WEIGHTS_ONCE:
+            passes.forward_kernels = 1 + amax;
+            passes.forward_B = elements * ((1 + amax) * l->p + quantisation->copies * l->q);
+            break;
+        case DTS_WEIGHTS_CAST: /* backward: again, in the layout that it reads */
+            passes.forward_kernels = 1 + amax;
+            passes.forward_B = elements * ((1 + amax) * l->p + l->q);
+            passes.backward_kernels = 1;
+            passes.backward_B = elements * (l->p + l->q);
+            break;
+        case DTS_WEIGHTS_QUANTISED:
+            if (quantisation->copies > 1) {
+                passes.backward_kernels = 1;
+                passes.backward_B = 2 * elements * l->q;
+            }
+            break;
+    }
+    if (passes.forward_kernels + passes.backward_kernels > 0) {
+        dts_add_memory(builder, "quantise_weight", passes)->once = quantisation->weights == DTS_WEIGHTS_ONCE;
+    }
+}
+
+void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    const dts_quantisation *quantisation = &builder->execution->quantisation;
+    add_weight_cast(builder, linear);
+    if (linear->shares) {
+        return;
+    }
+    const bool gathers = l->gathers_quantised && !linear->row_split;
+    const double whole = (double)linear->rows * (double)linear->k;
+    const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
+    const int amax = quantisation->amax_kernel ? 1 : 0;
+    dts_operator *cast = dts_add_memory(
+        builder, "quantise_input",
+        (dts_passes){.forward_kernels = 1 + amax,
+                     .forward_B = elements * ((1 + amax) * linear->input_B + quantisation->copies * l->q),
+                     .input_B = elements * linear->input_B,
+                     .output_B = whole * l->q});
+    if (gathers) {
+        cast->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        cast->exchange_B = whole * l->q;
+    }
+}
+
+void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    const dts_quantisation *quantisation = &builder->execution->quantisation;
+    const bool gathers = l->gathers_quantised && linear->row_split;
+    const double whole = (double)linear->rows * (double)linear->n;
+    const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
+    const int amax = quantisation->amax_kernel ? 1 : 0;
+    dts_operator *cast =
+        dts_add_memory(builder, "quantise_gradient",
+                       (dts_passes){.backward_kernels = 1 + amax,
+                                    .backward_B = elements * ((1 + amax) * l->e + quantisation->copies * l->q),
+                                    .input_B = whole * quantisation->copies * l->q,
+                                    .output_B = elements * l->e});
+    if (gathers) {
+        cast->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        cast->exchange_B = whole * l->q;
+    }
+}

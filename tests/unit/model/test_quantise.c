@@ -1,0 +1,109 @@
+/* Casts around linear products in 8 and 4 bits: which products, how many bytes, what is kept and gathered. */
+#include "shapes.h"
+
+static dts_execution fp8(int64_t tensor, int copies) {
+    dts_execution x = plain_fp16(1, 2048);
+    x.dropout = false;
+    x.flash_attention = true;
+    x.activation = DTS_BF16;
+    x.weight = DTS_BF16;
+    x.tensor = tensor;
+    x.sequence_parallel = tensor > 1;
+    x.quantisation = (dts_quantisation){.format = DTS_FP8, .copies = copies, .weights = DTS_WEIGHTS_CAST};
+    return x;
+}
+
+/* The four (here: seven with separate factors) linear products of a layer, and none of the head's. */
+static void only_linear_products_of_layers_are_narrow(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    dts_execution x = fp8(1, 2);
+    x.separate_qkv = true;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+    int narrow = 0;
+    for (size_t i = 0; i < layer.count; i++) {
+        assert_true(layer.items[i].quantised == (layer.items[i].kind == DTS_OPERATOR_GEMM && layer.items[i].weight));
+        narrow += layer.items[i].quantised;
+    }
+    assert_int_equal(narrow, 7);
+    dts_operators head = operators_of(&model, DTS_PART_HEAD, &x, arena);
+    assert_false(find(head, "logits")->quantised);
+    assert_null(find(head, "quantise_input"));
+    dts_arena_free(arena);
+}
+
+/* One kernel reads 2 bytes an element and writes 1 for each copy; the scale's pass reads 2 more. */
+static void casts_move_their_bytes(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const double h = 12288, tokens = 2048;
+    for (int copies = 1; copies <= 2; copies++) {
+        dts_execution x = fp8(1, copies);
+        dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+        assert_close(find(layer, "quantise_input")->forward_B, tokens * h * (2 + copies), 0, 0);
+        assert_close(find(layer, "quantise_weight")->forward_B, 3 * h * h * 3, 0, 0);
+        assert_close(find(layer, "quantise_gradient")->backward_B, tokens * 3 * h * (2 + copies), 0, 0);
+        x.quantisation.amax_kernel = true;
+        x.quantisation.weights = DTS_WEIGHTS_ONCE;
+        layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+        assert_int_equal(find(layer, "quantise_input")->forward_kernels, 2);
+        assert_close(find(layer, "quantise_input")->forward_B, tokens * h * (4 + copies), 0, 0);
+        assert_close(find(layer, "quantise_weight")->forward_B, 3 * h * h * (4 + copies), 0, 0);
+        assert_true(find(layer, "quantise_weight")->once);
+    }
+    dts_arena_free(arena);
+}
+
+/* Inputs of the four products, in sbh: 2 + 2 + 2 + 8 become 1 + 1 + 1 + 4, and 2 stay: flash attention keeps its output
+ * as it was. */
+static void inputs_of_products_are_kept_narrow(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_execution narrow = fp8(1, 1), wide = narrow;
+    wide.quantisation.format = DTS_BF16;
+    const double sbh = 2048.0 * 12288;
+    double saved = saved_B(operators_of(&model, DTS_PART_LAYER, &wide, arena), false) -
+                   saved_B(operators_of(&model, DTS_PART_LAYER, &narrow, arena), false);
+    assert_close(saved, (1 - 1 + 1 + 4) * sbh, 1e-12, 0);
+    dts_arena_free(arena);
+}
+
+/* Sequence parallelism gathers what is cast: one byte an element instead of two; sums stay wide. */
+static void gathers_are_narrow(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    double gathered_B[2] = {0}, scattered_B[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        dts_execution x = fp8(8, 2);
+        x.quantisation.format = i == 0 ? DTS_BF16 : DTS_FP8;
+        dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+        for (size_t j = 0; j < layer.count; j++) {
+            const dts_operator *o = &layer.items[j];
+            gathered_B[i] += o->gathers_again_B;
+            gathered_B[i] += o->forward_exchange == DTS_EXCHANGE_ALL_GATHER ? o->exchange_B : 0;
+            gathered_B[i] += o->backward_exchange == DTS_EXCHANGE_ALL_GATHER ? o->exchange_B : 0;
+            scattered_B[i] += o->forward_exchange == DTS_EXCHANGE_REDUCE_SCATTER ? o->exchange_B : 0;
+            scattered_B[i] += o->backward_exchange == DTS_EXCHANGE_REDUCE_SCATTER ? o->exchange_B : 0;
+        }
+    }
+    const double tensor_B = 2 * 2048.0 * 12288;
+    assert_close(gathered_B[0], 6 * tensor_B, 1e-12, 0);
+    assert_close(gathered_B[1], 3 * tensor_B, 1e-12, 0);
+    assert_close(scattered_B[0], 4 * tensor_B, 1e-12, 0);
+    assert_close(scattered_B[1], 4 * tensor_B, 1e-12, 0);
+    dts_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_linear_products_of_layers_are_narrow),
+        cmocka_unit_test(casts_move_their_bytes),
+        cmocka_unit_test(inputs_of_products_are_kept_narrow),
+        cmocka_unit_test(gathers_are_narrow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

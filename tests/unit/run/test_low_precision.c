@@ -1,0 +1,145 @@
+/* 8- and 4-bit training from scenario to result: rates, gathers, memory, what is refused. */
+#include "simulate.h"
+
+static const char base[] =
+    "model: {profile: llama, layers: 4, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, "
+    "vocab: 32000}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 8}\n"
+    "stack: {profile: torchtitan, compile: true}\n"
+    "training: {global_batch: 16, micro_batch: 2, sequence_length: 8192, precision: fp8}\n"
+    "parallelism: {data_parallel: fsdp}\n";
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/* Seconds of all kernels of a name. */
+static double seconds_of(const dts_result *r, const char *name) {
+    double sum = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        if (strcmp(r->spans[i].name, name) == 0) {
+            sum += dts_time_to_s(r->spans[i].end - r->spans[i].start);
+        }
+    }
+    return sum;
+}
+
+static double gathered_B(const dts_result *r) {
+    for (size_t i = 0; i < r->communication_count; i++) {
+        if (strcmp(r->communication[i].kind, "all-gather") == 0) {
+            return r->communication[i].bytes;
+        }
+    }
+    return 0;
+}
+
+/* A large product runs at 2 · 0.88 times the rate of bf16 (the GPU profile's peaks and narrow factor). */
+static void products_run_at_the_narrow_rate(void **state) {
+    (void)state;
+    dts_result *narrow = simulate_text(base, "");
+    dts_result *wide = simulate_text(base, "training.precision=amp-bf16");
+    const double rate = 1979.0 / 989 * 0.88;
+    assert_close(seconds_of(wide, "mlp_down") / seconds_of(narrow, "mlp_down"), rate, 0.03, 0);
+    assert_close(seconds_of(wide, "flash_attention"), seconds_of(narrow, "flash_attention"), 1e-9, 0);
+    assert_close(seconds_of(wide, "logits"), seconds_of(narrow, "logits"), 1e-9, 0);
+    assert_true(seconds_of(narrow, "quantise_input") > 0 && seconds_of(wide, "quantise_input") <= 0);
+    assert_true(narrow->iteration_time_s < wide->iteration_time_s);
+    dts_result_free(narrow);
+    dts_result_free(wide);
+}
+
+/* Weights of the layers' products travel in one byte; norms, embedding and head in two. */
+static void sharded_weights_are_gathered_narrow(void **state) {
+    (void)state;
+    dts_result *narrow = simulate_text(base, "");
+    dts_result *wide = simulate_text(base, "stack.fp8.all_gather=false");
+    const double products = 4.0 * (2 * 4096.0 * 4096 + 2 * 4096.0 * 1024 + 3 * 4096.0 * 14336);
+    assert_close(gathered_B(wide) - gathered_B(narrow), 2 * products, 1e-9, 0); /* forward and backward */
+    dts_result_free(narrow);
+    dts_result_free(wide);
+}
+
+/* Cached: beside the wide weights, in both layouts on Hopper. Primary: instead of them. */
+static void copies_of_weights_take_memory(void **state) {
+    (void)state;
+    const char *const ddp = "parallelism.data_parallel=ddp ";
+    char settings[200];
+    double parameters_B[3];
+    static const char *const keys[] = {"stack.fp8.cached_weights=false", "stack.fp8.cached_weights=true",
+                                       "stack.fp8.primary_weights=true"};
+    double elements = 0;
+    for (int i = 0; i < 3; i++) {
+        snprintf(settings, sizeof settings, "%s%s stack.master_weights=true", ddp, keys[i]);
+        dts_result *r = simulate_text(base, settings);
+        parameters_B[i] = r->memory_gib.parameters * GIB;
+        elements = r->parameters;
+        dts_result_free(r);
+    }
+    const double products = 4.0 * (2 * 4096.0 * 4096 + 2 * 4096.0 * 1024 + 3 * 4096.0 * 14336);
+    assert_close(parameters_B[0], 2 * elements, 1e-9, 0);
+    assert_close(parameters_B[1], 2 * elements + 2 * products, 1e-9, 0);
+    assert_close(parameters_B[2], 2 * elements, 1e-9, 0); /* 1 + 1 instead of 2 */
+}
+
+static void the_cast_of_cached_weights_is_made_once_a_step(void **state) {
+    (void)state;
+    const char *const settings =
+        "parallelism.data_parallel=ddp stack.fp8.cached_weights=true "
+        "training.global_batch=%d";
+    double seconds[2];
+    for (int i = 0; i < 2; i++) {
+        char text[160];
+        snprintf(text, sizeof text, settings, i == 0 ? 16 : 64);
+        dts_result *r = simulate_text(base, text);
+        seconds[i] = seconds_of(r, "quantise_weight");
+        assert_true(seconds[i] > 0);
+        dts_result_free(r);
+    }
+    assert_close(seconds[0], seconds[1], 1e-9, 0);
+}
+
+static void gpus_without_narrow_units_are_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *settings, *message;
+    } cases[] = {
+        {"cluster.profile=dgx-a100-80gb", "no fp8 matrix units"},
+        {"training.precision=nvfp4", "H100-SXM5-80GB has no nvfp4 matrix units"},
+        {"training.precision=mxfp8", "use fp8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_text messages = {0};
+        simulate_expecting(NULL, base, cases[i].settings, DTS_INVALID, &messages);
+        if (strstr(dts_text_string(&messages), cases[i].message) == NULL) {
+            print_error("%s:\n%s", cases[i].settings, dts_text_string(&messages));
+            fail();
+        }
+        dts_text_free(&messages);
+    }
+}
+
+/* B200: narrower is faster, as long as the products are large. */
+static void narrower_formats_are_faster_where_they_exist(void **state) {
+    (void)state;
+    static const char *const formats[] = {"amp-bf16", "mxfp8", "nvfp4"};
+    double last = 1e9;
+    for (int i = 0; i < 3; i++) {
+        char settings[160];
+        snprintf(settings, sizeof settings, "cluster.profile=dgx-b200 training.precision=%s", formats[i]);
+        dts_result *r = simulate_text(base, settings);
+        double seconds = seconds_of(r, "mlp_down");
+        assert_true(seconds < last);
+        last = seconds;
+        dts_result_free(r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_run_at_the_narrow_rate),
+        cmocka_unit_test(sharded_weights_are_gathered_narrow),
+        cmocka_unit_test(copies_of_weights_take_memory),
+        cmocka_unit_test(the_cast_of_cached_weights_is_made_once_a_step),
+        cmocka_unit_test(gpus_without_narrow_units_are_refused),
+        cmocka_unit_test(narrower_formats_are_faster_where_they_exist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
