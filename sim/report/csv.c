@@ -4,8 +4,7 @@
 #include "report/fields.h"
 #include "report/report.h"
 
-/* Quoted when it holds a comma, a quote or a line break; quotes are doubled (RFC 4180). */
-static void add_text_cell(const char *text, dts_text *out) {
+void dts_report_csv_cell(const char *text, dts_text *out) {
     if (text == NULL || strpbrk(text, ",\"\r\n") == NULL) {
         dts_text_add(out, text != NULL ? text : "");
         return;
@@ -36,7 +35,7 @@ static void add_cell(const dts_report_field *field, const dts_result *result, dt
             dts_text_add(out, *(const bool *)at ? "true" : "false");
             break;
         case DTS_REPORT_STRING:
-            add_text_cell(*(const char *const *)at, out);
+            dts_report_csv_cell(*(const char *const *)at, out);
             break;
     }
 }

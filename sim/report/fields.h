@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/text.h"
 #include "run/result.h"
 
 typedef enum dts_report_type {
@@ -34,5 +35,8 @@ extern const dts_report_fields dts_stage_fields;         /* of a dts_stage_row *
 /* A number as text that reads back to the same double, shortest of 15 to 17 digits; "null" replaces what is no number
  * (then buffer holds the word given). */
 void dts_report_number(double value, const char *not_a_number, char buffer[32]);
+
+/* Text as a cell of CSV: quoted when it holds a comma, a quote or a line break; quotes are doubled (RFC 4180). */
+void dts_report_csv_cell(const char *text, dts_text *out);
 
 #endif

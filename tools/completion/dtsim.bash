@@ -10,7 +10,7 @@ _dtsim_values() {
     case $1 in
         --format)
             case $2 in
-                run) echo text json csv ;;
+                run | sweep) echo text json csv ;;
                 schedule) echo text table json csv svg ;;
                 validate) echo text json ;;
                 list) echo text json names ;;
@@ -26,6 +26,7 @@ _dtsim_options() {
     local common='--output --color --width --charset --help'
     case $1 in
         run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
+        sweep) echo "--vary --set --store --threads --format $common" ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
                 "--memory --format $common"
@@ -39,7 +40,7 @@ _dtsim_options() {
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run) _dtsim_names scenarios ;;
+        run | sweep) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -56,7 +57,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run schedule validate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run sweep schedule validate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -65,7 +66,7 @@ _dtsim() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-        --output | -o | --trace | --html)
+        --output | -o | --trace | --html | --store)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;
@@ -78,7 +79,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | show | validate) compgen -f -- "$word" ;;
+                run | sweep | show | validate) compgen -f -- "$word" ;;
             esac
         )
     fi

@@ -1,10 +1,6 @@
 /* dtsim validate: predictions against tables of measurements. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "command.h"
+#include "progress.h"
 #include "report/validate.h"
 
 enum { OPTION_FORMAT = DTS_OPTION_FIRST };
@@ -38,42 +34,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
-/* Progress on stderr once a second has passed: rewritten in place on a terminal, a line every ten seconds elsewhere. */
-typedef struct progress {
-    struct timespec start;
-    double told_s; /* when it was told last */
-    bool terminal, shown;
-} progress;
-
-static double seconds_since(const struct timespec *start) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
-}
-
-static void tell(void *context, size_t done, size_t total, const char *id) {
-    progress *p = context;
-    double now_s = seconds_since(&p->start);
-    if (now_s < 1 || now_s < p->told_s + (p->terminal ? 0.1 : 10)) {
-        return;
-    }
-    p->told_s = now_s;
-    p->shown = true;
-    if (p->terminal) {
-        fprintf(stderr, "\r\033[K%zu of %zu rows, %.0f s: %.60s", done, total, now_s, id);
-    } else {
-        fprintf(stderr, "%zu of %zu rows, %.0f s\n", done, total, now_s);
-    }
-}
-
 static dts_status validate(const validate_arguments *a, size_t *simulated) {
-    progress p = {.terminal = isatty(STDERR_FILENO) != 0};
-    clock_gettime(CLOCK_MONOTONIC, &p.start);
+    dts_progress progress;
+    dts_progress_begin(&progress, "rows");
     dts_validation *validation = NULL;
-    dts_status status = dts_validate(a->paths, a->count, &a->tool->profiles, tell, &p, &validation, a->tool->diag);
-    if (p.shown && p.terminal) {
-        fputs("\r\033[K", stderr);
-    }
+    dts_status status =
+        dts_validate(a->paths, a->count, &a->tool->profiles, dts_progress_tell, &progress, &validation, a->tool->diag);
+    dts_progress_end(&progress);
     if (status != DTS_OK) {
         return status;
     }

@@ -19,10 +19,11 @@
 /* Exit codes of the program. */
 enum {
     DTS_EXIT_DONE = 0,
-    DTS_EXIT_INVALID = 1,    /* invalid scenario or input */
-    DTS_EXIT_USAGE = 2,      /* wrong command line */
-    DTS_EXIT_IO = 3,         /* a file could not be read or written, or memory ran out */
-    DTS_EXIT_NOT_FITTING = 4 /* run --check: the plan does not fit in memory */
+    DTS_EXIT_INVALID = 1,      /* invalid scenario or input */
+    DTS_EXIT_USAGE = 2,        /* wrong command line */
+    DTS_EXIT_IO = 3,           /* a file could not be read or written, or memory ran out */
+    DTS_EXIT_NOT_FITTING = 4,  /* run --check: the plan does not fit in memory */
+    DTS_EXIT_INTERRUPTED = 130 /* by Ctrl-C; what was known by then has been written */
 };
 
 typedef struct dts_tool {
@@ -44,6 +45,7 @@ extern const dts_command dts_commands[];
 extern const size_t dts_command_count;
 
 int dts_cmd_run(dts_tool *tool, int argc, char **argv);
+int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv);
 int dts_cmd_list(dts_tool *tool, int argc, char **argv);

@@ -44,7 +44,8 @@ need() {
 # What building takes.
 need_to_build() {
     need gcc=gcc libc=libc6-dev pkg-config=pkg-config cmake=cmake ninja=ninja-build \
-        pc:gsl=libgsl-dev pc:yaml-0.1=libyaml-dev pc:libcjson=libcjson-dev pc:cmocka=libcmocka-dev
+        pc:gsl=libgsl-dev pc:yaml-0.1=libyaml-dev pc:libcjson=libcjson-dev pc:sqlite3=libsqlite3-dev \
+        pc:cmocka=libcmocka-dev
 }
 
 # What testing takes beyond that.

@@ -1,0 +1,151 @@
+#include "search/outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIGURE(member, kind) \
+    { #member, kind, offsetof(dts_figures, member) }
+
+const dts_figure dts_figure_table[] = {
+    FIGURE(gpus, DTS_FIGURE_INTEGER),
+    FIGURE(iteration_time_s, DTS_FIGURE_NUMBER),
+    FIGURE(tokens_per_s, DTS_FIGURE_NUMBER),
+    FIGURE(tokens_per_s_per_gpu, DTS_FIGURE_NUMBER),
+    FIGURE(samples_per_s, DTS_FIGURE_NUMBER),
+    FIGURE(mfu, DTS_FIGURE_NUMBER),
+    FIGURE(bubble_fraction, DTS_FIGURE_NUMBER),
+    FIGURE(exposed_communication_s, DTS_FIGURE_NUMBER),
+    FIGURE(fits, DTS_FIGURE_FLAG),
+    FIGURE(peak_allocated_gib, DTS_FIGURE_NUMBER),
+    FIGURE(peak_device_gib, DTS_FIGURE_NUMBER),
+    FIGURE(capacity_gib, DTS_FIGURE_NUMBER),
+    FIGURE(price_usd_per_hour, DTS_FIGURE_NUMBER),
+    FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
+};
+const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
+
+double dts_figure_get(const dts_figures *figures, const dts_figure *figure) {
+    const void *at = (const char *)figures + figure->offset;
+    switch (figure->type) {
+        case DTS_FIGURE_NUMBER:
+            return *(const double *)at;
+        case DTS_FIGURE_INTEGER:
+            return (double)*(const int64_t *)at;
+        case DTS_FIGURE_FLAG:
+            return *(const bool *)at ? 1 : 0;
+    }
+    return 0;
+}
+
+void dts_figure_set(dts_figures *figures, const dts_figure *figure, double value) {
+    void *at = (char *)figures + figure->offset;
+    switch (figure->type) {
+        case DTS_FIGURE_NUMBER:
+            *(double *)at = value;
+            break;
+        case DTS_FIGURE_INTEGER:
+            *(int64_t *)at = (int64_t)value;
+            break;
+        case DTS_FIGURE_FLAG:
+            *(bool *)at = value != 0;
+            break;
+    }
+}
+
+static char *copy(const char *text) {
+    size_t size = strlen(text) + 1;
+    char *made = malloc(size);
+    return made == NULL ? NULL : memcpy(made, text, size);
+}
+
+dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
+    *out = (dts_outcome){.kind = DTS_OUTCOME_SIMULATED,
+                         .figures = {.gpus = result->gpus,
+                                     .iteration_time_s = result->iteration_time_s,
+                                     .tokens_per_s = result->tokens_per_s,
+                                     .tokens_per_s_per_gpu = result->tokens_per_s_per_gpu,
+                                     .samples_per_s = result->samples_per_s,
+                                     .mfu = result->mfu,
+                                     .bubble_fraction = result->bubble_fraction,
+                                     .exposed_communication_s = result->time_s.exposed_communication,
+                                     .fits = result->fits,
+                                     .peak_allocated_gib = result->peak_allocated_gib,
+                                     .peak_device_gib = result->peak_device_gib,
+                                     .capacity_gib = result->capacity_gib,
+                                     .price_usd_per_hour = result->price_usd_per_hour},
+                         .plan = copy(result->plan)};
+    /* USD/h over tokens/h, for 10^9 tokens */
+    out->figures.usd_per_billion_tokens = result->price_usd_per_hour / (3600 * result->tokens_per_s) * 1e9;
+    return out->plan == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+dts_status dts_outcome_of_errors(const dts_diag *diag, dts_outcome *out) {
+    *out = (dts_outcome){.kind = DTS_OUTCOME_ILLEGAL};
+    for (size_t i = 0; i < dts_diag_count(diag); i++) {
+        const dts_message *message = dts_diag_get(diag, i);
+        if (message->severity == DTS_ERROR) {
+            out->reason = copy(message->text);
+            out->help = message->help == NULL ? NULL : copy(message->help);
+            return out->reason == NULL || (message->help != NULL && out->help == NULL) ? DTS_NOMEM : DTS_OK;
+        }
+    }
+    out->reason = copy("refused");
+    return out->reason == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+void dts_outcome_clear(dts_outcome *outcome) {
+    free(outcome->plan);
+    free(outcome->reason);
+    free(outcome->help);
+    *outcome = (dts_outcome){0};
+}
+
+void dts_effective_document(const dts_scenario *scenario, dts_text *out) {
+    dts_scenario_values values = *dts_scenario_get(scenario);
+    values.name = "";
+    values.description = "";
+    values.expect = "";
+    dts_schema_write_yaml(&dts_scenario_schema, &values, dts_scenario_provenance(scenario), false, out);
+}
+
+void dts_document_hash(const char *text, char out[17]) {
+    static const char digits[] = "0123456789abcdef";
+    uint64_t hash = 14695981039346656037U; /* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
+    for (const char *c = DTSIM_VERSION; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+    }
+    for (const char *c = text; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+    }
+    for (int i = 0; i < 16; i++) {
+        out[i] = digits[hash >> (60 - 4 * i) & 15];
+    }
+    out[16] = '\0';
+}
+
+/* Is a at least as good as b in everything, and better in something? */
+static bool dominates(const dts_figures *a, const dts_figures *b, bool priced) {
+    if (a->tokens_per_s < b->tokens_per_s || a->peak_device_gib > b->peak_device_gib ||
+        (priced && a->usd_per_billion_tokens > b->usd_per_billion_tokens)) {
+        return false;
+    }
+    return a->tokens_per_s > b->tokens_per_s || a->peak_device_gib < b->peak_device_gib ||
+           (priced && a->usd_per_billion_tokens < b->usd_per_billion_tokens);
+}
+
+static bool competes(const dts_outcome *outcome) {
+    return outcome->kind == DTS_OUTCOME_SIMULATED && outcome->figures.fits;
+}
+
+void dts_pareto_mark(const dts_outcome *outcomes, size_t count, bool *pareto) {
+    bool priced = true;
+    for (size_t i = 0; i < count; i++) {
+        priced &= !competes(&outcomes[i]) || outcomes[i].figures.price_usd_per_hour > 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        pareto[i] = competes(&outcomes[i]);
+        for (size_t j = 0; j < count && pareto[i]; j++) {
+            pareto[i] = !competes(&outcomes[j]) || !dominates(&outcomes[j].figures, &outcomes[i].figures, priced);
+        }
+    }
+}

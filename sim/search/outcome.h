@@ -1,0 +1,64 @@
+/* What is kept of one simulated combination: the figures that tables, stores and searches compare. */
+#ifndef DTS_SEARCH_OUTCOME_H
+#define DTS_SEARCH_OUTCOME_H
+
+#include "run/result.h"
+#include "scenario/scenario.h"
+
+typedef enum dts_outcome_kind {
+    DTS_OUTCOME_PENDING, /* not simulated: interrupted */
+    DTS_OUTCOME_SIMULATED,
+    DTS_OUTCOME_ILLEGAL /* refused, with a reason */
+} dts_outcome_kind;
+
+typedef struct dts_figures {
+    int64_t gpus;
+    double iteration_time_s, tokens_per_s, tokens_per_s_per_gpu, samples_per_s;
+    double mfu, bubble_fraction, exposed_communication_s;
+    bool fits;
+    double peak_allocated_gib, peak_device_gib, capacity_gib;
+    double price_usd_per_hour;     /* 0: unknown */
+    double usd_per_billion_tokens; /* 0: unknown */
+} dts_figures;
+
+typedef struct dts_outcome {
+    dts_outcome_kind kind;
+    dts_figures figures; /* SIMULATED */
+    char *plan;          /* SIMULATED: "pipeline 4 (1f1b) × ddp 2" */
+    char *reason, *help; /* ILLEGAL: the first error and its cure; help may be NULL */
+} dts_outcome;
+
+/* The single figures in the order in which CSV, JSON and stores write them. */
+typedef enum dts_figure_type { DTS_FIGURE_NUMBER, DTS_FIGURE_INTEGER, DTS_FIGURE_FLAG } dts_figure_type;
+
+typedef struct dts_figure {
+    const char *name;
+    dts_figure_type type;
+    size_t offset; /* in dts_figures */
+} dts_figure;
+
+extern const dts_figure dts_figure_table[];
+extern const size_t dts_figure_count;
+
+/* A figure as a number; flags are 0 or 1. */
+double dts_figure_get(const dts_figures *figures, const dts_figure *figure);
+void dts_figure_set(dts_figures *figures, const dts_figure *figure, double value);
+
+/* Copies what is kept. DTS_NOMEM: outcome is still one that can be freed. */
+dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out);
+/* The first error in diag and its help. */
+dts_status dts_outcome_of_errors(const dts_diag *diag, dts_outcome *out);
+void dts_outcome_clear(dts_outcome *outcome);
+
+/* Everything that decides the result, as YAML: the bound scenario without its name and remarks. */
+void dts_effective_document(const dts_scenario *scenario, dts_text *out);
+
+/* Hash of text (FNV-1a, 64 bits) as 16 hexadecimal digits; seeded with the program's version, so that another version's
+ * results are not taken for this one's. */
+void dts_document_hash(const char *text, char out[17]);
+
+/* Marks the outcomes that no other beats: more tokens per second, less device memory, less money for a token (where all
+ * prices are known), none of them worse. Only what fits takes part. pareto has room for count. */
+void dts_pareto_mark(const dts_outcome *outcomes, size_t count, bool *pareto);
+
+#endif

@@ -1,0 +1,268 @@
+#include "search/sweep.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "run/run.h"
+
+enum { MOST_COMBINATIONS = 1000000 };
+
+typedef struct worker {
+    const dts_sweep_request *request;
+    dts_sweep *sweep;
+    pthread_mutex_t lock; /* of the store, the counters, the diagnostics and the progress */
+    dts_diag *diag;
+    size_t done;
+    dts_status status; /* the first that was not of one combination */
+} worker;
+
+void dts_sweep_free(dts_sweep *sweep) {
+    if (sweep != NULL) {
+        for (size_t i = 0; i < sweep->count && sweep->outcomes != NULL; i++) {
+            dts_outcome_clear(&sweep->outcomes[i]);
+        }
+        free(sweep->outcomes);
+        free(sweep->pareto);
+        free(sweep->changed);
+        free(sweep);
+    }
+}
+
+const char *dts_sweep_value(const dts_sweep *sweep, size_t index, size_t axis) {
+    for (size_t a = sweep->axis_count; a-- > axis + 1;) {
+        index /= sweep->axes[a].count;
+    }
+    return sweep->axes[axis].values[index % sweep->axes[axis].count];
+}
+
+void dts_sweep_settings(const dts_sweep *sweep, size_t index, dts_text *out) {
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        dts_text_printf(out, "%s%s=%s", a > 0 ? " " : "", sweep->axes[a].key, dts_sweep_value(sweep, index, a));
+    }
+}
+
+/* ---- one combination --------------------------------------------------------------------------------------------- */
+
+static dts_status load(const dts_sweep_request *request, const dts_sweep *sweep, size_t index, dts_scenario **out,
+                       dts_diag *diag) {
+    size_t count = request->override_count + request->axis_count;
+    dts_override *overrides = calloc(count, sizeof *overrides);
+    if (overrides == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < request->override_count; i++) {
+        overrides[i] = request->overrides[i];
+    }
+    for (size_t a = 0; a < request->axis_count; a++) {
+        const char *value = dts_sweep_value(sweep, index, a);
+        overrides[request->override_count + a] =
+            (dts_override){.key = request->axes[a].key,
+                           .value = value,
+                           .place = {.file = "--vary", .line = 0, .line_text = value, .line_length = strlen(value)}};
+    }
+    dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, out, diag);
+    free(overrides);
+    return status;
+}
+
+/* Loads a combination and hashes what decides its result: the effective scenario, or, when it cannot be read, why. */
+static dts_status identify(const dts_sweep_request *request, const dts_sweep *sweep, size_t index, dts_scenario **out,
+                           dts_text *document, dts_diag *diag) {
+    dts_status status = load(request, sweep, index, out, diag);
+    if (status == DTS_OK) {
+        dts_effective_document(*out, document);
+    } else {
+        dts_text_add(document, "refused: ");
+        dts_diag_render(diag, false, document);
+    }
+    if (status == DTS_NOMEM || dts_text_status(document) != DTS_OK) {
+        return DTS_NOMEM;
+    }
+    return status == DTS_IO ? DTS_INVALID : status; /* a profile that is not there */
+}
+
+static dts_status simulate(const dts_scenario *scenario, dts_outcome *out, dts_diag *diag) {
+    dts_result *result = NULL;
+    dts_status status = dts_run(scenario, NULL, &result, diag);
+    if (status == DTS_OK) {
+        status = dts_outcome_of_result(result, out);
+    }
+    dts_result_free(result);
+    return status;
+}
+
+static dts_status look_up(worker *w, const char *hash, bool *found, dts_outcome *out) {
+    if (w->request->store == NULL) {
+        return DTS_OK;
+    }
+    pthread_mutex_lock(&w->lock);
+    dts_status status = dts_store_find(w->request->store, hash, found, out, w->diag);
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
+/* Counts, stores and tells; under the lock. */
+static dts_status account(worker *w, size_t index, const char *hash, bool found) {
+    dts_sweep *sweep = w->sweep;
+    const dts_outcome *outcome = &sweep->outcomes[index];
+    dts_text settings = {0};
+    dts_sweep_settings(sweep, index, &settings);
+    sweep->reused += found;
+    sweep->simulated += !found && outcome->kind == DTS_OUTCOME_SIMULATED;
+    sweep->illegal += outcome->kind == DTS_OUTCOME_ILLEGAL;
+    w->done++;
+    dts_status status = dts_text_status(&settings);
+    if (status == DTS_OK && w->request->store != NULL) {
+        status = dts_store_add(w->request->store, w->request->study, index, dts_text_string(&settings), hash, outcome,
+                               w->diag);
+    }
+    if (w->request->progress != NULL) {
+        w->request->progress(w->request->progress_context, w->done, sweep->count, dts_text_string(&settings));
+    }
+    dts_text_free(&settings);
+    return status;
+}
+
+static dts_status combine(worker *w, size_t index, dts_diag *diag) {
+    dts_scenario *scenario = NULL;
+    dts_text document = {0};
+    char hash[17];
+    bool found = false;
+    dts_outcome *outcome = &w->sweep->outcomes[index];
+    dts_status status = identify(w->request, w->sweep, index, &scenario, &document, diag);
+    dts_document_hash(dts_text_string(&document), hash);
+    dts_text_free(&document);
+    dts_status looked = status == DTS_NOMEM ? DTS_OK : look_up(w, hash, &found, outcome);
+    if (status == DTS_OK && looked == DTS_OK && !found) {
+        status = simulate(scenario, outcome, diag);
+    }
+    if (status == DTS_INVALID && !found) {
+        status = dts_outcome_of_errors(diag, outcome);
+    } else if (status == DTS_INVALID) {
+        status = DTS_OK;
+    }
+    dts_scenario_free(scenario);
+    status = looked != DTS_OK ? looked : status;
+    if (status == DTS_OK) {
+        pthread_mutex_lock(&w->lock);
+        status = account(w, index, hash, found);
+        pthread_mutex_unlock(&w->lock);
+    }
+    return status;
+}
+
+static void work(void *context, size_t index) {
+    worker *w = context;
+    pthread_mutex_lock(&w->lock);
+    bool stopped = w->status != DTS_OK || (w->request->stop != NULL && atomic_load(w->request->stop));
+    w->sweep->interrupted |= stopped;
+    pthread_mutex_unlock(&w->lock);
+    if (stopped) {
+        return;
+    }
+    dts_diag *diag = dts_diag_new();
+    dts_status status = diag == NULL ? DTS_NOMEM : combine(w, index, diag);
+    dts_diag_free(diag);
+    if (status != DTS_OK) {
+        pthread_mutex_lock(&w->lock);
+        w->status = w->status == DTS_OK ? status : w->status;
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
+/* ---- the study ----------------------------------------------------------------------------------------------------
+ */
+
+static size_t line_length(const char *text) {
+    return strcspn(text, "\n");
+}
+
+/* The first line in which two documents differ, as "was …, is …"; malloc. */
+static char *describe_change(const char *before, const char *now) {
+    while (*before != '\0' && line_length(before) == line_length(now) &&
+           strncmp(before, now, line_length(before)) == 0) {
+        before += line_length(before) + (before[line_length(before)] != '\0');
+        now += line_length(now) + (now[line_length(now)] != '\0');
+    }
+    before += strspn(before, " ");
+    now += strspn(now, " ");
+    dts_text text = {0};
+    dts_text_printf(&text, "'%.*s' is now '%.*s'", (int)line_length(before), before, (int)line_length(now), now);
+    char *made = text.failed ? NULL : text.data;
+    if (made == NULL) {
+        dts_text_free(&text);
+    }
+    return made;
+}
+
+/* Compares with the last time that this sweep was run with this store. */
+static dts_status begin_study(const dts_sweep_request *request, dts_sweep *sweep, dts_diag *diag) {
+    if (request->store == NULL) {
+        return DTS_OK;
+    }
+    dts_diag *unused = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    dts_text document = {0};
+    dts_status status = unused == NULL ? DTS_NOMEM : identify(request, sweep, 0, &scenario, &document, unused);
+    if (status != DTS_NOMEM) {
+        char *before = NULL;
+        status = dts_store_study(request->store, request->study, dts_text_string(&document), &before, diag);
+        if (before != NULL) {
+            sweep->changed = describe_change(before, dts_text_string(&document));
+            free(before);
+        }
+    } else {
+        dts_diag_nomem(diag);
+    }
+    dts_scenario_free(scenario);
+    dts_text_free(&document);
+    dts_diag_free(unused);
+    return status;
+}
+
+static dts_status sweep_new(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag) {
+    size_t count = 1;
+    for (size_t a = 0; a < request->axis_count; a++) {
+        if (request->axes[a].count > MOST_COMBINATIONS / count) {
+            return dts_diag_fail(diag, DTS_USAGE, "vary fewer values, or use `dtsim search`",
+                                 "more than %d combinations", (int)MOST_COMBINATIONS);
+        }
+        count *= request->axes[a].count;
+    }
+    dts_sweep *sweep = calloc(1, sizeof *sweep);
+    if (sweep == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    *sweep = (dts_sweep){.axes = request->axes, .axis_count = request->axis_count, .count = count};
+    sweep->outcomes = calloc(count, sizeof *sweep->outcomes);
+    sweep->pareto = calloc(count, sizeof *sweep->pareto);
+    if (sweep->outcomes == NULL || sweep->pareto == NULL) {
+        dts_sweep_free(sweep);
+        return dts_diag_nomem(diag);
+    }
+    *out = sweep;
+    return DTS_OK;
+}
+
+dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag) {
+    dts_sweep *sweep = NULL;
+    dts_status status = sweep_new(request, &sweep, diag);
+    if (status == DTS_OK) {
+        status = begin_study(request, sweep, diag);
+    }
+    if (status == DTS_OK) {
+        worker w = {.request = request, .sweep = sweep, .diag = diag, .lock = PTHREAD_MUTEX_INITIALIZER};
+        dts_parallel_for(sweep->count, request->threads, work, &w);
+        pthread_mutex_destroy(&w.lock);
+        status = w.status == DTS_NOMEM ? dts_diag_nomem(diag) : w.status;
+    }
+    if (status != DTS_OK) {
+        dts_sweep_free(sweep);
+        return status;
+    }
+    dts_pareto_mark(sweep->outcomes, sweep->count, sweep->pareto);
+    *out = sweep;
+    return DTS_OK;
+}

@@ -1,0 +1,55 @@
+% Sweeps: every combination, in the order of the command line. Numbers are left out; tests/property watches those.
+$ printf 'model: mingpt-small\ncluster: gcp-a2-highgpu-8g\nstack: pytorch-1.11\ntraining: {global_batch: 32, micro_batch: 4, sequence_length: 64}\n' >small.yaml
+$ dtsim sweep small.yaml --vary training.micro_batch=1..4*2,3 --vary parallelism.data_parallel=ddp,fsdp --width 120 | sed -E 's/[0-9.]+ (ms|s) .*//; s/iteration .*//; s/ +$//'
+  micro_batch  data_parallel  GPUs
+  1            ddp               8
+  1            fsdp              8
+  2            ddp               8
+  2            fsdp              8
+  4            ddp               8
+  4            fsdp              8
+
+Illegal combinations
+  training.micro_batch=3 parallelism.data_parallel=ddp
+    global_batch 32 is not a multiple of data 8 × micro_batch 3 (use global_batch 24 or 48)
+  training.micro_batch=3 parallelism.data_parallel=fsdp
+    global_batch 32 is not a multiple of data 8 × micro_batch 3 (use global_batch 24 or 48)
+
+8 combinations: 6 simulated, 2 illegal.
+Fastest that fits: training.micro_batch=4 parallelism.data_parallel=ddp (ddp 8).
+* nothing else that fits is better in throughput, memory and price of a token at once.
+% The store: the second time nothing is simulated, and a changed scenario is noticed.
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --store s.db --format csv >first.csv; dtsim sweep small.yaml --vary training.micro_batch=1,2 --store s.db --format csv | cmp - first.csv
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --store s.db | grep store
+2 combinations: 2 simulated, 0 illegal; 2 of them were in the store.
+$ sed -i s/64}/32}/ small.yaml; dtsim sweep small.yaml --vary training.micro_batch=1,2 --store s.db --format csv 2>messages | cmp -s - first.csv || cat messages
+warning: the scenario or a profile has changed since results were stored in s.db: 'sequence_length: 64' is now 'sequence_length: 32'
+  help: what is shown was simulated with the new one
+$ ls s.db*
+s.db
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --format json | grep -c '"iteration_time_s"'
+2
+% Wrong usage.
+$ dtsim sweep small.yaml
+error: nothing to vary
+  help: for instance --vary training.micro_batch=1,2,4; or use `dtsim run`
+[2]
+$ dtsim sweep small.yaml --vary training.micro_batch=8..1
+error: --vary: the range '8..1' is empty or never ends
+  help: write 1..8, 0..96+8 or 1..64*2
+[2]
+$ dtsim sweep small.yaml --vary training.micro_batch=1 --vary training.micro_batch=2
+error: --vary: 'training.micro_batch' is varied twice
+  help: give all its values at once, with commas
+[2]
+$ dtsim sweep small.yaml --vary a=1..1000 --vary b=1..1000 --vary c=1..1000
+error: more than 1000000 combinations
+  help: vary fewer values, or use `dtsim search`
+[2]
+$ dtsim sweep small.yaml --vary training.micro_batch=1 --store small.yaml
+error: cannot read small.yaml: file is not a database
+[3]
+$ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv | cut -d, -f1,2,19
+training.micro_bacth,outcome,reason
+1,illegal,unknown key 'micro_bacth'
+2,illegal,unknown key 'micro_bacth'

@@ -1,0 +1,190 @@
+/* dtsim sweep: simulates every combination of the values of some keys. */
+#include <string.h>
+
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "progress.h"
+#include "sweep_write.h"
+
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_THREADS };
+
+static const struct argp_option options[] = {
+    {"vary", OPTION_VARY, "KEY=V1,V2,…", 0,
+     "values that a key takes: a list, 1..8, 0..96+8 or 1..64*2; profiles by their names; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"store", OPTION_STORE, "FILE.db", 0,
+     "write every result to this SQLite file as it comes; the same command goes on where it was stopped", 2},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), csv or json", 3},
+    {0},
+};
+
+enum { MOST_AXES = 32, MOST_THREADS = 256 };
+
+typedef dts_status sweep_writer(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+
+typedef struct sweep_arguments {
+    dts_tool *tool;
+    const char *scenario, *store_path;
+    dts_overrides overrides;
+    dts_axis axes[MOST_AXES];
+    size_t axis_count;
+    long threads;
+    sweep_writer *write;
+} sweep_arguments;
+
+static error_t parse_vary(sweep_arguments *a, const char *text) {
+    if (a->axis_count == MOST_AXES) {
+        return dts_tool_usage(a->tool, "vary fewer keys", "--vary: more than %d keys", (int)MOST_AXES);
+    }
+    dts_axis *axis = &a->axes[a->axis_count];
+    if (dts_axis_parse("--vary", text, a->tool->arena, axis, a->tool->diag) != DTS_OK) {
+        return DTS_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < a->axis_count; i++) {
+        if (strcmp(a->axes[i].key, axis->key) == 0) {
+            return dts_tool_usage(a->tool, "give all its values at once, with commas", "--vary: '%s' is varied twice",
+                                  axis->key);
+        }
+    }
+    a->axis_count++;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "csv", "json", NULL};
+    static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json};
+    sweep_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_VARY:
+            return parse_vary(a, argument);
+        case OPTION_STORE:
+            a->store_path = argument;
+            return 0;
+        case OPTION_THREADS:
+            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT: {
+            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->write = choice < 0 ? NULL : writers[choice];
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        }
+        case ARGP_KEY_ARG:
+            if (a->scenario != NULL) {
+                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
+            }
+            a->scenario = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What the store knows this sweep by: all of the command line that decides what is simulated. */
+static void name_study(const sweep_arguments *a, dts_text *out) {
+    dts_text_printf(out, "sweep %s", a->scenario);
+    for (size_t i = 0; i < a->overrides.count; i++) {
+        dts_text_printf(out, " --set %s=%s", a->overrides.items[i].key, a->overrides.items[i].value);
+    }
+    for (size_t i = 0; i < a->axis_count; i++) {
+        dts_text_printf(out, " --vary %s=", a->axes[i].key);
+        for (size_t v = 0; v < a->axes[i].count; v++) {
+            dts_text_printf(out, "%s%s", v > 0 ? "," : "", a->axes[i].values[v]);
+        }
+    }
+}
+
+static void warn_of_change(const sweep_arguments *a, const dts_sweep *sweep) {
+    if (sweep->changed != NULL) {
+        dts_diag_warning(a->tool->diag, NULL, NULL, "what is shown was simulated with the new one",
+                         "the scenario or a profile has changed since results were stored in %s: %s", a->store_path,
+                         sweep->changed);
+    }
+}
+
+static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *store, bool *interrupted,
+                        size_t *simulated) {
+    dts_text study = {0};
+    name_study(a, &study);
+    dts_progress progress;
+    dts_progress_begin(&progress, "combinations");
+    dts_sweep_request request = {.path = path,
+                                 .overrides = a->overrides.items,
+                                 .override_count = a->overrides.count,
+                                 .axes = a->axes,
+                                 .axis_count = a->axis_count,
+                                 .profiles = &a->tool->profiles,
+                                 .store = store,
+                                 .study = dts_text_string(&study),
+                                 .threads = (int)a->threads,
+                                 .stop = dts_interrupt_catch(),
+                                 .progress = dts_progress_tell,
+                                 .progress_context = &progress};
+    dts_sweep *made = NULL;
+    dts_status status = dts_sweep_run(&request, &made, a->tool->diag);
+    dts_progress_end(&progress);
+    dts_text_free(&study);
+    if (status != DTS_OK) {
+        return status;
+    }
+    warn_of_change(a, made);
+    dts_text text = {0};
+    status = a->write(made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                              : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&text);
+    *interrupted = made->interrupted;
+    *simulated = made->count - made->illegal;
+    dts_sweep_free(made);
+    return status;
+}
+
+static int run(sweep_arguments *a, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "SCENARIO",
+        "Simulates every combination of the values of some keys."
+        "\vCombinations that break a rule are listed with the reason. A Pareto mark stands where nothing else that "
+        "fits "
+        "is better in throughput, memory and price at once. Example: dtsim sweep SCENARIO --vary cluster.nodes=1..16*2 "
+        "--vary training.micro_batch=1,2,4",
+        NULL,
+        NULL,
+        NULL};
+    int code;
+    if (!dts_tool_parse(a->tool, "sweep", &argp, argc, argv, a, &code)) {
+        return code;
+    }
+    if (a->scenario == NULL) {
+        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+    }
+    if (a->axis_count == 0) {
+        return dts_tool_usage(a->tool, "for instance --vary training.micro_batch=1,2,4; or use `dtsim run`",
+                              "nothing to vary");
+    }
+    const char *path = dts_scenario_find(a->tool, a->scenario);
+    if (path == NULL) {
+        return DTS_EXIT_IO;
+    }
+    dts_store *store = NULL;
+    dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);
+    bool interrupted = false;
+    size_t simulated = 0;
+    if (status == DTS_OK) {
+        status = sweep(a, path, store, &interrupted, &simulated);
+    }
+    dts_store_close(store);
+    if (status == DTS_OK && interrupted) {
+        return DTS_EXIT_INTERRUPTED;
+    }
+    return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
+}
+
+int dts_cmd_sweep(dts_tool *tool, int argc, char **argv) {
+    sweep_arguments a = {.tool = tool, .write = dts_sweep_write_text};
+    int code = run(&a, argc, argv);
+    dts_overrides_free(&a.overrides);
+    return code;
+}

@@ -1,0 +1,27 @@
+/* Long work: its progress on stderr, and Ctrl-C. */
+#ifndef DTS_TOOLS_DTSIM_PROGRESS_H
+#define DTS_TOOLS_DTSIM_PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+/* Told once a second has passed: rewritten in place on a terminal, a line every ten seconds elsewhere. */
+typedef struct dts_progress {
+    const char *noun; /* "rows" */
+    struct timespec start;
+    double told_s; /* when it was told last */
+    bool terminal, shown;
+} dts_progress;
+
+void dts_progress_begin(dts_progress *progress, const char *noun);
+/* done of total; what is being done. context is the dts_progress. */
+void dts_progress_tell(void *context, size_t done, size_t total, const char *what);
+/* Takes the line off the terminal. */
+void dts_progress_end(dts_progress *progress);
+
+/* From now on Ctrl-C sets the returned flag instead of ending the program; a second one ends it. */
+const atomic_bool *dts_interrupt_catch(void);
+
+#endif

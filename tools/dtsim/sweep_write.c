@@ -1,0 +1,252 @@
+#include "sweep_write.h"
+
+#include <string.h>
+
+#include "report/fields.h"
+#include "report/format.h"
+#include "report/grid.h"
+#include "report/json_tree.h"
+
+enum { FIGURE_COLUMNS = 7, MOST_AXES = DTS_GRID_COLUMNS_MAX - FIGURE_COLUMNS, CELL = 64 };
+
+/* ---- text ---------------------------------------------------------------------------------------------------------
+ */
+
+/* The last part of a key, or the whole key when two axes end alike. */
+static const char *short_key(const dts_sweep *sweep, size_t axis) {
+    const char *key = sweep->axes[axis].key;
+    const char *dot = strrchr(key, '.');
+    const char *last = dot == NULL ? key : dot + 1;
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        const char *other = strrchr(sweep->axes[a].key, '.');
+        if (a != axis && strcmp(last, other == NULL ? sweep->axes[a].key : other + 1) == 0) {
+            return key;
+        }
+    }
+    return last;
+}
+
+static void add_settings(const dts_sweep *sweep, size_t index, dts_grid *grid) {
+    if (sweep->axis_count <= MOST_AXES) {
+        for (size_t a = 0; a < sweep->axis_count; a++) {
+            dts_grid_add(grid, dts_sweep_value(sweep, index, a));
+        }
+        return;
+    }
+    dts_text settings = {0};
+    dts_sweep_settings(sweep, index, &settings);
+    dts_grid_add(grid, dts_text_string(&settings));
+    dts_text_free(&settings);
+}
+
+static void add_row(const dts_sweep *sweep, size_t index, dts_grid *grid) {
+    const dts_figures *f = &sweep->outcomes[index].figures;
+    char buffer[CELL];
+    add_settings(sweep, index, grid);
+    dts_grid_printf(grid, "%lld", (long long)f->gpus);
+    dts_grid_add(grid, dts_formatted(dts_format_time, f->iteration_time_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_count, f->tokens_per_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
+    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, f->fits ? "" : " !");
+    if (f->price_usd_per_hour > 0) {
+        dts_grid_add(grid, dts_formatted(dts_format_count, f->usd_per_billion_tokens, buffer, sizeof buffer));
+    } else {
+        dts_grid_add(grid, "");
+    }
+    dts_grid_add(grid, sweep->pareto[index] ? "*" : "");
+}
+
+static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    const char *titles[DTS_GRID_COLUMNS_MAX];
+    size_t columns = 0;
+    bool joined = sweep->axis_count > MOST_AXES;
+    for (size_t a = 0; a < sweep->axis_count && !joined; a++) {
+        titles[columns++] = short_key(sweep, a);
+    }
+    if (joined) {
+        titles[columns++] = "combination";
+    }
+    unsigned settings = (1U << columns) - 1;
+    static const char *const figures[FIGURE_COLUMNS] = {"GPUs",   "iteration",      "tokens/s", "MFU",
+                                                        "memory", "USD/1e9 tokens", "Pareto"};
+    for (size_t i = 0; i < FIGURE_COLUMNS; i++) {
+        titles[columns++] = figures[i];
+    }
+    dts_grid *grid = dts_grid_new(titles, columns, settings);
+    dts_grid_keep(grid, settings);
+    size_t rows = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        if (sweep->outcomes[i].kind == DTS_OUTCOME_SIMULATED) {
+            add_row(sweep, i, grid);
+            rows++;
+        }
+    }
+    if (rows > 0) {
+        dts_grid_print(grid, style, 2, out);
+    }
+    dts_grid_free(grid);
+}
+
+static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    if (sweep->illegal == 0) {
+        return;
+    }
+    dts_style_add(style, DTS_PAINT_STRONG, "\nIllegal combinations\n", out);
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *outcome = &sweep->outcomes[i];
+        if (outcome->kind == DTS_OUTCOME_ILLEGAL) {
+            dts_text_add(out, "  ");
+            dts_sweep_settings(sweep, i, out);
+            dts_text_printf(out, "\n    %s", outcome->reason);
+            dts_text_printf(out, outcome->help != NULL ? " (%s)\n" : "\n", outcome->help);
+        }
+    }
+}
+
+/* The best of all that fit; SIZE_MAX: none does. */
+static size_t fastest(const dts_sweep *sweep) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *o = &sweep->outcomes[i];
+        if (o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits &&
+            (best == SIZE_MAX || o->figures.tokens_per_s > sweep->outcomes[best].figures.tokens_per_s)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    size_t pending = 0, unfit = 0, unpriced = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *o = &sweep->outcomes[i];
+        pending += o->kind == DTS_OUTCOME_PENDING;
+        unfit += o->kind == DTS_OUTCOME_SIMULATED && !o->figures.fits;
+        unpriced += o->kind == DTS_OUTCOME_SIMULATED && !(o->figures.price_usd_per_hour > 0);
+    }
+    dts_text_printf(out, "\n%zu combinations: %zu simulated, %zu illegal", sweep->count,
+                    sweep->count - sweep->illegal - pending, sweep->illegal);
+    if (sweep->reused > 0) {
+        dts_text_printf(out, "; %zu of them were in the store", sweep->reused);
+    }
+    dts_text_add(out, ".\n");
+    size_t best = fastest(sweep);
+    if (best != SIZE_MAX) {
+        dts_text_add(out, "Fastest that fits: ");
+        dts_sweep_settings(sweep, best, out);
+        dts_text_printf(out, " (%s).\n", sweep->outcomes[best].plan);
+    }
+    if (unfit > 0) {
+        dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
+    }
+    dts_text_printf(out, "* nothing else that fits is better in throughput%s at once.\n",
+                    unpriced == 0 ? ", memory and price of a token" : " and memory");
+    if (unpriced > 0) {
+        dts_text_printf(out, "Price unknown for %zu: set cluster.price.\n", unpriced);
+    }
+    if (pending > 0) {
+        dts_style_printf(style, DTS_PAINT_WARN, out, "Interrupted: %zu combinations were not begun.\n", pending);
+    }
+}
+
+dts_status dts_sweep_write_text(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    write_table(sweep, style, out);
+    write_refused(sweep, style, out);
+    write_summary(sweep, style, out);
+    return dts_text_status(out);
+}
+
+/* ---- CSV ----------------------------------------------------------------------------------------------------------
+ */
+
+static void csv_figures(const dts_outcome *outcome, dts_text *out) {
+    char buffer[32];
+    for (size_t i = 0; i < dts_figure_count; i++) {
+        const dts_figure *figure = &dts_figure_table[i];
+        double value = dts_figure_get(&outcome->figures, figure);
+        dts_text_add(out, ",");
+        if (outcome->kind != DTS_OUTCOME_SIMULATED) {
+            continue;
+        }
+        if (figure->type == DTS_FIGURE_FLAG) {
+            dts_text_add(out, value != 0 ? "true" : "false");
+        } else {
+            dts_report_number(value, "", buffer);
+            dts_text_add(out, buffer);
+        }
+    }
+}
+
+static const char *const kind_names[] = {
+    [DTS_OUTCOME_PENDING] = "pending", [DTS_OUTCOME_SIMULATED] = "simulated", [DTS_OUTCOME_ILLEGAL] = "illegal"};
+
+dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    (void)style;
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        dts_report_csv_cell(sweep->axes[a].key, out);
+        dts_text_add(out, ",");
+    }
+    dts_text_add(out, "outcome,plan");
+    for (size_t i = 0; i < dts_figure_count; i++) {
+        dts_text_printf(out, ",%s", dts_figure_table[i].name);
+    }
+    dts_text_add(out, ",pareto,reason\n");
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *outcome = &sweep->outcomes[i];
+        for (size_t a = 0; a < sweep->axis_count; a++) {
+            dts_report_csv_cell(dts_sweep_value(sweep, i, a), out);
+            dts_text_add(out, ",");
+        }
+        dts_text_printf(out, "%s,", kind_names[outcome->kind]);
+        dts_report_csv_cell(outcome->plan, out);
+        csv_figures(outcome, out);
+        dts_text_printf(out, ",%s,", sweep->pareto[i] ? "true" : "false");
+        dts_report_csv_cell(outcome->reason, out);
+        dts_text_add(out, "\n");
+    }
+    return dts_text_status(out);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------------
+ */
+
+static void json_figures(dts_json *json, cJSON *row, const dts_figures *figures) {
+    for (size_t i = 0; i < dts_figure_count; i++) {
+        const dts_figure *figure = &dts_figure_table[i];
+        double value = dts_figure_get(figures, figure);
+        if (figure->type == DTS_FIGURE_FLAG) {
+            dts_json_flag(json, row, figure->name, value != 0);
+        } else if (figure->type == DTS_FIGURE_INTEGER) {
+            dts_json_integer(json, row, figure->name, (int64_t)value);
+        } else {
+            dts_json_number(json, row, figure->name, value);
+        }
+    }
+}
+
+dts_status dts_sweep_write_json(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    (void)style;
+    dts_json json = {0};
+    cJSON *root = dts_json_begin(&json);
+    cJSON *rows = dts_json_array(&json, root, "combinations");
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *outcome = &sweep->outcomes[i];
+        cJSON *row = dts_json_object(&json, rows, NULL);
+        cJSON *settings = dts_json_object(&json, row, "settings");
+        for (size_t a = 0; a < sweep->axis_count; a++) {
+            dts_json_string(&json, settings, sweep->axes[a].key, dts_sweep_value(sweep, i, a));
+        }
+        dts_json_string(&json, row, "outcome", kind_names[outcome->kind]);
+        if (outcome->kind == DTS_OUTCOME_SIMULATED) {
+            dts_json_string(&json, row, "plan", outcome->plan);
+            json_figures(&json, row, &outcome->figures);
+            dts_json_flag(&json, row, "pareto", sweep->pareto[i]);
+        } else if (outcome->kind == DTS_OUTCOME_ILLEGAL) {
+            dts_json_string(&json, row, "reason", outcome->reason);
+            dts_json_string(&json, row, "help", outcome->help);
+        }
+    }
+    dts_json_integer(&json, root, "illegal", (int64_t)sweep->illegal);
+    dts_json_flag(&json, root, "interrupted", sweep->interrupted);
+    return dts_json_end(&json, out);
+}
