@@ -1,8 +1,8 @@
 /* Finding and explaining tasks that wait for each other in a circle.
  *
  * 1. Take away every task that could run (Kahn 1962): what is left waits for ever.
- * 2. Ids grow along streams, so every circle holds a dependency on a task with an id not below its own. From each such
- *    task a breadth-first search along "waits for", inside what is left, finds the shortest way back to it. */
+ * 2. Places grow along streams, so every circle holds a dependency on a task whose place is not below its own. From
+ * each such task a breadth-first search along "waits for", inside what is left, finds the shortest way back to it. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -149,7 +149,8 @@ static void find_shortest(search *s) {
     for (size_t i = 0; i < s->graph->dependencies.count; i++) {
         dts_dependency d = dependencies[i];
         bool found_enough = s->best_length > 0 && s->edges > EDGES_MOST;
-        if (d.before >= d.after && s->stuck[d.after] > 0 && s->stuck[d.before] > 0 && !found_enough) {
+        bool back = dts_graph_place(s->graph, d.before) >= dts_graph_place(s->graph, d.after);
+        if (back && s->stuck[d.after] > 0 && s->stuck[d.before] > 0 && !found_enough) {
             search_from(s, d.after);
         }
     }

@@ -65,7 +65,28 @@ static dts_status check_tasks_exist(const dts_graph *graph, dts_diag *diag) {
     return status;
 }
 
-/* stream_tasks: the tasks of each stream, in the order of their ids. */
+/* place_of: places the other way round; every task has one. */
+static dts_status index_places(dts_graph *graph, dts_diag *diag) {
+    size_t count = graph->places.count;
+    graph->place_of = new_items(count, sizeof *graph->place_of);
+    if (graph->place_of == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t task = 0; task < count; task++) {
+        graph->place_of[task] = DTS_NO_ID;
+    }
+    for (size_t place = 0; place < count; place++) {
+        dts_id task = dts_graph_task_at(graph, place);
+        if (task >= count || graph->place_of[task] != DTS_NO_ID) {
+            return dts_diag_error(diag, NULL, NULL, NULL, "task %" PRIu32 " was given a place that is not its own",
+                                  task);
+        }
+        graph->place_of[task] = (dts_id)place;
+    }
+    return DTS_OK;
+}
+
+/* stream_tasks: the tasks of each stream, in the order of their places. */
 static dts_status index_streams(dts_graph *graph, dts_diag *diag) {
     size_t count = graph->task_streams.count;
     uint32_t *first = graph->stream_tasks.first = new_offsets(graph->streams.count);
@@ -78,11 +99,12 @@ static dts_status index_streams(dts_graph *graph, dts_diag *diag) {
         first[task_streams[i]]++;
     }
     counts_to_ends(first, graph->streams.count);
-    for (size_t task = graph->tasks; task-- > 0;) {
+    for (size_t place = graph->tasks; place-- > 0;) {
+        dts_id task = dts_graph_task_at(graph, place);
         size_t occupied;
-        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+        const dts_id *streams = dts_graph_task_streams(graph, task, &occupied);
         for (size_t i = occupied; i-- > 0;) {
-            items[--first[streams[i]]] = (dts_id)task;
+            items[--first[streams[i]]] = task;
         }
     }
     return DTS_OK;
@@ -94,17 +116,18 @@ static dts_status await_streams(dts_graph *graph, dts_id *last, dts_diag *diag) 
     for (size_t i = 0; i < graph->streams.count; i++) {
         last[i] = DTS_NO_ID;
     }
-    for (size_t task = 0; task < graph->tasks; task++) {
+    for (size_t place = 0; place < graph->tasks; place++) {
+        dts_id task = dts_graph_task_at(graph, place);
         size_t occupied;
-        const dts_id *streams = dts_graph_task_streams(graph, (dts_id)task, &occupied);
+        const dts_id *streams = dts_graph_task_streams(graph, task, &occupied);
         graph->awaited.first[task] -= (uint32_t)occupied;
         dts_id *items = graph->awaited.items + graph->awaited.first[task];
         for (size_t i = 0; i < occupied; i++) {
             items[i] = last[streams[i]];
-            last[streams[i]] = (dts_id)task;
+            last[streams[i]] = task;
             if (items[i] == task) {
                 char name[128];
-                dts_graph_task_name(graph, (dts_id)task, name, sizeof name);
+                dts_graph_task_name(graph, task, name, sizeof name);
                 return dts_diag_error(diag, NULL, NULL, NULL, "%s occupies stream \"%s\" twice", name,
                                       dts_graph_stream_name(graph, streams[i]));
             }
@@ -203,11 +226,11 @@ static dts_status index_effects(dts_graph *graph, dts_diag *diag) {
     return DTS_OK;
 }
 
-/* Ids that only grow along dependencies cannot come back to where they began; and along streams they always grow. */
+/* Places that only grow along dependencies cannot come back to where they began; and along streams they always grow. */
 static bool may_have_cycles(const dts_graph *graph) {
     const dts_dependency *dependencies = graph->dependencies.items;
     for (size_t i = 0; i < graph->dependencies.count; i++) {
-        if (dependencies[i].before >= dependencies[i].after) {
+        if (dts_graph_place(graph, dependencies[i].before) >= dts_graph_place(graph, dependencies[i].after)) {
             return true;
         }
     }
@@ -230,8 +253,8 @@ dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
     }
     dts_graph_nodes(graph)[graph->tasks] = (dts_node){0};
     dts_status status = check_tasks_exist(graph, diag);
-    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_streams, index_awaited, index_successors,
-                                                            index_effects};
+    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_places, index_streams, index_awaited,
+                                                            index_successors, index_effects};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == DTS_OK; i++) {
         status = steps[i](graph, diag);
     }

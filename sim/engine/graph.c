@@ -57,10 +57,12 @@ void dts_graph_free(dts_graph *graph) {
     dts_diag_free(graph->problems);
     dts_pool *pools[] = {&graph->devices, &graph->streams, &graph->resources,    &graph->statics,
                          &graph->nodes,   &graph->tags,    &graph->first_stream, &graph->task_streams,
-                         &graph->flows,   &graph->hops,    &graph->dependencies, &graph->task_effects};
+                         &graph->flows,   &graph->hops,    &graph->dependencies, &graph->task_effects,
+                         &graph->places};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
         dts_pool_free(pools[i]);
     }
+    free(graph->place_of);
     free(graph->waits);
     free(graph->successors);
     free(graph->effects);
@@ -229,6 +231,26 @@ void dts_graph_depend(dts_graph *graph, dts_id after, dts_id before) {
         return;
     }
     ((dts_dependency *)graph->dependencies.items)[graph->dependencies.count++] = (dts_dependency){after, before};
+}
+
+void dts_graph_arrange(dts_graph *graph, dts_id first, const dts_id *order, size_t count) {
+    size_t end = (size_t)first + count;
+    if (end > graph->tasks) {
+        dts_diag_error(graph->problems, NULL, NULL, NULL, "tasks up to %zu are arranged, but there are only %zu", end,
+                       graph->tasks);
+        return;
+    }
+    size_t more = end > graph->places.count ? end - graph->places.count : 0;
+    if (!can_add(graph, &graph->places, more, sizeof(dts_id))) {
+        return;
+    }
+    dts_id *places = graph->places.items;
+    for (; graph->places.count < end; graph->places.count++) {
+        places[graph->places.count] = (dts_id)graph->places.count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        places[first + i] = order[i];
+    }
 }
 
 /* Whether a ledger has such a row; if not, that is a problem of the graph. */

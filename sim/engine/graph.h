@@ -66,6 +66,11 @@ dts_id dts_graph_add_task(dts_graph *graph, const dts_task *task);
  * that "the previous one, if any" needs no test. */
 void dts_graph_depend(dts_graph *graph, dts_id after, dts_id before);
 
+/* The count tasks that begin with first take their places on their streams in the given order of ids instead of that of
+ * adding: two pieces of work that were built one after the other are issued in turns. order is copied; it holds each of
+ * these tasks once. */
+void dts_graph_arrange(dts_graph *graph, dts_id first, const dts_id *order, size_t count);
+
 /* bytes (negative: freed) of a category change on device when the task starts or ends. */
 void dts_graph_memory(dts_graph *graph, dts_id task, dts_memory_moment moment, dts_id device, unsigned category,
                       int64_t bytes);

@@ -83,9 +83,11 @@ struct dts_graph {
     dts_pool flows;        /* dts_flow */
     dts_pool hops;         /* dts_hop */
     dts_pool dependencies; /* dts_dependency */
+    dts_pool places; /* dts_id: the task at a place in the order of streams; behind the last, place and id agree */
     dts_pool task_effects; /* dts_task_effect, in the order in which they were added; freed by freeze */
 
     /* Made by freeze. */
+    dts_id *place_of;    /* places the other way round, as far as they go */
     dts_rows awaited;    /* by task: its dependencies, then the task before it on each of its streams (or DTS_NO_ID) */
     uint32_t *waits;     /* by task: how many it waits for, DTS_NO_ID not counted */
     dts_id *successors;  /* by task (dts_node.first_successor): who waits for it */
@@ -99,6 +101,15 @@ static inline dts_node *dts_graph_nodes(const dts_graph *graph) {
 
 static inline const dts_resource *dts_graph_resource(const dts_graph *graph, dts_id resource) {
     return (const dts_resource *)graph->resources.items + resource;
+}
+
+static inline dts_id dts_graph_task_at(const dts_graph *graph, size_t place) {
+    return place < graph->places.count ? ((const dts_id *)graph->places.items)[place] : (dts_id)place;
+}
+
+/* Frozen graph only. */
+static inline dts_id dts_graph_place(const dts_graph *graph, dts_id task) {
+    return task < graph->places.count ? graph->place_of[task] : task;
 }
 
 /* The streams that a task occupies. */

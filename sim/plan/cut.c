@@ -115,7 +115,7 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t
 }
 
 dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    int64_t stages = plan->pipeline * plan->virtual_stages;
+    int64_t stages = plan->stages;
     plan->chunks = dts_arena_array(arena, (size_t)stages, sizeof *plan->chunks);
     int64_t *layers = dts_arena_array(arena, (size_t)stages, sizeof *layers);
     if (plan->chunks == NULL || layers == NULL) {

@@ -9,6 +9,9 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
 /* Fills plan's degrees and microbatches; reports every broken rule. */
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag);
 
+/* The schedule, and what follows from it; needs degrees, microbatches and shards (rules_pipeline.c). */
+dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *diag);
+
 /* What is offloaded, after the degrees are known (rules_offload.c). */
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag);
 

@@ -37,16 +37,21 @@ static void place_on_switch(dts_plan *plan, int64_t p) {
     }
 }
 
-/* Nodes touched by the data-parallel group of stage p, and GPUs of that stage on the node of replica 0. */
-static void count_data_group(const dts_plan *plan, int64_t p, int64_t *nodes, int64_t *members_here) {
+/* Nodes touched by the ranks that hold the parameters of stage p, and GPUs of that stage on the node of replica 0. With
+ * two directions stage `other` holds them, too. */
+static void count_data_group(const dts_plan *plan, int64_t p, int64_t other, int64_t *nodes, int64_t *members_here) {
     int64_t previous = -1;
     *nodes = 0;
     *members_here = 0;
     int64_t here = node_of(plan, 0, p);
-    for (int64_t d = 0; d < plan->data; d++) {
-        int64_t node = node_of(plan, d, p); /* grows with d */
+    int64_t at[2] = {0, p == other ? plan->data : 0};
+    while (at[0] < plan->data || at[1] < plan->data) { /* nodes grow with the replica: merge both rows */
+        int64_t one = at[0] < plan->data ? node_of(plan, at[0], p) : INT64_MAX;
+        int64_t two = at[1] < plan->data ? node_of(plan, at[1], other) : INT64_MAX;
+        int64_t node = one <= two ? one : two;
+        at[one <= two ? 0 : 1]++;
         *nodes += node != previous;
-        *members_here += node == here;
+        *members_here += one <= two && node == here;
         previous = node;
     }
 }
@@ -56,7 +61,7 @@ static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_d
     dts_placement data = plan->data_groups[p];
     plan->shard_groups[p] = data;
     plan->replica_groups[p] = (dts_placement){.ranks = 1, .nodes = 1};
-    if (plan->shards == plan->data) {
+    if (plan->shards == plan->replicas) {
         return DTS_OK;
     }
     if (members < 1) {
@@ -102,8 +107,8 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     for (int64_t p = 0; p < plan->pipeline; p++) {
         int64_t nodes = 0;
         int64_t members = 0;
-        count_data_group(plan, p, &nodes, &members);
-        plan->data_groups[p] = (dts_placement){.ranks = plan->data, .nodes = nodes};
+        count_data_group(plan, p, plan->copies == 2 ? plan->pipeline - 1 - p : p, &nodes, &members);
+        plan->data_groups[p] = (dts_placement){.ranks = plan->replicas, .nodes = nodes};
         if (place_shards(plan, p, members, diag) != DTS_OK) {
             return DTS_INVALID;
         }

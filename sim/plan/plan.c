@@ -1,7 +1,6 @@
 #include "plan/plan.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "plan/internal.h"
@@ -85,11 +84,39 @@ double dts_plan_boundary_B(const dts_plan *plan) {
     return dts_model_boundary_B(plan->job.model, &execution);
 }
 
-int dts_plan_owner(const dts_plan *plan, int64_t virtual_stage) {
+int dts_plan_owner_of(const dts_plan *plan, int64_t virtual_stage, int direction) {
     int rank = 0;
     int chunk = 0;
-    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)virtual_stage, 0, &rank, &chunk);
+    dts_virtual_stage_owner(plan->schedule.layout, (int)plan->pipeline, (int)virtual_stage, direction, &rank, &chunk);
     return rank;
+}
+
+int dts_plan_owner(const dts_plan *plan, int64_t virtual_stage) {
+    return dts_plan_owner_of(plan, virtual_stage, 0);
+}
+
+int64_t dts_plan_stage(const dts_plan *plan, int64_t rank, int64_t chunk) {
+    return dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)rank, (int)chunk);
+}
+
+int dts_plan_direction(const dts_plan *plan, int64_t chunk) {
+    return plan->schedule.layout == DTS_LAYOUT_BIDIR ? (int)chunk : 0;
+}
+
+/* With two directions each end of the pipeline holds the embedding of one model and the projection of the other: the
+ * rank keeps one tensor for both, and the copies' reduction covers it (DeepSeek-V3 technical report, section 3.2.2). */
+bool dts_plan_ties_across(const dts_plan *plan) {
+    return plan->job.model->tied_embeddings && plan->copies == 1 &&
+           dts_plan_owner(plan, 0) != dts_plan_owner(plan, plan->stages - 1);
+}
+
+bool dts_plan_scales_loss(const dts_plan *plan) {
+    return plan->storage.compute == DTS_FP16 &&
+           (plan->job.training->precision != DTS_PRECISION_FP16 || plan->job.stack->master_weights);
+}
+
+bool dts_plan_needs_global_number(const dts_plan *plan) {
+    return plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan);
 }
 
 bool dts_plan_shards_parameters(const dts_plan *plan) {
@@ -115,64 +142,20 @@ bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }
 
-/* The schedule of one rank alone: with one stage every legal schedule is forward, backward, forward, … and no
- * activations of two microbatches live together. */
-static const char *schedule_name(const dts_plan *plan) {
-    return plan->pipeline == 1 ? "naive" : plan->job.parallelism->schedule;
-}
-
-/* The schedule named by the scenario must exist and be one that can be simulated, also when one stage leaves it no
- * choice. */
-static dts_status check_schedule(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
-    const char *name = job->parallelism->schedule;
-    const dts_schedule_method *method = dts_schedule_find(name);
-    if (method == NULL) {
-        size_t count = 0;
-        const dts_schedule_method *const *methods = dts_schedule_methods(&count);
-        const char *names[64];
-        count = count < 64 ? count : 64;
-        for (size_t i = 0; i < count; i++) {
-            names[i] = methods[i]->name;
-        }
-        const char *nearest = dts_nearest_name(name, names, count);
-        char help[120];
-        snprintf(help, sizeof help, "%s%s%s`dtsim list schedules` names them", nearest == NULL ? "" : "did you mean ",
-                 nearest == NULL ? "" : nearest, nearest == NULL ? "" : "? ");
-        return dts_diag_error(diag, NULL, "parallelism.schedule", help, "unknown schedule '%s'", name);
-    }
-    if (method->layout == DTS_LAYOUT_BIDIR) {
-        return dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b or interleaved-1f1b",
-                              "%s holds two copies of the model, which this version draws but does not simulate", name);
-    }
-    if (method->asynchronous) {
-        return dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b",
-                              "%s updates without a flush, which this version draws but does not simulate", name);
-    }
-    if (plan->pipeline == 1 && plan->virtual_stages > 1) {
-        return dts_diag_error(diag, NULL, "parallelism.virtual_stages", "set pipeline > 1, or virtual_stages: 1",
-                              "virtual stages cut the share of a pipeline rank, but pipeline is 1");
-    }
-    return DTS_OK;
-}
-
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
     dts_status status = dts_plan_apply_rules(job, out, diag);
-    if (status == DTS_OK) {
-        status = check_schedule(job, out, diag);
-    }
     if (status != DTS_OK) {
         return status;
     }
     dts_schedule_shape shape = {.stages = (int)out->pipeline,
-                                .microbatches = (int)out->microbatches,
+                                .microbatches = (int)out->passes,
                                 .chunks = (int)out->virtual_stages,
                                 .forward = 1,
                                 .backward_input = 1,
                                 .backward_weight = 1};
-    out->method = dts_schedule_find(schedule_name(out));
-    status = dts_schedule_build(schedule_name(out), &shape, arena, &out->schedule, diag);
+    status = dts_schedule_build(out->method->name, &shape, arena, &out->schedule, diag);
     if (status == DTS_OK) {
         status = dts_plan_place(out, arena, diag);
     }
@@ -193,7 +176,7 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
         tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);
     }
     const char *hybrid = "";
-    if (plan->shards < plan->data) {
+    if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
     return dts_arena_printf(arena, "%s%s%s %" PRId64 "%s", pipeline == NULL ? "" : pipeline,

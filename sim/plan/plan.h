@@ -82,8 +82,8 @@ typedef enum dts_rank_order { DTS_ORDER_TENSOR_DATA_PIPELINE, DTS_ORDER_TENSOR_P
 
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
-    int64_t virtual_stages;
-    int data_parallel; /* dts_data_parallel */
+    int64_t virtual_stages;                          /* 0: left out, the schedule's own */
+    int data_parallel;                               /* dts_data_parallel */
     bool reshard_after_forward;
     int64_t shard_group; /* 0: all */
     bool sequence;
@@ -138,27 +138,35 @@ typedef struct dts_chunk {
     int64_t first_layer, layers; /* first_layer from 0 */
 } dts_chunk;
 
+/* An asynchronous schedule is measured in its steady state: after this many microbatches per stage. */
+enum { DTS_PLAN_FILL = 2 };
+
 /* The plan with everything decided. */
 typedef struct dts_plan {
     dts_job job;
     int64_t gpus, gpus_per_node;
-    int64_t data, tensor, pipeline, virtual_stages;
-    int64_t microbatches; /* per replica and optimizer step */
+    int64_t data, tensor, pipeline;
+    int64_t virtual_stages; /* chunks of a rank */
+    int64_t stages;         /* pieces of the model: pipeline · virtual_stages, or pipeline with two directions */
+    int64_t copies;         /* of each piece on the pipeline's ranks: 2 with two directions, else 1 */
+    int64_t replicas;       /* data · copies: ranks that hold the same parameters */
+    int64_t microbatches;   /* per replica and iteration */
+    int64_t passes;         /* microbatches that are simulated: more where filling and draining are not counted */
     dts_storage storage;
-    dts_placement tensor_group;             /* ranks and nodes of one group */
-    dts_placement *data_groups;             /* [pipeline] the same for each stage's data-parallel group */
-    int64_t shards;                         /* ranks that share one copy of what is sharded: data, or the shard group */
-    dts_placement *shard_groups;            /* [pipeline] those ranks; as data_groups without hybrid sharding */
-    dts_placement *replica_groups;          /* [pipeline] hybrid sharding: the ranks that hold the same shard */
-    int64_t replica_groups_per_node;        /* of one stage, how many of these share a node's network */
-    int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
-    int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
-    int64_t *stage_per_switch;              /* [pipeline] GPUs behind that switch that run this stage */
-    int64_t same_stage_per_node;            /* GPUs of a node that run the same stage: they send at the same time */
+    dts_placement tensor_group;      /* ranks and nodes of one group */
+    dts_placement *data_groups;      /* [pipeline] the same for each stage's data-parallel group */
+    int64_t shards;                  /* ranks that share one copy of what is sharded: replicas, or the shard group */
+    dts_placement *shard_groups;     /* [pipeline] those ranks; as data_groups without hybrid sharding */
+    dts_placement *replica_groups;   /* [pipeline] hybrid sharding: the ranks that hold the same shard */
+    int64_t replica_groups_per_node; /* of one stage, how many of these share a node's network */
+    int64_t *stage_node;             /* [pipeline] node of each stage of replica 0 */
+    int64_t *stage_switch;           /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
+    int64_t *stage_per_switch;       /* [pipeline] GPUs behind that switch that run this stage */
+    int64_t same_stage_per_node;     /* GPUs of a node that run the same stage: they send at the same time */
     int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */
     const dts_schedule_method *method;
     dts_schedule schedule;
-    dts_chunk *chunks; /* [pipeline · virtual_stages] by virtual stage */
+    dts_chunk *chunks; /* [stages] by virtual stage */
 } dts_plan;
 
 /* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
@@ -195,7 +203,21 @@ dts_execution dts_plan_execution(const dts_plan *plan);
 /* Bytes of the tensor handed from layer to layer, of one microbatch on one rank. */
 double dts_plan_boundary_B(const dts_plan *plan);
 
-/* Pipeline rank that owns a virtual stage. */
+/* Pipeline rank that owns a virtual stage: that of the pipeline that runs down, or of the given direction (0 down, 1
+ * up). */
 int dts_plan_owner(const dts_plan *plan, int64_t virtual_stage);
+int dts_plan_owner_of(const dts_plan *plan, int64_t virtual_stage, int direction);
+
+/* The virtual stage of a rank's chunk, and the direction in which it is run. */
+int64_t dts_plan_stage(const dts_plan *plan, int64_t rank, int64_t chunk);
+int dts_plan_direction(const dts_plan *plan, int64_t chunk);
+
+/* Does a tied output projection live on another rank than its embedding, so that there are two of them? */
+bool dts_plan_ties_across(const dts_plan *plan);
+
+/* Does the step wait for a number over all gradients of the model: a norm, or the loss scaler's check? */
+bool dts_plan_needs_global_number(const dts_plan *plan);
+/* Are fp16 gradients next to fp32 weights scaled against underflow? */
+bool dts_plan_scales_loss(const dts_plan *plan);
 
 #endif

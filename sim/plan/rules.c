@@ -20,7 +20,6 @@ static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *dia
     const dts_parallelism *p = job->parallelism;
     plan->tensor = p->tensor > 0 ? p->tensor : 1;
     plan->pipeline = p->pipeline > 0 ? p->pipeline : 1;
-    plan->virtual_stages = p->virtual_stages;
     if (plan->tensor > plan->gpus || plan->pipeline > plan->gpus) {
         return dts_diag_error(diag, NULL, "parallelism", "lower the degrees or add nodes",
                               "tensor %" PRId64 " × pipeline %" PRId64 " needs more than the %" PRId64
@@ -192,9 +191,12 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
     size_t before = dts_diag_errors(diag);
     check_supported(job, diag);
     if (fill_degrees(job, plan, diag) == DTS_OK) {
-        check_batch(job, plan, diag);
+        bool whole = check_batch(job, plan, diag) == DTS_OK;
         check_tensor(job, plan, diag);
         check_shards(job, plan, diag);
+        if (whole) {
+            dts_plan_fill_pipeline(job, plan, diag);
+        }
         check_single_process(job, plan, diag);
         dts_plan_check_offload(plan, diag);
     }

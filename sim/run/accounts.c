@@ -8,7 +8,8 @@
  *   transfer                         exposed_communication
  *   copy from or to host memory      exposed_offload
  *   anything on another device       bubble
- * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. */
+ * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. Where the iteration is a
+ * window of what was simulated, everything is cut at its borders. */
 #include <stdlib.h>
 
 #include "run/measure.h"
@@ -64,9 +65,17 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
     }
 }
 
+/* The part of [from, to) that lies in the iteration, moved to its borders. */
+static dts_time cut(const dts_measured *m, dts_time *from, dts_time *to) {
+    *from = *from > m->from ? *from : m->from;
+    *to = *to < m->to ? *to : m->to;
+    return *to > *from ? *to - *from : 0;
+}
+
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
+    cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
         dts_time begin = starts[blocker] > from ? starts[blocker] : from;
         if (begin < to) {
@@ -101,8 +110,10 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
         dts_id task = tasks[i];
         bool optimizer = info_of(m, task)->role == DTS_ROLE_OPTIMIZER;
         charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
-        *(optimizer ? &t.optimizer : &t.compute) += ends[task] - starts[task];
         now = ends[task];
+        dts_time begin = starts[task];
+        dts_time end = now;
+        *(optimizer ? &t.optimizer : &t.compute) += cut(m, &begin, &end);
     }
     charge_gap(&t, now, dts_simulation_end(m->simulation), m->last_task, true);
     out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),
@@ -143,7 +154,8 @@ dts_status dts_measure_communication(const dts_measured *m, dts_id device, const
     const dts_time *ends = dts_simulation_ends(m->simulation);
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
-        if (info->role == DTS_ROLE_COMMUNICATION && takes_part(info, device)) {
+        bool inside = starts[i] >= m->from && starts[i] < m->to;
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && takes_part(info, device)) {
             dts_communication_row *row = &rows[info->group][column(info)];
             row->count++;
             row->bytes += info->bytes;

@@ -11,7 +11,8 @@ typedef struct dts_measured {
     const dts_plan *plan;
     const dts_lowered *lowered;
     const dts_simulation *simulation;
-    dts_id last_task; /* dts_last_task */
+    dts_id last_task;  /* dts_last_task */
+    dts_time from, to; /* the iteration: all that was simulated, or a window of it */
 } dts_measured;
 
 /* The task that ends last of all (ties: the lowest id); DTS_NO_ID without any. */

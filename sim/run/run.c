@@ -92,7 +92,7 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
 /* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass twice, no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
-    double time = dts_time_to_s(dts_simulation_end(m->simulation));
+    double time = dts_time_to_s(m->to - m->from);
     double gpus = (double)plan->gpus;
     result->iteration_time_s = time;
     result->samples_per_s = (double)result->global_batch / time;
@@ -100,7 +100,8 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
     double model_flops =
         3 * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
-    double hardware_flops = m->lowered->flops * (double)plan->tensor * (double)plan->data;
+    double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */
+    double hardware_flops = counted * m->lowered->flops * (double)plan->tensor * (double)plan->data;
     double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.product) * gpus * time;
     result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
     result->mfu = model_flops / peak;
@@ -124,8 +125,7 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
         result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
         for (int64_t v = 0; v < plan->virtual_stages; v++) {
-            int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)p, (int)v);
-            const dts_chunk *chunk = &plan->chunks[s];
+            const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, p, v)];
             row->first_layer = v == 0 ? chunk->first_layer : row->first_layer;
             row->layer_count += chunk->layers;
         }
@@ -267,7 +267,12 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         dts_measured m = {.plan = plan,
                           .lowered = &lowered,
                           .simulation = simulation,
-                          .last_task = dts_last_task(&lowered, simulation)};
+                          .last_task = dts_last_task(&lowered, simulation),
+                          .to = dts_simulation_end(simulation)};
+        if (lowered.window_from != DTS_NO_ID) {
+            m.from = dts_simulation_ends(simulation)[lowered.window_from];
+            m.to = dts_simulation_ends(simulation)[lowered.window_to];
+        }
         status = measure(&m, options, result);
         if (status != DTS_OK) {
             dts_diag_nomem(diag);

@@ -1,5 +1,7 @@
 /* One forward, one backward: a stage frees an activation before it makes the next.
  *
+ *   PipeDream  the same order of a stream that does not end: (F, BW) pairs with an update after each BW. What is drawn
+ *              begins with an empty pipeline and drains it once; in between, nobody waits [1, section 3.2].
  *   1F1B    rank r: w = p-1-r forwards, then (F, BW) pairs, then w backwards. Peak min(m, p-r).
  *           bubble = (p-1) T without latency; with hop latency c, when p divides m, it grows by
  *           [2 (p-1)(1 + m/p) - 2] c for p >= 2: the p microbatches
@@ -26,6 +28,10 @@ static dts_status build_with_warmup(const dts_schedule_method *method, int forwa
 
 static dts_status build_1f1b(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
     return build_with_warmup(&dts_schedule_1f1b, 1, shape, arena, out);
+}
+
+static dts_status build_pipedream(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
+    return build_with_warmup(&dts_schedule_pipedream, 1, shape, arena, out);
 }
 
 static dts_status build_eager(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
@@ -64,6 +70,21 @@ const dts_schedule_method dts_schedule_1f1b = {
     .build = build_1f1b,
     .bubble = bubble_1f1b,
     .bubble_formula = "(p-1)(F+B+W)",
+    .latency_formula = "[2(p-1)(1+m/p)-2]c",
+    .bubble_limit = limit_1f1b,
+};
+
+const dts_schedule_method dts_schedule_pipedream = {
+    .name = "pipedream",
+    .summary = "1f1b without a flush: an update after every backward",
+    .origin = "PipeDream (Narayanan et al. 2019)",
+    .layout = DTS_LAYOUT_SINGLE,
+    .default_chunks = 1,
+    .asynchronous = true,
+    .check = dts_shape_check_one_chunk,
+    .build = build_pipedream,
+    .bubble = bubble_1f1b,
+    .bubble_formula = "(p-1)(F+B+W), once",
     .latency_formula = "[2(p-1)(1+m/p)-2]c",
     .bubble_limit = limit_1f1b,
 };

@@ -49,9 +49,9 @@ int dts_flexible_group(const dts_schedule_shape *shape);
 dts_status dts_shape_check_flexible(const dts_schedule_shape *shape, dts_diag *diag);
 
 /* The members, by file. */
-extern const dts_schedule_method dts_schedule_naive, dts_schedule_gpipe, dts_schedule_gpipe_lifo; /* gpipe.c */
-extern const dts_schedule_method dts_schedule_1f1b, dts_schedule_eager_1f1b;                      /* one_f_one_b.c */
-extern const dts_schedule_method dts_schedule_interleaved, dts_schedule_interleaved_flex,         /* interleaved.c */
+extern const dts_schedule_method dts_schedule_naive, dts_schedule_gpipe, dts_schedule_gpipe_lifo;    /* gpipe.c */
+extern const dts_schedule_method dts_schedule_1f1b, dts_schedule_pipedream, dts_schedule_eager_1f1b; /* one_f_one_b.c */
+extern const dts_schedule_method dts_schedule_interleaved, dts_schedule_interleaved_flex,            /* interleaved.c */
     dts_schedule_interleaved_group2p, dts_schedule_interleaved_moe;
 extern const dts_schedule_method dts_schedule_looped_bfs, dts_schedule_breadth_first_fifo; /* breadth_first.c */
 extern const dts_schedule_method dts_schedule_zb_h1, dts_schedule_zb_h2,                   /* zero_bubble.c */

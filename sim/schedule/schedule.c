@@ -11,6 +11,7 @@ static const dts_schedule_method *const methods[] = {
     &dts_schedule_gpipe,
     &dts_schedule_gpipe_lifo,
     &dts_schedule_1f1b,
+    &dts_schedule_pipedream,
     &dts_schedule_eager_1f1b,
     &dts_schedule_interleaved,
     &dts_schedule_interleaved_flex,

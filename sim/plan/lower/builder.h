@@ -55,6 +55,7 @@ typedef struct dts_network_links {
 } dts_network_links;
 
 struct dts_parked;
+struct dts_stash;
 
 typedef struct dts_builder {
     const dts_plan *plan;
@@ -67,7 +68,9 @@ typedef struct dts_builder {
     int64_t stage_count;
     dts_network_links *nodes; /* [nodes of replica 0], by stage_node */
     int64_t node_count;
-    struct dts_parked **parked; /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
+    struct dts_parked **parked;    /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
+    struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
+    dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
     dts_task_info *infos;
     size_t info_count, info_capacity;
     bool failed;    /* memory ran out while adding; checked once at the end */
@@ -115,7 +118,10 @@ void dts_build_count_parameters(dts_builder *b);
  */
 typedef struct dts_gradient_sync dts_gradient_sync;
 
-dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage);
+/* For the chunks of stage from first to last. */
+dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk);
+/* Both hold the same stage: the n-th reduction of each is one collective and waits for the gradients of both. */
+void dts_sync_pair(dts_gradient_sync *a, dts_gradient_sync *z);
 /* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
  * what the part must wait for. */
 dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);
@@ -178,11 +184,25 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
 /* All stages' operations in an order that respects the pipeline (pipeline.c). */
 dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs);
 
+/* May a forward and a backward of one rank be issued in turns? The tasks [first, middle) and [middle, end) are one pass
+ * each; both are cut where they wait for exchanges (overlap.c). */
+bool dts_build_may_overlap(const dts_builder *b);
+void dts_build_overlap(dts_builder *b, dts_stage *stage, size_t first, size_t middle, size_t end);
+
+/* Asynchronous schedules; all do nothing for others (asynchronous.c). The forward of microbatch uses the current
+ * version of the weights; behind its backward the stage updates them. */
+dts_status dts_stash_new(dts_builder *b);
+void dts_stash_use(dts_builder *b, const dts_stage *stage, int64_t microbatch);
+void dts_stash_update(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync, int64_t microbatch);
+
 /* All replicas' passes and exchanges (single_process.c). */
 dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs);
 
 /* The optimizer step of every stage (optimizer.c). */
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);
+
+/* One stage steps by itself when reduced is done; returns the task with which the step begins (optimizer.c). */
+dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced);
 
 /* Parameters, gradients, optimizer states and buckets that live the whole iteration (static_memory.c). */
 void dts_build_static_memory(dts_builder *b);

@@ -36,6 +36,11 @@ typedef struct unit {
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } unit;
 
+/* A reduction, and the kernel that made the last of its gradients. */
+typedef struct reduction {
+    dts_id made, transfer;
+} reduction;
+
 /* What arrived in a bucket and must be copied back. */
 struct dts_gradient_sync {
     dts_builder *b;
@@ -56,6 +61,8 @@ struct dts_gradient_sync {
     bool root_has_embedding, root_done;
     dts_id last_gather;
     dts_id recent_uses[2]; /* for the limit on gathers in flight */
+    reduction *reductions; /* two copies of a stage: all so far */
+    size_t reduction_count, reduction_capacity;
 };
 
 static int64_t chunk_parts(const dts_chunk *chunk) {
@@ -69,17 +76,16 @@ static unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t po
     return embedding || head ? &sync->root : &sync->units[chunk - sync->b->plan->chunks][position];
 }
 
-static bool units_new(dts_gradient_sync *sync) {
+static bool units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
-    int64_t stages = plan->pipeline * plan->virtual_stages;
-    sync->units = dts_arena_array(b->arena, (size_t)stages, sizeof *sync->units);
+    sync->units = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->units);
     if (sync->units == NULL) {
         return false;
     }
     sync->root = (unit){.gather = DTS_NO_ID};
-    for (int64_t v = 0; v < plan->virtual_stages; v++) {
-        int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)sync->stage->index, (int)v);
+    for (int64_t v = first_chunk; v <= last_chunk; v++) {
+        int64_t s = dts_plan_stage(plan, sync->stage->index, v);
         const dts_chunk *chunk = &plan->chunks[s];
         sync->units[s] = dts_arena_array(b->arena, (size_t)chunk_parts(chunk), sizeof **sync->units);
         if (sync->units[s] == NULL) {
@@ -98,7 +104,7 @@ static bool units_new(dts_gradient_sync *sync) {
     return true;
 }
 
-dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage) {
+dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk) {
     dts_gradient_sync *sync = dts_arena_alloc(b->arena, sizeof *sync);
     if (sync == NULL) {
         return NULL;
@@ -108,7 +114,7 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage) {
     *sync =
         (dts_gradient_sync){.b = b,
                             .stage = stage,
-                            .active = (b->plan->data > 1 && kind != DTS_DP_SINGLE_PROCESS) ||
+                            .active = (b->plan->replicas > 1 && kind != DTS_DP_SINGLE_PROCESS) ||
                                       offload->parameters != DTS_OFFLOAD_NONE || offload->gradients != DTS_OFFLOAD_NONE,
                             .sharded = dts_plan_shards_parameters(b->plan),
                             .every_microbatch = kind == DTS_DP_ZERO2,
@@ -118,7 +124,7 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage) {
                             .last_transfer = DTS_NO_ID,
                             .last_gather = DTS_NO_ID,
                             .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
-    return units_new(sync) ? sync : NULL;
+    return units_new(sync, first_chunk, last_chunk) ? sync : NULL;
 }
 
 static dts_task_info transfer_info(const char *name) {
@@ -133,6 +139,33 @@ static bool offloads_gradients(const dts_gradient_sync *sync) {
     return sync->b->plan->job.offload->gradients != DTS_OFFLOAD_NONE;
 }
 
+static void note_reduction(dts_gradient_sync *sync, dts_id made, dts_id transfer) {
+    if (sync->b->plan->copies == 1) {
+        return;
+    }
+    if (sync->reduction_count == sync->reduction_capacity) {
+        size_t capacity = sync->reduction_capacity == 0 ? 16 : 2 * sync->reduction_capacity;
+        reduction *grown = dts_arena_array(sync->b->arena, capacity, sizeof *grown);
+        if (grown == NULL) {
+            sync->b->failed = true;
+            return;
+        }
+        for (size_t i = 0; i < sync->reduction_count; i++) {
+            grown[i] = sync->reductions[i];
+        }
+        sync->reductions = grown;
+        sync->reduction_capacity = capacity;
+    }
+    sync->reductions[sync->reduction_count++] = (reduction){.made = made, .transfer = transfer};
+}
+
+void dts_sync_pair(dts_gradient_sync *a, dts_gradient_sync *z) {
+    for (size_t i = 0; i < a->reduction_count && i < z->reduction_count; i++) {
+        dts_graph_depend(a->b->graph, a->reductions[i].transfer, z->reductions[i].made);
+        dts_graph_depend(a->b->graph, z->reductions[i].transfer, a->reductions[i].made);
+    }
+}
+
 /* Gradients of elements leave after the transfer that reduced them, or after made where there is one rank only. */
 static void reduce_and_store(dts_gradient_sync *sync, double elements, double wire_B, dts_id made,
                              const dts_task_info *info) {
@@ -143,7 +176,7 @@ static void reduce_and_store(dts_gradient_sync *sync, double elements, double wi
     if (plan->shards > 1) {
         done = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, sync->reduction, wire_B, true, made, info);
     }
-    if (plan->shards < plan->data) {
+    if (plan->shards < plan->replicas) {
         dts_task_info between = transfer_info("all-reduce between groups");
         done = dts_build_collective(b, sync->stage, DTS_GROUP_REPLICA, DTS_ALL_REDUCE, wire_B / shard, true, done,
                                     &between);
@@ -155,6 +188,7 @@ static void reduce_and_store(dts_gradient_sync *sync, double elements, double wi
         done = dts_build_copy(b, sync->stage, false, bytes, true, done, &out);
         dts_build_memory(b, done, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, -bytes);
     }
+    note_reduction(sync, made, done);
     sync->last_transfer = done;
 }
 
@@ -237,6 +271,10 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
             last = DTS_NO_ID; /* the stream keeps the rest in order */
         }
     }
+    sync->bucket = 0; /* an asynchronous schedule begins anew after every update */
+    sync->tensors = 0;
+    sync->total_B = 0;
+    sync->limit_B = sync->b->plan->job.stack->ddp_first_bucket_B;
     return sync->last_transfer;
 }
 
@@ -352,8 +390,9 @@ void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int
 
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last) {
-    if (sync->active && sync->every_microbatch && position == 0) {
-        flush_bucket(sync); /* of this microbatch's backward */
+    bool complete = sync->every_microbatch || (sync->b->plan->copies > 1 && last_microbatch);
+    if (sync->active && complete && position == 0) {
+        flush_bucket(sync); /* of this microbatch's backward, or of this copy */
     }
     if (!sync->active || !sync->sharded) {
         return;

@@ -309,7 +309,7 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     bool last_one = w->pass->last_microbatch;
     bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one) &&
                 !dts_sync_takes_gradients(w->pass->sync);
-    bool stays = plan->data == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
+    bool stays = plan->replicas == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
     if (stays && (first_one || sums)) {
         return; /* it becomes the stored one itself */
     }

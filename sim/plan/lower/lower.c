@@ -29,7 +29,7 @@ static dts_status check_size(const dts_builder *b) {
     }
     double layers = (double)plan->job.model->layers;
     double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] + kernels[DTS_PART_LAYER] * layers;
-    double tasks = 2 * pass * (double)plan->microbatches;
+    double tasks = 2 * pass * (double)plan->passes;
     if (tasks > most_tasks) {
         return dts_diag_error(
             b->diag, NULL, "training.global_batch",
@@ -51,12 +51,17 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     if (status == DTS_OK) {
         status = dts_offload_new(b);
     }
+    if (status == DTS_OK) {
+        status = dts_stash_new(b);
+    }
     if (status != DTS_OK) {
         return status;
     }
     dts_build_count_parameters(b);
     size_t stages = (size_t)b->plan->pipeline;
-    dts_gradient_sync **syncs = dts_arena_array(b->arena, (size_t)b->stage_count, sizeof(dts_gradient_sync *));
+    int64_t copies = b->plan->copies; /* each copy of a stage is reduced by itself */
+    dts_gradient_sync **syncs =
+        dts_arena_array(b->arena, (size_t)(b->stage_count * copies), sizeof(dts_gradient_sync *));
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
     out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
@@ -74,9 +79,11 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         out->compute_stream[p] = b->stages[p].compute;
         out->stage_parameters[p] = b->stages[p].parameters;
     }
-    for (size_t p = 0; p < (size_t)b->stage_count; p++) {
-        syncs[p] = dts_sync_new(b, &b->stages[p]);
-        if (syncs[p] == NULL) {
+    for (int64_t i = 0; i < b->stage_count * copies; i++) {
+        int64_t first = copies > 1 ? i % copies : 0;
+        int64_t last = copies > 1 ? first : b->plan->virtual_stages - 1;
+        syncs[i] = dts_sync_new(b, &b->stages[i / copies], first, last);
+        if (syncs[i] == NULL) {
             return dts_diag_nomem(b->diag);
         }
     }
@@ -90,6 +97,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status == DTS_OK) {
         dts_build_optimizer(b, syncs);
+        out->window_from = b->window_from;
+        out->window_to = b->window_to;
         for (size_t p = 0; p < stages; p++) {
             out->flops += b->stages[p].flops;
         }
@@ -103,8 +112,13 @@ dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, 
     if (b == NULL) {
         return dts_diag_nomem(diag);
     }
-    *b = (dts_builder){
-        .plan = plan, .arena = arena, .graph = dts_graph_new(), .diag = diag, .flow_network = flow_network};
+    *b = (dts_builder){.plan = plan,
+                       .arena = arena,
+                       .graph = dts_graph_new(),
+                       .diag = diag,
+                       .flow_network = flow_network,
+                       .window_from = DTS_NO_ID,
+                       .window_to = DTS_NO_ID};
     if (b->graph == NULL) {
         return dts_diag_nomem(diag);
     }

@@ -67,8 +67,9 @@ typedef struct dts_lowered {
     dts_id *compute_stream; /* [pipeline] */
     dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
     size_t host_count;
-    double *stage_parameters; /* [pipeline] elements on one tensor-parallel rank */
-    int64_t *static_B;        /* [device] memory that lives the whole iteration, B */
+    dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
+    double *stage_parameters;      /* [pipeline] elements on one tensor-parallel rank */
+    int64_t *static_B;             /* [device] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 

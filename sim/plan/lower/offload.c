@@ -111,11 +111,11 @@ dts_status dts_offload_new(dts_builder *b) {
     if (plan->job.offload->activations == DTS_OFFLOAD_NONE) {
         return DTS_OK;
     }
-    size_t chunks = (size_t)(plan->pipeline * plan->virtual_stages);
+    size_t chunks = (size_t)plan->stages;
     b->parked = dts_arena_array(b->arena, chunks, sizeof *b->parked);
     bool good = b->parked != NULL;
     for (size_t s = 0; good && s < chunks; s++) {
-        size_t slots = (size_t)((plan->chunks[s].layers + 1) * plan->microbatches);
+        size_t slots = (size_t)((plan->chunks[s].layers + 1) * plan->passes);
         b->parked[s] = dts_arena_array(b->arena, slots, sizeof *b->parked[s]);
         good = b->parked[s] != NULL;
         for (size_t i = 0; good && i < slots; i++) {

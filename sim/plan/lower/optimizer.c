@@ -56,8 +56,7 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     int64_t tensors = 0;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
-        int s = dts_virtual_stage(plan->schedule.layout, (int)plan->pipeline, (int)stage->index, (int)v);
-        const dts_chunk *chunk = &plan->chunks[s];
+        const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
         tensors += chunk->layers * b->work[DTS_PART_LAYER].tensors;
         tensors += chunk->embedding ? b->work[DTS_PART_EMBEDDING].tensors : 0;
         tensors += chunk->head ? b->work[DTS_PART_HEAD].tensors : 0;
@@ -65,21 +64,10 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     return (int)tensors;
 }
 
-/* fp16 gradients next to fp32 weights are scaled against underflow. */
-static bool scales_loss(const dts_plan *plan) {
-    return plan->storage.compute == DTS_FP16 &&
-           (plan->job.training->precision != DTS_PRECISION_FP16 || plan->job.stack->master_weights);
-}
-
-/* The loss scaler's check and the gradient norm; both end in a number over all gradients of the model. */
-static bool needs_global_number(const dts_plan *plan) {
-    return plan->job.stack->gradient_clipping || scales_loss(plan);
-}
-
 static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
-    if (scales_loss(plan)) {
+    if (dts_plan_scales_loss(plan)) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
     }
@@ -102,8 +90,8 @@ static dts_id made_by(const dts_stage *stage, dts_id reduced) {
 static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
     const dts_plan *plan = b->plan;
     int first = dts_plan_owner(plan, 0);
-    int last = dts_plan_owner(plan, plan->pipeline * plan->virtual_stages - 1);
-    if (!plan->job.model->tied_embeddings || first == last) {
+    int last = dts_plan_owner(plan, plan->stages - 1);
+    if (!dts_plan_ties_across(plan)) {
         return (tied){DTS_NO_ID, DTS_NO_ID};
     }
     double share = dts_plan_shards_gradients(plan) ? (double)plan->shards : 1;
@@ -133,7 +121,7 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     /* with master weights the half-precision copy is written as well */
     double step_B = passes * plan->storage.step_B +
                     (plan->storage.parameter_B < plan->storage.step_B ? plan->storage.parameter_B : 0);
-    double norm_passes = (stack->gradient_clipping ? 3 : 0) + (scales_loss(plan) ? 2 : 0);
+    double norm_passes = (stack->gradient_clipping ? 3 : 0) + (dts_plan_scales_loss(plan) ? 2 : 0);
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
@@ -203,21 +191,36 @@ static dts_id add_wait(dts_builder *b, dts_stage *stage, dts_id after, const cha
     return wait;
 }
 
-static void add_step(dts_builder *b, dts_stage *stage) {
-    const dts_plan *plan = b->plan;
+/* Returns when the stage's share is updated. */
+static dts_id add_step(dts_builder *b, dts_stage *stage) {
     step_size size = size_of_step(b, stage);
-    dts_id updated;
-    if (plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
-        updated = add_cpu_step(b, stage, size.elements, stage->last_kernel);
-    } else {
-        add_gpu_step(b, stage, size.elements, size.tensors);
-        updated = stage->last_kernel;
+    if (b->plan->job.offload->optimizer != DTS_OFFLOAD_NONE) {
+        return add_cpu_step(b, stage, size.elements, stage->last_kernel);
     }
-    if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->data > 1) {
+    add_gpu_step(b, stage, size.elements, size.tensors);
+    return stage->last_kernel;
+}
+
+/* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
+static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
+    const dts_plan *plan = b->plan;
+    dts_stage *stage = &b->stages[p];
+    if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->replicas > 1) {
         dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-        dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
-                             dts_plan_gathered_B(plan, stage->parameters, stage->quantised), false, updated, &gather);
+        dts_id task = dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
+                                           dts_plan_gathered_B(plan, stage->parameters, stage->quantised), false,
+                                           updated[p], &gather);
+        if (plan->copies == 2) {
+            dts_graph_depend(b->graph, task, updated[plan->pipeline - 1 - p]);
+        }
     }
+}
+
+dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced) {
+    dts_build_host(b, stage, b->plan->job.stack->step_host_s, false, DTS_NO_ID, "training loop");
+    dts_id begin = add_wait(b, stage, reduced, "wait for gradients");
+    add_step(b, stage);
+    return begin;
 }
 
 /* The gradient norm and the scaler's check are over all stages: no stage steps before the slowest has its number. */
@@ -233,6 +236,9 @@ static void add_barrier(dts_builder *b) {
 
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_plan *plan = b->plan;
+    if (b->stash != NULL) {
+        return; /* every stage has stepped within the stream */
+    }
     dts_id *reduced = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *reduced);
     if (reduced == NULL) {
         b->failed = true;
@@ -242,7 +248,11 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
         if (p == 0 || b->stages[p].host != b->stages[0].host) { /* one loop a process */
             dts_build_host(b, &b->stages[p], plan->job.stack->step_host_s, false, DTS_NO_ID, "training loop");
         }
-        reduced[p] = dts_sync_finish(syncs[p]);
+        reduced[p] = dts_sync_finish(syncs[p * plan->copies]);
+        if (plan->copies == 2) { /* one stream takes the reductions of both: the later one is done last */
+            dts_id other = dts_sync_finish(syncs[p * plan->copies + 1]);
+            reduced[p] = other != DTS_NO_ID && (reduced[p] == DTS_NO_ID || other > reduced[p]) ? other : reduced[p];
+        }
     }
     tied tied_gradients = add_tied_exchange(b, reduced);
     bool on_cpu = plan->job.offload->optimizer != DTS_OFFLOAD_NONE;
@@ -257,10 +267,13 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
             add_norm(b, stage, size.elements, size.tensors);
         }
     }
-    if (!on_cpu && plan->pipeline > 1 && needs_global_number(plan)) {
+    if (!on_cpu && plan->pipeline > 1 && dts_plan_needs_global_number(plan)) {
         add_barrier(b);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
-        add_step(b, &b->stages[p]);
+        reduced[p] = add_step(b, &b->stages[p]);
+    }
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        add_gather(b, p, reduced);
     }
 }

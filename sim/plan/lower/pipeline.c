@@ -1,4 +1,5 @@
 /* The schedule's operations of all stages, in an order that respects the pipeline, with the transfers between stages.
+ * With two directions every rank holds two stages, one of each pipeline.
  *
  * Every rank's operations are added in the rank's own order. Ranks take turns, one operation each, and an operation is
  * added only when what it consumes has been: that order is the clock of a single process that drives all stages (torch
@@ -31,29 +32,56 @@ typedef struct produced {
 typedef struct turns {
     dts_builder *b;
     dts_gradient_sync **syncs;
-    produced *table;        /* [virtual stage][microbatch] */
+    produced *table;        /* [direction][virtual stage][microbatch] */
     size_t *next;           /* [rank] index of its next operation */
-    int64_t *forward_left;  /* [virtual stage] */
-    int64_t *backward_left; /* [virtual stage] backward passes that will still make weight gradients */
+    int64_t *forward_left;  /* [direction][virtual stage] */
+    int64_t *backward_left; /* [direction][virtual stage] backward passes that will still make weight gradients */
     dts_id *finished;       /* [rank] last kernel of its latest operation */
     bool blocking, meets;   /* transfers hold the sender; and wait for the receiver */
-    int64_t stages, microbatches;
+    bool overlaps;          /* the parts of a block are issued in turns */
+    int64_t stages;
+    int64_t microbatches; /* of each direction */
 } turns;
 
-static produced *at(const turns *t, int64_t stage, int64_t microbatch) {
-    return &t->table[stage * t->microbatches + microbatch];
+/* An operation of a rank with where it belongs, while it is added. */
+typedef struct step {
+    const dts_op *op;
+    int64_t rank, stage; /* stage: virtual */
+    int direction;
+    dts_pass pass;
+    dts_id made; /* task after which its output exists */
+} step;
+
+static int64_t place(const turns *t, int direction, int64_t stage) {
+    return direction * t->stages + stage;
 }
 
-/* Has everything that op of virtual stage s consumes been added? */
-static bool is_ready(const turns *t, const dts_op *op, int64_t s) {
-    switch ((dts_op_kind)op->kind) {
+static produced *at(const turns *t, int direction, int64_t stage, int64_t microbatch) {
+    return &t->table[place(t, direction, stage) * t->microbatches + microbatch];
+}
+
+static step step_of(const turns *t, int64_t rank, const dts_op *op) {
+    const dts_plan *plan = t->b->plan;
+    return (step){.op = op,
+                  .rank = rank,
+                  .stage = dts_plan_stage(plan, rank, op->chunk),
+                  .direction = dts_plan_direction(plan, op->chunk),
+                  .made = DTS_NO_ID};
+}
+
+/* Has everything that an operation consumes been added? */
+static bool is_ready(const turns *t, const step *x) {
+    int64_t s = x->stage;
+    int64_t m = x->op->microbatch;
+    switch ((dts_op_kind)x->op->kind) {
         case DTS_OP_FORWARD:
-            return s == 0 || at(t, s - 1, op->microbatch)->forward;
+            return s == 0 || at(t, x->direction, s - 1, m)->forward;
         case DTS_OP_BACKWARD:
         case DTS_OP_BACKWARD_INPUT:
-            return at(t, s, op->microbatch)->forward && (s == t->stages - 1 || at(t, s + 1, op->microbatch)->backward);
+            return at(t, x->direction, s, m)->forward &&
+                   (s == t->stages - 1 || at(t, x->direction, s + 1, m)->backward);
         case DTS_OP_BACKWARD_WEIGHT:
-            return at(t, s, op->microbatch)->backward;
+            return at(t, x->direction, s, m)->backward;
     }
     return false;
 }
@@ -70,26 +98,26 @@ static double sent_B(const turns *t) {
     return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
 }
 
-/* The transfer from virtual stage s to its neighbour, or the producing task itself when both live on one rank. *sent is
- * the transfer, if there is one. */
-static dts_id hand_over(turns *t, int64_t s, int64_t to, dts_id made, const dts_op *op, dts_id *sent) {
+/* The transfer of what x has made to virtual stage `to`, or the producing task itself when both live on one rank. *sent
+ * is the transfer, if there is one. Both directions of a pair of ranks have a link stream each. */
+static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
     *sent = DTS_NO_ID;
     if (to < 0 || to >= t->stages) {
         return DTS_NO_ID;
     }
     dts_builder *b = t->b;
-    int from_rank = dts_plan_owner(t->b->plan, s);
-    int to_rank = dts_plan_owner(t->b->plan, to);
-    if (from_rank == to_rank) {
-        return made;
+    int to_rank = dts_plan_owner_of(b->plan, to, x->direction);
+    if (x->rank == to_rank) {
+        return x->made;
     }
-    bool up = to > s;
+    bool forward = to > x->stage;
+    bool up = b->plan->copies > 1 ? to_rank > x->rank : forward;
     dts_task_info info = {.group = DTS_GROUP_PIPELINE,
-                          .microbatch = (int32_t)op->microbatch,
+                          .microbatch = (int32_t)x->pass.microbatch,
                           .layer = -1,
-                          .chunk = op->chunk,
-                          .name = up ? "send activation" : "send gradient"};
-    *sent = dts_build_send(b, &b->stages[from_rank], &b->stages[to_rank], up, sent_B(t), made, &info);
+                          .chunk = x->op->chunk,
+                          .name = forward ? "send activation" : "send gradient"};
+    *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, sent_B(t), x->made, &info);
     return *sent;
 }
 
@@ -169,61 +197,111 @@ static bool gathers_outputs(const turns *t, int64_t s) {
     return t->b->plan->job.stack->pipeline_single_process && t->b->plan->pipeline > 1 && t->b->plan->chunks[s].head;
 }
 
-static void add_operation(turns *t, int64_t rank, const dts_op *op, int64_t s) {
+static bool makes_weights(const step *x) {
+    return x->op->kind == DTS_OP_BACKWARD || x->op->kind == DTS_OP_BACKWARD_WEIGHT;
+}
+
+/* Does the operation hand something to a neighbour? */
+static bool sends(const step *x) {
+    return x->op->kind != DTS_OP_BACKWARD_WEIGHT;
+}
+
+/* Sets up the pass with its input; an asynchronous schedule updates after every microbatch, so that each is the first
+ * and the last. */
+static void begin_step(turns *t, step *x) {
     dts_builder *b = t->b;
-    dts_stage *stage = &b->stages[rank];
-    bool weights = op->kind == DTS_OP_BACKWARD || op->kind == DTS_OP_BACKWARD_WEIGHT;
-    bool first = weights && t->backward_left[s] == t->microbatches;
-    t->backward_left[s] -= weights;
-    dts_pass pass = {.stage = stage,
-                     .chunk = &b->plan->chunks[s],
-                     .sync = t->syncs[rank],
-                     .microbatch = op->microbatch,
-                     .chunk_index = op->chunk,
-                     .first_microbatch = first,
-                     .last_microbatch = weights && t->backward_left[s] == 0,
-                     .input = DTS_NO_ID};
-    produced *here = at(t, s, op->microbatch);
-    add_chunk_overhead(t, stage, op, op->kind != DTS_OP_FORWARD);
-    if (op->kind == DTS_OP_FORWARD) {
-        if (s > 0) {
-            const produced *before = at(t, s - 1, op->microbatch);
-            pass.input = receive(t, rank, before->activation, before->sent_up, op);
+    const dts_plan *plan = b->plan;
+    int64_t *left = &t->backward_left[place(t, x->direction, x->stage)];
+    bool alone = plan->method->asynchronous;
+    bool first = makes_weights(x) && (alone || *left == t->microbatches);
+    *left -= makes_weights(x);
+    x->pass = (dts_pass){.stage = &b->stages[x->rank],
+                         .chunk = &plan->chunks[x->stage],
+                         .sync = t->syncs[x->rank * plan->copies + x->direction],
+                         .microbatch = x->direction * t->microbatches + x->op->microbatch,
+                         .chunk_index = x->op->chunk,
+                         .first_microbatch = first,
+                         .last_microbatch = makes_weights(x) && (alone || *left == 0),
+                         .input = DTS_NO_ID};
+    add_chunk_overhead(t, x->pass.stage, x->op, x->op->kind != DTS_OP_FORWARD);
+    if (x->op->kind == DTS_OP_FORWARD) {
+        dts_stash_use(b, x->pass.stage, x->pass.microbatch);
+        if (x->stage > 0) {
+            const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
+            x->pass.input = receive(t, x->rank, before->activation, before->sent_up, x->op);
         }
-        dts_id made = dts_build_forward(b, &pass);
-        here->activation = hand_over(t, s, s + 1, made, op, &here->sent_up);
-        hold_sender(t, rank, here->sent_up);
-        here->forward = true;
-        t->forward_left[s]--;
-        if (gathers_outputs(t, s)) {
-            gather_outputs(t, stage, made, t->forward_left[s] == 0);
-        }
-        return;
+    } else if (sends(x) && x->stage < t->stages - 1) {
+        const produced *behind = at(t, x->direction, x->stage + 1, x->op->microbatch);
+        x->pass.input = receive(t, x->rank, behind->gradient, behind->sent_down, x->op);
     }
-    bool sends = op->kind != DTS_OP_BACKWARD_WEIGHT;
-    if (sends && s < t->stages - 1) {
-        const produced *behind = at(t, s + 1, op->microbatch);
-        pass.input = receive(t, rank, behind->gradient, behind->sent_down, op);
+}
+
+static void finish_forward(turns *t, step *x) {
+    produced *here = at(t, x->direction, x->stage, x->op->microbatch);
+    here->activation = hand_over(t, x, x->stage + 1, &here->sent_up);
+    hold_sender(t, x->rank, here->sent_up);
+    here->forward = true;
+    int64_t left = --t->forward_left[place(t, x->direction, x->stage)];
+    if (gathers_outputs(t, x->stage)) {
+        gather_outputs(t, x->pass.stage, x->made, left == 0);
     }
-    dts_id made = dts_build_backward(b, &pass, (dts_op_kind)op->kind);
-    if (gathers_outputs(t, s) && pass.last_microbatch) {
-        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
-                         -head_output_B(b) * (double)t->microbatches);
+}
+
+static void finish_backward(turns *t, step *x) {
+    produced *here = at(t, x->direction, x->stage, x->op->microbatch);
+    if (gathers_outputs(t, x->stage) && x->pass.last_microbatch) {
+        dts_build_memory(t->b, x->pass.stage->last_kernel, DTS_AT_END, x->pass.stage, DTS_MEMORY_TEMPORARY,
+                         -head_output_B(t->b) * (double)t->microbatches);
     }
-    if (sends) {
-        here->gradient = hand_over(t, s, s - 1, made, op, &here->sent_down);
+    if (sends(x)) {
+        here->gradient = hand_over(t, x, x->stage - 1, &here->sent_down);
         here->backward = true;
     }
-    hold_sender(t, rank, sends ? here->sent_down : DTS_NO_ID);
+    hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);
+    if (makes_weights(x)) {
+        dts_stash_update(t->b, x->pass.stage, x->pass.sync, x->pass.microbatch);
+    }
+}
+
+static void add_pass(dts_builder *b, step *x) {
+    x->made = x->op->kind == DTS_OP_FORWARD ? dts_build_forward(b, &x->pass)
+                                            : dts_build_backward(b, &x->pass, (dts_op_kind)x->op->kind);
+}
+
+/* A block takes the inputs of all its parts before it begins and hands on all outputs at its end. */
+static void add_block(turns *t, step *steps, size_t count) {
+    dts_builder *b = t->b;
+    for (size_t i = 0; i < count; i++) {
+        begin_step(t, &steps[i]);
+    }
+    size_t first = b->info_count;
+    size_t middle = first;
+    for (size_t i = 0; i < count; i++) {
+        middle = i == 1 ? b->info_count : middle;
+        add_pass(b, &steps[i]);
+    }
+    if (count == 2 && t->overlaps) {
+        dts_build_overlap(b, steps[0].pass.stage, first, middle, b->info_count);
+    }
+    dts_id last = steps[0].pass.stage->last_kernel;
+    for (size_t i = 0; i < count; i++) {
+        steps[i].made = count > 1 ? last : steps[i].made;
+        if (steps[i].op->kind == DTS_OP_FORWARD) {
+            finish_forward(t, &steps[i]);
+        } else {
+            finish_backward(t, &steps[i]);
+        }
+    }
 }
 
 static dts_status turns_new(turns *t) {
     const dts_plan *plan = t->b->plan;
-    size_t cells = (size_t)(t->stages * t->microbatches);
+    size_t rows = (size_t)(plan->copies * t->stages);
+    size_t cells = rows * (size_t)t->microbatches;
     t->table = dts_arena_array(t->b->arena, cells, sizeof *t->table);
     t->next = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->next);
-    t->backward_left = dts_arena_array(t->b->arena, (size_t)t->stages, sizeof *t->backward_left);
-    t->forward_left = dts_arena_array(t->b->arena, (size_t)t->stages, sizeof *t->forward_left);
+    t->backward_left = dts_arena_array(t->b->arena, rows, sizeof *t->backward_left);
+    t->forward_left = dts_arena_array(t->b->arena, rows, sizeof *t->forward_left);
     t->finished = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->finished);
     if (t->table == NULL || t->next == NULL || t->finished == NULL || t->forward_left == NULL ||
         t->backward_left == NULL) {
@@ -233,34 +311,57 @@ static dts_status turns_new(turns *t) {
         t->finished[p] = DTS_NO_ID;
     }
     t->blocking = !plan->job.stack->p2p_overlap;
-    t->meets = t->blocking && strcmp(plan->method->name, "1f1b") == 0;
-    for (int64_t s = 0; s < t->stages; s++) {
-        t->forward_left[s] = t->microbatches;
-        t->backward_left[s] = t->microbatches;
+    t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
+    t->overlaps = dts_build_may_overlap(t->b);
+    for (size_t row = 0; row < rows; row++) {
+        t->forward_left[row] = t->microbatches;
+        t->backward_left[row] = t->microbatches;
     }
     return DTS_OK;
+}
+
+/* Parts of a block; the schedules' blocks have two. */
+enum { MOST_PARTS = 4 };
+
+/* Adds the rank's next operation or block if all it consumes is there. */
+static bool advance(turns *t, int64_t rank) {
+    const dts_schedule *schedule = &t->b->plan->schedule;
+    size_t next = t->next[rank];
+    if (next == schedule->op_count[rank]) {
+        return false;
+    }
+    step steps[MOST_PARTS];
+    size_t count = dts_schedule_block_size(schedule, (int)rank, next);
+    count = count < MOST_PARTS ? count : MOST_PARTS;
+    for (size_t i = 0; i < count; i++) {
+        steps[i] = step_of(t, rank, &schedule->ops[rank][next + i]);
+        if (!is_ready(t, &steps[i])) {
+            return false;
+        }
+    }
+    add_block(t, steps, count);
+    t->next[rank] += count;
+    return true;
+}
+
+/* The ranks of both pipelines that hold a stage reduce its gradients together. */
+static void pair_copies(const turns *t) {
+    const dts_plan *plan = t->b->plan;
+    for (int64_t rank = 0; plan->copies == 2 && rank < plan->pipeline; rank++) {
+        dts_sync_pair(t->syncs[2 * rank], t->syncs[2 * (plan->pipeline - 1 - rank) + 1]);
+    }
 }
 
 dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_plan *plan = b->plan;
     const dts_schedule *schedule = &plan->schedule;
-    turns t = {
-        .b = b, .syncs = syncs, .stages = plan->pipeline * plan->virtual_stages, .microbatches = plan->microbatches};
+    turns t = {.b = b, .syncs = syncs, .stages = plan->stages, .microbatches = plan->passes / plan->copies};
     dts_status status = turns_new(&t);
     bool moved = true;
     while (status == DTS_OK && moved) {
         moved = false;
         for (int64_t rank = 0; rank < plan->pipeline; rank++) {
-            if (t.next[rank] == schedule->op_count[rank]) {
-                continue;
-            }
-            const dts_op *op = &schedule->ops[rank][t.next[rank]];
-            int64_t s = dts_virtual_stage(schedule->layout, (int)plan->pipeline, (int)rank, op->chunk);
-            if (is_ready(&t, op, s)) {
-                add_operation(&t, rank, op, s);
-                t.next[rank]++;
-                moved = true;
-            }
+            moved |= advance(&t, rank);
         }
     }
     for (int64_t rank = 0; status == DTS_OK && rank < plan->pipeline; rank++) {
@@ -271,5 +372,6 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
                                     schedule->name, rank, op->microbatch);
         }
     }
+    pair_copies(&t);
     return status;
 }

@@ -54,7 +54,7 @@ static void add_stage(dts_builder *b, dts_stage *stage) {
         add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0, false);
         add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0, false);
     }
-    if (plan->data > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
+    if (plan->replicas > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
         add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B, true);
     }

@@ -133,23 +133,27 @@ size_t dts_head_outputs(const dts_builder *b) {
 }
 
 /* A tied output projection whose embedding lives on another rank is a second copy of it, elements on one
- * tensor-parallel rank; on a V layout both ends may share a rank. */
+ * tensor-parallel rank. */
 static double tied_copy(const dts_plan *plan) {
     const dts_model *model = plan->job.model;
-    bool copied = model->tied_embeddings &&
-                  dts_plan_owner(plan, 0) != dts_plan_owner(plan, plan->pipeline * plan->virtual_stages - 1);
-    return copied ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
+    return dts_plan_ties_across(plan) ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
+}
+
+static void count_chunk(dts_builder *b, dts_stage *stage, const dts_chunk *chunk) {
+    stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
+    stage->quantised += b->work[DTS_PART_LAYER].quantised * (double)chunk->layers;
+    stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
+    if (chunk->head) {
+        stage->tied_copy = tied_copy(b->plan);
+        stage->parameters += b->work[DTS_PART_HEAD].parameters + stage->tied_copy;
+    }
 }
 
 void dts_build_count_parameters(dts_builder *b) {
     const dts_plan *plan = b->plan;
-    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
-        const dts_chunk *chunk = &plan->chunks[s];
-        dts_stage *stage = &b->stages[dts_plan_owner(plan, s)];
-        stage->tied_copy += chunk->head ? tied_copy(plan) : 0;
-        stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
-        stage->quantised += b->work[DTS_PART_LAYER].quantised * (double)chunk->layers;
-        stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
-        stage->parameters += chunk->head ? b->work[DTS_PART_HEAD].parameters + tied_copy(plan) : 0;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        for (int64_t v = 0; v < plan->virtual_stages; v++) {
+            count_chunk(b, &b->stages[p], &plan->chunks[dts_plan_stage(plan, p, v)]);
+        }
     }
 }

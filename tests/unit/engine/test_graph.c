@@ -284,6 +284,38 @@ static void all_problems_are_reported_together(void **state) {
     dts_graph_free(graph);
 }
 
+/* Tasks that are arranged run in that order; the ids stay. A circle through the new order is found. */
+static void takes_tasks_in_the_arranged_order(void **state) {
+    (void)state;
+    const char *const names[] = {"a", "x", "b", "y", "c", "z"};
+    const dts_id order[] = {4, 3, 2, 5};
+    dts_graph *graph = named_graph(names, 6);
+    dts_graph_arrange(graph, 2, order, 4);
+    assert_int_equal(dts_graph_freeze(graph, NULL), DTS_OK);
+    size_t count;
+    const dts_id *tasks = dts_graph_stream_tasks(graph, 0, &count);
+    assert_int_equal(count, 3);
+    assert_int_equal(tasks[0], 0);
+    assert_int_equal(tasks[1], 4);
+    assert_int_equal(tasks[2], 2);
+    tasks = dts_graph_stream_tasks(graph, 1, &count);
+    assert_int_equal(tasks[1], 3);
+    assert_int_equal(tasks[2], 5);
+    dts_graph_free(graph);
+
+    graph = named_graph(names, 6);
+    dts_graph_arrange(graph, 2, order, 4);
+    dts_graph_depend(graph, 4, 2); /* c waits for b, which now stands behind it */
+    assert_refused(graph,
+                   "2 of 6 tasks can never start: c waits for b (dependency), b waits for c (same stream \"compute\", "
+                   "added earlier)");
+
+    graph = named_graph(names, 6);
+    const dts_id twice[] = {4, 4, 2, 5};
+    dts_graph_arrange(graph, 2, twice, 4);
+    assert_refused(graph, "task 4 was given a place that is not its own");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_what_was_added),
@@ -297,6 +329,7 @@ int main(void) {
         cmocka_unit_test(refuses_impossible_tasks),
         cmocka_unit_test(refuses_impossible_resources_streams_and_memory),
         cmocka_unit_test(all_problems_are_reported_together),
+        cmocka_unit_test(takes_tasks_in_the_arranged_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,7 @@ static const expectation expectations[] = {
     {"gpipe", peak_all, false},
     {"gpipe-lifo", peak_all, false},
     {"1f1b", peak_1f1b, false},
+    {"pipedream", peak_1f1b, false},
     {"eager-1f1b", peak_eager, false},
     {"interleaved-1f1b", peak_interleaved, false},
     {"interleaved-1f1b-flex", peak_flex, false},

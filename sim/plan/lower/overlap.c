@@ -1,0 +1,79 @@
+/* Two passes as one block: the forward of one microbatch and the backward of another, issued in turns.
+ *
+ * On its own, a pass leaves the compute stream idle whenever it exchanges something (tensor parallelism, experts): its
+ * next kernel needs the result. A block cuts both passes behind their exchanges and issues the pieces in turns, so that
+ * the kernels of one run while the other's exchange is on its way: DualPipe's overlapped forward and backward [1],
+ * Megatron-LM's overlap of expert exchanges [2]. Piece i of n stands at (i + 1/2) / n of the block, so that both passes
+ * advance together however many exchanges each has. Nothing becomes faster but waiting: kernels take their time one
+ * after another. Passes without exchanges inside keep their order.
+ *
+ * [1] DeepSeek-V3 technical report, 2024, section 3.2.1, figure 4; deepseek-ai/DualPipe.
+ * [2] NVIDIA/Megatron-LM, --overlap-moe-expert-parallel-comm. */
+#include "plan/lower/builder.h"
+
+/* One pass: its tasks [at, end), and how many pieces are done of it. */
+typedef struct half {
+    size_t at, end;
+    size_t piece, pieces;
+} half;
+
+/* Does the chain of a pass wait for this task of the GPU's communication? */
+static bool ends_piece(const dts_builder *b, size_t task) {
+    const dts_task_info *info = &b->infos[task];
+    return info->role == DTS_ROLE_COMMUNICATION && info->group != DTS_GROUP_DATA && info->group != DTS_GROUP_PIPELINE &&
+           info->group != DTS_GROUP_REPLICA;
+}
+
+static half half_of(const dts_builder *b, size_t first, size_t end) {
+    half h = {.at = first, .end = end, .pieces = 1};
+    for (size_t task = first; task < end; task++) {
+        h.pieces += ends_piece(b, task);
+    }
+    return h;
+}
+
+static void take_piece(const dts_builder *b, half *h, dts_id *order, size_t *count) {
+    bool ends = false;
+    while (h->at < h->end && !ends) {
+        ends = ends_piece(b, h->at);
+        order[(*count)++] = (dts_id)h->at++;
+    }
+    h->piece++;
+}
+
+/* (piece + 1/2) / pieces of a is not behind that of z. */
+static bool goes_first(const half *a, const half *z) {
+    return a->at < a->end && (z->at == z->end || (2 * a->piece + 1) * z->pieces <= (2 * z->piece + 1) * a->pieces);
+}
+
+bool dts_build_may_overlap(const dts_builder *b) {
+    const dts_plan *plan = b->plan;
+    /* units that are gathered for one pass and used by the other, and copies that hold up the host, have to stay in
+     * the order in which they were built */
+    return !dts_plan_shards_parameters(plan) && !dts_plan_offloads(plan) && !plan->job.stack->pipeline_single_process;
+}
+
+void dts_build_overlap(dts_builder *b, dts_stage *stage, size_t first, size_t middle, size_t end) {
+    half a = half_of(b, first, middle);
+    half z = half_of(b, middle, end);
+    if (a.pieces == 1 || z.pieces == 1) {
+        return;
+    }
+    dts_id *order = dts_arena_array(b->arena, end - first, sizeof *order);
+    if (order == NULL) {
+        b->failed = true;
+        return;
+    }
+    size_t count = 0;
+    while (a.at < a.end || z.at < z.end) {
+        take_piece(b, goes_first(&a, &z) ? &a : &z, order, &count);
+    }
+    dts_graph_arrange(b->graph, (dts_id)first, order, count);
+    for (size_t i = count; i-- > 0;) { /* what the next pass comes behind */
+        const dts_task_info *info = &b->infos[order[i]];
+        if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION) {
+            stage->last_kernel = order[i];
+            break;
+        }
+    }
+}
