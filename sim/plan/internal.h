@@ -12,6 +12,17 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
 /* The schedule, and what follows from it; needs degrees, microbatches and shards (rules_pipeline.c). */
 dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *diag);
 
+/* Ranks that run one stage, those of a tensor-parallel group counted once: data · context. */
+static inline int64_t dts_plan_stage_ranks(const dts_plan *plan) {
+    return plan->data * plan->context;
+}
+
+/* The largest divisor of n that is at most limit. */
+int64_t dts_divisor_below(int64_t n, int64_t limit);
+
+/* How the sequence is split among ranks, after the degrees are known (rules_context.c). */
+dts_status dts_plan_check_context(const dts_plan *plan, dts_diag *diag);
+
 /* What is offloaded, after the degrees are known (rules_offload.c). */
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag);
 

@@ -1,27 +1,30 @@
 /* Ranks on nodes.
  *
- * With t, d, p the coordinates of a rank and T, D, P the degrees, the global rank is
- *   tensor-data-pipeline:  t + T·(d + D·p)      (Megatron-LM, parallel_state: tp-dp-pp)
- *   tensor-pipeline-data:  t + T·(p + P·d)      (a pipeline's stages are neighbours)
- * and its node is rank / gpus_per_node. */
+ * With t, c, d, p the coordinates of a rank and T, C, D, P the degrees, the global rank is
+ *   tensor-data-pipeline:  t + T·(c + C·(d + D·p))      (Megatron-LM, parallel_state: tp-cp-dp-pp)
+ *   tensor-pipeline-data:  t + T·(c + C·(p + P·d))      (a pipeline's stages are neighbours)
+ * and its node is rank / gpus_per_node. Ranks that reduce gradients together are counted as r = c + C·d. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "plan/internal.h"
 
-static int64_t gpu_of(const dts_plan *plan, int64_t d, int64_t p) {
-    int64_t slot =
-        plan->job.parallelism->order == DTS_ORDER_TENSOR_PIPELINE_DATA ? p + plan->pipeline * d : d + plan->data * p;
+static int64_t gpu_of(const dts_plan *plan, int64_t r, int64_t p) {
+    int64_t slot = r + dts_plan_stage_ranks(plan) * p;
+    if (plan->job.parallelism->order == DTS_ORDER_TENSOR_PIPELINE_DATA) {
+        slot = r % plan->context + plan->context * (p + plan->pipeline * (r / plan->context));
+    }
     return plan->tensor * slot;
 }
 
-static int64_t node_of(const dts_plan *plan, int64_t d, int64_t p) {
-    return gpu_of(plan, d, p) / plan->gpus_per_node;
+static int64_t node_of(const dts_plan *plan, int64_t r, int64_t p) {
+    return gpu_of(plan, r, p) / plan->gpus_per_node;
 }
 
 static int64_t stage_of(const dts_plan *plan, int64_t gpu) {
     int64_t slot = gpu / plan->tensor;
-    return plan->job.parallelism->order == DTS_ORDER_TENSOR_PIPELINE_DATA ? slot % plan->pipeline : slot / plan->data;
+    return plan->job.parallelism->order == DTS_ORDER_TENSOR_PIPELINE_DATA ? slot / plan->context % plan->pipeline
+                                                                          : slot / dts_plan_stage_ranks(plan);
 }
 
 /* The PCIe switch of stage p, and the GPUs behind it that run the same stage. */
@@ -44,10 +47,11 @@ static void count_data_group(const dts_plan *plan, int64_t p, int64_t other, int
     *nodes = 0;
     *members_here = 0;
     int64_t here = node_of(plan, 0, p);
-    int64_t at[2] = {0, p == other ? plan->data : 0};
-    while (at[0] < plan->data || at[1] < plan->data) { /* nodes grow with the replica: merge both rows */
-        int64_t one = at[0] < plan->data ? node_of(plan, at[0], p) : INT64_MAX;
-        int64_t two = at[1] < plan->data ? node_of(plan, at[1], other) : INT64_MAX;
+    int64_t rows = dts_plan_stage_ranks(plan);
+    int64_t at[2] = {0, p == other ? rows : 0};
+    while (at[0] < rows || at[1] < rows) { /* nodes grow with the replica: merge both rows */
+        int64_t one = at[0] < rows ? node_of(plan, at[0], p) : INT64_MAX;
+        int64_t two = at[1] < rows ? node_of(plan, at[1], other) : INT64_MAX;
         int64_t node = one <= two ? one : two;
         at[one <= two ? 0 : 1]++;
         *nodes += node != previous;
@@ -77,7 +81,7 @@ static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_d
                               " of the replicas",
                               plan->shards, members);
     }
-    int64_t groups = plan->data / plan->shards;
+    int64_t groups = dts_plan_stage_ranks(plan) / plan->shards;
     plan->shard_groups[p] = (dts_placement){.ranks = plan->shards, .nodes = inside ? 1 : plan->shards / members};
     plan->replica_groups[p] = (dts_placement){.ranks = groups, .nodes = inside ? data.nodes : groups};
     plan->replica_groups_per_node = (inside ? plan->shards : members) * plan->data_groups_per_stage_and_node;
@@ -103,6 +107,9 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     int64_t g = plan->gpus_per_node;
     int64_t tensor_here = plan->tensor < g ? plan->tensor : g;
     plan->tensor_group = (dts_placement){.ranks = plan->tensor, .nodes = (plan->tensor + g - 1) / g};
+    int64_t neighbours = plan->tensor * plan->context; /* ranks of these two degrees stand together */
+    plan->context_group =
+        (dts_placement){.ranks = plan->context, .nodes = plan->tensor >= g ? plan->context : (neighbours + g - 1) / g};
     plan->data_groups_per_stage_and_node = tensor_here;
     for (int64_t p = 0; p < plan->pipeline; p++) {
         int64_t nodes = 0;

@@ -60,7 +60,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .sequence_length = plan->job.training->sequence_length,
         .tensor = plan->tensor,
         .sequence_parallel = plan->job.parallelism->sequence,
-        .context = 1,
+        .context = plan->context,
         .activation = plan->storage.activation,
         .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
         .quantisation = quantisation_of(plan),
@@ -175,11 +175,17 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->tensor > 1) {
         tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);
     }
+    const char *context = "";
+    if (plan->context > 1) {
+        static const char *const methods[] = {"ring", "all-to-all", "all-gather"};
+        context = dts_arena_printf(arena, "context %" PRId64 " (%s) × ", plan->context,
+                                   methods[plan->job.parallelism->context_method]);
+    }
     const char *hybrid = "";
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s %" PRId64 "%s", pipeline == NULL ? "" : pipeline,
-                            tensor == NULL ? "" : tensor, kinds[plan->job.parallelism->data_parallel], plan->data,
-                            hybrid == NULL ? "" : hybrid);
+    return dts_arena_printf(arena, "%s%s%s%s %" PRId64 "%s", pipeline == NULL ? "" : pipeline,
+                            tensor == NULL ? "" : tensor, context == NULL ? "" : context,
+                            kinds[plan->job.parallelism->data_parallel], plan->data, hybrid == NULL ? "" : hybrid);
 }

@@ -80,9 +80,14 @@ typedef struct dts_partition {
  * torch's single-machine Pipe needs tensor, pipeline, data: a pipeline stays inside a node. */
 typedef enum dts_rank_order { DTS_ORDER_TENSOR_DATA_PIPELINE, DTS_ORDER_TENSOR_PIPELINE_DATA } dts_rank_order;
 
+/* How context-parallel ranks share attention: K and V go round a ring, heads are exchanged for positions, or K and V
+ * are gathered (plan/lower/context.c). */
+typedef enum dts_context_method { DTS_CONTEXT_RING, DTS_CONTEXT_ALL_TO_ALL, DTS_CONTEXT_ALL_GATHER } dts_context_method;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t virtual_stages;                          /* 0: left out, the schedule's own */
+    int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
     bool reshard_after_forward;
     int64_t shard_group; /* 0: all */
@@ -145,15 +150,16 @@ enum { DTS_PLAN_FILL = 2 };
 typedef struct dts_plan {
     dts_job job;
     int64_t gpus, gpus_per_node;
-    int64_t data, tensor, pipeline;
+    int64_t data, tensor, context, pipeline;
     int64_t virtual_stages; /* chunks of a rank */
     int64_t stages;         /* pieces of the model: pipeline · virtual_stages, or pipeline with two directions */
     int64_t copies;         /* of each piece on the pipeline's ranks: 2 with two directions, else 1 */
-    int64_t replicas;       /* data · copies: ranks that hold the same parameters */
+    int64_t replicas;       /* data · context · copies: ranks that hold the same parameters */
     int64_t microbatches;   /* per replica and iteration */
     int64_t passes;         /* microbatches that are simulated: more where filling and draining are not counted */
     dts_storage storage;
     dts_placement tensor_group;      /* ranks and nodes of one group */
+    dts_placement context_group;     /* the same */
     dts_placement *data_groups;      /* [pipeline] the same for each stage's data-parallel group */
     int64_t shards;                  /* ranks that share one copy of what is sharded: replicas, or the shard group */
     dts_placement *shard_groups;     /* [pipeline] those ranks; as data_groups without hybrid sharding */

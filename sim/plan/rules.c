@@ -5,7 +5,7 @@
 #include "plan/internal.h"
 
 /* The largest divisor of n that is at most limit. */
-static int64_t divisor_below(int64_t n, int64_t limit) {
+int64_t dts_divisor_below(int64_t n, int64_t limit) {
     int64_t best = 1;
     for (int64_t d = 1; d <= limit && d <= n; d++) {
         if (n % d == 0) {
@@ -15,31 +15,41 @@ static int64_t divisor_below(int64_t n, int64_t limit) {
     return best;
 }
 
+/* "tensor 2 × context 2 × pipeline 4": context only where there is some. */
+static void print_degrees(const dts_plan *plan, char *out, size_t size) {
+    char context[40] = "";
+    if (plan->context > 1) {
+        snprintf(context, sizeof context, " × context %" PRId64, plan->context);
+    }
+    snprintf(out, size, "tensor %" PRId64 "%s × pipeline %" PRId64, plan->tensor, context, plan->pipeline);
+}
+
 /* Degrees that were left out: data follows from the GPU count; with data given, a missing pipeline degree does. */
 static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_parallelism *p = job->parallelism;
     plan->tensor = p->tensor > 0 ? p->tensor : 1;
     plan->pipeline = p->pipeline > 0 ? p->pipeline : 1;
-    if (plan->tensor > plan->gpus || plan->pipeline > plan->gpus) {
+    plan->context = p->context > 0 ? p->context : 1;
+    char degrees[120];
+    print_degrees(plan, degrees, sizeof degrees);
+    if (plan->context > plan->gpus || plan->tensor > plan->gpus || plan->pipeline > plan->gpus) {
         return dts_diag_error(diag, NULL, "parallelism", "lower the degrees or add nodes",
-                              "tensor %" PRId64 " × pipeline %" PRId64 " needs more than the %" PRId64
-                              " GPUs of the cluster",
-                              plan->tensor, plan->pipeline, plan->gpus);
+                              "%s needs more than the %" PRId64 " GPUs of the cluster", degrees, plan->gpus);
     }
-    int64_t model_parallel = plan->tensor * plan->pipeline;
+    int64_t model_parallel = plan->tensor * plan->context * plan->pipeline;
     if (p->data == 0) {
         if (plan->gpus % model_parallel != 0) {
             return dts_diag_error(diag, NULL, "parallelism", "choose degrees whose product divides the GPU count",
-                                  "tensor %" PRId64 " × pipeline %" PRId64 " does not divide the %" PRId64 " GPUs",
-                                  plan->tensor, plan->pipeline, plan->gpus);
+                                  "%s does not divide the %" PRId64 " GPUs", degrees, plan->gpus);
         }
         plan->data = plan->gpus / model_parallel;
         return DTS_OK;
     }
     plan->data = p->data;
-    if (p->pipeline == 0 && plan->gpus % (plan->data * plan->tensor) == 0) {
-        plan->pipeline = plan->gpus / (plan->data * plan->tensor);
-        model_parallel = plan->tensor * plan->pipeline;
+    int64_t others = plan->data * plan->tensor * plan->context;
+    if (p->pipeline == 0 && plan->gpus % others == 0) {
+        plan->pipeline = plan->gpus / others;
+        model_parallel = plan->tensor * plan->context * plan->pipeline;
     }
     if (plan->data * model_parallel != plan->gpus) {
         char help[160];
@@ -51,10 +61,10 @@ static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *dia
                      "change cluster.nodes or cluster.gpus_per_node, or choose degrees that divide %" PRId64,
                      plan->gpus);
         }
+        print_degrees(plan, degrees, sizeof degrees);
         return dts_diag_error(diag, NULL, "parallelism", help,
-                              "data %" PRId64 " × tensor %" PRId64 " × pipeline %" PRId64 " is %" PRId64
-                              " GPUs, but the cluster has %" PRId64,
-                              plan->data, plan->tensor, plan->pipeline, plan->data * model_parallel, plan->gpus);
+                              "data %" PRId64 " × %s is %" PRId64 " GPUs, but the cluster has %" PRId64, plan->data,
+                              degrees, plan->data * model_parallel, plan->gpus);
     }
     return DTS_OK;
 }
@@ -91,14 +101,14 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
     char help[120];
     dts_status status = DTS_OK;
     if (m->heads % plan->tensor != 0) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, divisor_below(m->heads, plan->tensor));
+        snprintf(help, sizeof help, "use tensor: %" PRId64, dts_divisor_below(m->heads, plan->tensor));
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not divide the model's %" PRId64 " attention heads",
                                 plan->tensor, m->heads);
     }
     if (plan->tensor <= plan->gpus_per_node ? plan->gpus_per_node % plan->tensor != 0
                                             : plan->tensor % plan->gpus_per_node != 0) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, divisor_below(plan->gpus_per_node, plan->tensor));
+        snprintf(help, sizeof help, "use tensor: %" PRId64, dts_divisor_below(plan->gpus_per_node, plan->tensor));
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
                                 plan->gpus_per_node);
@@ -112,19 +122,19 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
 
 /* torch.nn.DataParallel: one process, one node, the whole model on every GPU. */
 static dts_status check_single_process(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
-    if (!dts_plan_single_process(plan) ||
-        (plan->tensor == 1 && plan->pipeline == 1 && job->cluster->nodes == 1 && !job->parallelism->sequence)) {
+    if (!dts_plan_single_process(plan) || (plan->tensor == 1 && plan->context == 1 && plan->pipeline == 1 &&
+                                           job->cluster->nodes == 1 && !job->parallelism->sequence)) {
         return DTS_OK;
     }
     return dts_diag_error(diag, NULL, "parallelism.data_parallel", "use ddp",
-                          "dp drives whole models on the GPUs of one node: no pipeline, tensor parallelism or second "
-                          "node");
+                          "dp drives whole models on the GPUs of one node: no pipeline, tensor or context parallelism, "
+                          "or second node");
 }
 
 /* Hybrid sharding needs something that is sharded, and whole groups. */
 static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_parallelism *p = job->parallelism;
-    plan->shards = plan->data;
+    plan->shards = dts_plan_stage_ranks(plan);
     if (p->shard_group == 0) {
         return DTS_OK;
     }
@@ -132,13 +142,13 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
         return dts_diag_error(diag, NULL, "parallelism.shard_group", "use fsdp or zero3, or leave shard_group out",
                               "hybrid sharding needs sharded parameters");
     }
-    if (plan->data % p->shard_group != 0) {
+    if (dts_plan_stage_ranks(plan) % p->shard_group != 0) {
         char help[80];
-        int64_t nearest = divisor_below(plan->data, p->shard_group);
+        int64_t nearest = dts_divisor_below(dts_plan_stage_ranks(plan), p->shard_group);
         snprintf(help, sizeof help, nearest > 1 ? "use shard_group: %" PRId64 : "leave shard_group out", nearest);
         return dts_diag_error(diag, NULL, "parallelism.shard_group", help,
                               "shard_group %" PRId64 " does not divide the %" PRId64 " replicas", p->shard_group,
-                              plan->data);
+                              dts_plan_stage_ranks(plan));
     }
     plan->shards = p->shard_group;
     return DTS_OK;
@@ -151,7 +161,6 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         bool asked;
         const char *key, *what, *help;
     } missing[] = {
-        {p->context > 1, "parallelism.context", "context parallelism", "use context: 1"},
         {p->expert > 1, "parallelism.expert", "expert parallelism", "use expert: 1"},
         {p->async_tensor, "parallelism.async_tensor", "asynchronous tensor parallelism", "use async_tensor: false"},
         {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
@@ -191,6 +200,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
     size_t before = dts_diag_errors(diag);
     check_supported(job, diag);
     if (fill_degrees(job, plan, diag) == DTS_OK) {
+        dts_plan_check_context(plan, diag);
         bool whole = check_batch(job, plan, diag) == DTS_OK;
         check_tensor(job, plan, diag);
         check_shards(job, plan, diag);

@@ -37,7 +37,7 @@ dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
          "gradients that every replica adds up in full stay on the GPU"},
         {gradients && !optimizer, "offload.gradients", "set offload.optimizer: cpu as well",
          "gradients in host memory are used there"},
-        {optimizer && plan->data > 1 && !dts_plan_shards_optimizer(plan), "offload.optimizer",
+        {optimizer && dts_plan_stage_ranks(plan) > 1 && !dts_plan_shards_optimizer(plan), "offload.optimizer",
          "use zero1, zero2, zero3 or fsdp", "without sharding every GPU would step the whole model on its host"},
     };
     dts_status status = check_host(&plan->job, diag);

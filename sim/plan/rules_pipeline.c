@@ -107,7 +107,7 @@ dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *
     }
     plan->copies = both ? 2 : 1;
     plan->stages = plan->pipeline * (both ? 1 : plan->virtual_stages);
-    plan->replicas = plan->data * plan->copies;
+    plan->replicas = plan->data * plan->context * plan->copies;
     plan->shards = job->parallelism->shard_group > 0 ? plan->shards : plan->replicas;
     return status;
 }

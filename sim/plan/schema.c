@@ -10,6 +10,7 @@ static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16", 
 static const char *const optimizer_names[] = {"sgd",        "sgd-momentum", "adam", "adamw", "adafactor",
                                               "adamw-8bit", "lamb",         "lion", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
+static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
 static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
 
@@ -122,6 +123,9 @@ static const dts_field parallelism_fields[] = {
      .help = "data-parallel degree (replicas); one degree may be left out: it follows from the GPU count"},
     {FIELD(tensor), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "tensor-parallel degree"},
     {FIELD(context), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "context-parallel degree"},
+    {FIELD(context_method), .type = DTS_FIELD_ENUM, .names = context_names, .preset = "ring",
+     .help = "how context-parallel ranks share attention: ring (keys and values go round), all-to-all (heads are "
+             "exchanged for positions) or all-gather (of keys and values)"},
     {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "expert-parallel degree"},
     {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
     {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024,

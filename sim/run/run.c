@@ -101,7 +101,8 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     double model_flops =
         3 * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */
-    double hardware_flops = counted * m->lowered->flops * (double)plan->tensor * (double)plan->data;
+    double hardware_flops =
+        counted * m->lowered->flops * (double)plan->tensor * (double)plan->context * (double)plan->data;
     double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.product) * gpus * time;
     result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
     result->mfu = model_flops / peak;
@@ -208,7 +209,7 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
                               "blocks; the slow-down is not in the time",
                               100 * stack->slow_path_threshold));
     }
-    bool pipelined = plan->pipeline > 1 && plan->data > 1;
+    bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     if (dts_plan_shards_parameters(plan) && pipelined) {
         warn(result,
              "parameters are gathered and gradients reduced for every microbatch of the pipeline; ZeRO-1 avoids that");

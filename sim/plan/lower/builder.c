@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data", "tensor", "pipeline", "embedding", "replica", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",      "tensor",  "context", "pipeline",
+                                                          "embedding", "replica", NULL};
 
 /* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
 static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
@@ -108,8 +109,10 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
         case DTS_GROUP_DATA:
         case DTS_GROUP_EMBEDDING:
             return (double)plan->data_groups_per_stage_and_node;
-        case DTS_GROUP_TENSOR: {
-            int64_t members_here = plan->tensor_group.ranks / plan->tensor_group.nodes;
+        case DTS_GROUP_TENSOR:
+        case DTS_GROUP_CONTEXT: {
+            const dts_placement *placement = group == DTS_GROUP_TENSOR ? &plan->tensor_group : &plan->context_group;
+            int64_t members_here = placement->ranks / placement->nodes;
             return (double)(plan->gpus_per_node / members_here);
         }
         case DTS_GROUP_REPLICA:
@@ -122,8 +125,8 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
 }
 
 static dts_placement placement_of(const dts_plan *plan, const dts_stage *stage, dts_group_kind group) {
-    if (group == DTS_GROUP_TENSOR) {
-        return plan->tensor_group;
+    if (group == DTS_GROUP_TENSOR || group == DTS_GROUP_CONTEXT) {
+        return group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->context_group;
     }
     return (group == DTS_GROUP_REPLICA ? plan->replica_groups : plan->shard_groups)[stage->index];
 }
@@ -147,6 +150,35 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;
     what.collective = (int8_t)kind;
+    what.bytes = bytes;
+    what.device = stage->device;
+    what.peer = stage->device;
+    dts_id task = dts_build_transfer(b, stage->collective[group], &transfer, hops, count, &what);
+    dts_graph_depend(b->graph, task, issue);
+    dts_graph_depend(b->graph, task, after);
+    return task;
+}
+
+dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
+                           dts_id after, const dts_task_info *info) {
+    const dts_plan *plan = b->plan;
+    bool same_node = placement_of(plan, stage, group).nodes == 1;
+    dts_transfer transfer = {0};
+    dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
+    /* all ranks send at the same time; between nodes one rank of each group does, and it is the slowest */
+    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+    double senders = groups_sharing_node(plan, group);
+    dts_hop hops[MOST_HOPS];
+    size_t count = 0;
+    hop_add(hops, &count, stage->port_out, transfer.gpu_weight);
+    hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
+    hop_add(hops, &count, node->out, transfer.nic_weight * senders);
+    hop_add(hops, &count, node->in, transfer.nic_weight * senders);
+    dts_id issue = dts_build_host(b, stage, plan->job.stack->backward_launch_s, backward, DTS_NO_ID, "launch");
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_COMMUNICATION;
+    what.group = (uint8_t)group;
+    what.collective = -1;
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;

@@ -93,6 +93,10 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info);
 
+/* Every rank of stage's group sends bytes to the next one of a ring: issued by the host, waits for after. */
+dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
+                           dts_id after, const dts_task_info *info);
+
 /* A transfer between two stages' GPUs, on the sender's link stream; info says which group it belongs to. */
 dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
                       const dts_task_info *info);
@@ -103,6 +107,9 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
+
+/* Time of fused attention with the stack's kernels (work.c). */
+double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 
 /* Devices, streams and links of replica 0 (links.c). */
 dts_status dts_build_stages(dts_builder *b);

@@ -9,19 +9,9 @@
  * split backward the input-gradient pass keeps what the products' weight gradients still need. */
 #include <math.h>
 
-#include "plan/lower/builder.h"
+#include "plan/lower/walk.h"
 
-enum { WAIT_INPUT, WAIT_PARAMETERS, WAIT_OFFLOAD, WAITS };
-
-/* Where a pass stands. */
-typedef struct walk {
-    dts_builder *b;
-    const dts_pass *pass;
-    bool backward;       /* issued by the autograd thread */
-    double handed_B;     /* temporary: latest output (forward) or input gradient (backward) */
-    dts_id last;         /* latest kernel or transfer of the chain */
-    dts_id waits[WAITS]; /* what the next kernel must wait for besides its stream */
-} walk;
+typedef dts_walk walk;
 
 static void wait_for(walk *w, int slot, dts_id task) {
     w->waits[slot] = task;
@@ -49,14 +39,13 @@ static dts_task_info task_info(const walk *w, dts_role role, int32_t layer, cons
                            .flops = flops};
 }
 
-/* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
-static dts_id add_kernels(walk *w, int kernels, double duration_s, const dts_task_info *info) {
+dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_task_info *info) {
     dts_id first = DTS_NO_ID;
     dts_task_info one = *info;
     one.flops = kernels > 0 ? info->flops / kernels : 0;
     for (int i = 0; i < kernels; i++) {
         w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, DTS_NO_ID, &one);
-        for (int slot = 0; slot < WAITS; slot++) {
+        for (int slot = 0; slot < DTS_WAITS; slot++) {
             dts_graph_depend(w->b->graph, w->last, w->waits[slot]);
             w->waits[slot] = DTS_NO_ID;
         }
@@ -80,13 +69,18 @@ static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts
     what.name = dts_collective_names[kind];
     what.flops = 0;
     w->last = dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, bytes, w->backward, w->last, &what);
-    wait_for(w, WAIT_INPUT, w->last);
+    wait_for(w, DTS_WAIT_INPUT, w->last);
 }
 
 static void memory_at(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
     if (task != DTS_NO_ID) {
         dts_build_memory(w->b, task, moment, w->pass->stage, category, bytes);
     }
+}
+
+/* Do ranks share this operator's sequence? */
+static bool splits_attention(const dts_builder *b, const dts_operator *o) {
+    return b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION;
 }
 
 /* Is this operator's forward repeated in backward by selective recomputation? */
@@ -104,7 +98,8 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         return;
     }
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
-    dts_id first = add_kernels(w, t->forward_kernels, t->forward_s, &info);
+    dts_id first = splits_attention(b, o) ? dts_context_attention(w, o, false, &info)
+                                          : dts_walk_kernels(w, t->forward_kernels, t->forward_s, &info);
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
@@ -189,10 +184,10 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     dts_builder *b = w->b;
     int64_t span = checkpoint_span(w);
     bool drops = drops_whole_chunk(w) || (part == DTS_PART_LAYER && span > 0);
-    wait_for(w, WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
+    wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
     int64_t slot = layer - w->pass->chunk->first_layer;
     if (part == DTS_PART_LAYER) {
-        wait_for(w, WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
+        wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
     }
     for (size_t i = 0; i < operator_count(w, part); i++) {
         bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
@@ -272,7 +267,7 @@ static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) 
         if (o->parameters[i] > 0) {
             double bytes = 3 * o->parameters[i] * plan->storage.gradient_B;
             dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
-            add_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
+            dts_walk_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
         }
     }
 }
@@ -286,7 +281,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
-    dts_id first = add_kernels(w, t->backward_input_kernels, t->backward_input_s, &info);
+    dts_id first = splits_attention(w->b, o)
+                       ? dts_context_attention(w, o, true, &info)
+                       : dts_walk_kernels(w, t->backward_input_kernels, t->backward_input_s, &info);
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
@@ -329,7 +326,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
         add_exchange(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
-    dts_id first = add_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
+    dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
     memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
@@ -387,10 +384,10 @@ static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t positi
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
     int64_t span = part == DTS_PART_LAYER && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
-    wait_for(w, WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
         int64_t slot = part == DTS_PART_LAYER ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
-        wait_for(w, WAIT_OFFLOAD, load_activations(w, slot));
+        wait_for(w, DTS_WAIT_OFFLOAD, load_activations(w, slot));
     }
     if (span > 0) {
         const dts_chunk *chunk = w->pass->chunk;
@@ -431,10 +428,10 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     bool repeats = drops_whole_chunk(&w) && kind != DTS_OP_BACKWARD_WEIGHT;
     if (repeats) {
         /* torchgpipe repeats the forward before the gradient arrives */
-        w.waits[WAIT_INPUT] = DTS_NO_ID;
-        w.waits[WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)));
+        w.waits[DTS_WAIT_INPUT] = DTS_NO_ID;
+        w.waits[DTS_WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)));
         recompute_chunk(&w);
-        w.waits[WAIT_INPUT] = pass->input;
+        w.waits[DTS_WAIT_INPUT] = pass->input;
     }
     int64_t position = first_layer_position(chunk);
     if (chunk->head) {

@@ -63,6 +63,7 @@ static void add_stage(dts_builder *b, int64_t index) {
     stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
     bool sharing[DTS_GROUP_COUNT] = {[DTS_GROUP_DATA] = plan->shards > 1,
                                      [DTS_GROUP_TENSOR] = plan->tensor > 1,
+                                     [DTS_GROUP_CONTEXT] = plan->context > 1,
                                      [DTS_GROUP_REPLICA] = plan->shards < plan->replicas};
     for (int g = 0; g < DTS_GROUP_COUNT; g++) {
         snprintf(name, sizeof name, "%s collectives", dts_group_names[g]);

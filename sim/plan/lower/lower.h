@@ -26,6 +26,7 @@ typedef enum dts_role {
 typedef enum dts_group_kind {
     DTS_GROUP_DATA,
     DTS_GROUP_TENSOR,
+    DTS_GROUP_CONTEXT,
     DTS_GROUP_PIPELINE,
     DTS_GROUP_EMBEDDING,
     DTS_GROUP_REPLICA, /* hybrid sharding: the ranks that hold the same shard */

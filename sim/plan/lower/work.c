@@ -3,7 +3,7 @@
  * A product C(m, n) = A(m, k)·B(k, n) has two products in backward: the gradient of A, (m, n)·(n, k), and of B,
  * (k, m)·(m, n). Those with weights give an input and a weight gradient; those of two activations (attention scores and
  * context) count both as input gradients, because both carry on the chain. */
-#include "plan/lower/builder.h"
+#include "plan/lower/walk.h"
 
 static double gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
                      bool weight_gradient) {
@@ -38,6 +38,11 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
     }
 }
 
+double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
+    return dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, shape) /
+           b->plan->job.stack->flash_speed;
+}
+
 static void attention_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     dts_attention_shape shape = {.batch = o->batch,
                                  .heads = o->heads,
@@ -46,15 +51,17 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .query_length = o->query_length,
                                  .key_length = o->key_length,
                                  .causal = o->causal};
-    double speed = b->plan->job.stack->flash_speed;
-    t->forward_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
+    t->forward_s = dts_build_attention_s(b, &shape);
     shape.backward = true;
-    t->backward_input_s = dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, &shape) / speed;
+    t->backward_input_s = dts_build_attention_s(b, &shape);
     t->backward_input_kernels = o->backward_kernels;
     /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
     t->forward_flops = 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)o->key_length *
                        (double)o->head_dim;
     t->backward_input_flops = 2 * t->forward_flops;
+    if (b->plan->context > 1) {
+        dts_context_times(b, o, t);
+    }
 }
 
 static void operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
@@ -110,7 +117,10 @@ dts_status dts_build_work(dts_builder *b) {
             return dts_diag_nomem(b->diag);
         }
         for (size_t i = 0; i < work->operators.count; i++) {
-            const dts_operator *o = &work->operators.items[i];
+            dts_operator *o = &work->operators.items[i];
+            if (b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION) {
+                o->saved_B += dts_context_saved_B(b, o);
+            }
             operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
             work->quantised += o->quantised ? o->parameters[0] : 0;

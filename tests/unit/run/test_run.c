@@ -194,7 +194,7 @@ static void illegal_plans_are_refused_with_the_nearest_legal_choice(void **state
         {"training.sequence_length=1024", "longer than the model's 512 learned positions"},
         {"parallelism.pipeline=8 model.layers=4", "8 stages are more than the model's 4 layers"},
         {"parallelism.schedule=1f1c parallelism.pipeline=2", "1f1b"},
-        {"parallelism.context=2", "context parallelism is not simulated by this version"},
+        {"parallelism.context=2", "context parallelism adds up blocks of fused attention"},
         {"parallelism.sequence=true", "tensor is 1"},
         {"parallelism.partition=[4,5] parallelism.pipeline=2", "the partition has 2 stages and 9 layers"},
     };

@@ -1,0 +1,30 @@
+/* One microbatch's way through a chunk, operator by operator: what forward_backward.c shares with the files that lower
+ * a kind of operator in a way of their own. */
+#ifndef DTS_PLAN_LOWER_WALK_H
+#define DTS_PLAN_LOWER_WALK_H
+
+#include "plan/lower/builder.h"
+
+enum { DTS_WAIT_INPUT, DTS_WAIT_PARAMETERS, DTS_WAIT_OFFLOAD, DTS_WAITS };
+
+/* Where a pass stands. */
+typedef struct dts_walk {
+    dts_builder *b;
+    const dts_pass *pass;
+    bool backward;           /* issued by the autograd thread */
+    double handed_B;         /* temporary: latest output (forward) or input gradient (backward) */
+    dts_id last;             /* latest kernel or transfer of the chain */
+    dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
+} dts_walk;
+
+/* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
+dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_task_info *info);
+
+/* Attention whose sequence is split among context-parallel ranks (context.c): times of one rank's kernels, what it
+ * keeps beyond the operator's own, and its tasks (gradient: those of its backward), of which the first kernel is
+ * returned. */
+void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
+double dts_context_saved_B(const dts_builder *b, const dts_operator *o);
+dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, const dts_task_info *info);
+
+#endif
