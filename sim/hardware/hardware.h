@@ -162,6 +162,21 @@ typedef enum dts_optimizer_style {
     DTS_OPTIMIZER_FUSED
 } dts_optimizer_style;
 
+/* Which half formats accumulate their gradients in fp32. */
+typedef enum dts_fp32_gradients {
+    DTS_FP32_GRADIENTS_NEVER,
+    DTS_FP32_GRADIENTS_BF16,
+    DTS_FP32_GRADIENTS_ALWAYS
+} dts_fp32_gradients;
+
+/* What adds a new gradient to the stored one: the weight-gradient product itself, or a kernel per tensor (HALF: only
+ * where gradients are stored in half, because the fused product writes fp32). */
+typedef enum dts_accumulate {
+    DTS_ACCUMULATE_PRODUCT,
+    DTS_ACCUMULATE_KERNEL,
+    DTS_ACCUMULATE_KERNEL_HALF
+} dts_accumulate;
+
 typedef struct dts_stack {
     const char *name;
     double launch_s;          /* host time to issue one kernel from the training loop */
@@ -175,7 +190,7 @@ typedef struct dts_stack {
     bool tf32;           /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
-    bool fp32_gradients; /* with master_weights: gradients are accumulated and reduced in fp32, else in half */
+    int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
@@ -205,8 +220,7 @@ typedef struct dts_stack {
     double pipeline_launch_factor;  /* launches in such a process take this times as long: its threads share a lock */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */
-    bool accumulate_kernel;       /* adding a new gradient to the stored one is a kernel of its own per tensor (else the
-                                     weight-gradient product accumulates) */
+    int accumulate_kernel;        /* dts_accumulate */
     bool zero_grad_to_none; /* gradients are dropped after the step: the first one of an iteration is stored, not added
                              */
     /* optimizer */

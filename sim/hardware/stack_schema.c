@@ -7,6 +7,8 @@
 
 static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
+static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
+static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
 static const char *const optimizer_styles[] = {"per-tensor", "multi-tensor", "fused", NULL};
 
 static const dts_field fuse_fields[] = {
@@ -341,10 +343,11 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, master_weights),
      .help = "half precision means half weights with fp32 master copies, not autocast"},
     {.key = "fp32_gradients",
-     .type = DTS_FIELD_BOOL,
+     .type = DTS_FIELD_ENUM,
+     .names = fp32_gradient_kinds,
      .preset = "false",
      .offset = offsetof(dts_stack, fp32_gradients),
-     .help = "with master_weights: gradients are accumulated and reduced in fp32"},
+     .help = "with master_weights: gradients are accumulated and reduced in fp32; bf16: only those of bf16 models"},
     {.key = "fuse",
      .type = DTS_FIELD_MAP,
      .sub = &fuse_schema,
@@ -377,10 +380,12 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, separate_bias),
      .help = "biases are added by a kernel of their own instead of in the product's epilogue"},
     {.key = "accumulate_kernel",
-     .type = DTS_FIELD_BOOL,
+     .type = DTS_FIELD_ENUM,
+     .names = accumulate_kinds,
      .preset = "true",
      .offset = offsetof(dts_stack, accumulate_kernel),
-     .help = "adding a gradient to the stored one is a kernel per tensor, else the weight-gradient product does it"},
+     .help = "adding a gradient to the stored one is a kernel per tensor, else the weight-gradient product does it; "
+             "half: a kernel where gradients are stored in half"},
     {.key = "ddp",
      .type = DTS_FIELD_MAP,
      .sub = &ddp_schema,

@@ -132,6 +132,18 @@ bool dts_plan_shards_optimizer(const dts_plan *plan) {
     return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
 }
 
+bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {
+    switch ((dts_accumulate)plan->job.stack->accumulate_kernel) {
+        case DTS_ACCUMULATE_PRODUCT:
+            return false;
+        case DTS_ACCUMULATE_KERNEL:
+            return true;
+        case DTS_ACCUMULATE_KERNEL_HALF:
+            break;
+    }
+    return plan->storage.gradient_B < 4;
+}
+
 bool dts_plan_offloads(const dts_plan *plan) {
     const dts_offload *o = plan->job.offload;
     return o->parameters != DTS_OFFLOAD_NONE || o->gradients != DTS_OFFLOAD_NONE || o->optimizer != DTS_OFFLOAD_NONE ||

@@ -126,15 +126,16 @@ typedef struct dts_job {
 
 /* Bytes per element and number formats that follow from training.precision. */
 typedef struct dts_storage {
-    dts_numeric compute;    /* of the matrix products */
-    dts_numeric product;    /* of the layers' linear products: as compute, or 8 or 4 bits */
-    dts_numeric activation; /* of stored activations */
-    double parameter_B;     /* what the model's own parameters take, B per element */
-    double gradient_B;      /* B per element */
-    double reduce_B;        /* gradients on the wire, B per element */
-    double optimizer_B;     /* optimizer states (and a separate master copy), B per element */
-    double step_B;          /* what the optimizer computes with: its own copy of an element, B */
-    bool autocast;          /* parameters are cast for each use (AMP) */
+    dts_numeric compute;     /* of the matrix products */
+    dts_numeric product;     /* of the layers' linear products: as compute, or 8 or 4 bits */
+    dts_numeric activation;  /* of stored activations */
+    double parameter_B;      /* what the model's own parameters take, B per element */
+    double gradient_B;       /* as stored, B per element */
+    double fresh_gradient_B; /* as backward makes them, B per element */
+    double reduce_B;         /* gradients on the wire, B per element */
+    double optimizer_B;      /* optimizer states (and a separate master copy), B per element */
+    double step_B;           /* what the optimizer computes with: its own copy of an element, B */
+    bool autocast;           /* parameters are cast for each use (AMP) */
 } dts_storage;
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
@@ -202,6 +203,9 @@ bool dts_plan_gathers_quantised(const dts_plan *plan);
  * iteration on the GPU (whole) and as they are gathered. */
 double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised);
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised);
+
+/* Is adding a new gradient to the stored one a kernel of its own? */
+bool dts_plan_accumulates_by_kernel(const dts_plan *plan);
 
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);

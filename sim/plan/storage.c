@@ -65,7 +65,9 @@ static dts_numeric product_of(dts_precision precision, dts_numeric compute) {
 static void use_master_weights(dts_storage *s, const dts_stack *stack) {
     s->autocast = false;
     s->parameter_B = 2;
-    s->gradient_B = stack->fp32_gradients ? 4 : 2;
+    bool wide = stack->fp32_gradients == DTS_FP32_GRADIENTS_ALWAYS ||
+                (stack->fp32_gradients == DTS_FP32_GRADIENTS_BF16 && s->compute == DTS_BF16);
+    s->gradient_B = wide ? 4 : 2;
     s->step_B = 4;
 }
 
@@ -106,6 +108,7 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
         use_master_weights(&s, stack);
     }
     s.reduce_B = s.gradient_B;
+    s.fresh_gradient_B = s.parameter_B;
     if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
         s.autocast = false; /* shards stay in fp32 */
         s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;

@@ -6,7 +6,8 @@
  *   backward  start: + input_B (gradient of the input) + workspace_B
  *             end:   - saved_B, - the gradient of the output, - workspace_B
  * With full recomputation a layer keeps only its input; its operators run again right before their backward. With a
- * split backward the input-gradient pass keeps what the products' weight gradients still need. */
+ * split backward the input-gradient pass keeps what the products' weight gradients still need: their inputs and the
+ * gradients of their outputs. */
 #include <math.h>
 
 #include "plan/lower/walk.h"
@@ -259,13 +260,13 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
     const dts_plan *plan = w->b->plan;
     const dts_stack *stack = plan->job.stack;
-    if (!stack->accumulate_kernel || (stack->zero_grad_to_none && w->pass->first_microbatch) ||
+    if (!dts_plan_accumulates_by_kernel(plan) || (stack->zero_grad_to_none && w->pass->first_microbatch) ||
         dts_sync_takes_gradients(w->pass->sync)) {
         return;
     }
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
         if (o->parameters[i] > 0) {
-            double bytes = 3 * o->parameters[i] * plan->storage.gradient_B;
+            double bytes = o->parameters[i] * (plan->storage.fresh_gradient_B + 2 * plan->storage.gradient_B);
             dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
             dts_walk_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
         }
@@ -277,7 +278,7 @@ static bool has_parameters(const dts_operator *o) {
 }
 
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
-static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved) {
+static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
@@ -288,6 +289,7 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved ? 0 : -o->saved_B);
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
     add_exchange(w, o->exchange_B, o->backward_exchange, &info);
@@ -300,7 +302,10 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     const dts_plan *plan = w->b->plan;
     double bytes = 0;
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
-        bytes += o->parameters[i] * plan->storage.gradient_B;
+        bytes += o->parameters[i] * plan->storage.fresh_gradient_B;
+    }
+    if (!dts_plan_accumulates_by_kernel(plan)) {
+        return;
     }
     bool first_one = w->pass->first_microbatch;
     bool last_one = w->pass->last_microbatch;
@@ -317,7 +322,7 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
 }
 
 /* Weight gradient of an operator, and its hand-over to data parallelism in the last microbatch. */
-static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved) {
+static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     if (o->gathers_again_B > 0) {
@@ -327,7 +332,8 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
-    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -o->saved_B : 0);
+    double kept_B = o->saved_B + (split && o->backward_kernels > 0 ? o->output_B : 0);
+    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -kept_B : 0);
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
@@ -367,10 +373,10 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
                 repeated_from = repeated_run_start(b, part, i);
                 recompute_operators(w, part, repeated_from, i, layer);
             }
-            backward_input(w, part, i, layer, product);
+            backward_input(w, part, i, layer, product, kind == DTS_OP_BACKWARD_INPUT);
         }
         if (kind != DTS_OP_BACKWARD_INPUT) {
-            backward_weight(w, part, i, layer, product);
+            backward_weight(w, part, i, layer, product, kind == DTS_OP_BACKWARD_WEIGHT);
         }
     }
 }

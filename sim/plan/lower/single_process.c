@@ -100,7 +100,7 @@ static void reduce_gradients(replicas *r, int64_t microbatch) {
     }
     dts_id added = reduce;
     const dts_stack *stack = plan->job.stack;
-    if (stack->accumulate_kernel && !(stack->zero_grad_to_none && microbatch == 0)) {
+    if (dts_plan_accumulates_by_kernel(plan) && !(stack->zero_grad_to_none && microbatch == 0)) {
         dts_task_info add = {.role = DTS_ROLE_BACKWARD_WEIGHT,
                              .microbatch = (int32_t)microbatch,
                              .layer = -1,

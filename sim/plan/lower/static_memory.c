@@ -11,7 +11,8 @@
  * What is offloaded lives in host memory instead, once for each GPU. A step on the CPU needs its own copy of the
  * parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to arrive.
  *
- * [1] Rajbhandari et al., "ZeRO", 2020, figure 1. */
+ * [1] Rajbhandari et al., "ZeRO", 2020, figure 1.
+ * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad. */
 #include "plan/lower/builder.h"
 
 /* Bytes of one rank, on its GPU or in the memory of its host. */
@@ -33,6 +34,15 @@ static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, 
     }
 }
 
+/* Where the weight-gradient product adds to the stored gradient, autograd still wants a tensor: Transformer Engine
+ * keeps an empty one of each weight's shape for good [2]. */
+static double stand_in_B(const dts_builder *b) {
+    if (dts_plan_accumulates_by_kernel(b->plan)) {
+        return 0;
+    }
+    return b->work[DTS_PART_LAYER].parameters * b->plan->storage.fresh_gradient_B;
+}
+
 static void add_stage(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
@@ -46,6 +56,7 @@ static void add_stage(dts_builder *b, dts_stage *stage) {
         offload->parameters == DTS_OFFLOAD_NONE);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         offload->gradients == DTS_OFFLOAD_NONE);
+    add(b, stage, DTS_MEMORY_GRADIENTS, stand_in_B(b), true);
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
         offload->optimizer == DTS_OFFLOAD_NONE);
     if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */

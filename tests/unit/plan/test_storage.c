@@ -11,7 +11,8 @@ static double total_B(const dts_storage *s) {
 
 static dts_storage storage(dts_precision precision, dts_optimizer optimizer, bool master, bool fp32_gradients) {
     dts_training training = {.precision = (int)precision, .optimizer = (int)optimizer};
-    dts_stack stack = {.master_weights = master, .fp32_gradients = fp32_gradients};
+    dts_stack stack = {.master_weights = master,
+                       .fp32_gradients = fp32_gradients ? DTS_FP32_GRADIENTS_ALWAYS : DTS_FP32_GRADIENTS_NEVER};
     return dts_storage_of(&training, &stack, &gpu);
 }
 
@@ -52,6 +53,23 @@ static void master_weights_are_no_autocast(void **state) {
     assert_close(s.optimizer_B, 4, 0, 0); /* the master copy alone */
 }
 
+static void some_stacks_accumulate_only_bf16_in_fp32(void **state) {
+    (void)state;
+    dts_stack stack = {.master_weights = true,
+                       .fp32_gradients = DTS_FP32_GRADIENTS_BF16,
+                       .accumulate_kernel = DTS_ACCUMULATE_KERNEL_HALF};
+    dts_training training = {.precision = DTS_PRECISION_AMP_BF16};
+    dts_plan plan = {.job = {.stack = &stack}, .storage = dts_storage_of(&training, &stack, &gpu)};
+    assert_close(plan.storage.gradient_B, 4, 0, 0);
+    assert_close(plan.storage.reduce_B, 4, 0, 0);
+    assert_close(plan.storage.fresh_gradient_B, 2, 0, 0);
+    assert_false(dts_plan_accumulates_by_kernel(&plan)); /* fused with the product */
+    training.precision = DTS_PRECISION_AMP_FP16;
+    plan.storage = dts_storage_of(&training, &stack, &gpu);
+    assert_close(plan.storage.gradient_B, 2, 0, 0);
+    assert_true(dts_plan_accumulates_by_kernel(&plan));
+}
+
 static void pure_half_precision_has_no_master_copy(void **state) {
     (void)state;
     dts_storage s = storage(DTS_PRECISION_BF16, DTS_OPTIMIZER_ADAMW, false, false);
@@ -63,6 +81,7 @@ int main(void) {
         cmocka_unit_test(autocast_keeps_everything_in_fp32),
         cmocka_unit_test(optimizers_keep_their_moments),
         cmocka_unit_test(master_weights_are_no_autocast),
+        cmocka_unit_test(some_stacks_accumulate_only_bf16_in_fp32),
         cmocka_unit_test(pure_half_precision_has_no_master_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
