@@ -125,6 +125,9 @@ dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const cha
 dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folder, dts_arena *arena,
                             const char ***names, size_t *count, dts_diag *diag);
 
+/* The field of a dotted key, or NULL; the place of its value in the bound struct is added to *offset (start from 0). */
+const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size_t *offset);
+
 /* The schema as a JSON Schema (draft 2020-12) for editors, and as a Markdown reference. */
 void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out);
 void dts_schema_write_reference(const dts_schema *schema, dts_text *out);

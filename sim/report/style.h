@@ -47,7 +47,7 @@ void dts_style_end(const dts_style *style, dts_paint paint, dts_text *out);
 /* Columns that UTF-8 text takes on a terminal (one per character; escape sequences take none). */
 size_t dts_style_columns(const char *text);
 
-/* string; in ASCII "×" becomes "x" and any other character beyond ASCII "?". */
+/* string; in ASCII "×" becomes "x", "·" "*" and any other character beyond ASCII "?". */
 void dts_style_plain(const dts_style *style, const char *string, dts_text *out);
 
 /* string, cut to columns with an ellipsis when it is longer, then filled with blanks up to columns. */

@@ -65,8 +65,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
     }
 }
 
-/* The part of [from, to) that lies in the iteration, moved to its borders. */
-static dts_time cut(const dts_measured *m, dts_time *from, dts_time *to) {
+dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to) {
     *from = *from > m->from ? *from : m->from;
     *to = *to < m->to ? *to : m->to;
     return *to > *from ? *to - *from : 0;
@@ -75,7 +74,7 @@ static dts_time cut(const dts_measured *m, dts_time *from, dts_time *to) {
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
-    cut(t->m, &from, &to);
+    dts_measured_cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
         dts_time begin = starts[blocker] > from ? starts[blocker] : from;
         if (begin < to) {
@@ -113,7 +112,7 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
         now = ends[task];
         dts_time begin = starts[task];
         dts_time end = now;
-        *(optimizer ? &t.optimizer : &t.compute) += cut(m, &begin, &end);
+        *(optimizer ? &t.optimizer : &t.compute) += dts_measured_cut(m, &begin, &end);
     }
     charge_gap(&t, now, dts_simulation_end(m->simulation), m->last_task, true);
     out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),

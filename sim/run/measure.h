@@ -15,6 +15,9 @@ typedef struct dts_measured {
     dts_time from, to; /* the iteration: all that was simulated, or a window of it */
 } dts_measured;
 
+/* The length of what of [from, to) lies in the iteration; both are moved to its borders. */
+dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to);
+
 /* The task that ends last of all (ties: the lowest id); DTS_NO_ID without any. */
 dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulation);
 
@@ -40,5 +43,15 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
 
 /* Devices, streams and spans for pictures (spans.c). */
 dts_status dts_measure_spans(const dts_measured *m, dts_result *result);
+
+/* Where time and bytes go, term by term, with the GPU device on the critical path: result->explanation. Needs all of
+ * the figures above (explain.c). */
+dts_status dts_measure_explanation(const dts_measured *m, dts_id device, dts_result *result);
+/* Its parts: kernels (explain_kernels.c), transfers and memory (explain_terms.c). */
+dts_status dts_explain_kernels(const dts_measured *m, dts_id device, dts_result *result);
+dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_result *result);
+dts_status dts_explain_memory(const dts_measured *m, dts_result *result);
+/* "embedding", "layer", "head" of a task, or NULL. */
+const char *dts_part_name(const dts_plan *plan, const dts_task_info *info);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "run/explanation.h"
 
 typedef struct dts_memory_gib {
     double parameters, gradients, optimizer, activations, temporary, communication, context, fragmentation;
@@ -114,6 +115,7 @@ typedef struct dts_result {
     size_t span_count;
     dts_memory_sample *memory_samples;
     size_t memory_sample_count;
+    dts_explanation *explanation; /* NULL unless asked for */
 } dts_result;
 
 void dts_result_free(dts_result *result);

@@ -7,6 +7,7 @@
 
 typedef struct dts_run_options {
     bool timeline; /* keep spans and memory samples in the result (for traces and pictures) */
+    bool explain;  /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
 } dts_run_options;
 
 /* Plans, lowers, simulates and measures. Warnings go to the result, errors to diag. *out is owned by the caller

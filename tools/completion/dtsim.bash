@@ -11,6 +11,7 @@ _dtsim_values() {
         --format)
             case $2 in
                 run | sweep) echo text json csv ;;
+                explain) echo text json ;;
                 schedule) echo text table json csv svg ;;
                 validate) echo text json ;;
                 list) echo text json names ;;
@@ -27,6 +28,7 @@ _dtsim_options() {
     case $1 in
         run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format $common" ;;
+        explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
                 "--memory --format $common"
@@ -40,7 +42,7 @@ _dtsim_options() {
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run | sweep) _dtsim_names scenarios ;;
+        run | explain | sweep) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -57,7 +59,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run sweep schedule validate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep schedule validate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -79,7 +81,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | sweep | show | validate) compgen -f -- "$word" ;;
+                run | explain | sweep | show | validate) compgen -f -- "$word" ;;
             esac
         )
     fi

@@ -45,6 +45,7 @@ extern const dts_command dts_commands[];
 extern const size_t dts_command_count;
 
 int dts_cmd_run(dts_tool *tool, int argc, char **argv);
+int dts_cmd_explain(dts_tool *tool, int argc, char **argv);
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv);

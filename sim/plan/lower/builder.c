@@ -6,6 +6,10 @@
 const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",      "tensor",  "context", "pipeline",
                                                           "embedding", "replica", NULL};
 
+const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
+    "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload", "host", NULL,
+};
+
 /* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
 static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
     if (b->info_count == b->info_capacity) {
@@ -102,9 +106,7 @@ static void hop_add(dts_hop *hops, size_t *count, dts_id resource, double weight
     }
 }
 
-/* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
- * 0, but all load the node's network at the same time. */
-static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
+double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
     switch (group) {
         case DTS_GROUP_DATA:
         case DTS_GROUP_EMBEDDING:
@@ -124,20 +126,20 @@ static double groups_sharing_node(const dts_plan *plan, dts_group_kind group) {
     return 1;
 }
 
-static dts_placement placement_of(const dts_plan *plan, const dts_stage *stage, dts_group_kind group) {
+dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
     if (group == DTS_GROUP_TENSOR || group == DTS_GROUP_CONTEXT) {
         return group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->context_group;
     }
-    return (group == DTS_GROUP_REPLICA ? plan->replica_groups : plan->shard_groups)[stage->index];
+    return (group == DTS_GROUP_REPLICA ? plan->replica_groups : plan->shard_groups)[stage];
 }
 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    dts_placement placement = placement_of(plan, stage, group);
+    dts_placement placement = dts_lower_placement(plan, stage->index, group);
     dts_transfer transfer = {0};
     dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
-    double groups = groups_sharing_node(plan, group);
+    double groups = dts_lower_sharing(plan, group);
     const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
     dts_hop hops[MOST_HOPS];
     size_t count = 0;
@@ -162,12 +164,12 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    bool same_node = placement_of(plan, stage, group).nodes == 1;
+    bool same_node = dts_lower_placement(plan, stage->index, group).nodes == 1;
     dts_transfer transfer = {0};
     dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
     /* all ranks send at the same time; between nodes one rank of each group does, and it is the slowest */
     const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
-    double senders = groups_sharing_node(plan, group);
+    double senders = dts_lower_sharing(plan, group);
     dts_hop hops[MOST_HOPS];
     size_t count = 0;
     hop_add(hops, &count, stage->port_out, transfer.gpu_weight);

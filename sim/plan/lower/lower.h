@@ -22,6 +22,8 @@ typedef enum dts_role {
     DTS_ROLE_COUNT
 } dts_role;
 
+extern const char *const dts_role_names[DTS_ROLE_COUNT + 1];
+
 /* Communicators of a device. */
 typedef enum dts_group_kind {
     DTS_GROUP_DATA,
@@ -73,6 +75,13 @@ typedef struct dts_lowered {
     int64_t *static_B;             /* [device] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
+
+/* Where the members of stage's group of this kind sit. */
+dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group);
+
+/* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
+ * 0, but all load the node's network at the same time. */
+double dts_lower_sharing(const dts_plan *plan, dts_group_kind group);
 
 /* Builds the graph of one iteration (one optimizer step). Tables and names live in arena. */
 dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, dts_lowered *out, dts_diag *diag);

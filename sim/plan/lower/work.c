@@ -3,6 +3,10 @@
  * A product C(m, n) = A(m, k)·B(k, n) has two products in backward: the gradient of A, (m, n)·(n, k), and of B,
  * (k, m)·(m, n). Those with weights give an input and a weight gradient; those of two activations (attention scores and
  * context) count both as input gradients, because both carry on the chain. */
+#include "plan/lower/work.h"
+
+#include <string.h>
+
 #include "plan/lower/walk.h"
 
 static double gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
@@ -131,6 +135,13 @@ dts_status dts_build_work(dts_builder *b) {
         }
     }
     return DTS_OK;
+}
+
+dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag) {
+    dts_builder b = {.plan = plan, .arena = arena, .diag = diag};
+    dts_status status = dts_build_work(&b);
+    memcpy(out, b.work, sizeof b.work);
+    return status;
 }
 
 size_t dts_head_outputs(const dts_builder *b) {

@@ -1,0 +1,10 @@
+/* What a plan's operators cost, without a graph: for explanations. */
+#ifndef DTS_PLAN_LOWER_WORK_H
+#define DTS_PLAN_LOWER_WORK_H
+
+#include "plan/lower/builder.h"
+
+/* The operators of each part with their times on plan's GPU, as dts_lower takes them. */
+dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag);
+
+#endif

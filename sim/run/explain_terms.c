@@ -1,0 +1,266 @@
+/* Transfers and memory, term by term, with formula and numbers. The formulas are those of network/collective.c,
+ * plan/lower/static_memory.c and run/memory.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "plan/lower/work.h"
+#include "run/measure.h"
+
+enum { TRANSFER_ROWS_MOST = 48, MEMORY_ROWS_MOST = 10, OPERATORS_MOST = 128, OPERATORS_TOLD = 4 };
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+/* ---- transfers -------------------------------------------------------------------------------------------------- */
+
+typedef struct route {
+    const dts_task_info *info;
+    bool same_node; /* send-recv */
+    dts_transfer_row row;
+} route;
+
+/* A device's pipeline stage: the replicas of a single process all run stage 0. */
+static int64_t stage_of(const dts_plan *plan, dts_id device) {
+    return (int64_t)device < plan->pipeline ? (int64_t)device : 0;
+}
+
+static const char *formula_of(const char *algorithm, int collective) {
+    if (collective < 0) {
+        return "S / min(GPU port, its adapters, cap of one flow) + latency";
+    }
+    if (strcmp(algorithm, "tree") == 0) {
+        return "2·S / rate + base + 2·((R-1)·hop inside + log2(N)·hop between) + fill";
+    }
+    if (strcmp(algorithm, "in-switch") == 0) {
+        return "S / in-switch bandwidth + base + 2·hop + fill";
+    }
+    if (collective == DTS_ALL_REDUCE) {
+        return "2·(n-1)/n · S / rate + base + 2·(n-1)·hop + fill";
+    }
+    if (collective == DTS_BROADCAST || collective == DTS_REDUCE) {
+        return "S / rate + base + (n-1)·hop + fill";
+    }
+    return "(n-1)/n · S / rate + base + (n-1)·hop + fill";
+}
+
+/* The rate on idle links, with all identical groups of a node at work, and what sets it. */
+static void set_rate(const dts_plan *plan, const dts_transfer *transfer, dts_transfer_row *row) {
+    const dts_cluster *cluster = plan->job.cluster;
+    row->limit = "none";
+    const struct {
+        double rate_Bps;
+        const char *name;
+    } limits[] = {
+        {transfer->gpu_weight > 0 ? dts_gpu_port_Bps(cluster) / transfer->gpu_weight : 0, "GPU links"},
+        {transfer->nic_weight > 0 ? dts_node_network_Bps(cluster) / (transfer->nic_weight * row->sharing) : 0,
+         "node network"},
+        {transfer->rate_cap_Bps, "flow cap"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (limits[i].rate_Bps > 0 && (row->rate_Bps == 0 || limits[i].rate_Bps < row->rate_Bps)) {
+            row->rate_Bps = limits[i].rate_Bps;
+            row->limit = limits[i].name;
+        }
+    }
+}
+
+static void fill_in(const dts_plan *plan, route *r) {
+    const dts_task_info *info = r->info;
+    dts_transfer_row *row = &r->row;
+    dts_transfer transfer = {0};
+    row->group = dts_group_names[info->group];
+    row->sharing = 1;
+    row->ranks = 2;
+    row->nodes = 1;
+    if (info->collective < 0) {
+        bool ring = info->group == DTS_GROUP_CONTEXT; /* each rank to the next one of its group */
+        dts_placement group = dts_lower_placement(plan, stage_of(plan, info->device), (dts_group_kind)info->group);
+        bool same_node = ring ? group.nodes == 1 : r->same_node;
+        row->kind = "send-recv";
+        row->ranks = ring ? group.ranks : 2;
+        row->nodes = ring ? group.nodes : same_node ? 1 : 2;
+        row->sharing = ring        ? dts_lower_sharing(plan, DTS_GROUP_CONTEXT)
+                       : same_node ? 1
+                                   : (double)plan->same_stage_per_node;
+        dts_p2p_transfer(plan->job.cluster, same_node, info->bytes, &transfer);
+    } else {
+        dts_placement placement = dts_lower_placement(plan, stage_of(plan, info->device), (dts_group_kind)info->group);
+        row->kind = dts_collective_names[info->collective];
+        row->ranks = placement.ranks;
+        row->nodes = placement.nodes;
+        row->sharing = dts_lower_sharing(plan, (dts_group_kind)info->group);
+        dts_collective_transfer(plan->job.cluster, (dts_collective)info->collective, placement, info->bytes, &transfer);
+    }
+    row->algorithm = transfer.algorithm;
+    row->bytes = info->bytes;
+    row->latency_s = transfer.latency_s;
+    row->work_B = transfer.work_B;
+    row->alone_s = transfer.alone_s;
+    row->formula = formula_of(transfer.algorithm, info->collective);
+    set_rate(plan, &transfer, row);
+}
+
+/* The route of a transfer; the first of its kind and group takes what finds no room. */
+static route *route_of(const dts_plan *plan, const dts_task_info *info, route *routes, size_t *count) {
+    bool same_node = plan->stage_node[stage_of(plan, info->device)] == plan->stage_node[stage_of(plan, info->peer)];
+    route *alike = NULL;
+    for (size_t i = 0; i < *count; i++) {
+        const dts_task_info *other = routes[i].info;
+        if (other->group == info->group && other->collective == info->collective && routes[i].same_node == same_node) {
+            alike = &routes[i];
+            if (other->bytes == info->bytes) {
+                return alike;
+            }
+        }
+    }
+    if (*count == TRANSFER_ROWS_MOST) {
+        return alike;
+    }
+    route *fresh = &routes[(*count)++];
+    *fresh = (route){.info = info, .same_node = same_node};
+    fill_in(plan, fresh);
+    return fresh;
+}
+
+static int by_total(const void *a, const void *b) {
+    const dts_transfer_row *left = a;
+    const dts_transfer_row *right = b;
+    if (left->total_s != right->total_s) {
+        return left->total_s < right->total_s ? 1 : -1;
+    }
+    return left->bytes < right->bytes ? 1 : left->bytes > right->bytes ? -1 : strcmp(left->kind, right->kind);
+}
+
+dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_result *result) {
+    route *routes = calloc(TRANSFER_ROWS_MOST, sizeof *routes);
+    dts_explanation *e = result->explanation;
+    e->transfers = dts_arena_array(result->arena, TRANSFER_ROWS_MOST, sizeof *e->transfers);
+    if (routes == NULL || e->transfers == NULL) {
+        free(routes);
+        return DTS_NOMEM;
+    }
+    const dts_time *starts = dts_simulation_starts(m->simulation);
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    for (size_t i = 0; i < m->lowered->info_count; i++) {
+        const dts_task_info *info = &m->lowered->infos[i];
+        bool inside = starts[i] >= m->from && starts[i] < m->to;
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && (info->device == device || info->peer == device)) {
+            route *r = route_of(m->plan, info, routes, &e->transfer_count);
+            if (r != NULL) {
+                r->row.count++;
+                r->row.total_s += dts_time_to_s(ends[i] - starts[i]);
+            }
+        }
+    }
+    for (size_t i = 0; i < e->transfer_count; i++) {
+        e->transfers[i] = routes[i].row;
+        e->transfers[i].mean_s = routes[i].row.total_s / (double)routes[i].row.count;
+    }
+    free(routes);
+    qsort(e->transfers, e->transfer_count, sizeof *e->transfers, by_total);
+    return DTS_OK;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+static void add_term(dts_result *result, const char *name, double gib, const char *formula) {
+    if (gib > 0) {
+        dts_explanation *e = result->explanation;
+        e->memory[e->memory_count++] = (dts_memory_term){.name = name, .gib = gib, .formula = formula};
+    }
+}
+
+/* "1.2 GiB that live all the time (P elements · b B / n) and 0.3 GiB at the peak beside". */
+static const char *lasting(dts_result *result, double gib, double lasting_B, double elements, double element_B,
+                           double shards, const char *beside) {
+    double lasting_gib = lasting_B / GIB;
+    const char *share = shards > 1 ? dts_arena_printf(result->arena, " / %.0f ranks", shards) : "";
+    const char *rest = gib - lasting_gib > 0.005
+                           ? dts_arena_printf(result->arena, ", and %.2f GiB %s", gib - lasting_gib, beside)
+                           : "";
+    if (lasting_B <= 0 || share == NULL || rest == NULL) {
+        return dts_arena_printf(result->arena, "%s", beside);
+    }
+    return dts_arena_printf(result->arena, "%.4g parameters · %.4g B%s%s", elements, element_B, share, rest);
+}
+
+/* What one layer keeps of one microbatch, with its largest operators. */
+static const char *describe_activations(const dts_measured *m, double gib, dts_result *result) {
+    dts_part_work work[DTS_PART_COUNT];
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (arena == NULL || dts_lower_work(m->plan, arena, work, NULL) != DTS_OK) {
+        dts_arena_free(arena);
+        return NULL;
+    }
+    const dts_operators *operators = &work[DTS_PART_LAYER].operators;
+    dts_text text = {0};
+    dts_text_printf(&text, "%.4g layers' worth of one microbatch (", gib * GIB / work[DTS_PART_LAYER].saved_B);
+    dts_quantity_format(work[DTS_PART_LAYER].saved_B, DTS_DIM_BYTES, 3, &text);
+    dts_text_add(&text, " a layer without recomputation:");
+    bool told[OPERATORS_MOST] = {false};
+    for (int n = 0; n < OPERATORS_TOLD; n++) { /* largest first */
+        size_t largest = SIZE_MAX;
+        for (size_t i = 0; i < operators->count && i < OPERATORS_MOST; i++) {
+            double saved_B = operators->items[i].saved_B;
+            bool larger = largest == SIZE_MAX || saved_B > operators->items[largest].saved_B;
+            largest = saved_B > 0 && !told[i] && larger ? i : largest;
+        }
+        if (largest == SIZE_MAX) {
+            break;
+        }
+        dts_text_printf(&text, "%s %s ", n > 0 ? "," : "", operators->items[largest].name);
+        dts_quantity_format(operators->items[largest].saved_B, DTS_DIM_BYTES, 3, &text);
+        told[largest] = true;
+    }
+    dts_text_add(&text, " and others)");
+    const char *formula = text.failed ? NULL : dts_arena_strdup(result->arena, dts_text_string(&text));
+    dts_text_free(&text);
+    dts_arena_free(arena);
+    return formula;
+}
+
+dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
+    const dts_plan *plan = m->plan;
+    dts_explanation *e = result->explanation;
+    e->memory = dts_arena_array(result->arena, MEMORY_ROWS_MOST, sizeof *e->memory);
+    if (e->memory == NULL) {
+        return DTS_NOMEM;
+    }
+    size_t fullest = 0;
+    for (size_t p = 1; p < result->stage_count; p++) {
+        if (result->stages[p].peak_allocated_gib > result->stages[fullest].peak_allocated_gib) {
+            fullest = p;
+        }
+    }
+    const dts_stage_row *stage = &result->stages[fullest];
+    const dts_memory_gib *gib = &stage->memory_gib;
+    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)fullest);
+    const dts_storage *storage = &plan->storage;
+    double shards = (double)plan->shards;
+    add_term(result, "parameters", gib->parameters,
+             lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], stage->parameters,
+                     storage->parameter_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered at the peak"));
+    add_term(result, "gradients", gib->gradients,
+             lasting(result, gib->gradients, (double)peak->final_bytes[DTS_MEMORY_GRADIENTS], stage->parameters,
+                     storage->gradient_B, dts_plan_shards_gradients(plan) ? shards : 1, "unsharded at the peak"));
+    add_term(result, "optimizer", gib->optimizer,
+             lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], stage->parameters,
+                     storage->optimizer_B, dts_plan_shards_optimizer(plan) ? shards : 1, "during the step"));
+    add_term(result, "activations", gib->activations, describe_activations(m, gib->activations, result));
+    add_term(result, "temporary", gib->temporary,
+             dts_arena_printf(result->arena,
+                              "outputs, gradients and workspaces under way when %s reaches the peak, at "
+                              "%.4g s",
+                              stage->peak_cause, stage->peak_at_s));
+    add_term(result, "communication", gib->communication,
+             lasting(result, gib->communication, (double)peak->final_bytes[DTS_MEMORY_COMMUNICATION], stage->parameters,
+                     storage->reduce_B, 1, "buffers of transfers under way"));
+    add_term(result, "fragmentation", gib->fragmentation,
+             dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left",
+                              plan->job.stack->allocator_reserve_factor));
+    add_term(result, "context", gib->context,
+             dts_arena_printf(result->arena, "%.4g GiB of the GPU's profile + %.4g GiB of the stack's",
+                              plan->job.cluster->gpu.context_B / GIB, plan->job.stack->context_B / GIB));
+    return DTS_OK;
+}

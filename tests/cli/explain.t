@@ -1,0 +1,81 @@
+% Explaining a scenario. Numbers are watched by tests/unit/run/test_explain.c.
+$ dtsim explain gcp-data-parallel/scaling-pdp --width 120 | grep -vE '^  ' | sed 's/[0-9.][0-9.]*/#/g'
+scaling-pdp: # ms an iteration
+
+What limits this plan, and what would help
+
+Where the time goes on the GPU of the critical path (stage #; sums to the iteration)
+
+Critical path: each task held up the next one (sums to the iteration)
+
+Kernels of stage # (wave: share that idle multiprocessors of the last wave cost)
+
+Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)
+
+Memory of the fullest GPU at its peak: # of # GiB
+
+What if (each simulated again)
+$ dtsim explain gcp-data-parallel/scaling-pdp --width 120 | sed -n '/^What if/,/^$/p' | cut -c1-54
+What if (each simulated again)
+  what if                   changed                   
+  FLOP/s of the GPU         +10 %                     
+  GPU memory bandwidth      +10 %                     
+  GPU memory size           +10 %                     
+  links inside a node       +10 %                     
+  network between nodes     +10 %                     
+  latency of transfers      / 1.1                     
+  host link (PCIe)          +10 %                     
+  host memory bandwidth     +10 %                     
+  launch cost of kernels    / 1.1                     
+  other work of the host    / 1.1                     
+  shortest kernel           / 1.1                     
+  larger microbatches       training.micro_batch=16   
+  smaller microbatches      training.micro_batch=4    
+  a larger batch            training.global_batch=256 
+  no recomputation          training.recompute=none   
+  selective recomputation   training.recompute=selecti
+  more chunks a stage       parallelism.virtual_stages
+  sharded optimizer states  parallelism.data_parallel=
+$ dtsim explain gcp-data-parallel/scaling-pdp --rows 1 | grep -c 'more rows'
+3
+$ dtsim explain gcp-data-parallel/scaling-pdp --no-what-if | grep -c 'What'
+0
+[1]
+% The same bytes whatever the number of threads, and in ASCII nothing but ASCII.
+$ for n in 1 3; do dtsim explain gcp-data-parallel/scaling-ddp --threads $n --format json | cksum; done | sort -u | wc -l
+1
+$ dtsim explain gcp-data-parallel/scaling-pdp --charset ascii | LC_ALL=C grep -c '[^ -~]'
+0
+[1]
+$ dtsim explain gcp-data-parallel/scaling-pdp --inputs --width 200 | grep -oE '^ *(device memory|inside a node) *cluster.(gpu.memory_bandwidth|intra.base_latency) '
+  device memory  cluster.gpu.memory_bandwidth 
+  inside a node  cluster.intra.base_latency 
+$ dtsim explain gcp-data-parallel/scaling-pdp --format json | tr -d '\t' | grep -oE '^"(critical_path|kernels|transfers|memory_terms|what_if|inputs|advice)"'
+"advice"
+"critical_path"
+"kernels"
+"transfers"
+"memory_terms"
+"what_if"
+"inputs"
+% Wrong usage.
+$ dtsim explain
+error: no scenario given
+  help: `dtsim list scenarios` names those that come along
+[2]
+$ dtsim explain a.yaml b.yaml
+error: unexpected argument 'b.yaml'
+  help: one scenario at a time; `dtsim compare` takes several
+[2]
+$ dtsim explain a.yaml
+error: no file and no scenario 'a.yaml'
+  help: `dtsim list scenarios` names those that come along
+[3]
+$ dtsim explain gcp-data-parallel/scaling-pdp --rows -1
+error: --rows: -1 is out of bounds
+  help: from 0 to 100000
+[2]
+$ dtsim explain gcp-data-parallel/scaling-pdp --set cluster.nodez=1
+--set: error: unknown key 'nodez' [cluster]
+  help: did you mean 'nodes'?
+[1]

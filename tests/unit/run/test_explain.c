@@ -1,0 +1,190 @@
+/* Explanations against what the result says elsewhere, and what-ifs against what must come out. */
+#include "run/explain.h"
+
+#include "simulate.h"
+
+static const char *const scenario = "scenarios/gcp-data-parallel/scaling-pdp.yaml";
+
+static dts_result *explained(const char *path, const char *settings, bool what_if) {
+    char copy[LONGEST_SETTINGS];
+    snprintf(copy, sizeof copy, "%s", settings);
+    dts_override overrides[MOST_OVERRIDES];
+    const char *roots[] = {"."};
+    const dts_profile_paths profiles = {.roots = roots, .count = 1};
+    const dts_explain_request request = {.path = path,
+                                         .overrides = overrides,
+                                         .override_count = split_settings(copy, overrides),
+                                         .profiles = &profiles,
+                                         .what_if = what_if};
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    dts_status status = dts_explain(&request, &result, diag);
+    dts_text messages = {0};
+    dts_diag_render(diag, false, &messages);
+    if (status != DTS_OK) {
+        print_error("%s", dts_text_string(&messages));
+    }
+    dts_text_free(&messages);
+    dts_diag_free(diag);
+    assert_int_equal(status, DTS_OK);
+    return result;
+}
+
+static const dts_kernel_row *kernel(const dts_result *r, const char *name, const char *direction) {
+    for (size_t i = 0; i < r->explanation->kernel_count; i++) {
+        const dts_kernel_row *row = &r->explanation->kernels[i];
+        if (strcmp(row->name, name) == 0 && strcmp(row->direction, direction) == 0) {
+            return row;
+        }
+    }
+    fail_msg("no kernel %s %s", name, direction);
+    return NULL;
+}
+
+static const dts_what_if_row *what_if(const dts_result *r, const char *name) {
+    for (size_t i = 0; i < r->explanation->what_if_count; i++) {
+        if (strcmp(r->explanation->what_ifs[i].name, name) == 0) {
+            return &r->explanation->what_ifs[i];
+        }
+    }
+    fail_msg("no what-if %s", name);
+    return NULL;
+}
+
+static const char *const settings_of[] = {
+    "", "parallelism.pipeline=1", "parallelism.pipeline=1 parallelism.data_parallel=fsdp",
+    "parallelism.pipeline=1 parallelism.tensor=4 cluster.nodes=1", "training.recompute=full"};
+
+static void the_critical_path_sums_to_the_iteration(void **state) {
+    (void)state;
+    for (size_t s = 0; s < sizeof settings_of / sizeof settings_of[0]; s++) {
+        dts_result *r = explained(scenario, settings_of[s], false);
+        double sum = 0;
+        for (size_t i = 0; i < r->explanation->path_count; i++) {
+            sum += r->explanation->path[i].total_s;
+            assert_true(i == 0 || r->explanation->path[i].total_s <= r->explanation->path[i - 1].total_s);
+        }
+        assert_close(sum, r->iteration_time_s, 1e-12, 0);
+        dts_result_free(r);
+    }
+}
+
+static void kernels_sum_to_the_compute_share_and_to_the_flops(void **state) {
+    (void)state;
+    for (size_t s = 0; s < sizeof settings_of / sizeof settings_of[0]; s++) {
+        dts_result *r = explained(scenario, settings_of[s], false);
+        double compute_s = 0, flops = 0;
+        for (size_t i = 0; i < r->explanation->kernel_count; i++) {
+            const dts_kernel_row *row = &r->explanation->kernels[i];
+            compute_s += strcmp(row->direction, "optimizer") == 0 ? 0 : row->total_s;
+            flops += row->flops;
+            assert_true(row->share_of_peak >= 0 && row->share_of_peak <= 1);
+            assert_true(row->share_of_bandwidth >= 0 && row->share_of_bandwidth <= 1);
+        }
+        assert_close(compute_s, r->time_s.compute, 1e-9, 0);
+        if (r->stage_count == 1) { /* hfu = FLOP / (peak · time), and 312 TFLOP/s is the A100's fp16 peak */
+            assert_close(flops / r->iteration_time_s / 312e12, r->hfu, 1e-9, 0);
+        }
+        dts_result_free(r);
+    }
+}
+
+/* One term of each formula decides, so exactly one of the three growths is 1. */
+static void bounds_are_what_the_formulas_say(void **state) {
+    (void)state;
+    dts_result *r =
+        explained(scenario, "parallelism.pipeline=1 training.micro_batch=32 training.global_batch=512", false);
+    const dts_kernel_row *product = kernel(r, "mlp_up", "forward");
+    assert_int_equal(product->bound, DTS_BOUND_COMPUTE);
+    assert_close(product->by_compute, 1, 1e-6, 0);
+    assert_close(product->by_memory + product->by_floor, 0, 0, 1e-9);
+    /* (32 · 256 tokens, 1536)·(1536, 6144) on each of 24 layers, once */
+    assert_close(product->flops, 24 * 2.0 * 32 * 256 * 1536 * 6144, 1e-12, 0);
+    assert_non_null(strstr(product->shape, "(8192, 1536)·(1536, 6144)"));
+    const dts_kernel_row *softmax = kernel(r, "attention_softmax", "backward");
+    assert_int_equal(softmax->bound, DTS_BOUND_MEMORY);
+    /* linear in the bytes: t(B / 1.1) = 1.1 t(B) */
+    assert_close(softmax->by_memory, 1, 1e-6, 0);
+    assert_close(softmax->share_of_bandwidth, 0.889, 1e-6, 0); /* memory_kernel.efficiency of the A100 */
+    dts_result_free(r);
+    r = explained(scenario, "parallelism.pipeline=1 training.micro_batch=1 training.global_batch=16", false);
+    const dts_kernel_row *small = kernel(r, "attention_merge", "forward");
+    assert_int_equal(small->bound, DTS_BOUND_LAUNCH); /* 36 us to launch, less to run */
+    assert_true(small->wait_s > small->total_s);
+    dts_result_free(r);
+}
+
+static void what_ifs_move_what_they_name(void **state) {
+    (void)state;
+    dts_result *r = explained(scenario, "parallelism.pipeline=1", true);
+    assert_true(r->time_s.exposed_communication > 0.8 * r->iteration_time_s);
+    const dts_what_if_row *network = what_if(r, "network between nodes");
+    double slower = r->time_s.exposed_communication / 11; /* a tenth faster takes 1/11 less */
+    assert_close(r->iteration_time_s - network->iteration_s, slower, 0.15, 0);
+    const dts_what_if_row *size = what_if(r, "GPU memory size");
+    assert_close(size->iteration_s, r->iteration_time_s, 1e-12, 0);
+    assert_close(size->peak_device_gib, r->peak_device_gib, 1e-9, 0);
+    assert_true(what_if(r, "host link (PCIe)")->iteration_s == r->iteration_time_s);
+    assert_non_null(strstr(network->keys, "cluster.inter.flow_cap"));
+    for (size_t i = 0; i < r->explanation->what_if_count; i++) {
+        const dts_what_if_row *row = &r->explanation->what_ifs[i];
+        /* faster hardware never slows this plan by more than the order of simultaneous transfers */
+        assert_true(row->plan || row->iteration_s < 1.01 * r->iteration_time_s);
+    }
+    assert_non_null(strstr(r->explanation->advice, "network between nodes matters most"));
+    dts_result_free(r);
+}
+
+/* Far too small kernels: the time is the launches', so a tenth off the launch cost is nearly a tenth of the time. */
+static void launch_bound_plans_gain_what_launches_cost(void **state) {
+    (void)state;
+    dts_result *r = explained(scenario,
+                              "parallelism.pipeline=1 training.micro_batch=1 training.global_batch=1 cluster.nodes=1 "
+                              "cluster.gpus_per_node=1 stack.step_host=0",
+                              true);
+    const dts_what_if_row *launch = what_if(r, "launch cost of kernels");
+    double share = r->iteration_time_s / launch->iteration_s - 1;
+    assert_true(share > 0.07 && share <= 0.1 + 1e-9);
+    dts_result_free(r);
+}
+
+static void inputs_know_their_sources(void **state) {
+    (void)state;
+    dts_result *r = explained(scenario, "cluster.gpu.memory_bandwidth=\"1400GB/s\"", false);
+    bool bandwidth = false, peak = false;
+    for (size_t i = 0; i < r->explanation->input_count; i++) {
+        const dts_input_row *row = &r->explanation->inputs[i];
+        if (strcmp(row->key, "cluster.gpu.memory_bandwidth") == 0) {
+            bandwidth = true;
+            assert_string_equal(row->file, "test");
+            assert_string_equal(row->use, "device memory");
+        }
+        if (strcmp(row->key, "cluster.gpu.peak.fp16") == 0) {
+            peak = true;
+            assert_non_null(row->source);
+            assert_true(row->line > 0);
+        }
+    }
+    assert_true(bandwidth && peak);
+    dts_result_free(r);
+}
+
+static void plain_runs_have_no_explanation(void **state) {
+    (void)state;
+    dts_result *r = simulate_file(scenario, "");
+    assert_null(r->explanation);
+    dts_result_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_critical_path_sums_to_the_iteration),
+        cmocka_unit_test(kernels_sum_to_the_compute_share_and_to_the_flops),
+        cmocka_unit_test(bounds_are_what_the_formulas_say),
+        cmocka_unit_test(what_ifs_move_what_they_name),
+        cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
+        cmocka_unit_test(inputs_know_their_sources),
+        cmocka_unit_test(plain_runs_have_no_explanation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* dtsim explain: where the time and the bytes of a scenario go, and what would change them. */
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "report/explain.h"
+#include "run/explain.h"
+
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_ROWS, OPTION_INPUTS, OPTION_NO_WHAT_IF, OPTION_THREADS };
+enum { ROWS_PRESET = 15, ROWS_MOST = 100000, MOST_THREADS = 256 };
+
+static const struct argp_option options[] = {
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {"rows", OPTION_ROWS, "N", 0, "most rows of each table (default 15; 0: all)", 2},
+    {"inputs", OPTION_INPUTS, NULL, 0, "list every number that went in, with its place and source", 2},
+    {"no-what-if", OPTION_NO_WHAT_IF, NULL, 0, "one simulation only: no what-ifs, no advice", 3},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
+    {0},
+};
+
+typedef struct explain_arguments {
+    dts_tool *tool;
+    const char *scenario;
+    dts_overrides overrides;
+    long rows, threads;
+    bool json, inputs, no_what_if;
+} explain_arguments;
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "json", NULL};
+    explain_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT: {
+            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->json = choice == 1;
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        }
+        case OPTION_ROWS:
+            return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_THREADS:
+            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_INPUTS:
+            a->inputs = true;
+            return 0;
+        case OPTION_NO_WHAT_IF:
+            a->no_what_if = true;
+            return 0;
+        case ARGP_KEY_ARG:
+            if (a->scenario != NULL) {
+                return dts_tool_usage(a->tool, "one scenario at a time; `dtsim compare` takes several",
+                                      "unexpected argument '%s'", argument);
+            }
+            a->scenario = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static dts_status explain(const explain_arguments *a) {
+    const char *path = dts_scenario_find(a->tool, a->scenario);
+    if (path == NULL) {
+        return DTS_IO;
+    }
+    const dts_explain_request request = {.path = path,
+                                         .overrides = a->overrides.items,
+                                         .override_count = a->overrides.count,
+                                         .profiles = &a->tool->profiles,
+                                         .what_if = !a->no_what_if,
+                                         .threads = (int)a->threads};
+    dts_result *result = NULL;
+    dts_status status = dts_explain(&request, &result, a->tool->diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    const dts_explain_options page = {.style = a->tool->style,
+                                      .rows = (size_t)a->rows,
+                                      .inputs = a->inputs,
+                                      .roots = a->tool->profiles.roots,
+                                      .root_count = a->tool->profiles.count};
+    dts_text text = {0};
+    status = (a->json ? dts_explain_json : dts_explain_text)(result, &page, &text);
+    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&text);
+    dts_result_free(result);
+    return status;
+}
+
+int dts_cmd_explain(dts_tool *tool, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "SCENARIO",
+        "Explains a prediction: where the time and the bytes go, term by term, and what would change them."
+        "\vSCENARIO is a file or a name of `dtsim list scenarios`. The what-ifs are simulations of their own, one with "
+        "each part of the hardware a tenth faster and one for each neighbouring plan.",
+        NULL,
+        NULL,
+        NULL};
+    explain_arguments a = {.tool = tool, .rows = ROWS_PRESET};
+    int code;
+    if (dts_tool_parse(tool, "explain", &argp, argc, argv, &a, &code)) {
+        code = a.scenario != NULL
+                   ? dts_tool_exit(explain(&a))
+                   : dts_tool_usage(tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+    }
+    dts_overrides_free(&a.overrides);
+    return code;
+}
