@@ -117,6 +117,20 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
         status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
                                 "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
     }
+    if (job->parallelism->async_tensor && (plan->tensor == 1 || !job->parallelism->sequence)) {
+        status = dts_diag_error(
+            diag, NULL, "parallelism.async_tensor",
+            plan->tensor == 1 ? "use async_tensor: false, or tensor > 1 with sequence: true" : "set sequence: true",
+            "asynchronous tensor parallelism overlaps the gathers and scatters of sequence "
+            "parallelism, but there are none");
+    }
+    if (job->parallelism->async_tensor && plan->tensor > plan->gpus_per_node) {
+        snprintf(help, sizeof help, "use tensor: %" PRId64 ", or async_tensor: false", plan->gpus_per_node);
+        status = dts_diag_error(diag, NULL, "parallelism.async_tensor", help,
+                                "asynchronous tensor parallelism copies between GPUs of a node, but tensor %" PRId64
+                                " spans nodes of %" PRId64,
+                                plan->tensor, plan->gpus_per_node);
+    }
     return status;
 }
 
@@ -162,7 +176,6 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         const char *key, *what, *help;
     } missing[] = {
         {p->expert > 1, "parallelism.expert", "expert parallelism", "use expert: 1"},
-        {p->async_tensor, "parallelism.async_tensor", "asynchronous tensor parallelism", "use async_tensor: false"},
         {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
         {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},

@@ -108,6 +108,9 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
 
+/* Time of a product of m × n × k in the format of an operator's (work.c). */
+double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
+                        bool weight_gradient);
 /* Time of fused attention with the stack's kernels (work.c). */
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 

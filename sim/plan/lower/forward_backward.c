@@ -18,6 +18,16 @@ static void wait_for(walk *w, int slot, dts_id task) {
     w->waits[slot] = task;
 }
 
+static walk walk_of(dts_builder *b, const dts_pass *pass, bool backward) {
+    return (walk){.b = b,
+                  .pass = pass,
+                  .backward = backward,
+                  .last = pass->input,
+                  .waits = {pass->input, DTS_NO_ID, DTS_NO_ID},
+                  .again = DTS_NO_ID,
+                  .deferred = DTS_NO_ID};
+}
+
 /* A layer's number as reports show it: 0 embedding, layers from 1, last + 1 head. */
 static int32_t layer_number(const dts_builder *b, dts_part part, int64_t layer) {
     switch (part) {
@@ -57,19 +67,28 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
     return first;
 }
 
+/* A collective of the tensor-parallel group behind the chain. */
+static dts_id add_collective(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
+    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
+                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
+                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER};
+    dts_task_info what = *info;
+    what.name = dts_collective_names[kinds[exchange]];
+    what.flops = 0;
+    return dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kinds[exchange], bytes, w->backward, w->last,
+                                &what);
+}
+
 /* Tensor-parallel communication around an operator: the chain waits for it. */
 static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
     if (exchange == DTS_EXCHANGE_NONE || w->b->plan->tensor == 1) {
         return;
     }
-    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
-                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER};
-    dts_collective kind = kinds[exchange];
-    dts_task_info what = *info;
-    what.name = dts_collective_names[kind];
-    what.flops = 0;
-    w->last = dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kind, bytes, w->backward, w->last, &what);
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on(w->b)) {
+        dts_async_gather(w, bytes, info);
+        return;
+    }
+    w->last = add_collective(w, bytes, exchange, info);
     wait_for(w, DTS_WAIT_INPUT, w->last);
 }
 
@@ -82,6 +101,29 @@ static void memory_at(walk *w, dts_id task, dts_memory_moment moment, dts_memory
 /* Do ranks share this operator's sequence? */
 static bool splits_attention(const dts_builder *b, const dts_operator *o) {
     return b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION;
+}
+
+/* An operator's kernels in the direction of w->gradient. *behind, the exchange that follows, becomes NONE where it is
+ * part of them. */
+static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double duration_s, dts_exchange *behind,
+                           const dts_task_info *info) {
+    if (splits_attention(w->b, o)) {
+        w->arrivals = NULL; /* the products before have read them */
+        return dts_context_attention(w, o, w->gradient, info);
+    }
+    if (dts_async_chunks(w, o, *behind)) {
+        dts_id first = dts_async_product(w, o, *behind, info);
+        *behind = DTS_EXCHANGE_NONE;
+        return first;
+    }
+    dts_id first = dts_walk_kernels(w, kernels, duration_s, info);
+    if (first != DTS_NO_ID && w->arrivals != NULL) { /* all that it reads must be there */
+        for (int64_t i = 1; i < w->b->plan->tensor; i++) {
+            dts_graph_depend(w->b->graph, first, w->arrivals[i]);
+        }
+        w->arrivals = NULL;
+    }
+    return first;
 }
 
 /* Is this operator's forward repeated in backward by selective recomputation? */
@@ -99,15 +141,16 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         return;
     }
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
-    dts_id first = splits_attention(b, o) ? dts_context_attention(w, o, false, &info)
-                                          : dts_walk_kernels(w, t->forward_kernels, t->forward_s, &info);
+    w->gradient = false;
+    dts_exchange behind = o->forward_exchange;
+    dts_id first = add_operator(w, o, t->forward_kernels, t->forward_s, &behind, &info);
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
         w->handed_B = o->output_B;
     }
-    add_exchange(w, o->exchange_B, o->forward_exchange, &info);
+    add_exchange(w, o->exchange_B, behind, &info);
 }
 
 /* The temporary that nobody takes any more. */
@@ -228,7 +271,7 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     }
     for (size_t i = 0; i < count; i++) {
         const dts_pass *pass = &passes[i];
-        walks[i] = (walk){.b = b, .pass = pass, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
+        walks[i] = walk_of(b, pass, false);
     }
     const dts_chunk *chunk = passes[0].chunk;
     int64_t positions = chunk->embedding + chunk->layers + chunk->head;
@@ -282,9 +325,11 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
-    dts_id first = splits_attention(w->b, o)
-                       ? dts_context_attention(w, o, true, &info)
-                       : dts_walk_kernels(w, t->backward_input_kernels, t->backward_input_s, &info);
+    w->gradient = true;
+    dts_exchange behind = o->backward_exchange;
+    bool beside = dts_async_is_on(w->b) && o->gathers_again_B > 0;
+    w->again = beside ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
+    dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
@@ -292,7 +337,20 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
-    add_exchange(w, o->exchange_B, o->backward_exchange, &info);
+    if (beside && behind == DTS_EXCHANGE_REDUCE_SCATTER) {
+        w->deferred = add_collective(w, o->exchange_B, behind, &info);
+    } else {
+        add_exchange(w, o->exchange_B, behind, &info);
+    }
+}
+
+/* The chain goes on with what was scattered beside the weight gradient. */
+static void resume_chain(walk *w) {
+    if (w->deferred != DTS_NO_ID) {
+        w->last = w->deferred;
+        wait_for(w, DTS_WAIT_INPUT, w->deferred);
+        w->deferred = DTS_NO_ID;
+    }
 }
 
 /* A new gradient is a tensor of its own until it has been added to, or copied into, the stored one. Where one backward
@@ -328,7 +386,11 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     if (o->gathers_again_B > 0) {
         /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
         dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
-        add_exchange(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
+        if (w->again == DTS_NO_ID) {
+            w->again = add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
+        }
+        wait_for(w, DTS_WAIT_INPUT, w->again);
+        w->again = DTS_NO_ID;
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
@@ -378,6 +440,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         if (kind != DTS_OP_BACKWARD_INPUT) {
             backward_weight(w, part, i, layer, product, kind == DTS_OP_BACKWARD_WEIGHT);
         }
+        resume_chain(w);
     }
 }
 
@@ -428,8 +491,7 @@ static void recompute_chunk(walk *w) {
 }
 
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind) {
-    walk w = {
-        .b = b, .pass = pass, .backward = true, .last = pass->input, .waits = {pass->input, DTS_NO_ID, DTS_NO_ID}};
+    walk w = walk_of(b, pass, true);
     const dts_chunk *chunk = pass->chunk;
     bool repeats = drops_whole_chunk(&w) && kind != DTS_OP_BACKWARD_WEIGHT;
     if (repeats) {

@@ -12,9 +12,12 @@ typedef struct dts_walk {
     dts_builder *b;
     const dts_pass *pass;
     bool backward;           /* issued by the autograd thread */
+    bool gradient;           /* at the gradients of an operator, not at its (repeated) forward */
     double handed_B;         /* temporary: latest output (forward) or input gradient (backward) */
     dts_id last;             /* latest kernel or transfer of the chain */
     dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
+    dts_id *arrivals;        /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
+    dts_id again, deferred;  /* transfers beside the products: the input gathered again, the scattered gradient */
 } dts_walk;
 
 /* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
@@ -26,5 +29,13 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
 void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
 double dts_context_saved_B(const dts_builder *b, const dts_operator *o);
 dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, const dts_task_info *info);
+
+/* Chunked tensor parallelism (async_tensor.c). A gather whose chunks the products behind it take one by one; whether a
+ * product is cut into chunks, given the exchange behind it; and its tasks with that exchange, of which the first kernel
+ * is returned. */
+bool dts_async_is_on(const dts_builder *b);
+void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
+bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind);
+dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "plan/lower/walk.h"
 
-static double gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                     bool weight_gradient) {
+double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
+                        bool weight_gradient) {
     dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
     dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
     return dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
@@ -24,19 +24,20 @@ static double memory_s(const dts_builder *b, double bytes, int kernels) {
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     double flops = 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k;
     t->forward_flops = flops;
-    t->forward_s = gemm_s(b, o, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
-    double of_a = gemm_s(b, o, o->m, o->k, o->n, false);
+    t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
+    double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, false);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
     if (o->weight) {
         t->backward_input_s = of_a;
-        t->backward_weight_s = gemm_s(b, o, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
+        t->backward_weight_s = dts_build_gemm_s(b, o, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
         t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
         t->backward_input_flops = flops;
         t->backward_weight_flops = flops;
     } else {
-        t->backward_input_s = of_a + gemm_s(b, o, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
+        t->backward_input_s =
+            of_a + dts_build_gemm_s(b, o, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
         t->backward_input_flops = 2 * flops;
     }

@@ -1,0 +1,83 @@
+/* Tensor-parallel communication in chunks, overlapped with the products around it (parallelism.async_tensor).
+ *
+ * With sequence parallelism over T ranks a product's rows are cut into T chunks of m/T:
+ *
+ *   all-gather → product       the rank's own chunk is multiplied at once, while copies bring the other T-1, one after
+ *                              another; chunk i waits for copy i [1]
+ *   product → reduce-scatter   the chunks of others come first and are copied to them while the next is multiplied; the
+ *                              rank's own is last, and a kernel adds up the T partial sums: (T+1)·(m/T)·n·e bytes [1]
+ *
+ * Each copy moves 1/T of the tensor from GPU to GPU: (T-1)/T of it in all, as a ring would. Copies are made by copy
+ * engines and take no multiprocessors.
+ *
+ * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
+ * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [2].
+ *
+ * [1] PyTorch torch/distributed/_symmetric_memory: fused_all_gather_matmul, fused_matmul_reduce_scatter; Wang et al.
+ *     2022, Overlap Communication with Dependent Computation via Decomposition, ASPLOS 2023.
+ * [2] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py. */
+#include "plan/lower/walk.h"
+
+static bool splits_rows(const dts_walk *w, const dts_operator *o) {
+    return o->m % w->b->plan->tensor == 0 && o->forward_kernels == 1;
+}
+
+bool dts_async_is_on(const dts_builder *b) {
+    return b->plan->job.parallelism->async_tensor && b->plan->tensor > 1;
+}
+
+static dts_id add_copy(dts_walk *w, double bytes, dts_id after, const char *name, const dts_task_info *info) {
+    dts_task_info what = *info;
+    what.name = name;
+    what.flops = 0;
+    return dts_build_ring_send(w->b, w->pass->stage, DTS_GROUP_TENSOR, bytes, w->backward, after, &what);
+}
+
+void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info) {
+    int64_t chunks = w->b->plan->tensor;
+    dts_id *arrivals = dts_arena_array(w->b->arena, (size_t)chunks, sizeof *arrivals);
+    if (arrivals == NULL) {
+        w->b->failed = true;
+        return;
+    }
+    arrivals[0] = DTS_NO_ID;
+    for (int64_t i = 1; i < chunks; i++) {
+        arrivals[i] = add_copy(w, bytes / (double)chunks, w->last, "gather chunk", info);
+    }
+    w->arrivals = arrivals;
+}
+
+bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind) {
+    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && o->gathers_again_B > 0);
+    bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+    return dts_async_is_on(w->b) && product && splits_rows(w, o) && (scatters || w->arrivals != NULL);
+}
+
+dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info) {
+    int64_t chunks = w->b->plan->tensor;
+    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER;
+    double chunk_B = o->exchange_B / (double)chunks;
+    double chunk_s = w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, false)
+                                 : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, false);
+    dts_task_info one = *info;
+    one.flops = info->flops / (double)chunks;
+    dts_id first = DTS_NO_ID;
+    dts_id sent = DTS_NO_ID;
+    for (int64_t i = 0; i < chunks; i++) {
+        dts_id kernel = dts_walk_kernels(w, 1, chunk_s, &one);
+        first = i == 0 ? kernel : first;
+        dts_graph_depend(w->b->graph, kernel, w->arrivals == NULL ? DTS_NO_ID : w->arrivals[i]);
+        if (scatters && i < chunks - 1) {
+            sent = add_copy(w, chunk_B, kernel, "scatter chunk", info);
+        }
+    }
+    if (scatters) {
+        dts_task_info sum = *info;
+        sum.name = "sum_chunks";
+        sum.flops = 0;
+        double bytes = (double)(chunks + 1) * chunk_B;
+        dts_id added = dts_walk_kernels(w, 1, dts_gpu_memory_s(&w->b->plan->job.cluster->gpu, bytes), &sum);
+        dts_graph_depend(w->b->graph, added, sent);
+    }
+    return first;
+}

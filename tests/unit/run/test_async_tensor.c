@@ -1,0 +1,135 @@
+/* Chunked tensor parallelism: as many bytes as whole collectives, never slower for large products, a layer's gather and
+ * products in closed form, and rules. */
+#include "simulate.h"
+
+enum { TENSOR = 8, HIDDEN = 8192, SEQUENCE = 8192 };
+
+static const char base[] =
+    "model: {profile: llama, layers: 4, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, "
+    "vocab: 32000}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 8}\n"
+    "stack: {profile: torchtitan, compile: true}\n"
+    "training: {global_batch: 4, micro_batch: 4, sequence_length: 8192, precision: amp-bf16}\n"
+    "parallelism: {data_parallel: ddp, tensor: 8, sequence: true}\n";
+
+/* What a rank sends for tensor parallelism, B. */
+static double sent_B(const dts_result *r) {
+    double sum = 0;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        const dts_communication_row *row = &r->communication[i];
+        if (strcmp(row->group, "tensor") == 0) {
+            bool whole = strcmp(row->kind, "send-recv") != 0;
+            double passes = strcmp(row->kind, "all-reduce") == 0 ? 2 : 1;
+            sum += row->bytes * (whole ? passes * (TENSOR - 1) / TENSOR : 1);
+        }
+    }
+    return sum;
+}
+
+static void chunks_carry_the_same_bytes(void **state) {
+    (void)state;
+    static const char *const stacks[] = {"torchtitan", "megatron-core"};
+    for (int i = 0; i < 2; i++) {
+        char settings[100];
+        snprintf(settings, sizeof settings, "stack.profile=%s", stacks[i]);
+        dts_result *whole = simulate_text(base, settings);
+        snprintf(settings, sizeof settings, "stack.profile=%s parallelism.async_tensor=true", stacks[i]);
+        dts_result *chunks = simulate_text(base, settings);
+        assert_close(sent_B(chunks), sent_B(whole), 1e-12, 0);
+        assert_close(chunks->hfu * chunks->iteration_time_s, whole->hfu * whole->iteration_time_s, 1e-9, 0);
+        dts_result_free(whole);
+        dts_result_free(chunks);
+    }
+}
+
+/* Chunks of 4096 rows and more fill the GPU as the whole does. */
+static void large_products_are_never_slower_in_chunks(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "",
+        "stack.profile=megatron-core",
+        "training.precision=fp8",
+        "training.recompute=full",
+        "stack.profile=megatron-core training.recompute=selective training.precision=fp8",
+        "parallelism.tensor=4 parallelism.context=2",
+        "parallelism.tensor=4 parallelism.pipeline=2 parallelism.schedule=zb-h1 training.global_batch=16",
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        dts_result *whole = simulate_text(base, settings[i]);
+        char with[200];
+        snprintf(with, sizeof with, "%s parallelism.async_tensor=true", settings[i]);
+        dts_result *chunks = simulate_text(base, with);
+        print_message("%-70s %.4f s, in chunks %.4f s\n", settings[i], whole->iteration_time_s,
+                      chunks->iteration_time_s);
+        assert_true(chunks->iteration_time_s < whole->iteration_time_s);
+        assert_true(chunks->time_s.exposed_communication < whole->time_s.exposed_communication);
+        dts_result_free(whole);
+        dts_result_free(chunks);
+    }
+}
+
+/* Where copies are slow, the last chunk of the logits' product starts when the last of T-1 copies is there: each is 1/T
+ * of the tensor at the port's rate. */
+static void a_product_waits_for_its_last_chunk_only(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base,
+                                  "parallelism.async_tensor=true cluster.intra.bandwidth=10GB/s "
+                                  "fidelity.network=closed-form");
+    const dts_span *kernels[TENSOR] = {NULL};
+    const dts_span *copies[TENSOR - 1] = {NULL};
+    size_t kernel_count = 0;
+    size_t copy_count = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        const dts_span *span = &r->spans[i];
+        if (strcmp(span->name, "logits") == 0 && span->kind == DTS_SPAN_FORWARD) {
+            assert_true(kernel_count < TENSOR);
+            kernels[kernel_count++] = span;
+        }
+        if (strcmp(span->name, "gather chunk") == 0 && span->layer == 5) {
+            assert_true(copy_count < TENSOR - 1);
+            copies[copy_count++] = span;
+        }
+    }
+    assert_int_equal(kernel_count, TENSOR);
+    assert_int_equal(copy_count, TENSOR - 1);
+    assert_true(kernels[0]->start <= copies[0]->start); /* the rank's own chunk */
+    const double chunk_B = 4.0 * SEQUENCE * HIDDEN * 2 / TENSOR;
+    for (size_t i = 0; i < copy_count; i++) {
+        assert_close(copies[i]->bytes, chunk_B, 0, 0);
+        assert_true(dts_time_to_s(copies[i]->end - copies[i]->start) >= chunk_B / 10e9);
+        assert_true(kernels[i + 1]->start == copies[i]->end);
+    }
+    dts_result_free(r);
+}
+
+static void what_cannot_be_overlapped_is_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *settings, *message;
+    } cases[] = {
+        {"parallelism.tensor=1 parallelism.sequence=false", "use async_tensor: false, or tensor > 1"},
+        {"parallelism.sequence=false", "set sequence: true"},
+        {"cluster.nodes=2 cluster.gpus_per_node=4", "use tensor: 4, or async_tensor: false"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_text messages = {0};
+        char settings[160];
+        snprintf(settings, sizeof settings, "parallelism.async_tensor=true %s", cases[i].settings);
+        simulate_expecting(NULL, base, settings, DTS_INVALID, &messages);
+        if (strstr(dts_text_string(&messages), cases[i].message) == NULL) {
+            print_error("%s:\n%s", cases[i].settings, dts_text_string(&messages));
+            fail();
+        }
+        dts_text_free(&messages);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_carry_the_same_bytes),
+        cmocka_unit_test(large_products_are_never_slower_in_chunks),
+        cmocka_unit_test(a_product_waits_for_its_last_chunk_only),
+        cmocka_unit_test(what_cannot_be_overlapped_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
