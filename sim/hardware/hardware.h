@@ -191,6 +191,7 @@ typedef struct dts_stack {
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */
+    bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
@@ -199,6 +200,7 @@ typedef struct dts_stack {
     bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
+    double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
     /* 8- and 4-bit products */
     bool fp8_amax_kernel;     /* scales of current tensors: their largest value is found by a kernel of its own */

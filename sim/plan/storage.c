@@ -14,7 +14,7 @@
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
  * [3] NVIDIA/Megatron-LM, docs, "Distributed Optimizer": 20 bytes with fp16 gradients that are copied to fp32 ones in
- * the step (not counted here: the copies live in the step only), 18 with fp32 gradients. */
+ * the step (not counted here: the copies live in the step only, lower/optimizer.c), 18 with fp32 gradients. */
 #include "plan/internal.h"
 
 /* Moments kept by an optimizer, in elements per parameter. */

@@ -1,18 +1,34 @@
 /* Three figures of memory, as PyTorch users know them.
  *
  *   allocated  live tensors: the ledger's peak over simulated time
- *   reserved   what the caching allocator holds: allocated times the stack's factor for rounding and fragmentation.
- * Before it fails, the allocator gives cached blocks back, so reserved shrinks towards allocated near capacity. device
- * what nvidia-smi shows: reserved, the CUDA context, communication buffers and library workspaces A plan fits when the
- * live tensors and the context do. */
+ *   reserved   what the caching allocator holds: allocated times the stack's factor for rounding and fragmentation, and
+ *              what flat buffers needed at another moment: gradients, optimizer copies and gathered or bucketed tensors
+ *              are far larger than activations, whose cached segments cannot serve them and are not joined [1]:
+ *                reserved = factor · peak + Σ over these categories (own peak − at the peak)
+ *              Before it fails, the allocator gives cached blocks back, so reserved shrinks towards allocated near
+ *              capacity
+ *   device     what nvidia-smi shows: reserved, the CUDA context, communication buffers and library workspaces
+ * A plan fits when the live tensors and the context do.
+ *
+ * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc. */
 #include <inttypes.h>
 
 #include "run/measure.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static double reserved_B(const dts_plan *plan, double allocated_B, double context_B) {
-    double wanted = allocated_B * plan->job.stack->allocator_reserve_factor;
+static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
+    static const dts_memory_category flat[] = {DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER, DTS_MEMORY_COMMUNICATION};
+    double wanted = (double)peak->bytes * plan->job.stack->allocator_reserve_factor;
+    for (size_t i = 0; i < sizeof flat / sizeof flat[0]; i++) {
+        wanted += (double)(peak->category_peak[flat[i]] - peak->by_category[flat[i]]);
+    }
+    return wanted;
+}
+
+static double reserved_B(const dts_plan *plan, const dts_memory_peak *peak, double context_B) {
+    double allocated_B = (double)peak->bytes;
+    double wanted = wanted_B(plan, peak);
     double room = plan->job.cluster->gpu.memory_B - context_B;
     double held = wanted < room ? wanted : room;
     return held > allocated_B ? held : allocated_B;
@@ -23,7 +39,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
     const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)p);
     double context_B = plan->job.cluster->gpu.context_B + plan->job.stack->context_B;
     double allocated_B = (double)peak->bytes;
-    double reserved = reserved_B(plan, allocated_B, context_B);
+    double reserved = reserved_B(plan, peak, context_B);
     dts_stage_row *row = &result->stages[p];
     row->peak_allocated_gib = allocated_B / GIB;
     row->peak_reserved_gib = reserved / GIB;

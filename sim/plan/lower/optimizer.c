@@ -66,6 +66,10 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
 
 static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
+    if (plan->storage.gradient_B < plan->storage.step_B) { /* the wide ones live until the step is over */
+        stage->widened_B = floor(elements * plan->storage.step_B);
+        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, stage->widened_B);
+    }
     add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
     if (dts_plan_scales_loss(plan)) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
@@ -159,6 +163,8 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
                      "optimizer_step");
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, -stage->widened_B);
+    stage->widened_B = 0;
     add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");

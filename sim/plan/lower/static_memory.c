@@ -13,6 +13,8 @@
  *
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1.
  * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad. */
+#include <math.h>
+
 #include "plan/lower/builder.h"
 
 /* Bytes of one rank, on its GPU or in the memory of its host. */
@@ -36,7 +38,7 @@ static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, 
 
 /* Where the weight-gradient product adds to the stored gradient, autograd still wants a tensor: Transformer Engine
  * keeps an empty one of each weight's shape for good [2]. */
-static double stand_in_B(const dts_builder *b) {
+static double stand_ins_B(const dts_builder *b) {
     if (dts_plan_accumulates_by_kernel(b->plan)) {
         return 0;
     }
@@ -56,7 +58,14 @@ static void add_stage(dts_builder *b, dts_stage *stage) {
         offload->parameters == DTS_OFFLOAD_NONE);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         offload->gradients == DTS_OFFLOAD_NONE);
-    add(b, stage, DTS_MEMORY_GRADIENTS, stand_in_B(b), true);
+    add(b, stage, DTS_MEMORY_GRADIENTS, stand_ins_B(b), true);
+    if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
+        add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, true);
+    }
+    if (plan->data > 1) {
+        add(b, stage, DTS_MEMORY_COMMUNICATION, fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B),
+            true);
+    }
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
         offload->optimizer == DTS_OFFLOAD_NONE);
     if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
