@@ -156,6 +156,10 @@ typedef enum dts_attention_kind { DTS_ATTENTION_MATERIALISED, DTS_ATTENTION_FLAS
  * matrix product (torchtitan). */
 typedef enum dts_selective_kind { DTS_SELECTIVE_ATTENTION, DTS_SELECTIVE_OPERATORS } dts_selective_kind;
 
+/* What is captured and replayed with one launch: nothing, each layer's forward and backward of a microbatch, or all
+ * forward and backward passes of an iteration. The optimizer's step is never part of it. */
+typedef enum dts_cuda_graphs { DTS_GRAPHS_NONE, DTS_GRAPHS_LAYERS, DTS_GRAPHS_ITERATION } dts_cuda_graphs;
+
 typedef enum dts_optimizer_style {
     DTS_OPTIMIZER_PER_TENSOR,
     DTS_OPTIMIZER_MULTI_TENSOR,
@@ -182,7 +186,7 @@ typedef struct dts_stack {
     double launch_s;          /* host time to issue one kernel from the training loop */
     double backward_launch_s; /* the same from the autograd engine (C++) */
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
-    bool cuda_graphs;
+    int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
     int attention;       /* dts_attention_kind */
     double flash_speed;  /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */

@@ -9,6 +9,7 @@ static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
 static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
+static const char *const cuda_graphs[] = {"none", "layers", "iteration", NULL};
 static const char *const optimizer_styles[] = {"per-tensor", "multi-tensor", "fused", NULL};
 
 static const dts_field fuse_fields[] = {
@@ -310,10 +311,13 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, step_host_s),
      .help = "host time per optimizer step outside the kernels: loop, zero_grad, logging"},
     {.key = "cuda_graphs",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
+     .type = DTS_FIELD_ENUM,
+     .names = cuda_graphs,
+     .preset = "none",
      .offset = offsetof(dts_stack, cuda_graphs),
-     .help = "kernels are replayed from a graph: no launch cost each"},
+     .help =
+         "kernels that are captured in a graph and replayed with one launch: none, each layer's forward and backward, "
+         "or those of a whole iteration"},
     {.key = "compile",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

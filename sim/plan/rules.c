@@ -180,7 +180,6 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
         {job->offload->activations == DTS_OFFLOAD_NVME, "offload.activations", "offload to NVMe", "use cpu"},
-        {job->stack->cuda_graphs, "stack.cuda_graphs", "launching by CUDA graphs", "use cuda_graphs: false"},
     };
     dts_status status = DTS_OK;
     for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
@@ -190,6 +189,26 @@ static dts_status check_supported(const dts_job *job, dts_diag *diag) {
         }
     }
     return status;
+}
+
+/* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. */
+static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const char *host = NULL;
+    if (job->stack->cuda_graphs == DTS_GRAPHS_NONE) {
+        return DTS_OK;
+    }
+    if (dts_plan_shards_parameters(plan)) {
+        host = "gather parameters";
+    } else if (dts_plan_offloads(plan)) {
+        host = "copy from and to host memory";
+    } else if (dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1)) {
+        host = "drive several GPUs";
+    }
+    if (host == NULL) {
+        return DTS_OK;
+    }
+    return dts_diag_error(diag, NULL, "stack.cuda_graphs", "use cuda_graphs: none",
+                          "CUDA graphs are not simulated with host threads that %s between kernels", host);
 }
 
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
@@ -221,6 +240,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
             dts_plan_fill_pipeline(job, plan, diag);
         }
         check_single_process(job, plan, diag);
+        check_graphs(job, plan, diag);
         dts_plan_check_offload(plan, diag);
     }
     check_precision(job, plan, diag);

@@ -20,7 +20,8 @@ typedef struct drawn {
     int nodes, per_node;
     int tensor, pipeline, data; /* data: what the other degrees leave */
     int chunks, microbatches, micro_batch, heads, layers;
-    const char *parallel; /* training.data_parallel */
+    bool sequence, narrow; /* sequence parallelism; 8- or 4-bit products */
+    const char *parallel;  /* training.data_parallel */
     const char *stack;
     char keys[SECTION_COUNT][SECTION_LENGTH];
     char text[LONGEST_SETTINGS]; /* the scenario */
@@ -82,7 +83,8 @@ static inline void draw_tensor(drawn *d) {
     if (d->per_node % degree == 0) {
         d->tensor = degree;
         d->data /= degree;
-        say(d, PARALLELISM, "tensor: %d, sequence: %s", degree, PICK_NAME(d, "true", "false"));
+        d->sequence = PICK(d, 0, 1) == 1;
+        say(d, PARALLELISM, "tensor: %d, sequence: %s", degree, d->sequence ? "true" : "false");
     }
 }
 
@@ -152,6 +154,43 @@ static inline void draw_stack(drawn *d) {
     d->stack = PICK_NAME(d, "pytorch-2", "megatron-lm", "megatron-core", "megatron-deepspeed");
 }
 
+static inline bool may_split_context(const drawn *d) {
+    bool flash = strcmp(d->stack, "pytorch-2") == 0 || strcmp(d->stack, "megatron-core") == 0;
+    return flash && d->data % 2 == 0 && !is_parallel(d, "dp");
+}
+
+/* All sequence lengths can be cut into 4 · tensor parts. */
+static inline void draw_context(drawn *d) {
+    int degree = d->data % 4 == 0 && d->tensor < 4 ? PICK(d, 2, 4) : 2;
+    d->data /= degree;
+    say(d, PARALLELISM, "context: %d, context_method: %s", degree,
+        PICK_NAME(d, "ring", "ring", "all-to-all", "all-gather"));
+}
+
+static inline bool gathers_sequence(const drawn *d) {
+    return d->sequence && d->tensor <= d->per_node;
+}
+
+static inline void draw_async_tensor(drawn *d) {
+    say(d, PARALLELISM, "async_tensor: true");
+}
+
+/* A GPU of the same generation with narrow units as well. */
+static inline void draw_narrow(drawn *d) {
+    d->narrow = true;
+    say(d, CLUSTER, "gpu: {peak: {fp8: 624 TFLOP/s, mxfp8: 624 TFLOP/s, nvfp4: 1248 TFLOP/s}}");
+}
+
+static inline bool may_capture(const drawn *d) {
+    return strcmp(d->stack, "megatron-core") == 0 && !shards_parameters(d) && !is_parallel(d, "dp") &&
+           d->keys[OFFLOAD][0] == '\0';
+}
+
+static inline void draw_graphs(drawn *d) {
+    d->stack = PICK_NAME(d, "{profile: megatron-core, cuda_graphs: layers}",
+                         "{profile: megatron-core, cuda_graphs: iteration}");
+}
+
 typedef struct technique {
     const char *name;
     int one_in; /* drawn once in so many of the scenarios where it is legal */
@@ -170,6 +209,10 @@ static const technique techniques[] = {
     {"recompute", 2, always, draw_recompute},
     {"offload", 3, may_offload, draw_offload},
     {"stack", 3, always, draw_stack}, /* else pytorch-1.11 */
+    {"context", 2, may_split_context, draw_context},
+    {"asynchronous tensor", 2, gathers_sequence, draw_async_tensor},
+    {"narrow products", 4, always, draw_narrow},
+    {"CUDA graphs", 3, may_capture, draw_graphs},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */
@@ -208,7 +251,7 @@ static inline drawn draw(uint64_t seed) {
     say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);
     say(&d, TRAINING, "global_batch: %d, micro_batch: %d, sequence_length: %d, precision: %s, optimizer: %s",
         d.data * d.micro_batch * d.microbatches, d.micro_batch, PICK(&d, 64, 128, 200),
-        PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16"),
+        d.narrow ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4") : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16"),
         PICK_NAME(&d, "sgd", "sgd-momentum", "adamw", "adafactor", "lamb"));
     say(&d, PARALLELISM, "partition: uniform, data_parallel: %s", d.parallel);
     write_scenario(&d);

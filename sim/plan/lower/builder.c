@@ -54,13 +54,30 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
     return task;
 }
 
+void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, bool begins) {
+    if (b->plan->job.stack->cuda_graphs == (int)scope) {
+        stage->captured = begins;
+        stage->graph_launch = DTS_NO_ID;
+    }
+}
+
+dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward) {
+    if (!stage->captured) {
+        return dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch");
+    }
+    if (stage->graph_launch == DTS_NO_ID) {
+        stage->graph_launch = dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch graph");
+    }
+    return stage->graph_launch;
+}
+
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     double launch_s =
         (backward ? stack->backward_launch_s : stack->launch_s) * (shares_process ? stack->pipeline_launch_factor : 1);
-    dts_id issue = dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch");
+    dts_id issue = dts_build_launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;
     dts_id kernel = dts_build_task(b, stage->compute, dts_time_from_s(duration_s), &on_device);
@@ -147,7 +164,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
     hop_add(hops, &count, node->out, transfer.nic_weight * groups);
     hop_add(hops, &count, node->in, transfer.nic_weight * groups);
-    dts_id issue = dts_build_host(b, stage, b->plan->job.stack->backward_launch_s, backward, DTS_NO_ID, "launch");
+    dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;
@@ -176,7 +193,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
     hop_add(hops, &count, node->out, transfer.nic_weight * senders);
     hop_add(hops, &count, node->in, transfer.nic_weight * senders);
-    dts_id issue = dts_build_host(b, stage, plan->job.stack->backward_launch_s, backward, DTS_NO_ID, "launch");
+    dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;

@@ -40,6 +40,8 @@ typedef struct dts_stage {
     dts_id pcie_in, pcie_out;           /* offload: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
+    bool captured;                      /* what is added now is part of a CUDA graph */
+    dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     double parameters;                  /* elements on this rank, all chunks */
     double quantised;                   /* of these, in products of 8 or 4 bits */
     double flops;
@@ -85,6 +87,13 @@ dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dt
  * and for after (DTS_NO_ID: nothing more). backward: issued by the autograd thread. Returns the kernel. */
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info);
+
+/* What is added from now on is launched one by one again, or replayed as part of a new CUDA graph of scope, where the
+ * stack captures that scope. */
+void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, bool begins);
+
+/* The host's work to issue one thing: a launch of its own, or that of the graph that it is part of. */
+dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward);
 
 /* A host task of duration_s, after which later issues come; waits for after. */
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,

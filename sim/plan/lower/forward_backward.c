@@ -224,12 +224,20 @@ static dts_id load_activations(walk *w, int64_t slot) {
     return loaded;
 }
 
+/* A layer's kernels in one direction are a graph where the stack captures layers. */
+static void capture(const walk *w, dts_part part, bool begins) {
+    if (part == DTS_PART_LAYER) {
+        dts_build_capture(w->b, w->pass->stage, DTS_GRAPHS_LAYERS, begins);
+    }
+}
+
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
     int64_t span = checkpoint_span(w);
     bool drops = drops_whole_chunk(w) || (part == DTS_PART_LAYER && span > 0);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
     int64_t slot = layer - w->pass->chunk->first_layer;
+    capture(w, part, true);
     if (part == DTS_PART_LAYER) {
         wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
     }
@@ -243,6 +251,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     if (part == DTS_PART_LAYER) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
+    capture(w, part, false);
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
 }
 
@@ -453,6 +462,7 @@ static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t positi
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
     int64_t span = part == DTS_PART_LAYER && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
+    capture(w, part, true);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
         int64_t slot = part == DTS_PART_LAYER ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
@@ -467,6 +477,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         }
     }
     backward_operators(w, part, layer_number(b, part, layer), kind);
+    capture(w, part, false);
     if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_plan_boundary_B(b->plan));
     }

@@ -358,6 +358,9 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
     turns t = {.b = b, .syncs = syncs, .stages = plan->stages, .microbatches = plan->passes / plan->copies};
     dts_status status = turns_new(&t);
     bool moved = true;
+    for (int64_t rank = 0; rank < plan->pipeline; rank++) {
+        dts_build_capture(b, &b->stages[rank], DTS_GRAPHS_ITERATION, true);
+    }
     while (status == DTS_OK && moved) {
         moved = false;
         for (int64_t rank = 0; rank < plan->pipeline; rank++) {
@@ -371,6 +374,9 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
                                     "schedule %s deadlocks: stage %" PRId64 " waits for microbatch %" PRIu32,
                                     schedule->name, rank, op->microbatch);
         }
+    }
+    for (int64_t rank = 0; rank < plan->pipeline; rank++) {
+        dts_build_capture(b, &b->stages[rank], DTS_GRAPHS_ITERATION, false);
     }
     pair_copies(&t);
     return status;
