@@ -5,25 +5,8 @@
 #ifndef DTS_REPORT_VALIDATE_H
 #define DTS_REPORT_VALIDATE_H
 
-#include "base/diag.h"
-#include "config/schema.h"
+#include "report/measurements.h"
 #include "report/style.h"
-
-typedef enum dts_metric_kind {
-    DTS_METRIC_TIME,  /* s per iteration */
-    DTS_METRIC_RATE,  /* tokens per second and GPU */
-    DTS_METRIC_MEMORY /* GiB */
-} dts_metric_kind;
-
-typedef struct dts_metric {
-    const char *name; /* the column is "measured.NAME" */
-    const char *unit;
-    dts_metric_kind kind;
-    size_t offset; /* of the predicted double in dts_result */
-} dts_metric;
-
-enum { DTS_METRIC_COUNT = 5 };
-extern const dts_metric dts_metrics[DTS_METRIC_COUNT];
 
 /* The baselines: what a prediction must beat to be worth anything. */
 typedef enum dts_baseline {
@@ -38,6 +21,7 @@ typedef struct dts_validate_record {
     const char *id;
     size_t table;
     int metric;
+    size_t group; /* index into the validation's groups */
     bool fits;
     double measured, predicted;
     double baseline[DTS_BASELINE_COUNT]; /* predictions of the baselines; NaN for memory */
@@ -74,21 +58,45 @@ typedef struct dts_validation {
     size_t record_count;
     dts_validate_failure *failures;
     size_t failure_count;
+    const char *by; /* what the rows are grouped by; NULL: not at all */
+    const char **groups;
+    size_t group_count;
+    size_t worst; /* rows with the largest errors to be told; 0: all rows in order instead */
 } dts_validation;
 
 /* Told before each row; may be NULL. */
 typedef void dts_validate_progress(void *context, size_t done, size_t total, const char *id);
 
-/* Reads all tables, then simulates row by row. DTS_INVALID when a table itself is wrong (nothing is simulated then).
+typedef struct dts_validate_request {
+    const char *const *paths; /* of the tables */
+    size_t path_count;
+    const dts_override *overrides; /* on top of every row */
+    size_t override_count;
+    const dts_profile_paths *profiles;
+    const char *by;                  /* NULL: no groups; see dts_measurement_group */
+    size_t worst;                    /* as in dts_validation */
+    int threads;                     /* rows at a time; less than 1: one per core */
+    dts_validate_progress *progress; /* one call at a time, from any thread */
+    void *context;
+} dts_validate_request;
+
+/* Reads all tables, then simulates their rows. DTS_INVALID when a table itself is wrong (nothing is simulated then).
  * *out is owned by the caller. */
-dts_status dts_validate(const char *const *paths, size_t path_count, const dts_profile_paths *profiles,
-                        dts_validate_progress *progress, void *context, dts_validation **out, dts_diag *diag);
+dts_status dts_validate(const dts_validate_request *request, dts_validation **out, dts_diag *diag);
 void dts_validation_free(dts_validation *validation);
 
 /* Summary of the records of one metric: of the simulator (baseline < 0) or of a baseline. n is 0 when there are none.
  */
 dts_status dts_validation_summary(const dts_validation *validation, int metric, int baseline,
                                   dts_validate_summary *out);
+
+/* The same for the simulator's records of one group. */
+dts_status dts_validation_group_summary(const dts_validation *validation, int metric, size_t group,
+                                        dts_validate_summary *out);
+
+/* Indices of the records with the largest errors of all metrics, the largest first: at most validation->worst, into
+ * out; returns how many. */
+size_t dts_validation_worst(const dts_validation *validation, size_t *out);
 
 /* Fits the baselines' constants, one per table, and fills in their predictions. Called by dts_validate. */
 dts_status dts_validation_fit_baselines(dts_validation *validation);

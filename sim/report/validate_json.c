@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "report/json_tree.h"
 #include "report/validate.h"
 
@@ -10,11 +12,61 @@ static void add_record(dts_json *json, cJSON *rows, const dts_validation *v, con
     dts_json_number(json, row, "predicted", record->predicted);
     dts_json_number(json, row, "error_pct", 100 * (record->predicted - record->measured) / record->measured);
     dts_json_flag(json, row, "fits", record->fits);
+    if (v->by != NULL) {
+        dts_json_string(json, row, "group", v->groups[record->group]);
+    }
     for (int b = 0; b < DTS_BASELINE_COUNT; b++) {
         if (dts_metrics[record->metric].kind != DTS_METRIC_MEMORY) {
             dts_json_number(json, row, dts_baseline_names[b], record->baseline[b]);
         }
     }
+}
+
+static void add_summary(dts_json *json, cJSON *object, int metric, const dts_validate_summary *s) {
+    cJSON *summary = dts_json_object(json, object, dts_metrics[metric].name);
+    dts_json_integer(json, summary, "n", (int64_t)s->n);
+    dts_json_number(json, summary, "mape_pct", s->mape_pct);
+    dts_json_number(json, summary, "median_ape_pct", s->median_ape_pct);
+    dts_json_number(json, summary, "p90_ape_pct", s->p90_ape_pct);
+    dts_json_number(json, summary, "bias_pct", s->bias_pct);
+    dts_json_number(json, summary, "spearman", s->spearman);
+}
+
+/* [{key, value, METRIC: {n, mape_pct, …}}] */
+static dts_status add_groups(dts_json *json, cJSON *root, const dts_validation *v) {
+    cJSON *groups = v->by != NULL ? dts_json_array(json, root, "groups") : NULL;
+    for (size_t g = 0; g < v->group_count; g++) {
+        cJSON *object = dts_json_object(json, groups, NULL);
+        dts_json_string(json, object, "key", v->by);
+        dts_json_string(json, object, "value", v->groups[g]);
+        for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+            dts_validate_summary s;
+            if (dts_validation_group_summary(v, m, g, &s) != DTS_OK) {
+                return DTS_NOMEM;
+            }
+            if (s.n > 0) {
+                add_summary(json, object, m, &s);
+            }
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status add_worst(dts_json *json, cJSON *root, const dts_validation *v) {
+    if (v->worst == 0) {
+        return DTS_OK;
+    }
+    size_t *worst = malloc((v->worst + 1) * sizeof *worst);
+    if (worst == NULL) {
+        return DTS_NOMEM;
+    }
+    size_t count = dts_validation_worst(v, worst);
+    cJSON *rows = dts_json_array(json, root, "worst");
+    for (size_t i = 0; i < count; i++) {
+        add_record(json, rows, v, &v->records[worst[i]]);
+    }
+    free(worst);
+    return DTS_OK;
 }
 
 /* {METRIC: {n, mape_pct, …}} of the simulator or a baseline. */
@@ -27,13 +79,7 @@ static dts_status add_summaries(dts_json *json, cJSON *object, const dts_validat
         if (s.n == 0) {
             continue;
         }
-        cJSON *summary = dts_json_object(json, object, dts_metrics[m].name);
-        dts_json_integer(json, summary, "n", (int64_t)s.n);
-        dts_json_number(json, summary, "mape_pct", s.mape_pct);
-        dts_json_number(json, summary, "median_ape_pct", s.median_ape_pct);
-        dts_json_number(json, summary, "p90_ape_pct", s.p90_ape_pct);
-        dts_json_number(json, summary, "bias_pct", s.bias_pct);
-        dts_json_number(json, summary, "spearman", s.spearman);
+        add_summary(json, object, m, &s);
     }
     return DTS_OK;
 }
@@ -78,6 +124,8 @@ dts_status dts_validation_json(const dts_validation *validation, dts_text *out) 
     for (int b = 0; b < DTS_BASELINE_COUNT && status == DTS_OK; b++) {
         status = add_summaries(&json, dts_json_object(&json, baselines, dts_baseline_names[b]), validation, b);
     }
+    status = status == DTS_OK ? add_groups(&json, root, validation) : status;
+    status = status == DTS_OK ? add_worst(&json, root, validation) : status;
     add_tables(&json, root, validation);
     add_failures(&json, root, validation);
     json.failed = json.failed || status != DTS_OK;

@@ -12,6 +12,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/validate.h"
 
@@ -39,8 +40,9 @@ static void summarise(double *measured, double *predicted, double *errors, doubl
     out->n = n;
 }
 
-dts_status dts_validation_summary(const dts_validation *validation, int metric, int baseline,
-                                  dts_validate_summary *out) {
+/* Of one group, or of all (SIZE_MAX). */
+static dts_status summarise_some(const dts_validation *validation, int metric, int baseline, size_t group,
+                                 dts_validate_summary *out) {
     *out = (dts_validate_summary){0};
     size_t most = validation->record_count;
     if (most == 0) {
@@ -55,7 +57,8 @@ dts_status dts_validation_summary(const dts_validation *validation, int metric, 
     size_t n = 0;
     for (size_t i = 0; i < most; i++) {
         const dts_validate_record *record = &validation->records[i];
-        if (record->metric == metric && isfinite(predicted_by(record, baseline))) {
+        bool asked = record->metric == metric && (group == SIZE_MAX || record->group == group);
+        if (asked && isfinite(predicted_by(record, baseline))) {
             measured[n] = record->measured;
             predicted[n++] = predicted_by(record, baseline);
         }
@@ -65,6 +68,36 @@ dts_status dts_validation_summary(const dts_validation *validation, int metric, 
     }
     free(numbers);
     return DTS_OK;
+}
+
+dts_status dts_validation_summary(const dts_validation *validation, int metric, int baseline,
+                                  dts_validate_summary *out) {
+    return summarise_some(validation, metric, baseline, SIZE_MAX, out);
+}
+
+dts_status dts_validation_group_summary(const dts_validation *validation, int metric, size_t group,
+                                        dts_validate_summary *out) {
+    return summarise_some(validation, metric, -1, group, out);
+}
+
+size_t dts_validation_worst(const dts_validation *validation, size_t *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < validation->record_count && validation->worst > 0; i++) {
+        double error = fabs(validation->records[i].predicted / validation->records[i].measured - 1);
+        size_t at = count;
+        while (at > 0 &&
+               error >
+                   fabs(validation->records[out[at - 1]].predicted / validation->records[out[at - 1]].measured - 1)) {
+            at--;
+        }
+        if (at == validation->worst) {
+            continue;
+        }
+        count += count < validation->worst ? 1 : 0;
+        memmove(&out[at + 1], &out[at], (count - 1 - at) * sizeof *out);
+        out[at] = i;
+    }
+    return count;
 }
 
 typedef struct ratio {

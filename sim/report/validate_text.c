@@ -1,12 +1,13 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/validate.h"
 
-enum { INDENT = 2, BAR_HALF_LEAST = 4, BAR_HALF_MOST = 10, IDS_SHOWN = 3, NUMBERS_COLUMNS = 34 };
+enum { INDENT = 2, BAR_HALF_LEAST = 4, BAR_HALF_MOST = 10, IDS_SHOWN = 3, NUMBERS_COLUMNS = 34, GROUP_BAR_HALF = 7 };
 
 static const double bar_full_pct = 50; /* the error at which a bar is full */
 
@@ -118,6 +119,79 @@ static dts_status write_summary(const dts_validation *v, const dts_style *style,
     return status;
 }
 
+/* A line per group and metric; the bar shows the bias. */
+static dts_status write_groups(const dts_validation *v, const dts_style *style, dts_text *out) {
+    if (v->by == NULL || v->record_count == 0) {
+        return DTS_OK;
+    }
+    static const char *const titles[] = {"group", "metric", "n", "MAPE", "p90", "bias", "rank", "-50%   |   +50%"};
+    dts_grid *grid = dts_grid_new(titles, 8, 3u | 1u << 7);
+    dts_grid_keep(grid, 1u | 1u << 7);
+    dts_status status = DTS_OK;
+    for (size_t g = 0; g < v->group_count; g++) {
+        const char *name = v->groups[g];
+        for (int m = 0; m < DTS_METRIC_COUNT && status == DTS_OK; m++) {
+            dts_validate_summary s;
+            status = dts_validation_group_summary(v, m, g, &s);
+            if (status != DTS_OK || s.n == 0) {
+                continue;
+            }
+            dts_grid_add(grid, name);
+            dts_grid_add(grid, dts_metrics[m].name);
+            dts_grid_printf(grid, "%zu", s.n);
+            dts_grid_printf(grid, "%.1f %%", s.mape_pct);
+            dts_grid_printf(grid, "%.1f %%", s.p90_ape_pct);
+            dts_grid_printf(grid, "%+.1f %%", s.bias_pct);
+            dts_grid_printf(grid, isfinite(s.spearman) ? "%.3f" : "-", s.spearman);
+            dts_text bar = {0};
+            add_error_bar(style, s.bias_pct, GROUP_BAR_HALF, &bar);
+            dts_grid_add(grid, dts_text_string(&bar));
+            dts_text_free(&bar);
+            name = "";
+        }
+    }
+    dts_text_add(out, "\n");
+    dts_style_printf(style, DTS_PAINT_STRONG, out, "By %s", v->by);
+    dts_text_add(out, "\n");
+    dts_grid_print(grid, style, INDENT, out);
+    dts_grid_free(grid);
+    return status;
+}
+
+/* Instead of all rows: those with the largest errors. */
+static dts_status write_worst(const dts_validation *v, const dts_style *style, dts_text *out) {
+    size_t *worst = malloc((v->worst + 1) * sizeof *worst);
+    if (worst == NULL) {
+        return DTS_NOMEM;
+    }
+    size_t count = dts_validation_worst(v, worst);
+    static const char *const titles[] = {"id", "metric", "measured", "predicted", "error", "-50%   |   +50%"};
+    dts_grid *grid = dts_grid_new(titles, 6, 3u | 1u << 5);
+    dts_grid_keep(grid, 1u | 1u << 5);
+    for (size_t i = 0; i < count; i++) {
+        const dts_validate_record *record = &v->records[worst[i]];
+        double error_pct = 100 * (record->predicted - record->measured) / record->measured;
+        dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
+        dts_grid_add(grid, dts_metrics[record->metric].name);
+        dts_grid_printf(grid, "%.4g", record->measured);
+        dts_grid_printf(grid, "%.4g", record->predicted);
+        dts_grid_printf(grid, "%+.1f %%", error_pct);
+        dts_text bar = {0};
+        add_error_bar(style, error_pct, GROUP_BAR_HALF, &bar);
+        dts_grid_add(grid, dts_text_string(&bar));
+        dts_text_free(&bar);
+    }
+    free(worst);
+    if (count > 0) {
+        dts_text_add(out, "\n");
+        dts_style_printf(style, DTS_PAINT_STRONG, out, "The %zu largest errors", count);
+        dts_text_add(out, "\n");
+        dts_grid_print(grid, style, INDENT, out);
+    }
+    dts_grid_free(grid);
+    return DTS_OK;
+}
+
 static void write_fitted(const dts_validation *v, const dts_style *style, dts_text *out) {
     bool any = false;
     for (size_t t = 0; t < v->table_count; t++) {
@@ -181,10 +255,15 @@ dts_status dts_validation_text(const dts_validation *validation, const dts_style
         dts_text_printf(out, ": %zu row%s, %zu simulated, %zu not\n", table->rows, table->rows == 1 ? "" : "s",
                         table->simulated, table->rows - table->simulated);
     }
-    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+    dts_status status = DTS_OK;
+    for (int m = 0; m < DTS_METRIC_COUNT && validation->worst == 0; m++) {
         write_metric(validation, m, style, out);
     }
-    dts_status status = write_summary(validation, style, out);
+    if (validation->worst > 0) {
+        status = write_worst(validation, style, out);
+    }
+    status = status == DTS_OK ? write_groups(validation, style, out) : status;
+    status = status == DTS_OK ? write_summary(validation, style, out) : status;
     write_fitted(validation, style, out);
     write_failures(validation, style, out);
     return status != DTS_OK ? status : dts_text_status(out);

@@ -79,3 +79,16 @@ $ dtsim explain gcp-data-parallel/scaling-pdp --set cluster.nodez=1
 --set: error: unknown key 'nodez' [cluster]
   help: did you mean 'nodes'?
 [1]
+% A row of a table of measurements.
+$ printf 'id,model,cluster,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,measured.iteration_s\na 1,mingpt-large,gcp-a2-highgpu-8g,pytorch-1.11,64,8,256,fp16,sgd,0.4\n' >g.csv
+$ dtsim explain 'g.csv#a 1' --no-what-if | head -1 | sed 's/[0-9.][0-9.]* ms/#/'
+a 1: # an iteration
+$ dtsim run 'g.csv#a 1' --set name=other | head -1
+other
+$ dtsim run 'g.csv#a 2'
+error: no row 'a 2' in g.csv
+  help: did you mean 'a 1'?
+[1]
+$ dtsim run 'h.csv#a 1'
+error: cannot read h.csv: No such file or directory
+[3]

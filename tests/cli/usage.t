@@ -121,7 +121,7 @@ error: --format: unknown value 'csv'
 $ dtsim run --help | head -1
 Usage: dtsim run [-h] [-o FILE] [--set=KEY=VALUE] [--format=FORMAT]
 $ dtsim validate --help | head -1
-Usage: dtsim validate [-h] [-o FILE] [--format=FORMAT] [--charset=SET]
+Usage: dtsim validate [-h] [-o FILE] [--by=KEY] [--set=KEY=VALUE]
 $ dtsim list --help | head -1
 Usage: dtsim list [-h] [-o FILE] [--format=FORMAT] [--charset=SET]
 $ dtsim show --help | head -1

@@ -87,3 +87,28 @@ t.csv: 1 row, 0 simulated, 1 not
 Not simulated (1 row)
      1  no profile 'mingpt-larg' in models/ [model]: a
 [1]
+% Groups, the worst rows, overrides for every row; the same bytes whatever the number of threads.
+$ printf 'id,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,measured.iteration_s\na,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,fp16,sgd,0.4\nb,mingpt-large,gcp-a2-highgpu-8g,2,pytorch-1.11,128,8,256,fp16,sgd,9\n' >g.csv
+$ dtsim validate g.csv --by cluster.nodes | sed -n '/^By/,/^$/p' | sed 's/[0-9.]*[0-9] %/#/g'
+By cluster.nodes
+  group  metric       n    MAPE     p90     bias  rank  -50%   |   +50%
+  1      iteration_s  1  #  #  -#     -  ▬▬▬▬▬▬▬│
+  2      iteration_s  1  #  #  -#     -  ▬▬▬▬▬▬▬│
+$ dtsim validate g.csv --by cluster.profile --worst 1 --format json | grep -E '"(key|value|group|id)"' | sort | uniq -c
+      3 			"group":	"gcp-a2-highgpu-8g",
+      1 			"id":	"a",
+      2 			"id":	"b",
+      1 			"key":	"cluster.profile",
+      1 			"value":	"gcp-a2-highgpu-8g",
+$ for n in 1 2; do dtsim validate g.csv --by table --threads $n --format json | cksum; done | sort -u | wc -l
+1
+$ dtsim validate g.csv --set model=mingpt-larg | tail -1
+     2  no profile 'mingpt-larg' in models/ [model]: a, b
+$ dtsim validate g.csv --by cluster.nodez
+error: rows cannot be grouped by 'cluster.nodez': there is no such key
+  help: a dotted scenario key such as cluster, stack or parallelism.tensor, or table
+[1]
+$ dtsim validate g.csv --worst 0
+error: --worst: 0 is out of bounds
+  help: from 1 to 100000
+[2]

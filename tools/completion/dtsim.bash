@@ -33,7 +33,7 @@ _dtsim_options() {
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
                 "--memory --format $common"
             ;;
-        validate) echo "--format $common" ;;
+        validate) echo "--set --by --worst --threads --format $common" ;;
         list) echo "--format $common" ;;
         show) echo "--effective --set --json-schema --reference $common" ;;
     esac

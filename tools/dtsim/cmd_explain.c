@@ -1,9 +1,8 @@
 /* dtsim explain: where the time and the bytes of a scenario go, and what would change them. */
 #include "command.h"
-#include "kinds.h"
-#include "overrides.h"
 #include "report/explain.h"
 #include "run/explain.h"
+#include "subject.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_ROWS, OPTION_INPUTS, OPTION_NO_WHAT_IF, OPTION_THREADS };
 enum { ROWS_PRESET = 15, ROWS_MOST = 100000, MOST_THREADS = 256 };
@@ -60,18 +59,19 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 }
 
 static dts_status explain(const explain_arguments *a) {
-    const char *path = dts_scenario_find(a->tool, a->scenario);
-    if (path == NULL) {
-        return DTS_IO;
+    dts_subject subject;
+    dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
+    if (status != DTS_OK) {
+        return status;
     }
-    const dts_explain_request request = {.path = path,
-                                         .overrides = a->overrides.items,
-                                         .override_count = a->overrides.count,
+    const dts_explain_request request = {.path = subject.path,
+                                         .overrides = subject.overrides,
+                                         .override_count = subject.override_count,
                                          .profiles = &a->tool->profiles,
                                          .what_if = !a->no_what_if,
                                          .threads = (int)a->threads};
     dts_result *result = NULL;
-    dts_status status = dts_explain(&request, &result, a->tool->diag);
+    status = dts_explain(&request, &result, a->tool->diag);
     if (status != DTS_OK) {
         return status;
     }
@@ -94,7 +94,8 @@ int dts_cmd_explain(dts_tool *tool, int argc, char **argv) {
         parse,
         "SCENARIO",
         "Explains a prediction: where the time and the bytes go, term by term, and what would change them."
-        "\vSCENARIO is a file or a name of `dtsim list scenarios`. The what-ifs are simulations of their own, one with "
+        "\vSCENARIO is a file, a name of `dtsim list scenarios`, or TABLE.csv#ID, a row of a table of measurements. "
+        "The what-ifs are simulations of their own, one with "
         "each part of the hardware a tenth faster and one for each neighbouring plan.",
         NULL,
         NULL,

@@ -9,10 +9,9 @@
 
 #include "base/quantity.h"
 #include "command.h"
-#include "kinds.h"
-#include "overrides.h"
 #include "report/report.h"
 #include "run/run.h"
+#include "subject.h"
 
 enum {
     OPTION_SET = DTS_OPTION_FIRST,
@@ -123,13 +122,14 @@ static void still_simulating(int number) {
 }
 
 static dts_status simulate(const run_arguments *a, dts_result **out) {
-    const char *path = dts_scenario_find(a->tool, a->scenario);
-    if (path == NULL) {
-        return DTS_IO;
+    dts_subject subject;
+    dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
+    if (status != DTS_OK) {
+        return status;
     }
     dts_scenario *scenario = NULL;
-    dts_status status =
-        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    status = dts_scenario_load(subject.path, subject.overrides, subject.override_count, &a->tool->profiles, &scenario,
+                               a->tool->diag);
     if (status != DTS_OK) {
         return status;
     }
@@ -200,7 +200,8 @@ static int run(run_arguments *a, int argc, char **argv) {
         parse,
         "SCENARIO",
         "Simulates one training iteration: its time, throughput, memory, and what limits it."
-        "\vSCENARIO is a file or a name of `dtsim list scenarios`. Keys are dotted, as `dtsim show SCENARIO "
+        "\vSCENARIO is a file, a name of `dtsim list scenarios`, or TABLE.csv#ID, a row of a table of measurements. "
+        "Keys are dotted, as `dtsim show SCENARIO "
         "--effective` "
         "prints them.",
         NULL,

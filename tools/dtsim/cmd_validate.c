@@ -1,12 +1,18 @@
 /* dtsim validate: predictions against tables of measurements. */
 #include "command.h"
+#include "overrides.h"
 #include "progress.h"
 #include "report/validate.h"
 
-enum { OPTION_FORMAT = DTS_OPTION_FIRST };
+enum { OPTION_FORMAT = DTS_OPTION_FIRST, OPTION_SET, OPTION_BY, OPTION_WORST, OPTION_THREADS };
+enum { WORST_MOST = 100000, MOST_THREADS = 256 };
 
 static const struct argp_option options[] = {
-    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of every row; repeatable", 1},
+    {"by", OPTION_BY, "KEY", 0, "summary by the values of a key (e.g. cluster, stack, model), or by table", 1},
+    {"worst", OPTION_WORST, "N", 0, "instead of all rows, the N with the largest errors", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {"threads", OPTION_THREADS, "N", 0, "rows at a time (default: one per core)", 3},
     {0},
 };
 
@@ -14,6 +20,9 @@ typedef struct validate_arguments {
     dts_tool *tool;
     const char **paths; /* room for all arguments */
     size_t count;
+    dts_overrides overrides;
+    const char *by;
+    long worst, threads;
     bool json;
 } validate_arguments;
 
@@ -26,6 +35,15 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->json = choice == 1;
             return choice < 0 ? DTS_EXIT_USAGE : 0;
         }
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_BY:
+            a->by = argument;
+            return 0;
+        case OPTION_WORST:
+            return dts_tool_integer(a->tool, "--worst", argument, 1, WORST_MOST, &a->worst) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_THREADS:
+            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
         case ARGP_KEY_ARG:
             a->paths[a->count++] = argument;
             return 0;
@@ -38,8 +56,17 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
     dts_progress progress;
     dts_progress_begin(&progress, "rows");
     dts_validation *validation = NULL;
-    dts_status status =
-        dts_validate(a->paths, a->count, &a->tool->profiles, dts_progress_tell, &progress, &validation, a->tool->diag);
+    const dts_validate_request request = {.paths = a->paths,
+                                          .path_count = a->count,
+                                          .overrides = a->overrides.items,
+                                          .override_count = a->overrides.count,
+                                          .profiles = &a->tool->profiles,
+                                          .by = a->by,
+                                          .worst = (size_t)a->worst,
+                                          .threads = (int)a->threads,
+                                          .progress = dts_progress_tell,
+                                          .context = &progress};
+    dts_status status = dts_validate(&request, &validation, a->tool->diag);
     dts_progress_end(&progress);
     if (status != DTS_OK) {
         return status;
@@ -53,6 +80,15 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
     }
     dts_validation_free(validation);
     return status;
+}
+
+static int run(const validate_arguments *a) {
+    if (a->count == 0) {
+        return dts_tool_usage(a->tool, "`dtsim validate --help` says what a table looks like", "no table given");
+    }
+    size_t simulated = 0;
+    dts_status status = validate(a, &simulated);
+    return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
 }
 
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv) {
@@ -73,13 +109,9 @@ int dts_cmd_validate(dts_tool *tool, int argc, char **argv) {
     if (a.paths == NULL) {
         return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
-    if (!dts_tool_parse(tool, "validate", &argp, argc, argv, &a, &code)) {
-        return code;
+    if (dts_tool_parse(tool, "validate", &argp, argc, argv, &a, &code)) {
+        code = run(&a);
     }
-    if (a.count == 0) {
-        return dts_tool_usage(tool, "`dtsim validate --help` says what a table looks like", "no table given");
-    }
-    size_t simulated = 0;
-    dts_status status = validate(&a, &simulated);
-    return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
+    dts_overrides_free(&a.overrides);
+    return code;
 }

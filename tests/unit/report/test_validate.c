@@ -48,6 +48,42 @@ static void sums_up_errors(void **state) {
     dts_validation_free(v);
 }
 
+static void groups_and_worst_rows_are_those_of_the_records(void **state) {
+    (void)state;
+    const dts_validate_record records[] = {
+        {.id = "a", .metric = ITERATION, .measured = 10, .predicted = 11},              /* +10 % */
+        {.id = "b", .metric = ITERATION, .measured = 20, .predicted = 16, .group = 1},  /* -20 % */
+        {.id = "c", .metric = ITERATION, .measured = 30, .predicted = 39, .group = 1},  /* +30 % */
+        {.id = "d", .metric = DEVICE_MEMORY, .measured = 4, .predicted = 2, .group = 1} /* -50 % */
+    };
+    dts_validation *v = validation_of(records, 4, 1);
+    v->tables[0] = (dts_validate_table){.path = "t.csv", .rows = 3, .simulated = 3};
+    const char *groups[] = {"one", "two"};
+    v->by = "cluster";
+    v->groups = groups;
+    v->group_count = 2;
+    v->worst = 2;
+    dts_validate_summary s;
+    assert_int_equal(dts_validation_group_summary(v, ITERATION, 1, &s), DTS_OK);
+    assert_int_equal(s.n, 2);
+    assert_close(s.mape_pct, 25, 1e-12, 0);
+    assert_close(s.bias_pct, 5, 1e-12, 0);
+    size_t worst[2];
+    assert_int_equal(dts_validation_worst(v, worst), 2);
+    assert_int_equal(worst[0], 3);
+    assert_int_equal(worst[1], 2);
+    assert_int_equal(dts_validation_fit_baselines(v), DTS_OK);
+    dts_text text = {0};
+    assert_int_equal(dts_validation_json(v, &text), DTS_OK);
+    const char *at = strstr(dts_text_string(&text), "\"worst\"");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "\"d\""));
+    assert_null(strstr(at, "\"b\""));
+    assert_non_null(strstr(dts_text_string(&text), "\"groups\""));
+    dts_text_free(&text);
+    dts_validation_free(v);
+}
+
 static void fits_one_constant_per_table(void **state) {
     (void)state;
     /* Table 0: measured times are 2, 2 and 5 times the ideal ones: the best single constant is 2 (utilisation 0.5).
@@ -99,6 +135,7 @@ static void writes_nothing_wrong_about_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_up_errors),
+        cmocka_unit_test(groups_and_worst_rows_are_those_of_the_records),
         cmocka_unit_test(fits_one_constant_per_table),
         cmocka_unit_test(writes_nothing_wrong_about_nothing),
     };

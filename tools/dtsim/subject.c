@@ -1,0 +1,62 @@
+#include "subject.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kinds.h"
+#include "report/measurements.h"
+
+/* Where the table's name ends and #ID begins; NULL: not the form TABLE.csv#ID. */
+static const char *row_mark(const char *argument) {
+    const char *mark = strstr(argument, ".csv#");
+    return mark != NULL ? mark + strlen(".csv") : NULL;
+}
+
+static dts_status unknown_row(dts_tool *tool, const dts_measurements *table, const char *path, const char *id) {
+    const char **names = dts_arena_array(tool->arena, table->row_count, sizeof *names);
+    for (size_t i = 0; names != NULL && i < table->row_count; i++) {
+        names[i] = table->rows[i].id;
+    }
+    const char *nearest = names != NULL ? dts_nearest_name(id, names, table->row_count) : NULL;
+    char help[160];
+    snprintf(help, sizeof help, "did you mean '%s'?", nearest != NULL ? nearest : "");
+    return dts_diag_fail(tool->diag, DTS_INVALID, nearest != NULL ? help : NULL, "no row '%s' in %s", id, path);
+}
+
+static dts_status find_row(dts_tool *tool, const char *path, const char *id, const dts_overrides *more,
+                           dts_subject *out) {
+    dts_measurements table;
+    dts_status status = dts_measurements_read(&path, 1, tool->arena, &table, tool->diag);
+    const dts_measurement *row = NULL;
+    for (size_t i = 0; status == DTS_OK && i < table.row_count && row == NULL; i++) {
+        row = strcmp(table.rows[i].id, id) == 0 ? &table.rows[i] : NULL;
+    }
+    if (status != DTS_OK || row == NULL) {
+        return status != DTS_OK ? status : unknown_row(tool, &table, path, id);
+    }
+    dts_override *all = dts_arena_array(tool->arena, 1 + row->override_count + more->count, sizeof *all);
+    if (all == NULL) {
+        return dts_diag_nomem(tool->diag);
+    }
+    size_t count = 0;
+    all[count++] = (dts_override){.key = "name", .value = id, .place = {.file = path}}; /* unless the row has one */
+    for (size_t i = 0; i < row->override_count; i++) {
+        all[count++] = row->overrides[i];
+    }
+    for (size_t i = 0; i < more->count; i++) {
+        all[count++] = more->items[i];
+    }
+    *out = (dts_subject){.overrides = all, .override_count = count};
+    return DTS_OK;
+}
+
+dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_overrides *more, dts_subject *out) {
+    const char *mark = row_mark(argument);
+    if (mark != NULL) {
+        const char *path = dts_arena_strndup(tool->arena, argument, (size_t)(mark - argument));
+        return path != NULL ? find_row(tool, path, mark + 1, more, out) : dts_diag_nomem(tool->diag);
+    }
+    *out = (dts_subject){
+        .path = dts_scenario_find(tool, argument), .overrides = more->items, .override_count = more->count};
+    return out->path != NULL ? DTS_OK : DTS_IO;
+}

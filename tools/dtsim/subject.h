@@ -1,0 +1,17 @@
+/* What a command simulates: a scenario, or one row of a table of measurements. */
+#ifndef DTS_TOOLS_DTSIM_SUBJECT_H
+#define DTS_TOOLS_DTSIM_SUBJECT_H
+
+#include "overrides.h"
+
+typedef struct dts_subject {
+    const char *path; /* of the scenario; NULL: a row, which is all overrides */
+    const dts_override *overrides;
+    size_t override_count;
+} dts_subject;
+
+/* argument: a file, a name of `dtsim list scenarios`, or TABLE.csv#ID. more: --set, on top of a row's own overrides.
+ * Everything lies in the tool's arena, or in more. DTS_INVALID or DTS_IO after reporting. */
+dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_overrides *more, dts_subject *out);
+
+#endif
