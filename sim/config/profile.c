@@ -187,25 +187,27 @@ static dts_status unknown_name(const lookup *l, const char *name) {
     return status;
 }
 
-/* A path counts from the folder of the file that names it. */
-static dts_status locate_path(const lookup *l, const char *name, const char **out) {
-    const char *file = l->reference == NULL || l->reference->file == NULL ? "" : l->reference->file;
+dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                             const char *kind, const char **out) {
+    const char *file = reference == NULL || reference->file == NULL ? "" : reference->file;
     const char *slash = strrchr(file, '/');
     const char *path = name[0] == '/' || slash == NULL
-                           ? dts_arena_strdup(l->binder->arena, name)
-                           : dts_arena_printf(l->binder->arena, "%.*s%s", (int)(slash - file + 1), file, name);
+                           ? dts_arena_strdup(binder->arena, name)
+                           : dts_arena_printf(binder->arena, "%.*s%s", (int)(slash - file + 1), file, name);
     if (path == NULL) {
-        return dts_diag_nomem(l->binder->diag);
+        return dts_diag_nomem(binder->diag);
     }
     struct stat info;
     if (stat(path, &info) != 0) {
-        return dts_diag_error(l->binder->diag, l->reference, l->key,
-                              "a path counts from the folder of the file that names it", "cannot read '%s': %s",
-                              dts_excerpt_of(path).text, errno == ENOENT ? "no such file" : strerror(errno));
+        return dts_diag_error(binder->diag, reference, key, "a path counts from the folder of the file that names it",
+                              "cannot read '%s': %s", dts_excerpt_of(path).text,
+                              errno == ENOENT ? "no such file" : strerror(errno));
     }
     if (!S_ISREG(info.st_mode)) {
-        return dts_diag_error(l->binder->diag, l->reference, l->key, "name a YAML or JSON file",
-                              "cannot read '%s': it is no regular file", dts_excerpt_of(path).text);
+        char help[64];
+        snprintf(help, sizeof help, "name a %s file", kind);
+        return dts_diag_error(binder->diag, reference, key, help, "cannot read '%s': it is no regular file",
+                              dts_excerpt_of(path).text);
     }
     *out = path;
     return DTS_OK;
@@ -213,7 +215,7 @@ static dts_status locate_path(const lookup *l, const char *name, const char **ou
 
 static dts_status locate(const lookup *l, const char *name, const char **out) {
     if (is_path(name)) {
-        return locate_path(l, name, out);
+        return dts_binder_locate(l->binder, name, l->reference, l->key, "YAML or JSON", out);
     }
     if (!is_name(name)) {
         return dts_diag_error(l->binder->diag, l->reference, l->key,

@@ -121,6 +121,11 @@ dts_status dts_profile_extend(dts_binder *binder, const char *folder, dts_node *
  * from the file that names it; a name cannot leave its folder. */
 dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
                                const char *key, dts_node **out);
+/* The path of a file that a value names, in the arena: it counts from the folder of the file where the value stands
+ * (reference). kind: "CSV", for the message when it is a folder. */
+dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                             const char *kind, const char **out);
+
 /* Names of all profiles of a folder under all roots, sorted, without duplicates; in the arena. */
 dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folder, dts_arena *arena,
                             const char ***names, size_t *count, dts_diag *diag);

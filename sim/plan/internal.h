@@ -6,6 +6,12 @@
 
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu);
 
+/* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
+dts_field_parser dts_plan_parse_schedule;
+
+/* The user's order, if there is one, has as many stages, chunks and microbatches as the plan. */
+dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_diag *diag);
+
 /* Fills plan's degrees and microbatches; reports every broken rule. */
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag);
 

@@ -154,6 +154,24 @@ bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }
 
+static dts_status build_schedule(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    if (plan->method == NULL) {
+        plan->schedule = *plan->job.parallelism->schedule.order;
+        return DTS_OK;
+    }
+    dts_schedule_shape shape = {.stages = (int)plan->pipeline,
+                                .microbatches = (int)plan->passes,
+                                .chunks = (int)plan->virtual_stages,
+                                .forward = 1,
+                                .backward_input = 1,
+                                .backward_weight = 1};
+    return dts_schedule_build(plan->method->name, &shape, arena, &plan->schedule, diag);
+}
+
+bool dts_plan_asynchronous(const dts_plan *plan) {
+    return plan->method != NULL && plan->method->asynchronous;
+}
+
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
@@ -161,13 +179,7 @@ dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dt
     if (status != DTS_OK) {
         return status;
     }
-    dts_schedule_shape shape = {.stages = (int)out->pipeline,
-                                .microbatches = (int)out->passes,
-                                .chunks = (int)out->virtual_stages,
-                                .forward = 1,
-                                .backward_input = 1,
-                                .backward_weight = 1};
-    status = dts_schedule_build(out->method->name, &shape, arena, &out->schedule, diag);
+    status = build_schedule(out, arena, diag);
     if (status == DTS_OK) {
         status = dts_plan_place(out, arena, diag);
     }
@@ -182,7 +194,7 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     const char *pipeline = "";
     const char *tensor = "";
     if (plan->pipeline > 1) {
-        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s) × ", plan->pipeline, plan->method->name);
+        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s) × ", plan->pipeline, plan->schedule.name);
     }
     if (plan->tensor > 1) {
         tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);

@@ -84,6 +84,12 @@ typedef enum dts_rank_order { DTS_ORDER_TENSOR_DATA_PIPELINE, DTS_ORDER_TENSOR_P
  * are gathered (plan/lower/context.c). */
 typedef enum dts_context_method { DTS_CONTEXT_RING, DTS_CONTEXT_ALL_TO_ALL, DTS_CONTEXT_ALL_GATHER } dts_context_method;
 
+/* schedule: a name, or an order from a file. */
+typedef struct dts_schedule_choice {
+    const char *name;          /* a name of schedule/, or the path of the file */
+    const dts_schedule *order; /* NULL: by name */
+} dts_schedule_choice;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t virtual_stages;                          /* 0: left out, the schedule's own */
@@ -93,7 +99,7 @@ typedef struct dts_parallelism {
     int64_t shard_group; /* 0: all */
     bool sequence;
     bool async_tensor;
-    const char *schedule; /* a name of schedule/ */
+    dts_schedule_choice schedule;
     dts_partition partition;
     int order; /* dts_rank_order */
 } dts_parallelism;
@@ -171,7 +177,7 @@ typedef struct dts_plan {
     int64_t *stage_per_switch;       /* [pipeline] GPUs behind that switch that run this stage */
     int64_t same_stage_per_node;     /* GPUs of a node that run the same stage: they send at the same time */
     int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */
-    const dts_schedule_method *method;
+    const dts_schedule_method *method;      /* NULL: the user's own order */
     dts_schedule schedule;
     dts_chunk *chunks; /* [stages] by virtual stage */
 } dts_plan;
@@ -221,6 +227,9 @@ int dts_plan_owner_of(const dts_plan *plan, int64_t virtual_stage, int direction
 /* The virtual stage of a rank's chunk, and the direction in which it is run. */
 int64_t dts_plan_stage(const dts_plan *plan, int64_t rank, int64_t chunk);
 int dts_plan_direction(const dts_plan *plan, int64_t chunk);
+
+/* Are the weights updated inside the stream, without a flush? */
+bool dts_plan_asynchronous(const dts_plan *plan);
 
 /* Does a tied output projection live on another rank than its embedding, so that there are two of them? */
 bool dts_plan_ties_across(const dts_plan *plan);

@@ -81,15 +81,18 @@ static dts_status check_one_rank(const dts_job *job, dts_plan *plan, dts_diag *d
 }
 
 dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *diag) {
-    const char *name = job->parallelism->schedule;
+    const char *name = job->parallelism->schedule.name;
+    const dts_schedule *order = job->parallelism->schedule.order;
     const dts_schedule_method *method = dts_schedule_find(name);
-    if (method == NULL) {
+    if (method == NULL && order == NULL) {
         return unknown_schedule(name, diag);
     }
-    dts_status status = DTS_OK;
+    dts_status status = dts_plan_check_order(job, plan, diag);
     bool both = false;
     plan->passes = plan->microbatches;
-    if (plan->pipeline == 1) {
+    if (order != NULL) {
+        plan->virtual_stages = order->shape.chunks;
+    } else if (plan->pipeline == 1) {
         status = check_one_rank(job, plan, diag);
         plan->method = dts_schedule_find("naive");
     } else {

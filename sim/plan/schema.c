@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan/internal.h"
 
 static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",    "amp-fp16", "amp-bf16",
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
@@ -140,8 +140,8 @@ static const dts_field parallelism_fields[] = {
      .help = "Megatron sequence parallelism, together with tensor > 1"},
     {FIELD(async_tensor), .type = DTS_FIELD_BOOL, .preset = "false",
      .help = "overlap tensor-parallel communication with the matrix products"},
-    {FIELD(schedule), .type = DTS_FIELD_STRING, .preset = "1f1b",
-     .help = "pipeline schedule; `dtsim list schedules` names them"},
+    {FIELD(schedule), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_schedule, .preset = "1f1b",
+     .help = "pipeline schedule; `dtsim list schedules` names them; or an order of your own, FILE.csv or {file: FILE}"},
     {FIELD(partition), .type = DTS_FIELD_CUSTOM, .parse = parse_partition, .preset = "balanced",
      .help = "how layers are cut into stages: balanced (by cost), uniform, or a list of layers per virtual stage"},
     {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",

@@ -12,7 +12,7 @@ _dtsim_values() {
             case $2 in
                 run | sweep) echo text json csv ;;
                 explain) echo text json ;;
-                schedule) echo text table json csv svg ;;
+                schedule) echo text table json csv torch-csv svg ;;
                 validate) echo text json ;;
                 list) echo text json names ;;
             esac

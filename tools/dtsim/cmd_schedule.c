@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "report/schedule_report.h"
+#include "schedule/file.h"
 
 enum {
     OPTION_STAGES = 'p',
@@ -31,11 +32,11 @@ static const struct argp_option options[] = {
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
     {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
-    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv or svg", 3},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv, torch-csv or svg", 3},
     {0},
 };
 
-typedef enum format { FORMAT_TEXT, FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_SVG } format;
+typedef enum format { FORMAT_TEXT, FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_TORCH_CSV, FORMAT_SVG } format;
 
 typedef struct schedule_arguments {
     dts_tool *tool;
@@ -62,7 +63,7 @@ static error_t parse_cost(schedule_arguments *a, const char *option, const char 
 }
 
 static error_t parse_format(schedule_arguments *a, const char *text) {
-    static const char *const names[] = {"text", "table", "json", "csv", "svg", NULL};
+    static const char *const names[] = {"text", "table", "json", "csv", "torch-csv", "svg", NULL};
     int choice = dts_tool_choice(a->tool, "--format", names, text);
     if (choice < 0) {
         return DTS_EXIT_USAGE;
@@ -126,10 +127,37 @@ static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_sched
                                 .latency = a->latency};
 }
 
+/* An order from a file has its shape; options may repeat it. */
+static dts_status read_order(const schedule_arguments *a, const char *path, dts_schedule_report *out, dts_diag *diag) {
+    out->method = &dts_schedule_own;
+    dts_status status = dts_schedule_read(path, a->tool->arena, &out->schedule, diag);
+    dts_schedule_shape *shape = &out->schedule.shape;
+    const struct {
+        const char *what;
+        long given, has;
+    } both[] = {{"stages", a->stages, shape->stages}, {"microbatches", a->microbatches, shape->microbatches}};
+    for (size_t i = 0; i < 2 && status == DTS_OK; i++) {
+        if (both[i].given > 0 && both[i].given != both[i].has) {
+            status = dts_diag_error(diag, &(dts_place){.file = path}, NULL, "leave the option out",
+                                    "the order has %ld %s, not %ld", both[i].has, both[i].what, both[i].given);
+        }
+    }
+    shape->forward = a->forward;
+    shape->backward_input = a->backward_input;
+    shape->backward_weight = a->backward_weight;
+    shape->latency = a->latency;
+    return status;
+}
+
 static dts_status simulate(const schedule_arguments *a, const char *name, dts_schedule_report *out, dts_diag *diag) {
-    out->method = dts_schedule_find(name);
-    dts_schedule_shape shape = shape_for(a, out->method);
-    dts_status status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, diag);
+    dts_status status;
+    if (dts_schedule_is_file(name)) {
+        status = read_order(a, name, out, diag);
+    } else {
+        out->method = dts_schedule_find(name);
+        dts_schedule_shape shape = shape_for(a, out->method);
+        status = dts_schedule_build(name, &shape, a->tool->arena, &out->schedule, diag);
+    }
     if (status != DTS_OK) {
         return status;
     }
@@ -162,6 +190,8 @@ static dts_status report(const schedule_arguments *a, const dts_schedule_report 
             return dts_schedule_json(reports, a->count, out);
         case FORMAT_CSV:
             return dts_schedule_csv(reports, a->count, out);
+        case FORMAT_TORCH_CSV:
+            return dts_schedule_write(&reports[0].schedule, out, a->tool->diag);
         case FORMAT_SVG:
             return dts_schedule_svg(reports, a->count, out);
     }
@@ -186,7 +216,7 @@ static dts_status draw(const schedule_arguments *a) {
     status = report(a, reports, &text);
     if (status == DTS_OK) {
         status = dts_tool_write(a->tool, &text);
-    } else {
+    } else if (status == DTS_NOMEM) {
         dts_diag_nomem(a->tool->diag);
     }
     dts_text_free(&text);
@@ -201,12 +231,13 @@ static const char doc[] =
     "  dtsim schedule 1f1b --stages 4 --microbatches 8\n"
     "  dtsim schedule gpipe 1f1b interleaved-1f1b -p 4 -m 8 --latency 0.1\n"
     "  dtsim schedule zb-h1 -p 4 -m 8 --format svg --output zb-h1.svg\n"
+    "  dtsim schedule zb-h1 -p 4 -m 8 --format torch-csv --output mine.csv && dtsim schedule mine.csv\n"
     "\n"
     "`dtsim list schedules` names all schedules.";
 
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv) {
     schedule_arguments a = {.tool = tool, .forward = 1, .backward_input = 1, .backward_weight = 1};
-    const struct argp argp = {.options = options, .parser = parse, .args_doc = "NAME…", .doc = doc};
+    const struct argp argp = {.options = options, .parser = parse, .args_doc = "NAME|FILE.csv…", .doc = doc};
     int exit_code;
     if (!dts_tool_parse(tool, "schedule", &argp, argc, argv, &a, &exit_code)) {
         return exit_code;
@@ -215,7 +246,14 @@ int dts_cmd_schedule(dts_tool *tool, int argc, char **argv) {
         return dts_tool_usage(tool, "for example `dtsim schedule 1f1b --stages 4 --microbatches 8`",
                               "no schedule named");
     }
-    if (a.stages == 0 || a.microbatches == 0) {
+    bool named = false; /* a schedule that is made, not read */
+    for (size_t i = 0; i < a.count; i++) {
+        named |= !dts_schedule_is_file(a.names[i]);
+    }
+    if (a.format == FORMAT_TORCH_CSV && a.count > 1) {
+        return dts_tool_usage(tool, "name one schedule", "--format torch-csv holds one order");
+    }
+    if (named && (a.stages == 0 || a.microbatches == 0)) {
         const char *missing = a.stages == 0 ? "--stages" : "--microbatches";
         return dts_tool_usage(tool, "for example `dtsim schedule 1f1b --stages 4 --microbatches 8`", "%s is missing",
                               missing);

@@ -27,7 +27,7 @@ struct dts_stash {
 
 dts_status dts_stash_new(dts_builder *b) {
     const dts_plan *plan = b->plan;
-    if (!plan->method->asynchronous) {
+    if (!dts_plan_asynchronous(plan)) {
         return DTS_OK;
     }
     b->stash = dts_arena_alloc(b->arena, sizeof *b->stash);

@@ -212,7 +212,7 @@ static void begin_step(turns *t, step *x) {
     dts_builder *b = t->b;
     const dts_plan *plan = b->plan;
     int64_t *left = &t->backward_left[place(t, x->direction, x->stage)];
-    bool alone = plan->method->asynchronous;
+    bool alone = dts_plan_asynchronous(plan);
     bool first = makes_weights(x) && (alone || *left == t->microbatches);
     *left -= makes_weights(x);
     x->pass = (dts_pass){.stage = &b->stages[x->rank],

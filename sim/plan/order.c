@@ -1,0 +1,80 @@
+/* A pipeline schedule of the user's own: an order in a file. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "plan/internal.h"
+#include "schedule/file.h"
+
+static const char form_help[] = "write a name such as 1f1b, a path that ends in .csv, or {file: order.csv}";
+
+static dts_status read_order(dts_binder *binder, const char *file, const dts_place *place, const char *key,
+                             dts_schedule_choice *out) {
+    dts_status status = dts_binder_locate(binder, file, place, key, "CSV", &out->name);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_schedule *order = dts_arena_alloc(binder->arena, sizeof *order);
+    if (order == NULL) {
+        return dts_diag_nomem(binder->diag);
+    }
+    status = dts_schedule_read(out->name, binder->arena, order, binder->diag);
+    out->order = status == DTS_OK ? order : NULL;
+    return status;
+}
+
+dts_status dts_plan_parse_schedule(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                   void *out) {
+    static const dts_field file[] = {{.key = "file",
+                                      .type = DTS_FIELD_STRING,
+                                      .offset = offsetof(dts_schedule_choice, name),
+                                      .required = true,
+                                      .help = "an order in the dialect of torch.distributed.pipelining"}};
+    static const dts_schema file_schema = {
+        .name = "schedule", .fields = file, .field_count = 1, .struct_size = sizeof(dts_schedule_choice)};
+    (void)field;
+    dts_schedule_choice *choice = out;
+    if (node->kind == DTS_NODE_MAP) {
+        dts_status status = dts_bind(binder, &file_schema, node, key, choice);
+        return status == DTS_OK ? read_order(binder, choice->name, &node->place, key, choice) : status;
+    }
+    if (node->kind != DTS_NODE_SCALAR) {
+        return dts_diag_error(binder->diag, &node->place, key, form_help, "a schedule is a name or a file");
+    }
+    if (dts_schedule_is_file(node->text)) {
+        return read_order(binder, node->text, &node->place, key, choice);
+    }
+    choice->name = dts_arena_strdup(binder->arena, node->text);
+    return choice->name == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
+}
+
+dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const dts_schedule *order = job->parallelism->schedule.order;
+    if (order == NULL) {
+        return DTS_OK;
+    }
+    const char *file = job->parallelism->schedule.name;
+    char help[120];
+    dts_status status = DTS_OK;
+    if (order->shape.stages != plan->pipeline) {
+        snprintf(help, sizeof help, "set pipeline: %d, or write an order for %" PRId64 " ranks", order->shape.stages,
+                 plan->pipeline);
+        status = dts_diag_error(diag, NULL, "parallelism.pipeline", help,
+                                "%s is an order for %d ranks, but pipeline is %" PRId64, file, order->shape.stages,
+                                plan->pipeline);
+    }
+    if (job->parallelism->virtual_stages > 0 && order->shape.chunks != job->parallelism->virtual_stages) {
+        snprintf(help, sizeof help, "set virtual_stages: %d, or leave it out", order->shape.chunks);
+        status = dts_diag_error(diag, NULL, "parallelism.virtual_stages", help,
+                                "%s has %d stages on each rank, not %" PRId64, file, order->shape.chunks,
+                                job->parallelism->virtual_stages);
+    }
+    if (order->shape.microbatches != plan->microbatches) {
+        snprintf(help, sizeof help, "use global_batch %" PRId64,
+                 order->shape.microbatches * plan->data * job->training->micro_batch);
+        status = dts_diag_error(diag, NULL, "training.global_batch", help,
+                                "%s is an order for %d microbatches, but each replica has %" PRId64, file,
+                                order->shape.microbatches, plan->microbatches);
+    }
+    return status;
+}
