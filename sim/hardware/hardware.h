@@ -160,6 +160,10 @@ typedef enum dts_selective_kind { DTS_SELECTIVE_ATTENTION, DTS_SELECTIVE_OPERATO
  * forward and backward passes of an iteration. The optimizer's step is never part of it. */
 typedef enum dts_cuda_graphs { DTS_GRAPHS_NONE, DTS_GRAPHS_LAYERS, DTS_GRAPHS_ITERATION } dts_cuda_graphs;
 
+/* How the products of a rank's experts run. STREAMS: one library call each, spread over four streams (Transformer
+ * Engine's grouped linear layer). */
+typedef enum dts_expert_style { DTS_EXPERTS_SEQUENTIAL, DTS_EXPERTS_STREAMS, DTS_EXPERTS_GROUPED } dts_expert_style;
+
 typedef enum dts_optimizer_style {
     DTS_OPTIMIZER_PER_TENSOR,
     DTS_OPTIMIZER_MULTI_TENSOR,
@@ -197,7 +201,8 @@ typedef struct dts_stack {
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
-    bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
+    int experts;          /* dts_expert_style */
     bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
     bool separate_qkv;    /* query, key, value as three products */
     bool dropout;         /* dropout kernels and masks are there */
@@ -243,5 +248,10 @@ typedef struct dts_stack {
 } dts_stack;
 
 extern const dts_schema dts_stack_schema;
+
+/* Time of the products of shape->batch experts, launches excluded; sum_B: bytes of an element of the stored gradient
+ * that a weight gradient is added to, 0: none. */
+double dts_gpu_expert_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape, dts_expert_style style,
+                             double sum_B);
 
 #endif

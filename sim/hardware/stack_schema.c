@@ -10,6 +10,7 @@ static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
 static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
 static const char *const cuda_graphs[] = {"none", "layers", "iteration", NULL};
+static const char *const expert_styles[] = {"sequential", "streams", "grouped", NULL};
 static const char *const optimizer_styles[] = {"per-tensor", "multi-tensor", "fused", NULL};
 
 static const dts_field fuse_fields[] = {
@@ -43,6 +44,11 @@ static const dts_field fuse_fields[] = {
      .required = true,
      .offset = WITHIN(fuse_bias_gelu, fuse_loss),
      .help = "cross entropy in one kernel"},
+    {.key = "permute",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fuse_bias_gelu, fuse_permute),
+     .help = "mixture of experts: tokens are sorted by expert, and summed again, in one kernel"},
 };
 
 static const dts_schema fuse_schema = {
@@ -50,7 +56,7 @@ static const dts_schema fuse_schema = {
     .help = "fusions: each removes whole passes over memory and launches",
     .fields = fuse_fields,
     .field_count = sizeof fuse_fields / sizeof *fuse_fields,
-    .struct_size = WITHIN(fuse_bias_gelu, fuse_loss) + sizeof(bool),
+    .struct_size = WITHIN(fuse_bias_gelu, fuse_permute) + sizeof(bool),
 };
 
 static const dts_field ddp_fields[] = {
@@ -370,6 +376,12 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, fuse_bias_gelu),
      .help = "fusions"},
+    {.key = "experts",
+     .type = DTS_FIELD_ENUM,
+     .names = expert_styles,
+     .preset = "sequential",
+     .offset = offsetof(dts_stack, experts),
+     .help = "products of a rank's experts: one after another, on four streams, or one grouped kernel"},
     {.key = "separate_qkv",
      .type = DTS_FIELD_BOOL,
      .required = true,

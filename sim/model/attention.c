@@ -84,6 +84,26 @@ static void add_qkv(dts_builder *builder) {
     }
 }
 
+/* Norms of each head of queries and keys (Qwen 3): one fused kernel each, or the eight of an eager RMSNorm. */
+static void add_qk_norm(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double heads[] = {(double)l->a, (double)l->kv};
+    const char *const names[] = {"query_norm", "key_norm"};
+    const bool fused = builder->execution->fuse_norm;
+    for (int i = 0; i < 2; i++) {
+        const double elements = (double)l->b * (double)l->s * heads[i] * (double)l->d;
+        dts_operator *norm = dts_add_memory(builder, names[i],
+                                            (dts_passes){.forward_kernels = fused ? 1 : 8,
+                                                         .forward_B = elements * (fused ? 2 * l->e : 28 + 4 * l->e),
+                                                         .backward_kernels = fused ? 2 : 14,
+                                                         .backward_B = elements * (fused ? 5 * l->e : 68 + 8 * l->e),
+                                                         .input_B = elements * l->e,
+                                                         .output_B = elements * l->e,
+                                                         .saved_B = elements * (fused ? l->e : FP32_B + l->e)});
+        norm->parameters[0] = (double)l->d;
+    }
+}
+
 static void add_rotary(dts_builder *builder) {
     const dts_local *l = &builder->local;
     double T = (double)l->b * (double)l->s * (double)((l->a + l->kv) * l->d) * l->e;
@@ -145,7 +165,9 @@ static void add_softmax(dts_builder *builder, double elements) {
     }
     /* Without dropout the next product's factor is this very tensor, unless it is cast. */
     passes.saved_B = P;
-    dts_add_memory(builder, "attention_softmax", passes)->recomputed_selectively = true;
+    dts_operator *softmax = dts_add_memory(builder, "attention_softmax", passes);
+    softmax->recomputed_selectively = true;
+    softmax->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;
     const double mask_B = l->drop ? elements * l->mask_B : 0;
     if (l->drop || casts) {
         double cast_B = casts ? P + X : 0, drop_B = l->drop ? 2 * P + mask_B : 0;
@@ -181,10 +203,10 @@ static void add_product(dts_builder *builder, const char *name, int64_t n, int64
 
 static void add_materialised(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    add_product(builder, "attention_scores", l->S, l->d);
+    add_product(builder, "attention_scores", l->S, l->dq);
     add_softmax(builder, (double)l->b * (double)l->a * (double)l->s * (double)l->S);
-    add_product(builder, "attention_context", l->d, l->S);
-    double T = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e;
+    add_product(builder, "attention_context", l->dv, l->S);
+    double T = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
     dts_add_memory(builder, "attention_merge",
                    (dts_passes){.forward_kernels = 1,
                                 .forward_B = 2 * T,
@@ -201,19 +223,20 @@ static void add_flash(dts_builder *builder) {
         dts_add_memory(builder, "flash_attention",
                        (dts_passes){.forward_kernels = 1,
                                     .backward_kernels = 3, /* row sums of dO·O, the gradient, the type of dQ */
-                                    .input_B = rows * (double)((l->a + 2 * l->kv) * l->d) * l->e,
-                                    .output_B = rows * (double)(l->a * l->d) * l->e,
+                                    .input_B = rows * (double)(l->a * l->dq + l->kv * (l->dq + l->dv)) * l->e,
+                                    .output_B = rows * (double)(l->a * l->dv) * l->e,
                                     .saved_B = rows * (double)l->a * FP32_B,
-                                    .workspace_B = rows * (double)(l->a * l->d) * FP32_B /* dQ in fp32 */});
+                                    .workspace_B = rows * (double)(l->a * l->dq) * FP32_B /* dQ in fp32 */});
     attention->kind = DTS_OPERATOR_ATTENTION;
     attention->batch = l->b;
     attention->heads = l->a;
     attention->kv_heads = l->kv;
-    attention->head_dim = l->d;
+    attention->head_dim = (l->dq + l->dv) / 2; /* the same FLOPs and bytes where they differ */
     attention->query_length = l->s;
     attention->key_length = l->S;
     attention->causal = builder->model->causal;
     attention->recomputed_selectively = true;
+    attention->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;
 }
 
 void dts_add_attention(dts_builder *builder) {
@@ -221,24 +244,32 @@ void dts_add_attention(dts_builder *builder) {
     const dts_model *model = builder->model;
     const bool flash = builder->execution->flash_attention;
     if (model->architecture != DTS_ARCH_BERT) {
-        dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
+        /* latents are gathered instead of their input, if both branches have one */
+        dts_add_norm(builder, "attention_norm", l->b * l->shard, model->kv_lora_rank == 0 || model->q_lora_rank == 0);
     }
-    add_qkv(builder);
-    if (model->rotary) {
-        add_rotary(builder);
+    if (model->kv_lora_rank > 0) {
+        dts_add_latent_projections(builder);
+    } else {
+        add_qkv(builder);
+        if (model->qk_norm) {
+            add_qk_norm(builder);
+        }
+        if (model->rotary) {
+            add_rotary(builder);
+        }
+        add_layout(builder);
     }
-    add_layout(builder);
     if (flash) {
         add_flash(builder);
     } else {
         add_materialised(builder);
     }
     const bool deferred = builder->execution->fuse_bias_dropout_add;
-    const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->d) * l->e;
+    const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
     dts_linear output = {.name = "attention_output",
                          .rows = l->b * l->s,
                          .n = l->h,
-                         .k = l->a * l->d,
+                         .k = l->a * l->dv,
                          .bias = !model->bias ? DTS_BIAS_NONE
                                  : deferred   ? DTS_BIAS_DEFERRED
                                               : DTS_BIAS_OWN,
@@ -249,7 +280,7 @@ void dts_add_attention(dts_builder *builder) {
                          .row_split = true};
     dts_add_linear(builder, &output);
     dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",
-                     model->bias);
+                     model->bias, true);
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
     }

@@ -57,8 +57,9 @@ dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes 
  * gradients the other way. */
 static void add_casts(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
-    double weights = (double)linear->n * ((double)linear->k + (linear->bias != DTS_BIAS_NONE ? 1 : 0));
-    double inputs = linear->input_B > l->e ? (double)linear->rows * (double)linear->k : 0;
+    double groups = linear->experts > 0 ? (double)linear->experts : 1;
+    double weights = groups * (double)linear->n * ((double)linear->k + (linear->bias != DTS_BIAS_NONE ? 1 : 0));
+    double inputs = linear->input_B > l->e ? groups * (double)linear->rows * (double)linear->k : 0;
     int kernels = 1 + (linear->bias != DTS_BIAS_NONE ? 1 : 0) + (inputs > 0 ? 1 : 0);
     double bytes = weights * (l->p + dts_numeric_bytes(builder->execution->weight)) + inputs * (linear->input_B + l->e);
     dts_add_memory(builder, "cast",
@@ -77,22 +78,28 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     } else if (builder->execution->autocast) {
         add_casts(builder, linear);
     }
-    double output_B = (double)linear->rows * (double)linear->n * l->e;
+    double groups = linear->experts > 0 ? (double)linear->experts : 1;
+    double output_B = groups * (double)linear->rows * (double)linear->n * l->e;
     dts_operator *product = add(builder, linear->name, DTS_OPERATOR_GEMM);
+    if (linear->experts > 0) {
+        product->batch = linear->experts;
+        product->experts = true;
+        product->routed_rows = linear->routed_rows;
+    }
     product->m = linear->rows;
     product->n = linear->n;
     product->k = linear->k;
     product->weight = true;
     product->forward_kernels = 1;
     product->backward_kernels = 2;
-    product->input_B = (double)linear->rows * (double)linear->k * l->e;
+    product->input_B = groups * (double)linear->rows * (double)linear->k * l->e;
     product->output_B = output_B;
     product->saved_B = linear->saved_B * (l->quantises ? l->q / l->e : 1) + linear->kept_B;
     product->quantised = l->quantises;
     if (!linear->borrowed) {
-        product->parameters[0] = (double)linear->n * (double)linear->k;
+        product->parameters[0] = groups * (double)linear->n * (double)linear->k;
     }
-    product->parameters[1] = linear->bias != DTS_BIAS_NONE ? (double)linear->n : 0;
+    product->parameters[1] = linear->bias != DTS_BIAS_NONE ? groups * (double)linear->n : 0;
     if (linear->row_split && l->parallel) {
         product->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         product->exchange_B = output_B;
@@ -166,7 +173,7 @@ void dts_add_gelu(dts_builder *builder, const char *name, double elements) {
 }
 
 /* Fused: one forward kernel reads the block's output and the stream, and writes the stream and the mask. */
-static void add_fused_residual(dts_builder *builder, const char *name, bool bias) {
+static void add_fused_residual(dts_builder *builder, const char *name, bool bias, bool split) {
     const dts_local *l = &builder->local;
     double mask_B = l->drop ? l->stream * l->mask_B : 0;
     double block_B = l->stream * l->e, sum_B = l->stream * l->r;
@@ -180,17 +187,17 @@ static void add_fused_residual(dts_builder *builder, const char *name, bool bias
                      .input_B = block_B,
                      .output_B = sum_B,
                      .saved_B = mask_B});
-    if (l->sequence && !l->gathers_quantised) {
+    if (split && l->sequence && !l->gathers_quantised) {
         op->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         op->exchange_B = l->full_B;
     }
 }
 
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
-                      bool bias) {
+                      bool bias, bool split) {
     const dts_local *l = &builder->local;
     if (builder->execution->fuse_bias_dropout_add) {
-        add_fused_residual(builder, fused_name, bias);
+        add_fused_residual(builder, fused_name, bias, split);
         return;
     }
     double block_B = l->stream * l->e, sum_B = l->stream * l->r;
@@ -214,7 +221,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
                                                     .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
                                                     .input_B = block_B,
                                                     .output_B = sum_B});
-    if (l->sequence && !l->gathers_quantised) {
+    if (split && l->sequence && !l->gathers_quantised) {
         if (first == NULL) {
             first = sum;
         }
@@ -235,6 +242,8 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.a = model->heads / x->tensor;
     l.kv = dts_model_kv_heads(model) / x->tensor;
     l.d = dts_model_head_dim(model);
+    l.dq = dts_model_qk_head_dim(model);
+    l.dv = dts_model_v_head_dim(model);
     l.f = dts_model_ffn_hidden(model) / x->tensor;
     l.V = (model->vocab + x->tensor - 1) / x->tensor;
     const double share = model->predicted_share > 0 ? model->predicted_share : 1;
@@ -257,10 +266,13 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     builder->execution = execution;
     builder->local = local_sizes(model, execution);
     dts_local *l = &builder->local;
-    l->quantises = part == DTS_PART_LAYER && dts_model_quantises(&execution->quantisation);
+    const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+    l->quantises = layer && dts_model_quantises(&execution->quantisation);
     l->q = dts_numeric_bytes(execution->quantisation.format);
-    /* what a norm behind a block makes also feeds the head, which is not quantised */
-    l->gathers_quantised = l->quantises && l->sequence && model->architecture != DTS_ARCH_BERT;
+    /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
+     * feeds those */
+    l->gathers_quantised = l->quantises && l->sequence && model->architecture != DTS_ARCH_BERT &&
+                           part == DTS_PART_LAYER && model->kv_lora_rank == 0;
     builder->count = 0;
     switch (part) {
         case DTS_PART_EMBEDDING:
@@ -269,6 +281,10 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
         case DTS_PART_LAYER:
             dts_add_attention(builder);
             dts_add_feed_forward(builder);
+            break;
+        case DTS_PART_EXPERT_LAYER:
+            dts_add_attention(builder);
+            dts_add_experts(builder);
             break;
         case DTS_PART_HEAD:
             dts_add_head(builder);

@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-enum { DTS_OPERATORS_MAX = 64 }; /* of one part; the largest has 40 */
+enum { DTS_OPERATORS_MAX = 96 }; /* of one part; the largest has about 70 */
 
 /* Sizes on one rank. Lower-case names follow Korthikanti et al. 2022: s, b, h, a, t. */
 typedef struct dts_local {
@@ -14,6 +14,7 @@ typedef struct dts_local {
     int64_t shard;           /* positions outside tensor-parallel regions: s, or s / tensor with sequence parallelism */
     int64_t h;               /* hidden */
     int64_t a, kv, d;        /* heads of this rank, key/value heads of this rank, width of a head */
+    int64_t dq, dv;          /* width of a query and key head, and of a value head: d without latent attention */
     int64_t f;               /* feed-forward width of this rank */
     int64_t V;               /* vocabulary rows of this rank */
     int64_t predicted;       /* rows of the logits: share of b·s */
@@ -56,12 +57,14 @@ typedef struct dts_linear {
     const char *name;
     int64_t rows, n, k;
     dts_bias bias;
-    double input_B; /* B of an input element as it comes */
-    double saved_B; /* of the input, as the product keeps it; 0 when another operator keeps it */
-    double kept_B;  /* other tensors in activation type that are counted here */
-    bool row_split; /* partial sums: reduced after the product, before the bias */
-    bool borrowed;  /* the weight belongs to another part (tied embeddings) */
-    bool shares;    /* its input is that of the product before, and cast there where it is quantised */
+    double input_B;     /* B of an input element as it comes */
+    double saved_B;     /* of the input, as the product keeps it; 0 when another operator keeps it */
+    double kept_B;      /* other tensors in activation type that are counted here */
+    bool row_split;     /* partial sums: reduced after the product, before the bias */
+    bool borrowed;      /* the weight belongs to another part (tied embeddings) */
+    bool shares;        /* its input is that of the product before, and cast there where it is quantised */
+    int64_t experts;    /* > 0: that many products of rows each, with weights of their own */
+    double routed_rows; /* with experts: of all of them, the mean over the ranks */
 } dts_linear;
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
 
@@ -74,18 +77,23 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
 /* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);
 
-/* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. */
+/* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. split: the block ends
+ * in a row-split product, so that sequence parallelism gathers its gradient here. */
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
-                      bool bias);
+                      bool bias, bool split);
 
 /* Casts around a linear product in 8 or 4 bits (quantise.c): of weight and input before it, of its output's gradient
  * behind it. */
 void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear);
 void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear);
 
-void dts_add_attention(dts_builder *builder);    /* attention.c */
-void dts_add_feed_forward(dts_builder *builder); /* feed_forward.c */
-void dts_add_embedding(dts_builder *builder);    /* ends.c */
-void dts_add_head(dts_builder *builder);         /* ends.c */
+void dts_add_attention(dts_builder *builder);          /* attention.c */
+void dts_add_latent_projections(dts_builder *builder); /* latent_attention.c */
+void dts_add_feed_forward(dts_builder *builder);       /* feed_forward.c */
+/* The activation between two products, over rows of width inner (elements of one half of a gated one). */
+void dts_add_inner_activation(dts_builder *builder, double elements); /* feed_forward.c */
+void dts_add_experts(dts_builder *builder);                           /* experts.c */
+void dts_add_embedding(dts_builder *builder);                         /* ends.c */
+void dts_add_head(dts_builder *builder);                              /* ends.c */
 
 #endif

@@ -43,9 +43,8 @@ static void add_up(dts_builder *builder) {
     }
 }
 
-static void add_gated_activation(dts_builder *builder) {
-    const dts_local *l = &builder->local;
-    const double T = (double)l->b * (double)l->s * (double)l->f * l->e;
+static void add_gated_activation(dts_builder *builder, double elements) {
+    const double T = elements * builder->local.e;
     if (builder->execution->fuse_bias_gelu) {
         const bool bias = builder->model->bias; /* its gradient is summed here */
         dts_add_memory(builder, "mlp_swiglu",
@@ -78,6 +77,14 @@ static void add_gated_activation(dts_builder *builder) {
                                 .saved_B = 2 * T});
 }
 
+void dts_add_inner_activation(dts_builder *builder, double elements) {
+    if (builder->model->gated_ffn) {
+        add_gated_activation(builder, elements);
+    } else {
+        dts_add_gelu(builder, "mlp_gelu", elements);
+    }
+}
+
 void dts_add_feed_forward(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
@@ -86,11 +93,7 @@ void dts_add_feed_forward(dts_builder *builder) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }
     add_up(builder);
-    if (model->gated_ffn) {
-        add_gated_activation(builder);
-    } else {
-        dts_add_gelu(builder, "mlp_gelu", inner);
-    }
+    dts_add_inner_activation(builder, inner);
     const bool deferred = builder->execution->fuse_bias_dropout_add;
     dts_linear down = {.name = "mlp_down",
                        .rows = l->b * l->s,
@@ -103,7 +106,7 @@ void dts_add_feed_forward(dts_builder *builder) {
                        .saved_B = inner * l->e,
                        .row_split = true};
     dts_add_linear(builder, &down);
-    dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias);
+    dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }

@@ -53,21 +53,51 @@ typedef struct dts_model {
     int loss;                   /* dts_loss */
     double expected_parameters; /* published count, 0: none */
     double expected_tolerance;  /* relative */
+    bool qk_norm;               /* queries and keys are normalised per head */
+    bool attention_sinks;       /* one learned logit per head joins each softmax */
+    /* multi-head latent attention; kv_lora_rank 0: ordinary attention */
+    int64_t q_lora_rank, kv_lora_rank; /* widths of the latents of queries (0: none) and of keys and values */
+    int64_t qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+    /* mixture of experts; experts 0: dense */
+    int64_t experts, experts_per_token;
+    int64_t expert_ffn_hidden;        /* 0: as ffn_hidden */
+    int64_t shared_expert_ffn_hidden; /* of all shared experts together; 0: none */
+    int64_t first_dense_layers;
+    int64_t moe_every;                 /* every n-th layer behind those has experts */
+    bool router_bias;                  /* the gating product has a bias */
+    double capacity_factor;            /* 0: dropless; else tokens an expert takes, over the mean, padded to that */
+    double load_imbalance;             /* tokens of the busiest rank over the mean */
+    double expected_active_parameters; /* published count of those that one token uses, 0: none */
 } dts_model;
 
 extern const dts_schema dts_model_schema;
 
 /* What a model consists of, in execution order: embedding, layers, head. */
-typedef enum dts_part { DTS_PART_EMBEDDING, DTS_PART_LAYER, DTS_PART_HEAD } dts_part;
+typedef enum dts_part {
+    DTS_PART_EMBEDDING,
+    DTS_PART_LAYER,
+    DTS_PART_HEAD,
+    DTS_PART_EXPERT_LAYER /* a layer whose feed-forward block is a mixture of experts */
+} dts_part;
+
+/* LAYER or EXPERT_LAYER; layer from 0. */
+dts_part dts_model_layer_part(const dts_model *model, int64_t layer);
+int64_t dts_model_expert_layers(const dts_model *model);
 
 /* The optional dimensions with their rule applied. */
 int64_t dts_model_kv_heads(const dts_model *model);
 int64_t dts_model_head_dim(const dts_model *model);
 int64_t dts_model_ffn_hidden(const dts_model *model);
+int64_t dts_model_expert_ffn_hidden(const dts_model *model);
+/* Width of a query and key head, and of a value head: they differ with latent attention only. */
+int64_t dts_model_qk_head_dim(const dts_model *model);
+int64_t dts_model_v_head_dim(const dts_model *model);
 
 /* Parameters, elements. A tied output projection counts once (in the embedding). */
 double dts_model_parameters(const dts_model *model);
 double dts_model_part_parameters(const dts_model *model, dts_part part);
+/* Those that one token uses: all but the routed experts it is not sent to. */
+double dts_model_active_parameters(const dts_model *model);
 
 /* Where the weights of quantised products come from. */
 typedef enum dts_quantised_weights {
@@ -98,8 +128,11 @@ typedef struct dts_execution {
     dts_quantisation quantisation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
-    bool separate_qkv;  /* query, key and value (and gate and up) as products of their own */
-    bool separate_bias; /* biases added by a kernel of their own instead of in the product's epilogue */
+    bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
+    int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */
+    bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
+    bool fuse_permute;     /* tokens are sorted by expert in one kernel */
+    bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
     bool dropout;
     double mask_B; /* bytes of a dropout mask element */
     bool autocast; /* torch.autocast: weights stored in fp32, cast to `weight` for each use; residual stream, norms,
@@ -112,12 +145,14 @@ typedef enum dts_operator_kind {
     DTS_OPERATOR_MEMORY     /* bound by memory: norm, gelu, softmax, dropout, add, transpose, embedding, loss, cast */
 } dts_operator_kind;
 
-/* Communication of tensor parallelism that follows an operator (forward) or its gradient (backward). */
+/* Communication that follows an operator (forward) or its gradient (backward): of tensor parallelism, or of expert
+ * parallelism (all-to-all). */
 typedef enum dts_exchange {
     DTS_EXCHANGE_NONE,
     DTS_EXCHANGE_ALL_REDUCE,
     DTS_EXCHANGE_ALL_GATHER,
-    DTS_EXCHANGE_REDUCE_SCATTER
+    DTS_EXCHANGE_REDUCE_SCATTER,
+    DTS_EXCHANGE_ALL_TO_ALL
 } dts_exchange;
 
 enum { DTS_PARAMETER_TENSORS = 2 };
@@ -131,6 +166,9 @@ typedef struct dts_operator {
     bool weight;            /* GEMM with parameters; else both factors are activations */
     bool quantised;         /* GEMM in the format of the execution's quantisation */
     bool once;              /* runs in the first microbatch of a step only */
+    bool experts;           /* GEMM: one product of m rows for each of batch local experts, which hold the parameters */
+    double routed_rows;     /* of those: rows of all experts together, the mean over the ranks; batch·m is the busiest
+                               rank's */
     int64_t heads, kv_heads, head_dim, query_length, key_length; /* attention, with batch = micro_batch */
     bool causal;
     double forward_B, backward_B;          /* device-memory traffic of DTS_OPERATOR_MEMORY, B */
@@ -146,6 +184,7 @@ typedef struct dts_operator {
     double exchange_B;                                /* size of the whole (reduced or gathered) tensor, B */
     double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
                                the weight gradient, behind the product of the input gradient; 0: it does not */
+    bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
     bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
 } dts_operator;
 
@@ -157,6 +196,9 @@ typedef struct dts_operators {
 /* Operators of one part in forward order; backward runs them in reverse. */
 dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_execution *execution, dts_arena *arena,
                                dts_operators *out, dts_diag *diag);
+
+/* FLOPs of a product's forward, 2 per multiply-add; 0 for others. */
+double dts_operator_flops(const dts_operator *o);
 
 /* FLOPs of the matrix products (and attention) of one sample's forward pass through the whole model: for MFU. The
  * convention: 2 per multiply-add, causal attention counted in full, recomputation not counted; forward only. */

@@ -23,6 +23,30 @@ int64_t dts_model_ffn_hidden(const dts_model *model) {
     return model->ffn_hidden > 0 ? model->ffn_hidden : 4 * model->hidden;
 }
 
+int64_t dts_model_expert_ffn_hidden(const dts_model *model) {
+    return model->expert_ffn_hidden > 0 ? model->expert_ffn_hidden : dts_model_ffn_hidden(model);
+}
+
+int64_t dts_model_qk_head_dim(const dts_model *model) {
+    return model->kv_lora_rank > 0 ? model->qk_nope_head_dim + model->qk_rope_head_dim : dts_model_head_dim(model);
+}
+
+int64_t dts_model_v_head_dim(const dts_model *model) {
+    return model->kv_lora_rank > 0 ? model->v_head_dim : dts_model_head_dim(model);
+}
+
+dts_part dts_model_layer_part(const dts_model *model, int64_t layer) {
+    const int64_t behind = layer - model->first_dense_layers;
+    const int64_t every = model->moe_every > 0 ? model->moe_every : 1;
+    return model->experts > 0 && behind >= 0 && behind % every == every - 1 ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER;
+}
+
+int64_t dts_model_expert_layers(const dts_model *model) {
+    const int64_t every = model->moe_every > 0 ? model->moe_every : 1;
+    const int64_t behind = model->layers - model->first_dense_layers;
+    return model->experts > 0 && behind > 0 ? behind / every : 0;
+}
+
 /* value must be a positive multiple of divisor. */
 static dts_status check_multiple(int64_t value, int64_t divisor, const char *what, const char *of, dts_diag *diag) {
     if (value % divisor == 0) {
@@ -44,7 +68,8 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
     if (check_positive(x->micro_batch, "micro-batch", diag) != DTS_OK ||
         check_positive(x->sequence_length, "sequence length", diag) != DTS_OK ||
         check_positive(x->tensor, "tensor-parallel degree", diag) != DTS_OK ||
-        check_positive(x->context, "context-parallel degree", diag) != DTS_OK) {
+        check_positive(x->context, "context-parallel degree", diag) != DTS_OK ||
+        check_positive(x->expert, "expert-parallel degree", diag) != DTS_OK) {
         return DTS_INVALID;
     }
     dts_status status = DTS_OK;
@@ -60,6 +85,11 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
         check_multiple(x->sequence_length, x->context, "sequence length", "the context-parallel degree", diag) !=
             DTS_OK) {
         return DTS_INVALID;
+    }
+    if (x->expert > 1 && (model->experts == 0 || model->experts % x->expert != 0)) {
+        return dts_diag_error(diag, NULL, NULL, "choose a degree that divides the experts",
+                              "expert-parallel degree %lld does not divide the model's %lld experts",
+                              (long long)x->expert, (long long)model->experts);
     }
     if (x->sequence_parallel && check_multiple(x->sequence_length / x->context, x->tensor, "sequence length of a rank",
                                                tensor, diag) != DTS_OK) {
@@ -91,6 +121,7 @@ static dts_execution plain_execution(int64_t sequence_length) {
                            .sequence_length = sequence_length,
                            .tensor = 1,
                            .context = 1,
+                           .expert = 1,
                            .activation = DTS_FP32,
                            .weight = DTS_FP32};
 }
@@ -107,28 +138,53 @@ double dts_model_part_parameters(const dts_model *model, dts_part part) {
 }
 
 double dts_model_parameters(const dts_model *model) {
-    return dts_model_part_parameters(model, DTS_PART_EMBEDDING) +
-           (double)model->layers * dts_model_part_parameters(model, DTS_PART_LAYER) +
-           dts_model_part_parameters(model, DTS_PART_HEAD);
+    const double with_experts = (double)dts_model_expert_layers(model);
+    double sum = dts_model_part_parameters(model, DTS_PART_EMBEDDING) +
+                 ((double)model->layers - with_experts) * dts_model_part_parameters(model, DTS_PART_LAYER) +
+                 dts_model_part_parameters(model, DTS_PART_HEAD);
+    return with_experts > 0 ? sum + with_experts * dts_model_part_parameters(model, DTS_PART_EXPERT_LAYER) : sum;
 }
 
+double dts_model_active_parameters(const dts_model *model) {
+    if (model->experts == 0) {
+        return dts_model_parameters(model);
+    }
+    dts_model used = *model; /* the router knows all experts */
+    used.experts = model->experts_per_token;
+    const double unused = (double)(model->experts - model->experts_per_token);
+    const double router =
+        (double)dts_model_expert_layers(model) * unused * ((double)model->hidden + (model->router_bias ? 1 : 0));
+    return dts_model_parameters(&used) + router;
+}
+
+double dts_operator_flops(const dts_operator *o) {
+    if (o->kind != DTS_OPERATOR_GEMM) {
+        return 0;
+    }
+    const double rows = o->experts ? o->routed_rows : (double)o->batch * (double)o->m;
+    return 2.0 * rows * (double)o->n * (double)o->k;
+}
+
+/* What the model asks for: every token reaches its experts, none is padded. */
 static double part_flops(const dts_model *model, dts_part part, int64_t sequence_length) {
+    dts_model balanced = *model;
+    balanced.capacity_factor = 0;
+    balanced.load_imbalance = 1;
     dts_builder builder;
     dts_execution execution = plain_execution(sequence_length);
-    dts_build_part(&builder, part, model, &execution);
+    dts_build_part(&builder, part, &balanced, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
-        const dts_operator *op = &builder.items[i];
-        if (op->kind == DTS_OPERATOR_GEMM) {
-            sum += 2.0 * (double)op->batch * (double)op->m * (double)op->n * (double)op->k;
-        }
+        sum += dts_operator_flops(&builder.items[i]);
     }
     return sum;
 }
 
 double dts_model_forward_flops(const dts_model *model, int64_t sequence_length) {
-    return (double)model->layers * part_flops(model, DTS_PART_LAYER, sequence_length) +
-           part_flops(model, DTS_PART_HEAD, sequence_length);
+    const double with_experts = (double)dts_model_expert_layers(model);
+    double sum = ((double)model->layers - with_experts) * part_flops(model, DTS_PART_LAYER, sequence_length) +
+                 part_flops(model, DTS_PART_HEAD, sequence_length);
+    return with_experts > 0 ? sum + with_experts * part_flops(model, DTS_PART_EXPERT_LAYER, sequence_length) : sum;
 }
 
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution) {

@@ -43,12 +43,17 @@ double dts_gathers_again_B(const dts_builder *builder) {
     return l->regathers ? l->full_B * (l->quantises ? l->q / l->e : 1) : 0;
 }
 
+/* Products that a linear operator stands for: one, or one of each expert. */
+static double products(const dts_linear *linear) {
+    return linear->experts > 0 ? (double)linear->experts : 1;
+}
+
 /* (k, n) weight. The tensor on the chain passes by. */
 static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     const dts_quantisation *quantisation = &builder->execution->quantisation;
-    const double elements = (double)linear->n * (double)linear->k;
-    const double chain_B = (double)linear->rows * (double)linear->k * linear->input_B;
+    const double elements = products(linear) * (double)linear->n * (double)linear->k;
+    const double chain_B = products(linear) * (double)linear->rows * (double)linear->k * linear->input_B;
     const int amax = quantisation->amax_kernel ? 1 : 0;
     dts_passes passes = {.input_B = chain_B, .output_B = chain_B};
     switch ((dts_quantised_weights)quantisation->weights) {
@@ -82,7 +87,7 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
         return;
     }
     const bool gathers = l->gathers_quantised && !linear->row_split;
-    const double whole = (double)linear->rows * (double)linear->k;
+    const double whole = products(linear) * (double)linear->rows * (double)linear->k;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
     const int amax = quantisation->amax_kernel ? 1 : 0;
     dts_operator *cast = dts_add_memory(
@@ -101,7 +106,7 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     const dts_quantisation *quantisation = &builder->execution->quantisation;
     const bool gathers = l->gathers_quantised && linear->row_split;
-    const double whole = (double)linear->rows * (double)linear->n;
+    const double whole = products(linear) * (double)linear->rows * (double)linear->n;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
     const int amax = quantisation->amax_kernel ? 1 : 0;
     dts_operator *cast =

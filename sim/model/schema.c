@@ -10,11 +10,12 @@
 
 /* Limits: ten times past the largest transformer anybody has described, and small enough that no product of sizes
  * below overflows (largest: rows·columns in double, micro-batch·heads and micro-batch·length in int64_t). */
-#define MAX_LAYERS 100000
-#define MAX_WIDTH  16777216 /* hidden, feed-forward */
-#define MAX_HEADS  65536
-#define MAX_VOCAB  268435456
-#define MAX_LENGTH 1073741824
+#define MAX_LAYERS  100000
+#define MAX_WIDTH   16777216 /* hidden, feed-forward */
+#define MAX_HEADS   65536
+#define MAX_VOCAB   268435456
+#define MAX_LENGTH  1073741824
+#define MAX_EXPERTS 65536
 
 static const char *const architecture_names[] = {"gpt", "bert", "llama", NULL};
 static const char *const activation_names[] = {"gelu", "gelu_new", "silu", NULL};
@@ -58,13 +59,79 @@ static const dts_field fields[] = {
           .help = "published parameter count that the tests compare with; 0: none"),
     FIELD(expected_tolerance, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 0.1,
           .help = "relative deviation allowed from expected_parameters"),
+    FIELD(expected_active_parameters, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e18,
+          .help = "published count of the parameters that one token uses; 0: none"),
+    FLAG(qk_norm, "false", "queries and keys are normalised head by head (Qwen 3)"),
+    FLAG(attention_sinks, "false", "a learned logit per head joins each softmax (gpt-oss)"),
+    COUNT(q_lora_rank, 0, MAX_WIDTH, .help = "latent attention: width of the queries' latent; 0: none"),
+    COUNT(kv_lora_rank, 0, MAX_WIDTH,
+          .help = "multi-head latent attention: width of the latent of keys and values; 0: ordinary attention"),
+    COUNT(qk_nope_head_dim, 0, MAX_WIDTH, .help = "latent attention: width of a query head without positions"),
+    COUNT(qk_rope_head_dim, 0, MAX_WIDTH, .help = "latent attention: width of the rotary part, one key for all heads"),
+    COUNT(v_head_dim, 0, MAX_WIDTH, .help = "latent attention: width of a value head"),
+    COUNT(experts, 0, MAX_EXPERTS, .help = "routed experts of a layer; 0: a dense model"),
+    COUNT(experts_per_token, 0, MAX_EXPERTS, .help = "experts that each token is sent to (top-k)"),
+    COUNT(expert_ffn_hidden, 0, MAX_WIDTH, .help = "inner width of one routed expert; 0: ffn_hidden"),
+    COUNT(shared_expert_ffn_hidden, 0, MAX_WIDTH,
+          .help = "inner width of all shared experts together, which every token passes; 0: none"),
+    COUNT(first_dense_layers, 0, MAX_LAYERS, .help = "layers at the start that are dense"),
+    COUNT(moe_every, 1, MAX_LAYERS, .preset = "1", .help = "of the layers behind those, every n-th has experts"),
+    FLAG(router_bias, "false", "the product that scores experts has a bias"),
+    FIELD(
+        capacity_factor, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1024, .preset = "0",
+        .help =
+            "tokens that an expert takes from a rank, over the mean: more are dropped, fewer are padded; 0: dropless"),
+    FIELD(load_imbalance, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 1, .maximum = 65536,
+          .preset = "1", .help = "dropless, expert > 1: tokens that the busiest rank receives, over the mean"),
 };
+
+static dts_status check_latent(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+    if (model->kv_lora_rank == 0) {
+        return model->q_lora_rank > 0 || model->v_head_dim > 0
+                   ? dts_diag_error(binder->diag, place, key, "give kv_lora_rank, or leave the latent widths out",
+                                    "widths of latent attention stand without kv_lora_rank")
+                   : DTS_OK;
+    }
+    if (model->qk_nope_head_dim < 1 || model->v_head_dim < 1) {
+        return dts_diag_error(binder->diag, place, key, "give qk_nope_head_dim, qk_rope_head_dim and v_head_dim",
+                              "latent attention needs the widths of its heads");
+    }
+    if (model->kv_heads != 0 && model->kv_heads != model->heads) {
+        return dts_diag_error(binder->diag, place, key, "leave kv_heads out",
+                              "latent attention has a key for every head, kv_heads %lld are not heads %lld",
+                              (long long)model->kv_heads, (long long)model->heads);
+    }
+    if (model->heads > MAX_WIDTH / (model->qk_nope_head_dim + model->qk_rope_head_dim + model->v_head_dim)) {
+        return dts_diag_error(binder->diag, place, key, NULL, "heads x head widths are more than %d", MAX_WIDTH);
+    }
+    return DTS_OK;
+}
+
+static dts_status check_experts(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+    if (model->experts == 0) {
+        return model->experts_per_token > 0 || model->shared_expert_ffn_hidden > 0
+                   ? dts_diag_error(binder->diag, place, key, "give experts, or leave the keys of the mixture out",
+                                    "a mixture of experts is described, but experts is 0")
+                   : DTS_OK;
+    }
+    if (model->experts_per_token < 1 || model->experts_per_token > model->experts) {
+        return dts_diag_error(binder->diag, place, key, "give experts_per_token from 1 to experts",
+                              "experts_per_token %lld is not between 1 and experts %lld",
+                              (long long)model->experts_per_token, (long long)model->experts);
+    }
+    if (model->capacity_factor > 0 && model->load_imbalance > 1) {
+        return dts_diag_error(binder->diag, place, key, "leave load_imbalance out, or set capacity_factor: 0",
+                              "load_imbalance is for dropless routing: with capacity_factor every expert is padded to "
+                              "the same size");
+    }
+    return DTS_OK;
+}
 
 static dts_status check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_model *model = bound;
     const dts_place *place = node != NULL ? &node->place : NULL;
     dts_status status = DTS_OK;
-    if (model->head_dim == 0 && model->hidden % model->heads != 0) {
+    if (model->head_dim == 0 && model->kv_lora_rank == 0 && model->hidden % model->heads != 0) {
         status = dts_diag_error(
             binder->diag, place, key, "choose heads that divide hidden, or give head_dim (the width of one head)",
             "hidden %lld is not a multiple of heads %lld", (long long)model->hidden, (long long)model->heads);
@@ -86,6 +153,9 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
     }
     if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
         status = dts_diag_error(binder->diag, place, key, "add pooler: true", "a classification head needs a pooler");
+    }
+    if (check_latent(binder, place, key, model) != DTS_OK || check_experts(binder, place, key, model) != DTS_OK) {
+        status = DTS_INVALID;
     }
     if (model->expected_tolerance > 0 && !(model->expected_parameters > 0)) {
         status = dts_diag_error(binder->diag, place, key, "give both or none",

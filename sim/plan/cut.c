@@ -24,7 +24,7 @@ static dts_status part_cost(const dts_plan *plan, dts_part part, double *out, dt
     double cost = 0;
     for (size_t i = 0; i < operators.count; i++) {
         const dts_operator *o = &operators.items[i];
-        cost += 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k / peak;
+        cost += dts_operator_flops(o) / peak;
         cost += o->forward_B / plan->job.cluster->gpu.memory_bandwidth_Bps;
     }
     dts_arena_free(scratch);
@@ -32,51 +32,75 @@ static dts_status part_cost(const dts_plan *plan, dts_part part, double *out, dt
     return status;
 }
 
+/* Costs of the parts: the ends, and every layer. */
+typedef struct costs {
+    double first, last;
+    const double *layers; /* [count] */
+    int64_t count;
+} costs;
+
 /* Layers of each stage when no stage may cost more than limit; stages beyond the last layer get none. False when limit
  * is too small. */
-static bool fill_stages(int64_t layers, int64_t stages, double first, double layer, double last, double limit,
-                        int64_t *out) {
-    int64_t left = layers;
+static bool fill_stages(const costs *c, int64_t stages, double limit, int64_t *out) {
+    int64_t next = 0;
     for (int64_t s = 0; s < stages; s++) {
-        double room = limit - (s == 0 ? first : 0) - (s == stages - 1 ? last : 0);
-        int64_t fit = room < 0 ? 0 : (int64_t)(room / layer + 1e-9);
+        double room = limit - (s == 0 ? c->first : 0) - (s == stages - 1 ? c->last : 0);
         /* leave at least one layer for each later stage while there are enough */
-        int64_t most = left - (stages - 1 - s);
-        if (most < 0) {
-            most = 0;
+        int64_t most = c->count - next - (stages - 1 - s);
+        out[s] = 0;
+        while (out[s] < most && c->layers[next] <= room * (1 + 1e-9)) {
+            room -= c->layers[next++];
+            out[s]++;
         }
-        out[s] = fit < most ? fit : most;
-        left -= out[s];
     }
-    return left == 0;
+    return next == c->count;
 }
 
-static dts_status balance(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
-    double first = 0;
-    double layer = 0;
-    double last = 0;
-    if (part_cost(plan, DTS_PART_EMBEDDING, &first, diag) != DTS_OK ||
-        part_cost(plan, DTS_PART_LAYER, &layer, diag) != DTS_OK ||
-        part_cost(plan, DTS_PART_HEAD, &last, diag) != DTS_OK) {
+static dts_status layer_costs(const dts_plan *plan, dts_arena *arena, costs *out, dts_diag *diag) {
+    const dts_model *model = plan->job.model;
+    double *layers = dts_arena_array(arena, (size_t)model->layers, sizeof *layers);
+    if (layers == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    double dense = 0, experts = 0;
+    dts_status status = part_cost(plan, DTS_PART_LAYER, &dense, diag);
+    if (status == DTS_OK && model->experts > 0) {
+        status = part_cost(plan, DTS_PART_EXPERT_LAYER, &experts, diag);
+    }
+    for (int64_t i = 0; i < model->layers; i++) {
+        layers[i] = dts_model_layer_part(model, i) == DTS_PART_EXPERT_LAYER ? experts : dense;
+    }
+    out->layers = layers;
+    out->count = model->layers;
+    return status;
+}
+
+static dts_status balance(const dts_plan *plan, int64_t stages, dts_arena *arena, int64_t *out, dts_diag *diag) {
+    costs c = {0};
+    if (part_cost(plan, DTS_PART_EMBEDDING, &c.first, diag) != DTS_OK ||
+        part_cost(plan, DTS_PART_HEAD, &c.last, diag) != DTS_OK || layer_costs(plan, arena, &c, diag) != DTS_OK) {
         return dts_diag_status(diag);
     }
-    int64_t layers = plan->job.model->layers;
     double low = 0;
-    double high = first + last + layer * (double)layers;
+    double high = c.first + c.last;
+    for (int64_t i = 0; i < c.count; i++) {
+        high += c.layers[i];
+    }
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
-        if (fill_stages(layers, stages, first, layer, last, middle, out)) {
+        if (fill_stages(&c, stages, middle, out)) {
             high = middle;
         } else {
             low = middle;
         }
     }
-    fill_stages(layers, stages, first, layer, last, high * (1 + 1e-12), out);
+    fill_stages(&c, stages, high * (1 + 1e-12), out);
     return DTS_OK;
 }
 
 /* Layers per virtual stage as the partition asks. */
-static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
+static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_arena *arena, int64_t *out,
+                                   dts_diag *diag) {
     const dts_partition *partition = &plan->job.parallelism->partition;
     int64_t layers = plan->job.model->layers;
     if (partition->kind == DTS_PARTITION_GIVEN) {
@@ -105,7 +129,7 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
     }
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {
-        return balance(plan, stages, out, diag);
+        return balance(plan, stages, arena, out, diag);
     }
     int64_t parts = ends_count ? layers + 2 : layers;
     for (int64_t s = 0; s < stages; s++) {
@@ -121,7 +145,7 @@ dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     if (plan->chunks == NULL || layers == NULL) {
         return dts_diag_nomem(diag);
     }
-    dts_status status = layers_per_stage(plan, stages, layers, diag);
+    dts_status status = layers_per_stage(plan, stages, arena, layers, diag);
     if (status != DTS_OK) {
         return status;
     }

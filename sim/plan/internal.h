@@ -29,6 +29,9 @@ int64_t dts_divisor_below(int64_t n, int64_t limit);
 /* How the sequence is split among ranks, after the degrees are known (rules_context.c). */
 dts_status dts_plan_check_context(const dts_plan *plan, dts_diag *diag);
 
+/* Experts and latent attention, after the degrees are known; fills in the expert replicas (rules_experts.c). */
+dts_status dts_plan_check_experts(dts_plan *plan, dts_diag *diag);
+
 /* What is offloaded, after the degrees are known (rules_offload.c). */
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag);
 

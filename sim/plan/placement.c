@@ -88,15 +88,60 @@ static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_d
     return DTS_OK;
 }
 
+/* Where the members of a group of stage p lie that starts with the stage's first rank and takes every stride-th of its
+ * ranks. Groups must be the same on every node they touch. */
+static dts_status place_group(const dts_plan *plan, int64_t p, int64_t ranks, int64_t stride, const char *what,
+                              dts_placement *out, dts_diag *diag) {
+    int64_t here = 0, nodes = 0, previous = -1;
+    const int64_t first = gpu_of(plan, 0, p) / plan->gpus_per_node;
+    for (int64_t i = 0; i < ranks; i++) {
+        const int64_t rank = i * stride;
+        const int64_t node = (gpu_of(plan, rank / plan->tensor, p) + rank % plan->tensor) / plan->gpus_per_node;
+        here += node == first;
+        nodes += node != previous;
+        previous = node;
+    }
+    *out = (dts_placement){.ranks = ranks, .nodes = nodes};
+    if (here * nodes != ranks) {
+        return dts_diag_error(diag, NULL, "parallelism.expert", "choose a degree that divides the GPUs of a node",
+                              "%s groups of %" PRId64 " ranks do not fit evenly on nodes of %" PRId64 " GPUs", what,
+                              ranks, plan->gpus_per_node);
+    }
+    return DTS_OK;
+}
+
+/* Neighbouring ranks of a stage exchange tokens; those that hold the same experts are a group apart. */
+static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, dts_diag *diag) {
+    plan->expert_groups[p] = (dts_placement){.ranks = 1, .nodes = 1};
+    plan->expert_data_groups[p] = plan->shard_groups[p];
+    if (plan->expert == 1) {
+        return DTS_OK;
+    }
+    dts_status status = place_group(plan, p, plan->expert, 1, "expert", &plan->expert_groups[p], diag);
+    if (status == DTS_OK) {
+        status = place_group(plan, p, plan->expert_replicas, plan->expert, "expert-data", &plan->expert_data_groups[p],
+                             diag);
+    }
+    if (status == DTS_OK) {
+        const dts_placement *tokens = &plan->expert_groups[p], *data = &plan->expert_data_groups[p];
+        plan->expert_groups_per_node = stage_here / (tokens->ranks / tokens->nodes);
+        plan->expert_data_groups_per_node = stage_here / (data->ranks / data->nodes);
+    }
+    return status;
+}
+
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     plan->stage_node = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_node);
     plan->data_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->data_groups);
     plan->shard_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->shard_groups);
     plan->replica_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->replica_groups);
+    plan->expert_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->expert_groups);
+    plan->expert_data_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->expert_data_groups);
     plan->stage_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_switch);
     plan->stage_per_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_per_switch);
     if (plan->stage_node == NULL || plan->data_groups == NULL || plan->shard_groups == NULL ||
-        plan->replica_groups == NULL || plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
+        plan->replica_groups == NULL || plan->expert_groups == NULL || plan->expert_data_groups == NULL ||
+        plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
         return dts_diag_nomem(diag);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
@@ -120,6 +165,9 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
             return DTS_INVALID;
         }
         int64_t same_stage = members * tensor_here;
+        if (place_experts(plan, p, same_stage, diag) != DTS_OK) {
+            return DTS_INVALID;
+        }
         plan->same_stage_per_node = same_stage > plan->same_stage_per_node ? same_stage : plan->same_stage_per_node;
     }
     return DTS_OK;

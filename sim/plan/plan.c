@@ -71,6 +71,9 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_norm = stack->fuse_norm || stack->compile,
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .fuse_loss = stack->fuse_loss || stack->compile,
+        .expert = plan->expert,
+        .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
+        .fuse_permute = stack->fuse_permute || stack->compile,
         .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,
         .dropout = stack->dropout,
@@ -144,6 +147,10 @@ bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {
     return plan->storage.gradient_B < 4;
 }
 
+int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set) {
+    return set == DTS_SET_EXPERTS ? plan->expert_replicas : plan->shards;
+}
+
 bool dts_plan_offloads(const dts_plan *plan) {
     const dts_offload *o = plan->job.offload;
     return o->parameters != DTS_OFFLOAD_NONE || o->gradients != DTS_OFFLOAD_NONE || o->optimizer != DTS_OFFLOAD_NONE ||
@@ -205,11 +212,16 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
         context = dts_arena_printf(arena, "context %" PRId64 " (%s) × ", plan->context,
                                    methods[plan->job.parallelism->context_method]);
     }
+    const char *expert = "";
+    if (plan->expert > 1) {
+        expert = dts_arena_printf(arena, ", expert %" PRId64, plan->expert);
+    }
     const char *hybrid = "";
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s %" PRId64 "%s", pipeline == NULL ? "" : pipeline,
+    return dts_arena_printf(arena, "%s%s%s%s %" PRId64 "%s%s", pipeline == NULL ? "" : pipeline,
                             tensor == NULL ? "" : tensor, context == NULL ? "" : context,
-                            kinds[plan->job.parallelism->data_parallel], plan->data, hybrid == NULL ? "" : hybrid);
+                            kinds[plan->job.parallelism->data_parallel], plan->data, hybrid == NULL ? "" : hybrid,
+                            expert == NULL ? "" : expert);
 }

@@ -153,11 +153,16 @@ typedef struct dts_chunk {
 /* An asynchronous schedule is measured in its steady state: after this many microbatches per stage. */
 enum { DTS_PLAN_FILL = 2 };
 
+/* Parameters by who holds copies of them. With expert parallelism the experts of a rank have fewer replicas than all
+ * other parameters: only the ranks of its expert-data group. */
+typedef enum dts_parameter_set { DTS_SET_COMMON, DTS_SET_EXPERTS, DTS_SET_COUNT } dts_parameter_set;
+
 /* The plan with everything decided. */
 typedef struct dts_plan {
     dts_job job;
     int64_t gpus, gpus_per_node;
     int64_t data, tensor, context, pipeline;
+    int64_t expert;         /* ranks that share one copy of the experts */
     int64_t virtual_stages; /* chunks of a rank */
     int64_t stages;         /* pieces of the model: pipeline · virtual_stages, or pipeline with two directions */
     int64_t copies;         /* of each piece on the pipeline's ranks: 2 with two directions, else 1 */
@@ -172,10 +177,15 @@ typedef struct dts_plan {
     dts_placement *shard_groups;     /* [pipeline] those ranks; as data_groups without hybrid sharding */
     dts_placement *replica_groups;   /* [pipeline] hybrid sharding: the ranks that hold the same shard */
     int64_t replica_groups_per_node; /* of one stage, how many of these share a node's network */
-    int64_t *stage_node;             /* [pipeline] node of each stage of replica 0 */
-    int64_t *stage_switch;           /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
-    int64_t *stage_per_switch;       /* [pipeline] GPUs behind that switch that run this stage */
-    int64_t same_stage_per_node;     /* GPUs of a node that run the same stage: they send at the same time */
+    int64_t expert_replicas;      /* ranks of a stage that hold the same experts; shards without expert parallelism */
+    dts_placement *expert_groups; /* [pipeline] ranks that hold different experts and exchange tokens */
+    dts_placement *expert_data_groups;      /* [pipeline] ranks that hold the same experts */
+    int64_t expert_groups_per_node;         /* of one stage, how many of these share a node's network */
+    int64_t expert_data_groups_per_node;    /* the same */
+    int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
+    int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */
+    int64_t *stage_per_switch;              /* [pipeline] GPUs behind that switch that run this stage */
+    int64_t same_stage_per_node;            /* GPUs of a node that run the same stage: they send at the same time */
     int64_t data_groups_per_stage_and_node; /* of one stage's data-parallel groups, how many share a node's network */
     const dts_schedule_method *method;      /* NULL: the user's own order */
     dts_schedule schedule;
@@ -193,6 +203,9 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
+
+/* Ranks among which the data parallelism shards parameters of a set. */
+int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 
 /* Does anything rest in host memory? */
 bool dts_plan_offloads(const dts_plan *plan);

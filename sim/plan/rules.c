@@ -29,6 +29,7 @@ static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *dia
     const dts_parallelism *p = job->parallelism;
     plan->tensor = p->tensor > 0 ? p->tensor : 1;
     plan->pipeline = p->pipeline > 0 ? p->pipeline : 1;
+    plan->expert = p->expert > 0 ? p->expert : 1;
     plan->context = p->context > 0 ? p->context : 1;
     char degrees[120];
     print_degrees(plan, degrees, sizeof degrees);
@@ -170,12 +171,10 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
 
 /* One table of what this version does not simulate yet, so that nothing is ignored in silence. */
 static dts_status check_supported(const dts_job *job, dts_diag *diag) {
-    const dts_parallelism *p = job->parallelism;
     const struct {
         bool asked;
         const char *key, *what, *help;
     } missing[] = {
-        {p->expert > 1, "parallelism.expert", "expert parallelism", "use expert: 1"},
         {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
         {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
         {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
@@ -239,6 +238,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         if (whole) {
             dts_plan_fill_pipeline(job, plan, diag);
         }
+        dts_plan_check_experts(plan, diag);
         check_single_process(job, plan, diag);
         check_graphs(job, plan, diag);
         dts_plan_check_offload(plan, diag);

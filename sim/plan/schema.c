@@ -126,7 +126,8 @@ static const dts_field parallelism_fields[] = {
     {FIELD(context_method), .type = DTS_FIELD_ENUM, .names = context_names, .preset = "ring",
      .help = "how context-parallel ranks share attention: ring (keys and values go round), all-to-all (heads are "
              "exchanged for positions) or all-gather (of keys and values)"},
-    {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "expert-parallel degree"},
+    {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
+     .help = "expert-parallel degree: ranks of a stage that share one copy of the experts"},
     {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
     {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024,
      .help = "model chunks per pipeline rank; left out: 2 for schedules in a V or in two directions, else 1"},

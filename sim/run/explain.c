@@ -14,7 +14,13 @@ const char *dts_part_name(const dts_plan *plan, const dts_task_info *info) {
     if (!work || info->layer < 0) {
         return NULL;
     }
-    return info->layer == 0 ? "embedding" : info->layer <= plan->job.model->layers ? "layer" : "head";
+    if (info->layer == 0) {
+        return "embedding";
+    }
+    if (info->layer > plan->job.model->layers) {
+        return "head";
+    }
+    return dts_model_layer_part(plan->job.model, info->layer - 1) == DTS_PART_EXPERT_LAYER ? "expert layer" : "layer";
 }
 
 static bool same(const char *a, const char *b) {

@@ -109,10 +109,11 @@ static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_opera
 }
 
 static int part_of(const char *name) {
-    return name == NULL                     ? -1
-           : strcmp(name, "embedding") == 0 ? DTS_PART_EMBEDDING
-           : strcmp(name, "layer") == 0     ? DTS_PART_LAYER
-                                            : DTS_PART_HEAD;
+    return name == NULL                        ? -1
+           : strcmp(name, "embedding") == 0    ? DTS_PART_EMBEDDING
+           : strcmp(name, "layer") == 0        ? DTS_PART_LAYER
+           : strcmp(name, "expert layer") == 0 ? DTS_PART_EXPERT_LAYER
+                                               : DTS_PART_HEAD;
 }
 
 static const char *shape_of(const dts_plan *plan, const dts_operator *o, dts_role role, dts_arena *arena) {

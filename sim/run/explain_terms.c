@@ -193,10 +193,12 @@ static const char *describe_activations(const dts_measured *m, double gib, dts_r
         dts_arena_free(arena);
         return NULL;
     }
-    const dts_operators *operators = &work[DTS_PART_LAYER].operators;
+    const dts_model *model = m->plan->job.model; /* the kind of layer that most are */
+    const dts_part_work *layer = &work[dts_model_layer_part(model, model->layers - 1)];
+    const dts_operators *operators = &layer->operators;
     dts_text text = {0};
-    dts_text_printf(&text, "%.4g layers' worth of one microbatch (", gib * GIB / work[DTS_PART_LAYER].saved_B);
-    dts_quantity_format(work[DTS_PART_LAYER].saved_B, DTS_DIM_BYTES, 3, &text);
+    dts_text_printf(&text, "%.4g layers' worth of one microbatch (", gib * GIB / layer->saved_B);
+    dts_quantity_format(layer->saved_B, DTS_DIM_BYTES, 3, &text);
     dts_text_add(&text, " a layer without recomputation:");
     bool told[OPERATORS_MOST] = {false};
     for (int n = 0; n < OPERATORS_TOLD; n++) { /* largest first */

@@ -47,9 +47,9 @@ reduce          the sum to one rank
 all-to-all      every rank sends a part to every other:
                 experts
 $ dtsim list models | head -3
-name           what it is
-bert           generic BERT encoder with masked-language-model and next-sentence
-               heads; all dimensions by override
+name              what it is
+bert              generic BERT encoder with masked-language-model and
+                  next-sentence heads; all dimensions by override
 $ dtsim list precisions --format json | head -5
 {
 	"precisions":	[{

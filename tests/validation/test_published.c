@@ -25,7 +25,7 @@ static const bound bounds[] = {
     {FOLDER "gcp-ptd-2022-held-out.csv", 95, 0, "iteration_s", 11.5, 0.99, "peak_allocated_gib", 6, true, false},
     {FOLDER "gcp-ptd-2022-offload.csv", 41, 0, "iteration_s", 15, 0.98, "peak_allocated_gib", 24, true, false},
     {FOLDER "llm-foundry-fsdp.csv", 85, 0, "tokens_per_s_per_gpu", 8, 0.99, NULL, 0, true, false},
-    {FOLDER "megatron-core-b200.csv", 13, 6, "iteration_s", 6, 0.98, "peak_allocated_gib", 1.5, true, false},
+    {FOLDER "megatron-core-b200.csv", 19, 0, "iteration_s", 10.5, 0.98, "peak_allocated_gib", 1.5, true, false},
     {FOLDER "seeds.csv", 20, 0, "iteration_s", 13, 0.95, "peak_device_gib", 5, true, false},
     {FOLDER "zero-bubble-2023.csv", 24, 0, "iteration_s", 9, 0.98, "peak_allocated_gib", 11, true, false},
     {FOLDER "megatron-deepspeed-a100-3d.csv", 22, 0, "iteration_s", 15.5, 0.97, NULL, 0, true, true},

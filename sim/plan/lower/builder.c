@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",      "tensor",  "context", "pipeline",
-                                                          "embedding", "replica", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",    "tensor", "context",     "pipeline", "embedding",
+                                                          "replica", "expert", "expert-data", NULL};
 
 const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
     "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload", "host", NULL,
@@ -136,6 +136,10 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
         }
         case DTS_GROUP_REPLICA:
             return (double)plan->replica_groups_per_node;
+        case DTS_GROUP_EXPERT:
+            return (double)plan->expert_groups_per_node;
+        case DTS_GROUP_EXPERT_DATA:
+            return (double)plan->expert_data_groups_per_node;
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_COUNT:
             break;
@@ -144,10 +148,24 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
 }
 
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
-    if (group == DTS_GROUP_TENSOR || group == DTS_GROUP_CONTEXT) {
-        return group == DTS_GROUP_TENSOR ? plan->tensor_group : plan->context_group;
+    switch (group) {
+        case DTS_GROUP_TENSOR:
+            return plan->tensor_group;
+        case DTS_GROUP_CONTEXT:
+            return plan->context_group;
+        case DTS_GROUP_REPLICA:
+            return plan->replica_groups[stage];
+        case DTS_GROUP_EXPERT:
+            return plan->expert_groups[stage];
+        case DTS_GROUP_EXPERT_DATA:
+            return plan->expert_data_groups[stage];
+        case DTS_GROUP_DATA:
+        case DTS_GROUP_EMBEDDING:
+        case DTS_GROUP_PIPELINE:
+        case DTS_GROUP_COUNT:
+            break;
     }
-    return (group == DTS_GROUP_REPLICA ? plan->replica_groups : plan->shard_groups)[stage];
+    return plan->shard_groups[stage];
 }
 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,

@@ -15,13 +15,13 @@ typedef struct dts_operator_times {
 typedef struct dts_part_work {
     dts_operators operators;
     dts_operator_times *times;
-    double saved_B;    /* of all operators */
-    double parameters; /* elements on one rank */
-    double quantised;  /* of these, in products of 8 or 4 bits */
-    int tensors;       /* parameter tensors */
+    double saved_B;                   /* of all operators */
+    double parameters[DTS_SET_COUNT]; /* elements on one rank */
+    double quantised[DTS_SET_COUNT];  /* of these, in products of 8 or 4 bits */
+    int tensors;                      /* parameter tensors */
 } dts_part_work;
 
-enum { DTS_PART_COUNT = DTS_PART_HEAD + 1 };
+enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
 
 /* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
 #define DTS_MOST_BYTES 1e15
@@ -42,8 +42,8 @@ typedef struct dts_stage {
     dts_id last_host;                   /* most recent task of the host thread */
     bool captured;                      /* what is added now is part of a CUDA graph */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
-    double parameters;                  /* elements on this rank, all chunks */
-    double quantised;                   /* of these, in products of 8 or 4 bits */
+    double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
+    double quantised[DTS_SET_COUNT];    /* of these, in products of 8 or 4 bits */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     int64_t static_B; /* memory that lives the whole iteration */
@@ -131,6 +131,12 @@ dts_status dts_build_stages(dts_builder *b);
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
 void dts_build_count_parameters(dts_builder *b);
+/* Of all sets. */
+double dts_stage_parameters(const dts_stage *stage);
+/* Whose replicas hold an operator's parameters. */
+dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o);
+/* Operators and times of a layer (from 0). */
+const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer);
 
 /* ---- the techniques -------------------------------------------------------------------------------------------- */
 
@@ -150,7 +156,8 @@ void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int
 /* Are gradients handed over after every microbatch, so that none is kept whole? */
 bool dts_sync_takes_gradients(const dts_gradient_sync *sync);
 /* The kernels so far have made the gradients of an operator (elements each). */
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch);
+void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
+                       bool last_microbatch);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
 void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last);

@@ -31,7 +31,7 @@
 
 /* Parameters that are gathered and freed together. */
 typedef struct unit {
-    double elements, quantised; /* of these, in products of 8 or 4 bits */
+    double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
     bool gathered;
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } unit;
@@ -41,7 +41,14 @@ typedef struct reduction {
     dts_id made, transfer;
 } reduction;
 
-/* What arrived in a bucket and must be copied back. */
+/* Gradients that wait for their reduction, of one set of parameters. */
+typedef struct bucket {
+    double limit_B, pending_B, held_B;
+    dts_id ready;
+} bucket;
+
+static const dts_group_kind groups[] = {[DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
+
 struct dts_gradient_sync {
     dts_builder *b;
     dts_stage *stage;
@@ -49,12 +56,12 @@ struct dts_gradient_sync {
     bool sharded; /* FSDP or ZeRO-3 */
     /* buckets */
     dts_collective reduction;
-    double limit_B, pending_B, pending_held_B;
+    bucket buckets[DTS_SET_COUNT];
     bool every_microbatch; /* ZeRO-2 */
     int tensors;
     double total_B;
-    int bucket;
-    dts_id ready, last_transfer;
+    int flushed;
+    dts_id last_transfer;
     /* units: [virtual stage][position], the root unit holds embedding and head */
     unit **units;
     unit root;
@@ -76,6 +83,13 @@ static unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t po
     return embedding || head ? &sync->root : &sync->units[chunk - sync->b->plan->chunks][position];
 }
 
+static void unit_add(unit *u, const dts_part_work *work) {
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        u->elements[set] += work->parameters[set];
+        u->quantised[set] += work->quantised[set];
+    }
+}
+
 static bool units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
@@ -91,16 +105,20 @@ static bool units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last
         if (sync->units[s] == NULL) {
             return false;
         }
-        for (int64_t i = 0; i < chunk_parts(chunk); i++) {
-            sync->units[s][i] = (unit){.elements = b->work[DTS_PART_LAYER].parameters,
-                                       .quantised = b->work[DTS_PART_LAYER].quantised,
-                                       .gather = DTS_NO_ID};
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            unit *u = &sync->units[s][i + chunk->embedding];
+            u->gather = DTS_NO_ID;
+            unit_add(u, dts_layer_work(b, chunk->first_layer + i));
         }
         sync->root_has_embedding |= chunk->embedding;
-        sync->root.elements += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
-        sync->root.elements += chunk->head ? b->work[DTS_PART_HEAD].parameters : 0;
+        if (chunk->embedding) {
+            unit_add(&sync->root, &b->work[DTS_PART_EMBEDDING]);
+        }
+        if (chunk->head) {
+            unit_add(&sync->root, &b->work[DTS_PART_HEAD]);
+        }
     }
-    sync->root.elements += sync->stage->tied_copy;
+    sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
     return true;
 }
 
@@ -111,6 +129,7 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_
     }
     int kind = b->plan->job.parallelism->data_parallel;
     const dts_offload *offload = b->plan->job.offload;
+    const bucket empty = {.limit_B = b->plan->job.stack->ddp_first_bucket_B, .ready = DTS_NO_ID};
     *sync =
         (dts_gradient_sync){.b = b,
                             .stage = stage,
@@ -119,8 +138,7 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_
                             .sharded = dts_plan_shards_parameters(b->plan),
                             .every_microbatch = kind == DTS_DP_ZERO2,
                             .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
-                            .limit_B = b->plan->job.stack->ddp_first_bucket_B,
-                            .ready = DTS_NO_ID,
+                            .buckets = {empty, empty},
                             .last_transfer = DTS_NO_ID,
                             .last_gather = DTS_NO_ID,
                             .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
@@ -167,14 +185,15 @@ void dts_sync_pair(dts_gradient_sync *a, dts_gradient_sync *z) {
 }
 
 /* Gradients of elements leave after the transfer that reduced them, or after made where there is one rank only. */
-static void reduce_and_store(dts_gradient_sync *sync, double elements, double wire_B, dts_id made,
-                             const dts_task_info *info) {
+static void reduce_and_store(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B,
+                             dts_id made, const dts_task_info *info) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
-    double shard = sync->reduction == DTS_REDUCE_SCATTER ? (double)plan->shards : 1;
+    const int64_t shards = dts_plan_shards(plan, set);
+    double shard = sync->reduction == DTS_REDUCE_SCATTER ? (double)shards : 1;
     dts_id done = made;
-    if (plan->shards > 1) {
-        done = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, sync->reduction, wire_B, true, made, info);
+    if (shards > 1) {
+        done = dts_build_collective(b, sync->stage, groups[set], sync->reduction, wire_B, true, made, info);
     }
     if (plan->shards < plan->replicas) {
         dts_task_info between = transfer_info("all-reduce between groups");
@@ -201,27 +220,32 @@ static dts_id pass_tensor(dts_gradient_sync *sync, double bytes, const char *nam
     return dts_build_kernel(sync->b, sync->stage, duration, true, DTS_NO_ID, &info);
 }
 
-static void flush_bucket(dts_gradient_sync *sync) {
-    if (sync->pending_B <= 0) {
+static void flush_bucket(dts_gradient_sync *sync, dts_parameter_set set) {
+    bucket *pending = &sync->buckets[set];
+    if (pending->pending_B <= 0) {
         return;
     }
     const char *name =
-        dts_arena_printf(sync->b->arena, "%s bucket %d", dts_collective_names[sync->reduction], sync->bucket);
+        dts_arena_printf(sync->b->arena, "%s bucket %d", dts_collective_names[sync->reduction], sync->flushed);
     dts_task_info info = transfer_info(name == NULL ? "bucket" : name);
-    reduce_and_store(sync, sync->pending_B / sync->b->plan->storage.reduce_B, sync->pending_B, sync->ready, &info);
-    dts_build_memory(sync->b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION,
-                     -sync->pending_held_B);
-    sync->bucket++;
-    sync->pending_B = 0;
-    sync->pending_held_B = 0;
-    sync->limit_B = sync->b->plan->job.stack->ddp_bucket_B;
+    reduce_and_store(sync, set, pending->pending_B / sync->b->plan->storage.reduce_B, pending->pending_B,
+                     pending->ready, &info);
+    dts_build_memory(sync->b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -pending->held_B);
+    sync->flushed++;
+    *pending = (bucket){.limit_B = sync->b->plan->job.stack->ddp_bucket_B, .ready = pending->ready};
+}
+
+/* The experts' buckets first: their groups are smaller. */
+static void flush_buckets(dts_gradient_sync *sync) {
+    flush_bucket(sync, DTS_SET_EXPERTS);
+    flush_bucket(sync, DTS_SET_COMMON);
 }
 
 /* A gradient that is not kept whole: its bucket is there until it has been reduced. */
-static void hold_in_bucket(dts_gradient_sync *sync, double bytes) {
+static void hold_in_bucket(dts_gradient_sync *sync, bucket *pending, double bytes) {
     double whole = floor(bytes);
-    dts_build_memory(sync->b, sync->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
-    sync->pending_held_B += whole;
+    dts_build_memory(sync->b, pending->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
+    pending->held_B += whole;
 }
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *sync) {
@@ -232,7 +256,9 @@ void dts_sync_reduced(dts_gradient_sync *sync, dts_id task) {
     sync->last_transfer = task;
 }
 
-void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t count, bool last_microbatch) {
+void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
+                       bool last_microbatch) {
+    bucket *pending = &sync->buckets[set];
     if (!sync->active || sync->sharded || !(last_microbatch || sync->every_microbatch)) {
         return;
     }
@@ -245,15 +271,15 @@ void dts_sync_gradient(dts_gradient_sync *sync, const double *parameters, size_t
         const dts_stack *stack = sync->b->plan->job.stack;
         bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none || sync->every_microbatch;
         /* the division by the group size happens on the way, or in place */
-        sync->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
+        pending->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
         if (sync->every_microbatch) {
-            hold_in_bucket(sync, bytes);
+            hold_in_bucket(sync, pending, bytes);
         }
-        sync->pending_B += bytes;
+        pending->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
-        if (sync->pending_B >= sync->limit_B) {
-            flush_bucket(sync);
+        if (pending->pending_B >= pending->limit_B) {
+            flush_bucket(sync, set);
         }
     }
 }
@@ -262,7 +288,7 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
     if (!sync->active || sync->sharded) {
         return sync->last_transfer;
     }
-    flush_bucket(sync);
+    flush_buckets(sync);
     if (!sync->b->plan->job.stack->gradient_as_bucket_view && !sync->every_microbatch && sync->tensors > 0) {
         dts_id last = sync->last_transfer;
         for (int i = 0; i < sync->tensors; i++) {
@@ -271,17 +297,19 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
             last = DTS_NO_ID; /* the stream keeps the rest in order */
         }
     }
-    sync->bucket = 0; /* an asynchronous schedule begins anew after every update */
+    sync->flushed = 0; /* an asynchronous schedule begins anew after every update */
     sync->tensors = 0;
     sync->total_B = 0;
-    sync->limit_B = sync->b->plan->job.stack->ddp_first_bucket_B;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        sync->buckets[set].limit_B = sync->b->plan->job.stack->ddp_first_bucket_B;
+    }
     return sync->last_transfer;
 }
 
 /* ---- units ------------------------------------------------------------------------------------------------------ */
 
-static double gathered_B(const dts_gradient_sync *sync, const unit *u) {
-    return dts_plan_gathered_B(sync->b->plan, u->elements, u->quantised);
+static double gathered_B(const dts_gradient_sync *sync, const unit *u, dts_parameter_set set) {
+    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]);
 }
 
 /* The framework's work around a unit's collective, on the host. */
@@ -295,25 +323,30 @@ static void unit_hooks(dts_gradient_sync *sync, bool backward) {
 /* What a gathered unit takes on the GPU: with parameters in host memory the own shard, too. */
 static double unit_B(const dts_gradient_sync *sync, const unit *u) {
     const dts_plan *plan = sync->b->plan;
-    double whole_B = plan->shards > 1 ? gathered_B(sync, u) : 0;
-    return whole_B +
-           (offloads_parameters(sync) ? floor(u->elements / (double)plan->shards) * plan->storage.parameter_B : 0);
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double shards = (double)dts_plan_shards(plan, (dts_parameter_set)set);
+        bytes += shards > 1 ? gathered_B(sync, u, (dts_parameter_set)set) : 0;
+        bytes += offloads_parameters(sync) ? floor(u->elements[set] / shards) * plan->storage.parameter_B : 0;
+    }
+    return bytes;
 }
 
-/* The shard comes from host memory and the others' shards from their GPUs. */
-static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
+/* The shard of a set comes from host memory and the others' shards from their GPUs; returns what made it whole. */
+static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_parameter_set set, bool backward) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
+    const double shards = (double)dts_plan_shards(plan, set);
     dts_id shard = DTS_NO_ID;
     if (offloads_parameters(sync)) {
         dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
         dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
-        shard = dts_build_copy(b, sync->stage, true, u->elements / (double)plan->shards * plan->storage.parameter_B,
-                               backward, after, &in);
+        shard = dts_build_copy(b, sync->stage, true, u->elements[set] / shards * plan->storage.parameter_B, backward,
+                               after, &in);
     }
-    if (dts_plan_gathers_quantised(plan) && u->quantised > 0) {
-        double bytes = u->quantised / (double)plan->shards *
-                       (plan->storage.parameter_B + dts_numeric_bytes(plan->storage.product));
+    if (dts_plan_gathers_quantised(plan) && u->quantised[set] > 0) {
+        double bytes =
+            u->quantised[set] / shards * (plan->storage.parameter_B + dts_numeric_bytes(plan->storage.product));
         dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
                               .microbatch = -1,
                               .layer = -1,
@@ -321,18 +354,30 @@ static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
         shard =
             dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), backward, shard, &cast);
     }
-    u->gather = shard;
-    if (plan->shards > 1) {
+    if (shards > 1) {
         dts_task_info info = transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
-        u->gather = dts_build_collective(b, sync->stage, DTS_GROUP_DATA, DTS_ALL_GATHER, gathered_B(sync, u), backward,
-                                         shard, &info);
+        return dts_build_collective(b, sync->stage, groups[set], DTS_ALL_GATHER, gathered_B(sync, u, set), backward,
+                                    shard, &info);
+    }
+    return shard;
+}
+
+/* Sets are gathered one after another, on one stream of the framework: the layer waits for the last of them. */
+static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
+    u->gather = DTS_NO_ID;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        dts_id made = u->elements[set] > 0 ? make_set_whole(sync, u, (dts_parameter_set)set, backward) : DTS_NO_ID;
+        if (made != DTS_NO_ID) {
+            dts_graph_depend(sync->b->graph, made, u->gather);
+            u->gather = made;
+        }
     }
     sync->last_gather = u->gather;
     u->gathered = true;
 }
 
 static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
-    if (u->gathered || u->elements <= 0) {
+    if (u->gathered || u->elements[DTS_SET_COMMON] <= 0) { /* every unit has some, or is empty */
         return;
     }
     dts_builder *b = sync->b;
@@ -392,7 +437,7 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
                              dts_id last) {
     bool complete = sync->every_microbatch || (sync->b->plan->copies > 1 && last_microbatch);
     if (sync->active && complete && position == 0) {
-        flush_bucket(sync); /* of this microbatch's backward, or of this copy */
+        flush_buckets(sync); /* of this microbatch's backward, or of this copy */
     }
     if (!sync->active || !sync->sharded) {
         return;
@@ -405,12 +450,16 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     }
     sync->root_done |= u == &sync->root && last_microbatch;
     dts_builder *b = sync->b;
-    double gradient_B = u->elements * b->plan->storage.reduce_B;
     unit_hooks(sync, true);
     dts_task_info info = transfer_info("reduce-scatter");
-    dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
-    reduce_and_store(sync, u->elements, gradient_B, last, &info);
-    dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
+    for (int set = DTS_SET_COUNT; set-- > 0;) {
+        double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
+        if (gradient_B > 0) {
+            dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
+            reduce_and_store(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
+            dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
+        }
+    }
     if (u != &sync->root || last_microbatch) {
         release(sync, u, last);
     }

@@ -34,6 +34,7 @@ static int32_t layer_number(const dts_builder *b, dts_part part, int64_t layer) 
         case DTS_PART_EMBEDDING:
             return 0;
         case DTS_PART_LAYER:
+        case DTS_PART_EXPERT_LAYER:
             return (int32_t)(layer + 1);
         case DTS_PART_HEAD:
             break;
@@ -67,21 +68,23 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
     return first;
 }
 
-/* A collective of the tensor-parallel group behind the chain. */
+/* A collective of the tensor- or expert-parallel group behind the chain. */
 static dts_id add_collective(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
     static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
                                            [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER};
+                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
+                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
+    const dts_group_kind group = exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT : DTS_GROUP_TENSOR;
     dts_task_info what = *info;
     what.name = dts_collective_names[kinds[exchange]];
     what.flops = 0;
-    return dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, kinds[exchange], bytes, w->backward, w->last,
-                                &what);
+    return dts_build_collective(w->b, w->pass->stage, group, kinds[exchange], bytes, w->backward, w->last, &what);
 }
 
-/* Tensor-parallel communication around an operator: the chain waits for it. */
+/* Tensor- or expert-parallel communication around an operator: the chain waits for it. */
 static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
-    if (exchange == DTS_EXCHANGE_NONE || w->b->plan->tensor == 1) {
+    const bool tokens = exchange == DTS_EXCHANGE_ALL_TO_ALL;
+    if (exchange == DTS_EXCHANGE_NONE || (tokens ? w->b->plan->expert : w->b->plan->tensor) == 1) {
         return;
     }
     if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on(w->b)) {
@@ -150,6 +153,9 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
         w->handed_B = o->output_B;
     }
+    if (o->host_reads) {
+        dts_build_host(b, w->pass->stage, 0, w->backward, w->last, "read token counts");
+    }
     add_exchange(w, o->exchange_B, behind, &info);
 }
 
@@ -198,7 +204,7 @@ static double kept_B(const walk *w, int64_t slot) {
     if (span > 0) {
         return slot % span == 0 ? floor(dts_plan_boundary_B(b->plan)) : 0;
     }
-    const dts_operators *operators = &b->work[DTS_PART_LAYER].operators;
+    const dts_operators *operators = &dts_layer_work(b, w->pass->chunk->first_layer + slot)->operators;
     double bytes = 0;
     for (size_t i = 0; i < operators->count; i++) {
         const dts_operator *o = &operators->items[i];
@@ -224,9 +230,17 @@ static dts_id load_activations(walk *w, int64_t slot) {
     return loaded;
 }
 
+static bool is_layer(dts_part part) {
+    return part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+}
+
+static dts_part layer_part(const walk *w, int64_t layer) {
+    return dts_model_layer_part(w->b->plan->job.model, layer);
+}
+
 /* A layer's kernels in one direction are a graph where the stack captures layers. */
 static void capture(const walk *w, dts_part part, bool begins) {
-    if (part == DTS_PART_LAYER) {
+    if (is_layer(part)) {
         dts_build_capture(w->b, w->pass->stage, DTS_GRAPHS_LAYERS, begins);
     }
 }
@@ -234,21 +248,21 @@ static void capture(const walk *w, dts_part part, bool begins) {
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
     int64_t span = checkpoint_span(w);
-    bool drops = drops_whole_chunk(w) || (part == DTS_PART_LAYER && span > 0);
+    bool drops = drops_whole_chunk(w) || (is_layer(part) && span > 0);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
     int64_t slot = layer - w->pass->chunk->first_layer;
     capture(w, part, true);
-    if (part == DTS_PART_LAYER) {
+    if (is_layer(part)) {
         wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
     }
     for (size_t i = 0; i < operator_count(w, part); i++) {
         bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
         forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
     }
-    if (span > 0 && part == DTS_PART_LAYER && (layer - w->pass->chunk->first_layer) % span == 0) {
+    if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
     }
-    if (part == DTS_PART_LAYER) {
+    if (is_layer(part)) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
     capture(w, part, false);
@@ -266,7 +280,7 @@ static void forward_position(walk *w, int64_t position) {
     if (layer < 0) {
         forward_part(w, DTS_PART_EMBEDDING, 0, position);
     } else if (layer < chunk->layers) {
-        forward_part(w, DTS_PART_LAYER, chunk->first_layer + layer, position);
+        forward_part(w, layer_part(w, chunk->first_layer + layer), chunk->first_layer + layer, position);
     } else {
         forward_part(w, DTS_PART_HEAD, 0, position);
     }
@@ -408,7 +422,8 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
-        dts_sync_gradient(w->pass->sync, o->parameters, DTS_PARAMETER_TENSORS, w->pass->last_microbatch);
+        dts_sync_gradient(w->pass->sync, dts_operator_set(w->b->plan, o), o->parameters, DTS_PARAMETER_TENSORS,
+                          w->pass->last_microbatch);
         hold_fresh_gradient(w, o, first);
     }
 }
@@ -461,11 +476,11 @@ static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t positi
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
-    int64_t span = part == DTS_PART_LAYER && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
+    int64_t span = is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
     capture(w, part, true);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
-        int64_t slot = part == DTS_PART_LAYER ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
+        int64_t slot = is_layer(part) ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
         wait_for(w, DTS_WAIT_OFFLOAD, load_activations(w, slot));
     }
     if (span > 0) {
@@ -473,7 +488,8 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         int64_t in_chunk = layer - chunk->first_layer;
         bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
         for (int64_t i = in_chunk - in_chunk % span; ends_group && i <= in_chunk; i++) {
-            recompute_part(w, part, chunk->first_layer + i, first_layer_position(chunk) + i);
+            int64_t again = chunk->first_layer + i;
+            recompute_part(w, layer_part(w, again), again, first_layer_position(chunk) + i);
         }
     }
     backward_operators(w, part, layer_number(b, part, layer), kind);
@@ -494,7 +510,7 @@ static void recompute_chunk(walk *w) {
         recompute_part(w, DTS_PART_EMBEDDING, 0, 0);
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
-        recompute_part(w, DTS_PART_LAYER, chunk->first_layer + i, position + i);
+        recompute_part(w, layer_part(w, chunk->first_layer + i), chunk->first_layer + i, position + i);
     }
     if (chunk->head) {
         recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers);
@@ -516,11 +532,11 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     if (chunk->head) {
         backward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers, kind);
         if (kind != DTS_OP_BACKWARD_INPUT && pass->stage->tied_copy > 0) {
-            dts_sync_gradient(pass->sync, &pass->stage->tied_copy, 1, pass->last_microbatch);
+            dts_sync_gradient(pass->sync, DTS_SET_COMMON, &pass->stage->tied_copy, 1, pass->last_microbatch);
         }
     }
     for (int64_t i = chunk->layers; i-- > 0;) {
-        backward_part(&w, DTS_PART_LAYER, chunk->first_layer + i, position + i, kind);
+        backward_part(&w, layer_part(&w, chunk->first_layer + i), chunk->first_layer + i, position + i, kind);
     }
     if (chunk->embedding) {
         backward_part(&w, DTS_PART_EMBEDDING, 0, 0, kind);

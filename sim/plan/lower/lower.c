@@ -27,8 +27,10 @@ static dts_status check_size(const dts_builder *b) {
             kernels[part] += t->forward_kernels + t->backward_input_kernels + t->backward_weight_kernels;
         }
     }
-    double layers = (double)plan->job.model->layers;
-    double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] + kernels[DTS_PART_LAYER] * layers;
+    double with_experts = (double)dts_model_expert_layers(plan->job.model);
+    double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] +
+                  kernels[DTS_PART_LAYER] * ((double)plan->job.model->layers - with_experts) +
+                  kernels[DTS_PART_EXPERT_LAYER] * with_experts;
     double tasks = 2 * pass * (double)plan->passes;
     if (tasks > most_tasks) {
         return dts_diag_error(
@@ -77,7 +79,7 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     }
     for (size_t p = 0; p < stages; p++) {
         out->compute_stream[p] = b->stages[p].compute;
-        out->stage_parameters[p] = b->stages[p].parameters;
+        out->stage_parameters[p] = dts_stage_parameters(&b->stages[p]);
     }
     for (int64_t i = 0; i < b->stage_count * copies; i++) {
         int64_t first = copies > 1 ? i % copies : 0;

@@ -31,7 +31,9 @@ typedef enum dts_group_kind {
     DTS_GROUP_CONTEXT,
     DTS_GROUP_PIPELINE,
     DTS_GROUP_EMBEDDING,
-    DTS_GROUP_REPLICA, /* hybrid sharding: the ranks that hold the same shard */
+    DTS_GROUP_REPLICA,     /* hybrid sharding: the ranks that hold the same shard */
+    DTS_GROUP_EXPERT,      /* ranks that hold different experts: tokens */
+    DTS_GROUP_EXPERT_DATA, /* ranks that hold the same experts: their gradients and parameters */
     DTS_GROUP_COUNT
 } dts_group_kind;
 

@@ -57,7 +57,9 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     int64_t tensors = 0;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
-        tensors += chunk->layers * b->work[DTS_PART_LAYER].tensors;
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            tensors += dts_layer_work(b, chunk->first_layer + i)->tensors;
+        }
         tensors += chunk->embedding ? b->work[DTS_PART_EMBEDDING].tensors : 0;
         tensors += chunk->head ? b->work[DTS_PART_HEAD].tensors : 0;
     }
@@ -183,7 +185,10 @@ static step_size size_of_step(const dts_builder *b, const dts_stage *stage) {
     /* sharded parameters are flat: one tensor per unit, which is one per layer */
     int tensors = dts_plan_shards_parameters(plan) ? (int)(plan->job.model->layers / plan->pipeline) + 1
                                                    : (int)ceil(stage_tensors(b, stage) / share);
-    return (step_size){.elements = stage->parameters / share, .tensors = tensors};
+    double expert_share = dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, DTS_SET_EXPERTS) : 1;
+    return (step_size){
+        .elements = stage->parameters[DTS_SET_COMMON] / share + stage->parameters[DTS_SET_EXPERTS] / expert_share,
+        .tensors = tensors};
 }
 
 /* A task of no length on the stage's compute stream, behind the host's latest issue and after. */
@@ -211,13 +216,18 @@ static dts_id add_step(dts_builder *b, dts_stage *stage) {
 static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
     dts_stage *stage = &b->stages[p];
-    if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && plan->replicas > 1) {
-        dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-        dts_id task = dts_build_collective(b, stage, DTS_GROUP_DATA, DTS_ALL_GATHER,
-                                           dts_plan_gathered_B(plan, stage->parameters, stage->quantised), false,
-                                           updated[p], &gather);
-        if (plan->copies == 2) {
-            dts_graph_depend(b->graph, task, updated[plan->pipeline - 1 - p]);
+    static const dts_group_kind groups[] = {
+        [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && stage->parameters[set] > 0;
+        if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
+            dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
+            dts_id task = dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
+                                               dts_plan_gathered_B(plan, stage->parameters[set], stage->quantised[set]),
+                                               false, updated[p], &gather);
+            if (plan->copies == 2) {
+                dts_graph_depend(b->graph, task, updated[plan->pipeline - 1 - p]);
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
  *   zero1          1           1          1/data
  *   zero2          1           1/data     1/data     and the buckets under way
  *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
+ * With expert parallelism the experts of a rank are sharded among its expert-data group only.
  * 8- and 4-bit copies of the weights of products live beside the wide ones, or instead of them (plan.c).
  * What is offloaded lives in host memory instead, once for each GPU. A step on the CPU needs its own copy of the
  * parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to arrive.
@@ -16,6 +17,8 @@
 #include <math.h>
 
 #include "plan/lower/builder.h"
+
+enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 
 /* Bytes of one rank, on its GPU or in the memory of its host. */
 static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
@@ -37,28 +40,59 @@ static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, 
 }
 
 /* Where the weight-gradient product adds to the stored gradient, autograd still wants a tensor: Transformer Engine
- * keeps an empty one of each weight's shape for good [2]. */
+ * keeps an empty one of each shape of the layers' weights for good [2]. */
+typedef struct shapes {
+    int64_t n[SHAPES_MOST], k[SHAPES_MOST];
+    size_t count;
+} shapes;
+
+static void add_shapes(shapes *all, const dts_operators *operators) {
+    for (size_t i = 0; i < operators->count; i++) {
+        const dts_operator *o = &operators->items[i];
+        bool known = !o->weight || all->count == SHAPES_MOST;
+        for (size_t s = 0; s < all->count && !known; s++) {
+            known = all->n[s] == o->n && all->k[s] == o->k;
+        }
+        if (!known) {
+            all->n[all->count] = o->n;
+            all->k[all->count++] = o->k;
+        }
+    }
+}
+
 static double stand_ins_B(const dts_builder *b) {
+    const dts_model *model = b->plan->job.model;
+    shapes all = {.count = 0};
     if (dts_plan_accumulates_by_kernel(b->plan)) {
         return 0;
     }
-    return b->work[DTS_PART_LAYER].parameters * b->plan->storage.fresh_gradient_B;
+    if (dts_model_expert_layers(model) < model->layers) {
+        add_shapes(&all, &b->work[DTS_PART_LAYER].operators);
+    }
+    if (dts_model_expert_layers(model) > 0) {
+        add_shapes(&all, &b->work[DTS_PART_EXPERT_LAYER].operators);
+    }
+    double elements = 0;
+    for (size_t s = 0; s < all.count; s++) {
+        elements += (double)all.n[s] * (double)all.k[s];
+    }
+    return elements * b->plan->storage.fresh_gradient_B;
 }
 
-static void add_stage(dts_builder *b, dts_stage *stage) {
+static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
-    double shards = (double)plan->shards;
+    double shards = (double)dts_plan_shards(plan, set);
     double share = dts_plan_shards_parameters(plan) ? 1 / shards : 1;
     double gradient_share = dts_plan_shards_gradients(plan) ? 1 / shards : 1;
     double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
-    double parameters = stage->parameters;
+    double parameters = stage->parameters[set];
     const dts_offload *offload = plan->job.offload;
-    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised) * share,
+    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised[set]) * share,
         offload->parameters == DTS_OFFLOAD_NONE);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         offload->gradients == DTS_OFFLOAD_NONE);
-    add(b, stage, DTS_MEMORY_GRADIENTS, stand_ins_B(b), true);
+    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON ? stand_ins_B(b) : 0, true);
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
         add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, true);
     }
@@ -82,6 +116,7 @@ static void add_stage(dts_builder *b, dts_stage *stage) {
 
 void dts_build_static_memory(dts_builder *b) {
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
-        add_stage(b, &b->stages[p]);
+        add_set(b, &b->stages[p], DTS_SET_COMMON);
+        add_set(b, &b->stages[p], DTS_SET_EXPERTS);
     }
 }

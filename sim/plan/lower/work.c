@@ -21,8 +21,30 @@ static double memory_s(const dts_builder *b, double bytes, int kernels) {
     return kernels <= 0 ? 0 : kernels * dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes / kernels);
 }
 
+/* Products of experts. Library calls of each expert are kernels of their own. */
+static void expert_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
+    dts_expert_style style = (dts_expert_style)b->plan->job.stack->experts;
+    dts_gemm_shape forward = {.batch = o->batch, .m = o->m, .n = o->n, .k = o->k};
+    dts_gemm_shape input = {.batch = o->batch, .m = o->m, .n = o->k, .k = o->n};
+    dts_gemm_shape weight = {.batch = o->batch, .m = o->k, .n = o->n, .k = o->m, .weight_gradient = true};
+    /* products add to the stored gradient unless a kernel of its own does */
+    double sum_B = dts_plan_accumulates_by_kernel(b->plan) ? 0 : b->plan->storage.gradient_B;
+    int kernels = style == DTS_EXPERTS_GROUPED ? 1 : (int)o->batch;
+    t->forward_s = dts_gpu_expert_gemm_s(gpu, format, &forward, style, 0);
+    t->backward_input_s = dts_gpu_expert_gemm_s(gpu, format, &input, style, 0);
+    t->backward_weight_s = dts_gpu_expert_gemm_s(gpu, format, &weight, style, sum_B);
+    t->forward_kernels = kernels;
+    t->backward_input_kernels = kernels;
+    t->backward_weight_kernels = kernels;
+    t->forward_flops = dts_operator_flops(o);
+    t->backward_input_flops = t->forward_flops;
+    t->backward_weight_flops = t->forward_flops;
+}
+
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
-    double flops = 2.0 * (double)o->batch * (double)o->m * (double)o->n * (double)o->k;
+    double flops = dts_operator_flops(o);
     t->forward_flops = flops;
     t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
     double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, false);
@@ -73,7 +95,7 @@ static void operator_times(const dts_builder *b, const dts_operator *o, dts_oper
     t->forward_kernels = o->forward_kernels;
     switch (o->kind) {
         case DTS_OPERATOR_GEMM:
-            gemm_times(b, o, t);
+            (o->experts ? expert_times : gemm_times)(b, o, t);
             break;
         case DTS_OPERATOR_ATTENTION:
             attention_times(b, o, t);
@@ -108,12 +130,16 @@ dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         dts_part_work *work = &b->work[part];
+        if (part == DTS_PART_EXPERT_LAYER && b->plan->job.model->experts == 0) {
+            continue;
+        }
         dts_status status =
             dts_model_operators(b->plan->job.model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
         if (status != DTS_OK) {
             return status;
         }
-        if (part == DTS_PART_LAYER && b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
+        if ((part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER) &&
+            b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
             b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
             keep_every_second_product(work);
         }
@@ -128,9 +154,10 @@ dts_status dts_build_work(dts_builder *b) {
             }
             operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
-            work->quantised += o->quantised ? o->parameters[0] : 0;
+            dts_parameter_set set = dts_operator_set(b->plan, o);
+            work->quantised[set] += o->quantised ? o->parameters[0] : 0;
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
-                work->parameters += o->parameters[p];
+                work->parameters[set] += o->parameters[p];
                 work->tensors += o->parameters[p] > 0;
             }
         }
@@ -161,13 +188,36 @@ static double tied_copy(const dts_plan *plan) {
     return dts_plan_ties_across(plan) ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
 }
 
+double dts_stage_parameters(const dts_stage *stage) {
+    return stage->parameters[DTS_SET_COMMON] + stage->parameters[DTS_SET_EXPERTS];
+}
+
+dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
+    return o->experts && plan->expert > 1 ? DTS_SET_EXPERTS : DTS_SET_COMMON;
+}
+
+const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
+    return &b->work[dts_model_layer_part(b->plan->job.model, layer)];
+}
+
+static void count_part(dts_stage *stage, const dts_part_work *work) {
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        stage->parameters[set] += work->parameters[set];
+        stage->quantised[set] += work->quantised[set];
+    }
+}
+
 static void count_chunk(dts_builder *b, dts_stage *stage, const dts_chunk *chunk) {
-    stage->parameters += b->work[DTS_PART_LAYER].parameters * (double)chunk->layers;
-    stage->quantised += b->work[DTS_PART_LAYER].quantised * (double)chunk->layers;
-    stage->parameters += chunk->embedding ? b->work[DTS_PART_EMBEDDING].parameters : 0;
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        count_part(stage, dts_layer_work(b, chunk->first_layer + i));
+    }
+    if (chunk->embedding) {
+        count_part(stage, &b->work[DTS_PART_EMBEDDING]);
+    }
     if (chunk->head) {
+        count_part(stage, &b->work[DTS_PART_HEAD]);
         stage->tied_copy = tied_copy(b->plan);
-        stage->parameters += b->work[DTS_PART_HEAD].parameters + stage->tied_copy;
+        stage->parameters[DTS_SET_COMMON] += stage->tied_copy;
     }
 }
 

@@ -66,6 +66,7 @@ static inline dts_execution plain_fp16(int64_t micro_batch, int64_t sequence_len
                            .sequence_length = sequence_length,
                            .tensor = 1,
                            .context = 1,
+                           .expert = 1,
                            .activation = DTS_FP16,
                            .weight = DTS_FP16,
                            .dropout = true,

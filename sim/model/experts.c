@@ -1,0 +1,251 @@
+/* Feed-forward block of one layer as a mixture of experts.
+ *
+ * T tokens of this rank, E experts, k per token, inner width f, x expert-parallel ranks that hold E/x experts each:
+ *
+ *   scores (T, E) = x·Wg; each token goes to its k best experts, y = Σ gate · expert(x)                          [1, 2]
+ *   dropless     the rank sends k·T rows and receives N = k·T · imbalance, m = ⌈N/(E/x)⌉ to each of its experts
+ *   capacity c   each rank sends C = ⌈k·T/E · c⌉ rows to every expert, padded or cut: N = E·C, m = x·C            [2,
+ * 3]
+ *
+ * imbalance is what the busiest rank receives over the mean: everyone waits for it at the way back.
+ *
+ *   route     product (T, h)·(h, E), softmax, top-k, masks, auxiliary loss: small kernels over (T, E)
+ *   permute   rows sorted by expert (T·h read, N·h written), then an all-to-all of N·h elements
+ *   sort      the rows of x ranks become one block per expert (N·h twice), where a rank holds several experts
+ *   experts   grouped products (N, h)·(h, f) and (N, f)·(f, h); the gate weighs the activation in between [4]
+ *   sort back, all-to-all of N·h, unpermute: sums k rows a token (N·h read, T·h written)
+ *   shared    an ordinary feed-forward block for all tokens, added to the sum [5]
+ *
+ * Backward runs the same all-to-alls the other way round. Bytes kept: x (T·h) at the router, the sorted rows (N·h), the
+ * inputs of the activation and of the second product as in the dense block with N rows, and the maps.
+ * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
+ * all-to-all): the host waits for the router. Padded sizes are known beforehand.
+ *
+ * Tensor parallelism: experts are whole on each rank, which routes its own positions (expert tensor parallelism 1);
+ * the shared expert is split and gathers and scatters as the dense block does.
+ *
+ * [1] Shazeer et al. 2017, arXiv 1701.06538.            [2] Lepikhin et al. 2020, GShard, arXiv 2006.16668.
+ * [3] Fedus, Zoph, Shazeer 2021, Switch Transformers, arXiv 2101.03961, section 2.2.
+ * [4] NVIDIA/Megatron-LM megatron/core/transformer/moe/{router,moe_utils,token_dispatcher,experts}.py (0.12 and later).
+ * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2. */
+#include <math.h>
+
+#include "model/builder.h"
+
+enum {
+    ROUTE_KERNELS = 16,         /* [4]: cast, softmax, top-k (two), gates and map (six), auxiliary loss (six) */
+    CAPACITY_KERNELS = 6,       /* [4]: top-k over tokens (two), mask, scatter, two products */
+    ROUTE_BACKWARD_KERNELS = 9, /* gates, softmax, cast; auxiliary loss (six) */
+    SORT_KERNELS = 6            /* permutation without a fused kernel: sort of the map (five) and a gather */
+};
+
+/* Bytes moved per score by the router's kernels: passes over fp32 scores and one-byte masks [4]. */
+#define ROUTE_B    40.0
+#define MAP_B      9.0 /* kept per score: fp32 gates, the map, four-byte row numbers */
+#define CAPACITY_B 24.0
+
+typedef struct routed {
+    int64_t local;  /* experts of this rank */
+    int64_t m;      /* rows of one expert */
+    double rows;    /* N: of the busiest rank */
+    double mean;    /* of all ranks */
+    double tokens;  /* T */
+    double token_B; /* one row of h elements */
+} routed;
+
+static routed route_sizes(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const int64_t ranks = builder->execution->expert;
+    routed r = {.local = model->experts / ranks, .tokens = (double)l->b * (double)l->shard};
+    const double sent = r.tokens * (double)model->experts_per_token;
+    if (model->capacity_factor > 0) {
+        const double capacity = ceil(sent / (double)model->experts * model->capacity_factor);
+        r.m = (int64_t)capacity * ranks;
+        r.rows = (double)r.local * (double)r.m;
+        r.mean = r.rows;
+    } else {
+        r.rows = sent * (ranks > 1 ? fmax(1, model->load_imbalance) : 1);
+        r.mean = sent;
+        r.m = (int64_t)ceil(r.rows / (double)r.local);
+    }
+    r.token_B = (double)l->h * l->e;
+    return r;
+}
+
+/* Scores, choice and masks. Keeps x for all branches. */
+static void add_router(dts_builder *builder, const routed *r) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const bool pads = model->capacity_factor > 0;
+    dts_linear scores = {.name = "router",
+                         .rows = (int64_t)r->tokens,
+                         .n = model->experts,
+                         .k = l->h,
+                         .bias = model->router_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                         .input_B = l->r,
+                         .saved_B = r->tokens * r->token_B};
+    const bool quantises = builder->local.quantises; /* the router stays in the width of activations */
+    builder->local.quantises = false;
+    dts_add_linear(builder, &scores);
+    builder->local.quantises = quantises;
+    const double entries = r->tokens * (double)model->experts;
+    dts_operator *choice = dts_add_memory(builder, "route",
+                                          (dts_passes){.forward_kernels = ROUTE_KERNELS + (pads ? CAPACITY_KERNELS : 0),
+                                                       .forward_B = entries * (ROUTE_B + (pads ? CAPACITY_B : 0)),
+                                                       .backward_kernels = ROUTE_BACKWARD_KERNELS,
+                                                       .backward_B = entries * ROUTE_B,
+                                                       .input_B = entries * l->e,
+                                                       .output_B = entries * l->e,
+                                                       .saved_B = entries * MAP_B});
+    choice->host_reads = !pads && (builder->execution->expert > 1 || !builder->execution->grouped_products);
+}
+
+static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {
+    if (builder->execution->expert > 1) {
+        *exchange = DTS_EXCHANGE_ALL_TO_ALL;
+        op->exchange_B = r->rows * r->token_B;
+    }
+}
+
+/* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
+static void add_dispatch(dts_builder *builder, const routed *r) {
+    const bool fused = builder->execution->fuse_permute;
+    const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
+    dts_operator *permute = dts_add_memory(builder, "permute",
+                                           (dts_passes){.forward_kernels = fused ? 2 : SORT_KERNELS,
+                                                        .forward_B = tokens_B + rows_B,
+                                                        .backward_kernels = fused ? 1 : 2,
+                                                        .backward_B = tokens_B + (fused ? 1 : 3) * rows_B,
+                                                        .input_B = tokens_B,
+                                                        .output_B = rows_B,
+                                                        .workspace_B = fused ? 0 : tokens_B});
+    exchange_rows(builder, r, &permute->forward_exchange, permute);
+    if (builder->execution->expert > 1) {
+        const bool sorts = r->local > 1;
+        dts_operator *sort = dts_add_memory(builder, "sort_by_expert",
+                                            (dts_passes){.forward_kernels = sorts ? 1 : 0,
+                                                         .forward_B = sorts ? 2 * rows_B : 0,
+                                                         .backward_kernels = sorts ? 1 : 0,
+                                                         .backward_B = sorts ? 2 * rows_B : 0,
+                                                         .input_B = rows_B,
+                                                         .output_B = rows_B,
+                                                         .workspace_B = sorts ? rows_B : 0});
+        exchange_rows(builder, r, &sort->backward_exchange, sort);
+    }
+}
+
+/* Results to the ranks of their tokens, and the weighted sum. */
+static void add_combine(dts_builder *builder, const routed *r) {
+    const bool fused = builder->execution->fuse_permute;
+    const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
+    if (builder->execution->expert > 1) {
+        const bool sorts = r->local > 1;
+        dts_operator *sort = dts_add_memory(builder, "sort_by_rank",
+                                            (dts_passes){.forward_kernels = sorts ? 1 : 0,
+                                                         .forward_B = sorts ? 2 * rows_B : 0,
+                                                         .backward_kernels = sorts ? 1 : 0,
+                                                         .backward_B = sorts ? 2 * rows_B : 0,
+                                                         .input_B = rows_B,
+                                                         .output_B = rows_B,
+                                                         .workspace_B = sorts ? rows_B : 0});
+        exchange_rows(builder, r, &sort->forward_exchange, sort);
+    }
+    /* unfused: a fill and a scatter that adds, which reads and writes the sum for every row */
+    dts_operator *sum = dts_add_memory(builder, "unpermute",
+                                       (dts_passes){.forward_kernels = fused ? 1 : 2,
+                                                    .forward_B = tokens_B + (fused ? 1 : 3) * rows_B,
+                                                    .backward_kernels = 1,
+                                                    .backward_B = tokens_B + rows_B,
+                                                    .input_B = rows_B,
+                                                    .output_B = tokens_B,
+                                                    .workspace_B = rows_B});
+    exchange_rows(builder, r, &sum->backward_exchange, sum);
+}
+
+static void add_routed(dts_builder *builder, const routed *r) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const int64_t f = dts_model_expert_ffn_hidden(model);
+    const double rows = (double)r->local * (double)r->m;
+    add_dispatch(builder, r);
+    dts_linear product = {.name = model->gated_ffn ? "expert_gate_up" : "expert_up",
+                          .rows = r->m,
+                          .n = model->gated_ffn ? 2 * f : f,
+                          .k = l->h,
+                          .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .input_B = l->e,
+                          .saved_B = r->rows * r->token_B,
+                          .experts = r->local,
+                          .routed_rows = r->mean};
+    dts_add_linear(builder, &product);
+    dts_add_inner_activation(builder, rows * (double)f);
+    product.name = "expert_down";
+    product.n = l->h;
+    product.k = f;
+    product.saved_B = r->rows * (double)f * l->e;
+    dts_add_linear(builder, &product);
+    add_combine(builder, r);
+}
+
+/* An ordinary block for all tokens, split over the tensor-parallel ranks. */
+static void add_shared(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const int64_t f = model->shared_expert_ffn_hidden / builder->execution->tensor, rows = l->b * l->s;
+    if (l->sequence) { /* the positions of all ranks */
+        dts_operator *gather = dts_add_memory(builder, "shared_input", (dts_passes){0});
+        gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        gather->exchange_B = l->full_B;
+    }
+    dts_linear product = {.name = model->gated_ffn ? "shared_gate_up" : "shared_up",
+                          .rows = rows,
+                          .n = model->gated_ffn ? 2 * f : f,
+                          .k = l->h,
+                          .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .input_B = l->r};
+    dts_operator *up = dts_add_linear(builder, &product); /* its input is kept at the router */
+    up->gathers_again_B = dts_gathers_again_B(builder);
+    if (l->sequence) {
+        up->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
+        up->exchange_B = l->full_B;
+    }
+    dts_add_inner_activation(builder, (double)rows * (double)f);
+    product = (dts_linear){.name = "shared_down",
+                           .rows = rows,
+                           .n = l->h,
+                           .k = f,
+                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                           .input_B = l->e,
+                           .saved_B = (double)rows * (double)f * l->e,
+                           .row_split = true};
+    dts_add_linear(builder, &product);
+    if (l->sequence) { /* the gradient of all ranks' positions */
+        dts_operator *gather = dts_add_memory(builder, "shared_output", (dts_passes){0});
+        gather->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        gather->exchange_B = l->full_B;
+    }
+}
+
+void dts_add_experts(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const routed r = route_sizes(builder);
+    const bool shared = model->shared_expert_ffn_hidden > 0;
+    const double stream_B = l->stream * l->r, tokens_B = r.tokens * r.token_B;
+    dts_add_norm(builder, "mlp_norm", l->b * l->shard, false);
+    /* router, experts and shared expert start from x: their gradients are added */
+    const int sums = shared ? 2 : 1;
+    dts_add_memory(builder, "expert_input", (dts_passes){.backward_kernels = sums, .backward_B = 3 * sums * stream_B});
+    add_router(builder, &r);
+    if (shared) {
+        add_shared(builder);
+    }
+    add_routed(builder, &r);
+    if (shared) {
+        dts_add_memory(
+            builder, "add_shared",
+            (dts_passes){.forward_kernels = 1, .forward_B = 3 * tokens_B, .input_B = tokens_B, .output_B = tokens_B});
+    }
+    dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", false, false);
+}

@@ -1,0 +1,224 @@
+/* Mixtures of experts and latent attention against formulas worked out by hand. */
+#include "shapes.h"
+
+/* Mixtral 8x7B. */
+static dts_model mixtral(void) {
+    dts_model model = llama_3_70b();
+    model.layers = 32;
+    model.hidden = 4096;
+    model.heads = 32;
+    model.kv_heads = 8;
+    model.ffn_hidden = 14336;
+    model.vocab = 32000;
+    model.experts = 8;
+    model.experts_per_token = 2;
+    model.moe_every = 1;
+    model.load_imbalance = 1;
+    return model;
+}
+
+/* DeepSeek-V2. */
+static dts_model deepseek(void) {
+    dts_model model = llama_3_70b();
+    model.layers = 60;
+    model.hidden = 5120;
+    model.heads = 128;
+    model.kv_heads = 0;
+    model.ffn_hidden = 12288;
+    model.vocab = 102400;
+    model.q_lora_rank = 1536;
+    model.kv_lora_rank = 512;
+    model.qk_nope_head_dim = 128;
+    model.qk_rope_head_dim = 64;
+    model.v_head_dim = 128;
+    model.experts = 160;
+    model.experts_per_token = 6;
+    model.expert_ffn_hidden = 1536;
+    model.shared_expert_ffn_hidden = 3072;
+    model.first_dense_layers = 1;
+    model.moe_every = 1;
+    model.load_imbalance = 1;
+    return model;
+}
+
+static dts_execution fused_bf16(int64_t micro_batch, int64_t sequence_length, int64_t expert) {
+    dts_execution x = plain_fp16(micro_batch, sequence_length);
+    x.dropout = false;
+    x.flash_attention = true;
+    x.fuse_bias_gelu = x.fuse_norm = x.fuse_rotary = x.fuse_softmax = x.fuse_bias_dropout_add = true;
+    x.fuse_permute = true;
+    x.expert = expert;
+    return x;
+}
+
+/* A token passes k of E experts; the router scores all. */
+static void test_flops(void **state) {
+    (void)state;
+    dts_model model = mixtral();
+    const double s = 4096, h = 4096, kv = 1024, f = 14336;
+    const double layer = 2 * s * (2 * h * h + 2 * h * kv + 8 * h + 2 * 3 * h * f) + 4 * s * s * h;
+    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+    /* what is padded or unbalanced is no work of the model */
+    model.load_imbalance = 2;
+    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+    model.load_imbalance = 1;
+    model.capacity_factor = 1.25;
+    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+}
+
+/* arXiv 2405.04434, section 2.1: projections of the latents, scores over 192 and values over 128 elements a head. */
+static void test_latent_flops(void **state) {
+    (void)state;
+    dts_model model = deepseek();
+    const double s = 4096, h = 5120, a = 128, p = 1536, c = 512, n = 128, r = 64, v = 128;
+    const double projections = h * p + p * a * (n + r) + h * (c + r) + c * a * (n + v) + a * v * h;
+    const double attention = 2 * s * projections + 2 * s * s * a * (n + r + v);
+    const double dense = 2 * s * 3 * h * 12288, sparse = 2 * s * (160 * h + 6 * 3 * h * 1536 + 3 * h * 3072);
+    assert_close(dts_model_forward_flops(&model, 4096), 60 * attention + dense + 59 * sparse + 2 * s * h * 102400,
+                 1e-14, 0);
+    model.q_lora_rank = 0; /* queries from the input itself */
+    const double direct = projections - h * p - p * a * (n + r) + h * a * (n + r);
+    assert_close(dts_model_part_parameters(&model, DTS_PART_LAYER), direct + c + 2 * h + 3 * h * 12288, 0, 0);
+}
+
+/* GShard, Switch and GLaM: experts in every other layer, behind the dense ones at the start. */
+static void test_which_layers(void **state) {
+    (void)state;
+    dts_model model = mixtral();
+    assert_int_equal(dts_model_expert_layers(&model), 32);
+    model.moe_every = 2;
+    assert_int_equal(dts_model_layer_part(&model, 0), DTS_PART_LAYER);
+    assert_int_equal(dts_model_layer_part(&model, 1), DTS_PART_EXPERT_LAYER);
+    assert_int_equal(dts_model_expert_layers(&model), 16);
+    model.first_dense_layers = 3;
+    int64_t count = 0;
+    for (int64_t i = 0; i < model.layers; i++) {
+        count += dts_model_layer_part(&model, i) == DTS_PART_EXPERT_LAYER;
+    }
+    assert_int_equal(count, 14);
+    assert_int_equal(dts_model_expert_layers(&model), 14);
+    model.experts = 0;
+    assert_int_equal(dts_model_expert_layers(&model), 0);
+}
+
+/* Four all-to-alls a layer, of the rows times the hidden width each. */
+static void check_exchanges(const dts_model *model, const dts_execution *x, double rows) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_operators layer = operators_of(model, DTS_PART_EXPERT_LAYER, x, arena);
+    int forward = 0, backward = 0;
+    for (size_t i = 0; i < layer.count; i++) {
+        const dts_operator *o = &layer.items[i];
+        if (o->forward_exchange == DTS_EXCHANGE_ALL_TO_ALL || o->backward_exchange == DTS_EXCHANGE_ALL_TO_ALL) {
+            assert_close(o->exchange_B, rows * (double)model->hidden * 2, 0, 0);
+        }
+        forward += o->forward_exchange == DTS_EXCHANGE_ALL_TO_ALL;
+        backward += o->backward_exchange == DTS_EXCHANGE_ALL_TO_ALL;
+    }
+    assert_int_equal(forward, x->expert > 1 ? 2 : 0);
+    assert_int_equal(backward, x->expert > 1 ? 2 : 0);
+    dts_arena_free(arena);
+}
+
+static void test_exchanges(void **state) {
+    (void)state;
+    dts_model model = deepseek();
+    dts_execution x = fused_bf16(1, 4096, 8);
+    check_exchanges(&model, &x, 6 * 4096.0);
+    model.load_imbalance = 1.5;
+    check_exchanges(&model, &x, 1.5 * 6 * 4096.0);
+    model.load_imbalance = 1;
+    model.capacity_factor = 1; /* 153.6 tokens an expert and rank: 154 */
+    check_exchanges(&model, &x, 160 * 154.0);
+    x.tensor = 4; /* each rank routes its own positions */
+    x.sequence_parallel = true;
+    check_exchanges(&model, &x, 160 * 39.0);
+    check_exchanges(&model,
+                    &(dts_execution){.micro_batch = 1,
+                                     .sequence_length = 4096,
+                                     .tensor = 1,
+                                     .context = 1,
+                                     .expert = 1,
+                                     .activation = DTS_BF16,
+                                     .weight = DTS_BF16},
+                    0);
+}
+
+/* Experts of this rank, rows of each, and their parameters; the rest of the layer is whole on every rank. */
+static void test_products(void **state) {
+    (void)state;
+    dts_model model = deepseek();
+    model.capacity_factor = 1;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    for (int64_t expert = 1; expert <= 16; expert *= 2) {
+        dts_execution x = fused_bf16(1, 4096, expert);
+        dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+        const dts_operator *up = find(layer, "expert_gate_up"), *down = find(layer, "expert_down");
+        assert_true(up->experts && down->experts);
+        assert_int_equal(up->batch, 160 / expert);
+        assert_int_equal(up->m, 154 * expert);
+        assert_int_equal(up->n, 2 * 1536);
+        assert_int_equal(down->k, 1536);
+        const double own = up->parameters[0] + down->parameters[0];
+        assert_close(own, 160.0 / (double)expert * 3 * 5120 * 1536, 0, 0);
+        assert_close(find(layer, "router")->parameters[0], 160 * 5120, 0, 0);
+        assert_close(dts_operator_flops(up), 2 * 160.0 * 154 * 5120 * 3072, 0, 0);
+    }
+    dts_arena_free(arena);
+}
+
+/* The busiest rank: more rows for its products, the same for the others on the mean. */
+static void test_imbalance(void **state) {
+    (void)state;
+    dts_model model = mixtral();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_execution x = fused_bf16(1, 4096, 8);
+    model.load_imbalance = 1.5;
+    const dts_operator *up = find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "expert_gate_up");
+    assert_int_equal(up->m, 3 * 4096);
+    assert_close(dts_operator_flops(up), 2 * 2 * 4096.0 * 4096 * 2 * 14336, 0, 0);
+    x.expert = 1; /* one rank has all experts: nothing to be unbalanced */
+    up = find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "expert_gate_up");
+    assert_int_equal(up->m, 1024);
+    dts_arena_free(arena);
+}
+
+/* experts.c and latent_attention.c, heads: what a layer keeps, bytes. */
+static void test_saved(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = deepseek();
+    dts_execution x = fused_bf16(1, 4096, 8);
+    const double s = 4096, h = 5120, a = 128, p = 1536, c = 512, n = 128, r = 64, v = 128, N = 6 * s;
+    const double norms = 2 * s * h * 2 + 2 * s * 4, statistics = 2 * s * 4 + s * a * 4;
+    /* x behind the norm, latents before and behind theirs, query, key, value, output of attention */
+    const double latent = 2 * s * (h + 2 * p + c + (c + r) + a * (2 * (n + r) + v) + a * v);
+    const double router = 2 * s * h + 9 * s * 160, shared = 2 * s * 3 * 3072, experts = 2 * N * (h + 3 * 1536);
+    assert_close(saved_B(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), false),
+                 norms + statistics + latent + router + shared + experts, 1e-3, 0);
+    dts_arena_free(arena);
+}
+
+/* Token counts decide later sizes unless they are padded or stay on the GPU. */
+static void test_host_reads(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = mixtral();
+    dts_execution x = fused_bf16(1, 4096, 1);
+    assert_true(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route")->host_reads);
+    x.grouped_products = true;
+    assert_false(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route")->host_reads);
+    x.expert = 4; /* sizes of the all-to-all */
+    assert_true(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route")->host_reads);
+    model.capacity_factor = 1.25;
+    assert_false(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route")->host_reads);
+    dts_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flops),     cmocka_unit_test(test_latent_flops), cmocka_unit_test(test_which_layers),
+        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_products),     cmocka_unit_test(test_imbalance),
+        cmocka_unit_test(test_saved),     cmocka_unit_test(test_host_reads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* Expert parallelism against what can be counted by hand: tokens sent, gradients reduced, memory. */
+#include "simulate.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+enum { LAYERS = 4, HIDDEN = 1024, WIDTH = 2048, EXPERTS = 16, CHOSEN = 2, SEQUENCE = 512, VOCABULARY = 32000 };
+
+/* 16 experts on two nodes of 8, master weights: 2 + 4 + 12 bytes a parameter. */
+static const char *const base =
+    "model: {profile: llama-moe, layers: 4, hidden: 1024, heads: 16, vocab: 32000, ffn_hidden: 2048, experts: 16}\n"
+    "cluster: {profile: dgx-h100, nodes: 2}\n"
+    "stack: megatron-core\n"
+    "training: {global_batch: 64, micro_batch: 1, sequence_length: 512, precision: bf16, optimizer: adamw}\n"
+    "parallelism: {data_parallel: zero1, expert: 8}\n";
+
+static double experts_of_layer(void) {
+    return 3.0 * HIDDEN * WIDTH * EXPERTS;
+}
+
+static double others(void) {
+    return LAYERS * (4.0 * HIDDEN * HIDDEN + 2 * HIDDEN + EXPERTS * HIDDEN) + HIDDEN + 2.0 * VOCABULARY * HIDDEN;
+}
+
+static double sum_bytes(const dts_result *r, const char *kind, const char *group) {
+    const dts_communication_row *row = communication_row(r, kind, group);
+    return row == NULL ? 0 : row->bytes;
+}
+
+/* Each layer and microbatch sends k·s·h elements four times; six times when its forward is repeated. */
+static void tokens_are_sent_there_and_back(void **state) {
+    (void)state;
+    const double once = 2.0 * CHOSEN * SEQUENCE * HIDDEN;
+    dts_result *plain = simulate_text(base, "");
+    assert_close(sum_bytes(plain, "all-to-all", "expert"), 4 * LAYERS * 4 * once, 0, 0);
+    assert_int_equal(communication_row(plain, "all-to-all", "expert")->count, 4 * LAYERS * 4);
+    dts_result *again = simulate_text(base, "training.recompute=full");
+    assert_close(sum_bytes(again, "all-to-all", "expert"), 4 * LAYERS * 6 * once, 0, 0);
+    dts_result *none = simulate_text(base, "parallelism.expert=1");
+    assert_null(communication_row(none, "all-to-all", "expert"));
+    dts_result *padded = simulate_text(base, "model.capacity_factor=1.25");
+    assert_close(sum_bytes(padded, "all-to-all", "expert"), 1.25 * sum_bytes(plain, "all-to-all", "expert"), 0, 0);
+    dts_result_free(plain);
+    dts_result_free(again);
+    dts_result_free(none);
+    dts_result_free(padded);
+}
+
+/* 16 ranks, groups of 8: each rank's experts have two replicas, all else has 16. */
+static void gradients_of_experts_are_reduced_among_their_replicas(void **state) {
+    (void)state;
+    const double experts = LAYERS * experts_of_layer() / 8;
+    dts_result *r = simulate_text(base, "");
+    assert_close(sum_bytes(r, "reduce-scatter", "data"), 4 * others(), 1e-9, 0);
+    assert_close(sum_bytes(r, "all-gather", "data"), 2 * others(), 1e-9, 0);
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), 4 * experts, 1e-9, 0);
+    assert_close(sum_bytes(r, "all-gather", "expert-data"), 2 * experts, 1e-9, 0);
+    assert_close(r->stages[0].parameters, others() + experts, 0, 0);
+    assert_close(r->parameters, others() + LAYERS * experts_of_layer(), 0, 0);
+    dts_result *alone = simulate_text(base, "parallelism.expert=16");
+    assert_null(communication_row(alone, "reduce-scatter", "expert-data"));
+    dts_result *ddp = simulate_text(base, "parallelism.data_parallel=ddp");
+    assert_close(sum_bytes(ddp, "all-reduce", "expert-data"), 4 * experts, 1e-9, 0);
+    dts_result_free(r);
+    dts_result_free(alone);
+    dts_result_free(ddp);
+}
+
+/* An empty gradient of each shape of weights: query to value, output, router, both products of an expert. */
+static double stand_ins_B(void) {
+    return 2.0 * HIDDEN * (3 * HIDDEN + HIDDEN + EXPERTS + 2 * WIDTH + WIDTH);
+}
+
+static void check_static(const char *settings, double parameters, double gradients, double optimizer) {
+    dts_result *r = simulate_text(base, settings);
+    assert_close(r->memory_gib.parameters, parameters / GIB, 1e-6, 0);
+    assert_close(r->memory_gib.gradients, (gradients + stand_ins_B()) / GIB, 1e-6, 0);
+    assert_close(r->memory_gib.optimizer, optimizer / GIB, 1e-6, 0);
+    dts_result_free(r);
+}
+
+static void memory_follows_the_replicas(void **state) {
+    (void)state;
+    const double d = others(), e = LAYERS * experts_of_layer();
+    check_static("", 2 * (d + e / 8), 4 * (d + e / 8), 12 * (d / 16 + e / 8 / 2));
+    check_static("parallelism.data_parallel=ddp", 2 * (d + e / 8), 4 * (d + e / 8), 12 * (d + e / 8));
+    check_static("parallelism.expert=16", 2 * (d + e / 16), 4 * (d + e / 16), 12 * (d / 16 + e / 16));
+    check_static("parallelism.data_parallel=fsdp", 2 * (d + e) / 16, 4 * (d + e) / 16, 12 * (d + e) / 16);
+    check_static("parallelism.expert=1", 2 * (d + e), 4 * (d + e), 12 * (d + e) / 16);
+}
+
+/* FSDP gathers a layer's experts among their replicas, in forward and in backward, and all else among all. */
+static void sharded_experts_are_gathered_in_their_group(void **state) {
+    (void)state;
+    const double experts = LAYERS * experts_of_layer() / 8;
+    dts_result *r = simulate_text(base, "parallelism.data_parallel=fsdp training.global_batch=16");
+    assert_close(sum_bytes(r, "all-gather", "expert-data"), 2 * 2 * experts, 1e-9, 0);
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), 4 * experts, 1e-9, 0);
+    dts_result_free(r);
+}
+
+/* Tensor-parallel ranks hold whole experts and route their own positions. */
+static void tensor_ranks_share_the_experts(void **state) {
+    (void)state;
+    const char *settings = "parallelism.tensor=2 parallelism.sequence=true parallelism.expert=16";
+    dts_result *r = simulate_text(base, settings);
+    const double rows = (double)CHOSEN * SEQUENCE / 2;
+    assert_close(sum_bytes(r, "all-to-all", "expert"), 8 * LAYERS * 4 * rows * HIDDEN * 2, 0, 0);
+    assert_close(
+        r->memory_gib.optimizer,
+        12 * (LAYERS * (2.0 * HIDDEN * HIDDEN + 2 * HIDDEN + EXPERTS * HIDDEN) + HIDDEN + 1.0 * VOCABULARY * HIDDEN) /
+                8 / GIB +
+            12 * LAYERS * experts_of_layer() / 16 / GIB,
+        1e-6, 0);
+    dts_result_free(r);
+}
+
+/* A group inside a node does not touch the network between nodes; every rank waits for the busiest. */
+static void time_follows_placement_and_load(void **state) {
+    (void)state;
+    dts_result *inside = simulate_text(base, ""), *across = simulate_text(base, "parallelism.expert=16");
+    const dts_communication_row *near = communication_row(inside, "all-to-all", "expert");
+    const dts_communication_row *far = communication_row(across, "all-to-all", "expert");
+    assert_close(near->bytes, far->bytes, 0, 0);
+    assert_true(far->total_s > 2 * near->total_s);
+    double last = inside->iteration_time_s;
+    for (int i = 0; i < 3; i++) {
+        static const char *const loads[] = {"model.load_imbalance=1.25", "model.load_imbalance=2",
+                                            "model.load_imbalance=4"};
+        dts_result *r = simulate_text(base, loads[i]);
+        assert_true(r->iteration_time_s > last);
+        assert_true(r->mfu < inside->mfu);
+        last = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    dts_result_free(inside);
+    dts_result_free(across);
+}
+
+static void refused(const char *settings, const char *message, const char *help) {
+    dts_text messages = {0};
+    assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
+    if (strstr(dts_text_string(&messages), message) == NULL || strstr(dts_text_string(&messages), help) == NULL) {
+        print_error("expected '%s' and '%s' in:\n%s", message, help, dts_text_string(&messages));
+        fail();
+    }
+    dts_text_free(&messages);
+}
+
+static void what_cannot_be_is_refused(void **state) {
+    (void)state;
+    refused("parallelism.expert=3", "expert 3 does not divide the model's 16 experts", "use expert: 2");
+    refused("parallelism.expert=16 parallelism.pipeline=2", "expert 16 does not divide the 8 ranks of a stage",
+            "use expert: 8");
+    refused("parallelism.tensor=2", "experts with tensor parallelism need sequence parallelism", "set sequence: true");
+    refused("model.experts=0 model.experts_per_token=0", "the model is dense", "a model with experts");
+    refused("parallelism.data_parallel=fsdp parallelism.shard_group=8", "hybrid sharding with expert parallelism",
+            "leave shard_group out");
+    refused("stack.cuda_graphs=layers", "dropless experts cannot be captured", "set model.capacity_factor");
+    refused("parallelism.pipeline=2 parallelism.schedule=chimera parallelism.expert=4", "a schedule in two directions",
+            "or expert: 1");
+    refused("cluster.nodes=1 parallelism.data_parallel=dp", "dp drives whole models", "use ddp");
+    refused("model.shared_expert_ffn_hidden=1025 parallelism.tensor=2 parallelism.sequence=true",
+            "tensor 2 does not divide the shared expert's width", "choose a degree");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_are_sent_there_and_back),
+        cmocka_unit_test(gradients_of_experts_are_reduced_among_their_replicas),
+        cmocka_unit_test(memory_follows_the_replicas),
+        cmocka_unit_test(sharded_experts_are_gathered_in_their_group),
+        cmocka_unit_test(tensor_ranks_share_the_experts),
+        cmocka_unit_test(time_follows_placement_and_load),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
