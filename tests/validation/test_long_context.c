@@ -1,0 +1,96 @@
+/* scenarios/long-context: what its README says comes out. */
+#include "simulate.h"
+
+#define FOLDER "scenarios/long-context/"
+
+static dts_result *run(const char *file, const char *settings) {
+    dts_result *r = simulate_file(file, settings);
+    print_message("%-40s %-70s %7.3f s, %6.0f tokens/s per GPU, %6.1f GiB\n", file, settings, r->iteration_time_s,
+                  r->tokens_per_s_per_gpu, r->peak_allocated_gib);
+    return r;
+}
+
+/* Transfers of the context group: seconds altogether, and exposed. */
+static double moving_s(const dts_result *r, bool exposed) {
+    double sum = 0;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        if (strcmp(r->communication[i].group, "context") == 0) {
+            sum += exposed ? r->communication[i].exposed_s : r->communication[i].total_s;
+        }
+    }
+    return sum;
+}
+
+static void a_long_sequence_needs_several_gpus(void **state) {
+    (void)state;
+    dts_result *one = run(FOLDER "ring.yaml", "parallelism.context=1 training.global_batch=32");
+    dts_result *eight = run(FOLDER "ring.yaml", "");
+    assert_false(one->fits);
+    assert_true(eight->fits);
+    dts_result_free(one);
+    dts_result_free(eight);
+}
+
+static void methods_differ_in_what_is_exposed(void **state) {
+    (void)state;
+    dts_result *ring = run(FOLDER "ring.yaml", "");
+    dts_result *heads = run(FOLDER "all-to-all.yaml", "");
+    dts_result *gather = run(FOLDER "all-gather.yaml", "");
+    print_message("moving %.3f, %.3f, %.3f s; exposed %.3f, %.3f, %.3f s\n", moving_s(ring, false),
+                  moving_s(heads, false), moving_s(gather, false), moving_s(ring, true), moving_s(heads, true),
+                  moving_s(gather, true));
+    assert_true(moving_s(ring, true) < 0.01 * moving_s(ring, false));
+    assert_true(moving_s(heads, true) > 0.99 * moving_s(heads, false));
+    assert_close(moving_s(heads, false) / moving_s(ring, false), 0.5, 0.1, 0);
+    assert_true(moving_s(gather, true) > moving_s(heads, true));
+    assert_true(heads->iteration_time_s < ring->iteration_time_s);
+    assert_true(ring->iteration_time_s < gather->iteration_time_s);
+    dts_result_free(ring);
+    dts_result_free(heads);
+    dts_result_free(gather);
+}
+
+static void short_sequences_favour_the_ring(void **state) {
+    (void)state;
+    const char *const brief = "training.sequence_length=8192 training.global_batch=64";
+    dts_result *ring = run(FOLDER "ring.yaml", brief);
+    dts_result *heads = run(FOLDER "all-to-all.yaml", brief);
+    dts_result *gather = run(FOLDER "all-gather.yaml", brief);
+    assert_true(ring->iteration_time_s < heads->iteration_time_s);
+    assert_true(heads->iteration_time_s < gather->iteration_time_s);
+    dts_result_free(ring);
+    dts_result_free(heads);
+    dts_result_free(gather);
+}
+
+/* K and V leave the node over the network, at a seventh of NVLink's rate. */
+static void a_ring_over_the_network_needs_longer_sequences(void **state) {
+    (void)state;
+    dts_result *brief = run(FOLDER "ring-16.yaml", "training.sequence_length=32768");
+    dts_result *lengthy = run(FOLDER "ring-16.yaml", "training.sequence_length=65536");
+    print_message("exposed %.0f %% and %.0f %%\n", 100 * moving_s(brief, true) / moving_s(brief, false),
+                  100 * moving_s(lengthy, true) / moving_s(lengthy, false));
+    assert_true(moving_s(brief, true) > 0.2 * moving_s(brief, false));
+    assert_true(moving_s(lengthy, true) < 0.01 * moving_s(lengthy, false));
+    dts_result_free(brief);
+    dts_result_free(lengthy);
+}
+
+static void heads_limit_all_to_all(void **state) {
+    (void)state;
+    dts_text messages = {0};
+    simulate_expecting(FOLDER "all-to-all.yaml", "", "parallelism.context=16", DTS_INVALID, &messages);
+    assert_non_null(strstr(dts_text_string(&messages), "does not divide the 8 key and value heads"));
+    dts_text_free(&messages);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_sequence_needs_several_gpus),
+        cmocka_unit_test(methods_differ_in_what_is_exposed),
+        cmocka_unit_test(short_sequences_favour_the_ring),
+        cmocka_unit_test(a_ring_over_the_network_needs_longer_sequences),
+        cmocka_unit_test(heads_limit_all_to_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
