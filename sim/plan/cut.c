@@ -45,8 +45,9 @@ static bool fill_stages(const costs *c, int64_t stages, double limit, int64_t *o
     int64_t next = 0;
     for (int64_t s = 0; s < stages; s++) {
         double room = limit - (s == 0 ? c->first : 0) - (s == stages - 1 ? c->last : 0);
-        /* leave at least one layer for each later stage while there are enough */
-        int64_t most = c->count - next - (stages - 1 - s);
+        /* leave at least one layer for each later stage while there are enough; the last one has the head */
+        int64_t reserved = stages - 2 - s > 0 ? stages - 2 - s : 0;
+        int64_t most = c->count - next - reserved;
         out[s] = 0;
         while (out[s] < most && c->layers[next] <= room * (1 + 1e-9)) {
             room -= c->layers[next++];

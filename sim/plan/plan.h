@@ -32,12 +32,15 @@ typedef enum dts_optimizer {
     DTS_OPTIMIZER_LION
 } dts_optimizer;
 
-/* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default). */
+/* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default).
+ * SQRT: one checkpoint per √n of the n layers of a chunk, so that √n inputs and the activations of √n layers live (Chen
+ * et al., "Training Deep Nets with Sublinear Memory Cost", 2016, section 4.1). */
 typedef enum dts_recompute_kind {
     DTS_RECOMPUTE_NONE,
     DTS_RECOMPUTE_SELECTIVE,
     DTS_RECOMPUTE_FULL,
     DTS_RECOMPUTE_EXCEPT_LAST,
+    DTS_RECOMPUTE_SQRT,
     DTS_RECOMPUTE_EVERY
 } dts_recompute_kind;
 

@@ -16,10 +16,10 @@ static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeli
 
 enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
 
-/* recompute: none | selective | full | except-last | {every: n} */
+/* recompute: none | selective | full | except-last | sqrt | {every: n} */
 static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                   void *out) {
-    static const char *const names[] = {"none", "selective", "full", "except-last", NULL};
+    static const char *const names[] = {"none", "selective", "full", "except-last", "sqrt", NULL};
     static const dts_field every[] = {{.key = "every",
                                        .type = DTS_FIELD_INT,
                                        .offset = offsetof(dts_recompute, every),
@@ -42,10 +42,12 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
                 return DTS_OK;
             }
         }
-        return dts_diag_error(binder->diag, &node->place, key, "write none, selective, full, except-last or {every: 2}",
+        return dts_diag_error(binder->diag, &node->place, key,
+                              "write none, selective, full, except-last, sqrt or {every: 2}",
                               "unknown recomputation '%s'", node->text);
     }
-    return dts_diag_error(binder->diag, &node->place, key, "write none, selective, full, except-last or {every: 2}",
+    return dts_diag_error(binder->diag, &node->place, key,
+                          "write none, selective, full, except-last, sqrt or {every: 2}",
                           "a recomputation is a name or {every: n}");
 }
 
@@ -113,7 +115,8 @@ static const dts_field training_fields[] = {
      .help = "optimizer: decides the states kept per parameter and the work of a step"},
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
-             "(full but for the last microbatch, torch Pipe) or {every: n} layers"},
+             "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
+             "{every: n} layers"},
 };
 #undef STRUCT
 

@@ -180,6 +180,8 @@ static int64_t checkpoint_span(const walk *w) {
             return 1;
         case DTS_RECOMPUTE_EVERY:
             return recompute->every;
+        case DTS_RECOMPUTE_SQRT:
+            return w->pass->chunk->layers > 1 ? llround(sqrt((double)w->pass->chunk->layers)) : 1;
         case DTS_RECOMPUTE_EXCEPT_LAST:
         case DTS_RECOMPUTE_NONE:
         case DTS_RECOMPUTE_SELECTIVE:

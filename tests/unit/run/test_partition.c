@@ -1,0 +1,140 @@
+/* Cutting the model: into stages (uniform, balanced, given), and a chunk's layers into checkpoints. */
+#include <math.h>
+
+#include "simulate.h"
+
+static const char *const base =
+    "model: {profile: gpt, layers: 9, hidden: 2048, heads: 16, vocab: 200000, max_positions: 1024, tied_embeddings: "
+    "false}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
+    "stack: megatron-core\n"
+    "training: {global_batch: 8, micro_batch: 2, sequence_length: 1024, precision: bf16, optimizer: sgd}\n"
+    "parallelism: {pipeline: 4}\n";
+
+static double slowest(const dts_result *r) {
+    double most = 0;
+    for (size_t p = 0; p < r->stage_count; p++) {
+        most = fmax(most, r->stages[p].compute_s);
+    }
+    return most;
+}
+
+static double slowest_with(const char *partition) {
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "parallelism.partition=%s stack.pipeline.uniform_stages=false", partition);
+    dts_result *r = simulate_text(base, settings);
+    double time = slowest(r);
+    dts_result_free(r);
+    return time;
+}
+
+/* Nine layers on four stages, with a head as long as several layers: of all ways to cut, the balanced one is within 1 %
+ * of the best (its costs are rough, its search is exact). */
+static void balanced_is_the_best_of_all_cuts(void **state) {
+    (void)state;
+    double best = INFINITY;
+    double worst = 0;
+    char best_cut[32] = "";
+    for (int a = 0; a <= 9; a++) {
+        for (int b = 0; a + b <= 9; b++) {
+            for (int c = 0; a + b + c <= 9; c++) {
+                char cut[32];
+                snprintf(cut, sizeof cut, "[%d,%d,%d,%d]", a, b, c, 9 - a - b - c);
+                double time = slowest_with(cut);
+                if (time < best) {
+                    best = time;
+                    snprintf(best_cut, sizeof best_cut, "%s", cut);
+                }
+                worst = fmax(worst, time);
+            }
+        }
+    }
+    double balanced = slowest_with("balanced");
+    double uniform = slowest_with("uniform");
+    print_message("best %s: %.1f ms on the slowest stage; balanced %.1f, uniform %.1f, worst %.1f\n", best_cut,
+                  1e3 * best, 1e3 * balanced, 1e3 * uniform, 1e3 * worst);
+    assert_close(balanced, best, 0.01, 0);
+    assert_true(uniform > 1.1 * best);
+}
+
+static void stages_get_what_is_given(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, "parallelism.partition=[1,4,0,4]");
+    const int64_t layers[] = {1, 4, 0, 4};
+    const int64_t first[] = {0, 1, 5, 5};
+    for (int p = 0; p < 4; p++) {
+        assert_int_equal(r->stages[p].layer_count, layers[p]);
+        assert_int_equal(r->stages[p].first_layer, first[p]);
+    }
+    dts_result_free(r);
+    r = simulate_text(base, "parallelism.partition=uniform");
+    assert_int_equal(r->stages[0].layer_count, 3); /* the remainder comes first */
+    assert_int_equal(r->stages[1].layer_count, 2);
+    dts_result_free(r);
+    /* two directions cut the model into as many stages as there are ranks; each rank holds two */
+    r = simulate_text(base, "parallelism.partition=[3,2,3,1] parallelism.schedule=chimera");
+    assert_int_equal(r->stages[0].layer_count, 3 + 1);
+    assert_int_equal(r->stages[1].layer_count, 2 + 3);
+    dts_result_free(r);
+}
+
+static void wrong_sums_and_counts_are_refused(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"parallelism.partition=[3,3,3,3]",
+         "the partition has 4 stages and 12 layers, the plan 4 stages and the model 9"},
+        {"parallelism.partition=[3,3,3]", "the partition has 3 stages and 9 layers, the plan 4 stages"},
+        {"parallelism.partition=[3,2,2,2] parallelism.schedule=zbv", "the plan 8 stages"},
+        {"parallelism.partition=[3,2,2,1,1,0,0,0] parallelism.schedule=dualpipe training.global_batch=16",
+         "the plan 4 stages"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        dts_text messages = {0};
+        simulate_expecting(NULL, base, rows[i][0], DTS_INVALID, &messages);
+        if (strstr(dts_text_string(&messages), rows[i][1]) == NULL) {
+            print_error("%s", dts_text_string(&messages));
+            fail();
+        }
+        dts_text_free(&messages);
+    }
+}
+
+/* n layers: √n inputs and the activations of √n layers live at once, instead of those of n (Chen et al. 2016). */
+static void sqrt_checkpoints_keep_a_root_of_the_layers(void **state) {
+    (void)state;
+    double roots[4];
+    double whole[4];
+    for (int i = 0; i < 4; i++) {
+        int n = (i + 2) * (i + 2);
+        char settings[LONGEST_SETTINGS];
+        const char *const format =
+            "model.layers=%d model.vocab=64 parallelism.pipeline=1 cluster.gpus_per_node=1 "
+            "training.recompute=%s";
+        snprintf(settings, sizeof settings, format, n, "sqrt");
+        dts_result *r = simulate_text(base, settings);
+        roots[i] = r->memory_gib.activations;
+        dts_result_free(r);
+        snprintf(settings, sizeof settings, format, n, "none");
+        r = simulate_text(base, settings);
+        whole[i] = r->memory_gib.activations;
+        dts_result_free(r);
+    }
+    double boundary = 2.0 * 1024 * 2048 * 2 / (1 << 30); /* (batch, sequence, hidden) bf16 */
+    double layer = (whole[3] - whole[0]) / (25 - 4);     /* activations of one */
+    for (int i = 0; i < 4; i++) {
+        int root = i + 2;
+        /* the last layers' group is repeated first, while all inputs are there: √n inputs and √n layers */
+        assert_close(roots[i], root * (boundary + layer), 0.02, 0);
+        assert_close(whole[i], root * root * layer, 0.05, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(balanced_is_the_best_of_all_cuts),
+        cmocka_unit_test(stages_get_what_is_given),
+        cmocka_unit_test(wrong_sums_and_counts_are_refused),
+        cmocka_unit_test(sqrt_checkpoints_keep_a_root_of_the_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
