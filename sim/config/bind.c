@@ -403,7 +403,8 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
         if (dts_node_get(node, field->key) != NULL || is_misspelt(&meant, field->key)) {
             continue;
         }
-        bool missed = field->required && !binder->incomplete;
+        bool stands_in = field->unless != NULL && dts_node_get(node, field->unless) != NULL;
+        bool missed = field->required && !stands_in && !binder->incomplete;
         status = dts_status_worse(
             status, missed ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
     }

@@ -43,6 +43,7 @@ struct dts_field {
     /* default as it would be written in the file; NULL and !required: the struct's zero (strings: NULL) */
     const char *preset;
     bool required;
+    const char *unless;      /* a required field is not missed beside this other key of its map; NULL: none */
     dts_dimension dimension; /* DTS_FIELD_QUANTITY */
     /* DTS_FIELD_INT and _QUANTITY; both 0: not bounded; maximum < minimum: bounded below only. NaN and infinity are
      * never accepted, and a quantity with a dimension is never negative. */
@@ -53,6 +54,11 @@ struct dts_field {
     const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
     dts_field_parser *parse;     /* DTS_FIELD_CUSTOM; names, where given, are its plain forms for the JSON Schema */
 };
+
+/* Required whatever else stands in its map. */
+static inline bool dts_field_always(const dts_field *field) {
+    return field->required && field->unless == NULL;
+}
 
 struct dts_schema {
     const char *name; /* "scenario", "gpu", … */

@@ -242,7 +242,7 @@ static void member_any(writer *w, const dts_schema *schema, const char *name, co
 static void member_required(writer *w, const dts_schema *schema) {
     bool any = false;
     for (size_t i = 0; i < schema->field_count; i++) {
-        if (schema->fields[i].required) {
+        if (dts_field_always(&schema->fields[i])) {
             if (!any) {
                 member(w, "required");
             }

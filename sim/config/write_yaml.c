@@ -117,7 +117,7 @@ static void write_struct(const writer *w, const dts_schema *schema, const void *
 
 /* An optional struct that was left out: one of its required fields has no value. */
 static bool is_absent(const writer *w, const dts_field *field, const void *bound, const char *key) {
-    for (size_t i = 0; !field->required && i < field->sub->field_count; i++) {
+    for (size_t i = 0; !dts_field_always(field) && i < field->sub->field_count; i++) {
         const dts_field *f = &field->sub->fields[i];
         char name[KEY_LONGEST];
         join(name, key, f->key);
@@ -135,7 +135,7 @@ static void write_map(const writer *w, const dts_field *field, const void *bound
     dts_text body = {0};
     writer inner = {.provenance = w->provenance, .annotate = w->annotate, .out = &body};
     write_struct(&inner, field->sub, bound, (scope){key, s.indent + INDENT});
-    if (body.length > 0 || field->required) {
+    if (body.length > 0 || dts_field_always(field)) {
         dts_text_add_repeated(w->out, " ", s.indent);
         dts_text_printf(w->out, "%s:%s", field->key, body.length > 0 ? "" : " {}");
         end_line(w, field->type == DTS_FIELD_PROFILE ? dts_provenance_find(w->provenance, key) : NULL);
@@ -183,7 +183,7 @@ static void write_field(const writer *w, const dts_field *field, const void *val
         return;
     }
     bool custom = field->type == DTS_FIELD_CUSTOM;
-    bool unset = !field->required && field->preset == NULL && entry == NULL && is_zero(field, value);
+    bool unset = !dts_field_always(field) && field->preset == NULL && entry == NULL && is_zero(field, value);
     if (unset || (custom && entry == NULL)) {
         return;
     }

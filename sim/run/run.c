@@ -311,6 +311,10 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
     dts_plan plan;
     /* the rules of the plan name keys; the scenario knows where they were written */
     dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
+    if (status == DTS_OK && values->graph.operators.count > 0) {
+        status = dts_diag_error(diag, NULL, "graph", "dtsim search --space soap searches it; run simulates a `model`",
+                                "operators without layers cannot be laid out by `parallelism`");
+    }
     if (status == DTS_OK) {
         status = dts_plan_make(&job, arena, &plan, diag);
     }

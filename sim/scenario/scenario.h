@@ -4,6 +4,7 @@
 
 #include "hardware/hardware.h"
 #include "model/model.h"
+#include "model/tensor_graph.h"
 #include "plan/plan.h"
 
 typedef struct dts_fidelity {
@@ -21,6 +22,7 @@ typedef struct dts_scenario_values {
     const char *description; /* what the scenario is about */
     const char *expect;      /* what to expect, and why */
     dts_model model;
+    dts_graph_profile graph; /* without operators: the model it is */
     dts_cluster cluster;
     dts_stack stack;
     dts_training training;

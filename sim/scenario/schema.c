@@ -30,7 +30,10 @@ static const dts_field scenario_fields[] = {
     {FIELD(description), .type = DTS_FIELD_STRING, .help = "what it is about"},
     {FIELD(expect), .type = DTS_FIELD_STRING, .help = "what to expect, and why"},
     {FIELD(model), .type = DTS_FIELD_PROFILE, .sub = &dts_model_schema, .profile_folder = "models", .required = true,
-     .help = "model profile; `dtsim list models`"},
+     .unless = "graph", .help = "model profile; `dtsim list models`"},
+    {FIELD(graph), .type = DTS_FIELD_PROFILE, .sub = &dts_graph_schema, .profile_folder = "models/graphs",
+     .help = "instead of a model: a network as single operators, for `dtsim search --space soap`; "
+             "`dtsim list graphs`"},
     {FIELD(cluster), .type = DTS_FIELD_PROFILE, .sub = &dts_cluster_schema, .profile_folder = "hardware/clusters",
      .required = true, .help = "cluster profile; `dtsim list clusters`"},
     {FIELD(stack), .type = DTS_FIELD_PROFILE, .sub = &dts_stack_schema, .profile_folder = "hardware/stacks",

@@ -105,7 +105,7 @@ error: unexpected argument 'b'
 [2]
 $ dtsim show --json-schema rocket
 error: --json-schema: unknown value 'rocket'
-  help: there are scenario, model, gpu, cluster, stack
+  help: there are scenario, model, graph, gpu, cluster, stack
 [2]
 $ dtsim show --json-schema --effective
 error: --json-schema goes with no other option

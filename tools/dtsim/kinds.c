@@ -6,6 +6,7 @@
 
 #include "hardware/hardware.h"
 #include "model/model.h"
+#include "model/tensor_graph.h"
 #include "report/format.h"
 
 static void summarise_gpu(const void *bound, dts_text *out) {
@@ -42,8 +43,15 @@ static void summarise_model(const void *bound, dts_text *out) {
                     (long long)model->hidden, (long long)model->heads);
 }
 
+static void summarise_graph(const void *bound, dts_text *out) {
+    const dts_graph_profile *graph = bound;
+    dts_format_large(graph->expected_parameters, out);
+    dts_text_printf(out, " parameters in %zu operators", graph->operators.count);
+}
+
 const dts_profile_kind dts_profile_kinds[] = {
     {"models", "model", "models", &dts_model_schema, summarise_model},
+    {"graphs", "graph", "models/graphs", &dts_graph_schema, summarise_graph},
     {"gpus", "gpu", "hardware/gpus", &dts_gpu_schema, summarise_gpu},
     {"clusters", "cluster", "hardware/clusters", &dts_cluster_schema, summarise_cluster},
     {"stacks", "stack", "hardware/stacks", &dts_stack_schema, summarise_stack},

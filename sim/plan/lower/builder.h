@@ -127,6 +127,9 @@ double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *sh
 /* Devices, streams and links of replica 0 (links.c). */
 dts_status dts_build_stages(dts_builder *b);
 
+/* The kernels of one operator (work.c). Of b only the plan's job and storage are read. */
+void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
+
 /* Operators and their times (work.c). */
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
@@ -224,6 +227,9 @@ void dts_stash_update(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync,
 
 /* All replicas' passes and exchanges (single_process.c). */
 dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs);
+
+/* The kernels of a step and what they move of every element, B (optimizer.c). */
+double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels);
 
 /* The optimizer step of every stage (optimizer.c). */
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);

@@ -30,6 +30,13 @@ static const optimizer_work works[] = {
     [DTS_OPTIMIZER_LAMB] = {13, 28, 10},      [DTS_OPTIMIZER_LION] = {5, 12, 5},
 };
 
+double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels) {
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    bool fused = plan->job.stack->optimizer_style == DTS_OPTIMIZER_FUSED;
+    *kernels = fused ? 1 : work->kernels;
+    return (fused ? work->fused_passes : work->passes) * plan->storage.step_B;
+}
+
 /* Kernels over elements of all tensors of a stage: one per tensor, or a few over everything. */
 static void add_over_tensors(dts_builder *b, dts_stage *stage, double elements, int tensors, int kernels, double passes,
                              const char *name) {

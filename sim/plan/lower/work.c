@@ -91,7 +91,7 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
     }
 }
 
-static void operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     t->forward_kernels = o->forward_kernels;
     switch (o->kind) {
         case DTS_OPERATOR_GEMM:
@@ -152,7 +152,7 @@ dts_status dts_build_work(dts_builder *b) {
             if (b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION) {
                 o->saved_B += dts_context_saved_B(b, o);
             }
-            operator_times(b, o, &work->times[i]);
+            dts_build_operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
             dts_parameter_set set = dts_operator_set(b->plan, o);
             work->quantised[set] += o->quantised ? o->parameters[0] : 0;

@@ -1,0 +1,44 @@
+/* The time of a SOAP strategy, and of the same one after a change (delta simulation).
+ *
+ * Tasks run in the order of their groups (plan/lower/soap.h), each as soon as its streams and what it waits for are
+ * done: end = max(ends of all of these) + duration. Because everything points backward in the order, one pass over the
+ * groups gives the only solution, which is the engine's. After a change only some groups have other tasks; a group
+ * whose tasks are the same, whose streams become free at the same times and whose predecessors end at the same times
+ * ends at the same times, so that the pass begins at the first group that changed and skips every group that is clean.
+ * The result equals that of a full simulation to the picosecond. */
+#ifndef DTS_SEARCH_SOAP_TIMING_H
+#define DTS_SEARCH_SOAP_TIMING_H
+
+#include "plan/lower/soap.h"
+
+typedef struct dts_soap_timing dts_soap_timing;
+
+typedef struct dts_soap_change {
+    uint32_t op;
+    dts_soap_choice choice;
+} dts_soap_change;
+
+/* The caller owns *out; problem is borrowed. */
+dts_status dts_soap_timing_new(const dts_soap_problem *problem, dts_soap_timing **out, dts_diag *diag);
+void dts_soap_timing_free(dts_soap_timing *timing);
+
+/* Takes a whole strategy and simulates it in full. False: memory ran out. */
+bool dts_soap_timing_set(dts_soap_timing *timing, const dts_soap_choice *choices);
+
+/* Simulates the current strategy with changes (no operator twice); then accept or reject must be called. False: memory
+ * ran out; only free may be called then. */
+bool dts_soap_timing_try(dts_soap_timing *timing, const dts_soap_change *changes, size_t count);
+void dts_soap_timing_accept(dts_soap_timing *timing);
+void dts_soap_timing_reject(dts_soap_timing *timing);
+
+/* Of the strategy last set or tried. */
+dts_time dts_soap_timing_end(const dts_soap_timing *timing);
+int64_t dts_soap_timing_peak_B(const dts_soap_timing *timing); /* of the fullest device */
+
+/* The accepted strategy. */
+const dts_soap_choice *dts_soap_timing_choices(const dts_soap_timing *timing);
+
+/* Tasks timed so far, and those that full simulations would have timed: how much the deltas saved. */
+void dts_soap_timing_counts(const dts_soap_timing *timing, uint64_t *timed, uint64_t *full);
+
+#endif
