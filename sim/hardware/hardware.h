@@ -216,6 +216,7 @@ typedef struct dts_stack {
     bool fp8_cached_weights;  /* weights are cast once a step and kept beside the wide ones */
     bool fp8_primary_weights; /* weights exist in the narrow format only (and as the optimizer's master copies) */
     bool fp8_all_gather;      /* sharded parameters are cast before they are gathered */
+    bool tensor_overlap;      /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
     /* FSDP */
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;

@@ -152,9 +152,10 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     int64_t g = plan->gpus_per_node;
     int64_t tensor_here = plan->tensor < g ? plan->tensor : g;
     plan->tensor_group = (dts_placement){.ranks = plan->tensor, .nodes = (plan->tensor + g - 1) / g};
-    int64_t neighbours = plan->tensor * plan->context; /* ranks of these two degrees stand together */
-    plan->context_group =
-        (dts_placement){.ranks = plan->context, .nodes = plan->tensor >= g ? plan->context : (neighbours + g - 1) / g};
+    /* ranks of these two degrees stand together */
+    int64_t neighbour_nodes = (plan->tensor * plan->context + g - 1) / g;
+    plan->context_group = (dts_placement){.ranks = plan->context,
+                                          .nodes = neighbour_nodes < plan->context ? neighbour_nodes : plan->context};
     plan->data_groups_per_stage_and_node = tensor_here;
     for (int64_t p = 0; p < plan->pipeline; p++) {
         int64_t nodes = 0;

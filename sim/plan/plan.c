@@ -204,7 +204,8 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
         pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s) × ", plan->pipeline, plan->schedule.name);
     }
     if (plan->tensor > 1) {
-        tensor = dts_arena_printf(arena, "tensor %" PRId64 " × ", plan->tensor);
+        tensor =
+            dts_arena_printf(arena, "tensor %" PRId64 "%s × ", plan->tensor, plan->async_tensor ? " (overlapped)" : "");
     }
     const char *context = "";
     if (plan->context > 1) {

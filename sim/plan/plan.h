@@ -172,6 +172,7 @@ typedef struct dts_plan {
     int64_t replicas;       /* data · context · copies: ranks that hold the same parameters */
     int64_t microbatches;   /* per replica and iteration */
     int64_t passes;         /* microbatches that are simulated: more where filling and draining are not counted */
+    bool async_tensor;      /* tensor-parallel communication in chunks beside the products */
     dts_storage storage;
     dts_placement tensor_group;      /* ranks and nodes of one group */
     dts_placement context_group;     /* the same */

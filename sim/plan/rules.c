@@ -97,7 +97,7 @@ static dts_status check_batch(const dts_job *job, dts_plan *plan, dts_diag *diag
     return DTS_OK;
 }
 
-static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_model *m = job->model;
     char help[120];
     dts_status status = DTS_OK;
@@ -118,6 +118,9 @@ static dts_status check_tensor(const dts_job *job, const dts_plan *plan, dts_dia
         status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
                                 "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
     }
+    plan->async_tensor =
+        job->parallelism->async_tensor || (job->stack->tensor_overlap && plan->tensor > 1 &&
+                                           job->parallelism->sequence && plan->tensor <= plan->gpus_per_node);
     if (job->parallelism->async_tensor && (plan->tensor == 1 || !job->parallelism->sequence)) {
         status = dts_diag_error(
             diag, NULL, "parallelism.async_tensor",

@@ -23,7 +23,7 @@ static bool splits_rows(const dts_walk *w, const dts_operator *o) {
 }
 
 bool dts_async_is_on(const dts_builder *b) {
-    return b->plan->job.parallelism->async_tensor && b->plan->tensor > 1;
+    return b->plan->async_tensor;
 }
 
 static dts_id add_copy(dts_walk *w, double bytes, dts_id after, const char *name, const dts_task_info *info) {
