@@ -13,10 +13,11 @@ _dtsim_values() {
                 run | sweep) echo text json csv ;;
                 explain) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
-                validate) echo text json ;;
+                validate | calibrate) echo text json ;;
                 list) echo text json names ;;
             esac
             ;;
+        --metric) echo time memory both ;;
         --color) echo auto always never ;;
         --charset) echo auto unicode ascii ;;
         *) return 1 ;;
@@ -34,6 +35,7 @@ _dtsim_options() {
                 "--memory --format $common"
             ;;
         validate) echo "--set --by --worst --threads --format $common" ;;
+        calibrate) echo "--fit --set --where --metric --folds --by --out --format --threads $common" ;;
         list) echo "--format $common" ;;
         show) echo "--effective --set --json-schema --reference $common" ;;
     esac
@@ -59,7 +61,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep schedule validate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep schedule validate calibrate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -68,7 +70,7 @@ _dtsim() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-        --output | -o | --trace | --html | --store)
+        --output | -o | --out | --trace | --html | --store)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;
@@ -81,7 +83,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | explain | sweep | show | validate) compgen -f -- "$word" ;;
+                run | explain | sweep | show | validate | calibrate) compgen -f -- "$word" ;;
             esac
         )
     fi

@@ -49,6 +49,7 @@ int dts_cmd_explain(dts_tool *tool, int argc, char **argv);
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv);
+int dts_cmd_calibrate(dts_tool *tool, int argc, char **argv);
 int dts_cmd_list(dts_tool *tool, int argc, char **argv);
 int dts_cmd_show(dts_tool *tool, int argc, char **argv);
 

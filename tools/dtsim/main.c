@@ -16,6 +16,7 @@ const dts_command dts_commands[] = {
     {"sweep", "simulate every combination of some values", dts_cmd_sweep},
     {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},
     {"validate", "compare predictions with tables of measurements", dts_cmd_validate},
+    {"calibrate", "fit numbers of profiles to tables of measurements", dts_cmd_calibrate},
     {"list", "name what there is: models, clusters, schedules, …", dts_cmd_list},
     {"show", "print a scenario or profile with all its values", dts_cmd_show},
 };

@@ -1,0 +1,314 @@
+/* From tables and keys to fitted parameters: what may be fitted, what the data determine, and how good it is. */
+#include "calibrate/calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/fit.h"
+#include "calibrate/start.h"
+
+static const double FLAT = 1e-6; /* relative change of a prediction that counts as none */
+static const double INFLUENCE_LEAST = 1e-4;
+static const double RATIO_LEAST = 1e-3; /* of singular values: below it a combination is not determined */
+static const double SHARE_OF_WEAKEST = 0.3;
+enum { ITERATIONS_MOST = 30, ITERATIONS_OF_FOLD = 6 };
+
+/* ---- what the data determine ------------------------------------------------------------------------------------ */
+
+/* Refuses parameters that change nothing between their bounds. */
+static dts_status refuse_flat(dts_fit_work *w) {
+    dts_calibration *c = w->c;
+    size_t count = c->parameter_count;
+    double points[(2 * DTS_FIT_PARAMETERS_MOST + 1) * DTS_FIT_PARAMETERS_MOST] = {0};
+    const double *at[2 * DTS_FIT_PARAMETERS_MOST + 1];
+    for (size_t i = 0; i < 2 * count + 1; i++) {
+        for (size_t j = 0; j < count; j++) {
+            const dts_fitted *f = &c->parameters[j];
+            points[i * count + j] = i == 2 * j ? f->low : i == 2 * j + 1 ? f->high : f->start;
+        }
+    }
+    dts_status status = dts_predict_at(&w->predictor, points, 2 * count + 1, at);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_fit_errors(&w->predictor, NULL, at[2 * count], &c->before_pct, &c->bias_before_pct);
+    for (size_t j = 0; j < count; j++) {
+        double most = 0;
+        for (size_t r = 0; r < c->records; r++) {
+            most = fmax(most, fabs(at[2 * j][r] - at[2 * count][r]));
+            most = fmax(most, fabs(at[2 * j + 1][r] - at[2 * count][r]));
+        }
+        if (most < FLAT) {
+            status = dts_diag_error(w->diag, NULL, c->parameters[j].key, "leave it out, or add rows that depend on it",
+                                    "the data cannot determine it: no prediction changes between its bounds");
+        }
+    }
+    return status;
+}
+
+/* The parameters of the combination that leaves predictions as they are. */
+static dts_status refuse_combination(dts_fit_work *w, const dts_fit *fit) {
+    dts_text names = {0};
+    for (size_t j = 0; j < w->c->parameter_count; j++) {
+        if (fabs(fit->weakest[j]) >= SHARE_OF_WEAKEST) {
+            dts_text_printf(&names, "%s%s", names.length > 0 ? " and " : "", w->c->parameters[j].key);
+        }
+    }
+    dts_status status =
+        dts_diag_error(w->diag, NULL, NULL, "fit one of them, or add rows in which they act differently",
+                       "the data cannot tell %s apart: a common change leaves all predictions as they are (ratio of "
+                       "singular values %.2g)",
+                       dts_text_string(&names), fit->worst_influence);
+    dts_text_free(&names);
+    return status;
+}
+
+static dts_status refuse_undetermined(dts_fit_work *w, const dts_fit *fit) {
+    dts_calibration *c = w->c;
+    dts_status status = DTS_OK;
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        dts_fitted *f = &c->parameters[j];
+        for (size_t r = 0; r < c->records; r++) {
+            f->most_influence = fmax(f->most_influence, fabs(fit->influence[r * c->parameter_count + j]));
+        }
+        if (f->most_influence < INFLUENCE_LEAST) {
+            status = dts_diag_error(w->diag, NULL, f->key, "leave it out, or add rows that depend on it",
+                                    "the data cannot determine it: at the best value no prediction depends on it");
+        }
+    }
+    if (status == DTS_OK && fit->worst_influence < RATIO_LEAST) {
+        return refuse_combination(w, fit);
+    }
+    for (size_t j = 0; j < c->parameter_count && status == DTS_OK; j++) {
+        const dts_fitted *f = &c->parameters[j];
+        if (!f->at_bound && f->standard_error > (f->high - f->low) / 2) {
+            status = dts_diag_error(w->diag, NULL, f->key, "leave it out, or add rows that depend on it more",
+                                    "the data cannot determine it: its standard error, %.3g, is larger than half of "
+                                    "the range between its bounds",
+                                    f->standard_error);
+        }
+    }
+    return status;
+}
+
+/* ---- fitting ---------------------------------------------------------------------------------------------------- */
+
+static void take(dts_fit_work *w, const dts_fit *fit) {
+    dts_calibration *c = w->c;
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        dts_fitted *f = &c->parameters[j];
+        f->value = fit->value[j];
+        double room = fmin(f->value - f->low, f->high - f->value);
+        f->at_bound = room < 0.005 * (f->high - f->low);
+        f->standard_error = f->at_bound ? NAN : fit->standard_error[j];
+    }
+    memcpy(c->correlation, fit->correlation, c->parameter_count * c->parameter_count * sizeof *c->correlation);
+    c->iterations = fit->iterations;
+}
+
+static dts_status fit_all(dts_fit_work *w) {
+    dts_calibration *c = w->c;
+    dts_fit fit = {.influence = dts_arena_array(c->arena, c->records * c->parameter_count, sizeof(double))};
+    c->correlation = dts_arena_array(c->arena, c->parameter_count * c->parameter_count, sizeof *c->correlation);
+    bool *all = dts_arena_array(c->arena, c->records, sizeof *all);
+    if (fit.influence == NULL || c->correlation == NULL || all == NULL) {
+        return dts_diag_nomem(w->diag);
+    }
+    for (size_t r = 0; r < c->records; r++) {
+        all[r] = true;
+    }
+    double from[DTS_FIT_PARAMETERS_MOST];
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        from[j] = c->parameters[j].start;
+    }
+    dts_status status = dts_fit_records(&w->predictor, all, from, ITERATIONS_MOST, &fit);
+    if (status != DTS_OK) {
+        return status;
+    }
+    take(w, &fit);
+    const double *at = NULL;
+    status = dts_predict_at(&w->predictor, fit.value, 1, &at);
+    if (status == DTS_OK) {
+        dts_fit_errors(&w->predictor, NULL, at, &c->after_pct, &c->bias_after_pct);
+        status = refuse_undetermined(w, &fit);
+    }
+    return status;
+}
+
+/* Fits all records but the held-out ones, from the full solution, and gives the predictions there. */
+static dts_status fit_without(dts_fit_work *w, const bool *held_out, const double **at) {
+    dts_calibration *c = w->c;
+    bool *chosen = malloc((c->records + 1) * sizeof *chosen);
+    if (chosen == NULL) {
+        return dts_diag_nomem(w->diag);
+    }
+    double from[DTS_FIT_PARAMETERS_MOST];
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        from[j] = c->parameters[j].value;
+    }
+    size_t left = 0;
+    for (size_t r = 0; r < c->records; r++) {
+        chosen[r] = !held_out[r];
+        left += chosen[r];
+    }
+    dts_fit fit = {0};
+    dts_status status = DTS_OK;
+    if (left > c->parameter_count) {
+        status = dts_fit_records(&w->predictor, chosen, from, ITERATIONS_OF_FOLD, &fit);
+    } else { /* too few are left to learn from: what was there before */
+        for (size_t j = 0; j < c->parameter_count; j++) {
+            fit.value[j] = c->parameters[j].start;
+        }
+    }
+    free(chosen);
+    return status == DTS_OK ? dts_predict_at(&w->predictor, fit.value, 1, at) : status;
+}
+
+/* Rows are dealt out to folds in turn, so that a fold holds rows of all parts of a sorted table. */
+static dts_status cross_validate(dts_fit_work *w, bool *held_out) {
+    dts_calibration *c = w->c;
+    c->held_out_pct = NAN;
+    c->folds = w->request->folds < c->rows ? w->request->folds : c->rows;
+    if (c->folds < 2) {
+        c->folds = 0;
+        return DTS_OK;
+    }
+    double sum = 0;
+    dts_status status = DTS_OK;
+    for (size_t fold = 0; fold < c->folds && status == DTS_OK; fold++) {
+        size_t count = 0, row = 0;
+        for (size_t r = 0; r < c->records; r++) {
+            row += r > 0 && w->records[r].row != w->records[r - 1].row;
+            held_out[r] = row % c->folds == fold;
+            count += held_out[r];
+        }
+        const double *at = NULL;
+        double mean_pct = 0;
+        status = fit_without(w, held_out, &at);
+        if (status == DTS_OK && count > 0) {
+            dts_fit_errors(&w->predictor, held_out, at, &mean_pct, NULL);
+            sum += mean_pct * (double)count;
+        }
+    }
+    c->held_out_pct = sum / (double)c->records;
+    return status;
+}
+
+static dts_status leave_groups_out(dts_fit_work *w, bool *held_out) {
+    dts_calibration *c = w->c;
+    double before[DTS_FIT_PARAMETERS_MOST], after[DTS_FIT_PARAMETERS_MOST];
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        before[j] = c->parameters[j].start;
+        after[j] = c->parameters[j].value;
+    }
+    dts_status status = DTS_OK;
+    for (size_t g = 0; g < c->group_count && status == DTS_OK; g++) {
+        for (size_t r = 0; r < c->records; r++) {
+            held_out[r] = w->records[r].group == g;
+        }
+        const double *at[3] = {NULL, NULL, NULL};
+        status = dts_predict_at(&w->predictor, before, 1, &at[0]);
+        status = status == DTS_OK ? dts_predict_at(&w->predictor, after, 1, &at[1]) : status;
+        status = status == DTS_OK ? fit_without(w, held_out, &at[2]) : status;
+        if (status == DTS_OK) {
+            dts_fit_group *group = &c->groups[g];
+            dts_fit_errors(&w->predictor, held_out, at[0], &group->before_pct, NULL);
+            dts_fit_errors(&w->predictor, held_out, at[1], &group->after_pct, NULL);
+            dts_fit_errors(&w->predictor, held_out, at[2], &group->held_out_pct, NULL);
+        }
+    }
+    return status;
+}
+
+static dts_status check_by_leaving_out(dts_fit_work *w) {
+    bool *held_out = calloc(w->c->records + 1, sizeof *held_out);
+    if (held_out == NULL) {
+        return dts_diag_nomem(w->diag);
+    }
+    dts_status status = cross_validate(w, held_out);
+    status = status == DTS_OK ? leave_groups_out(w, held_out) : status;
+    free(held_out);
+    return status;
+}
+
+/* ---- what it is for --------------------------------------------------------------------------------------------- */
+
+static bool is_under(const char *key, const char *prefix) {
+    size_t length = strlen(prefix);
+    return strncmp(key, prefix, length) == 0 && key[length] == '.';
+}
+
+/* The narrowest profile that holds all parameters, and its name where all rows use the same. */
+static void find_base(dts_fit_work *w) {
+    dts_calibration *c = w->c;
+    c->base_key = "";
+    for (size_t b = 0; b < DTS_FIT_BASES && c->base_key[0] == '\0'; b++) {
+        bool all = true;
+        for (size_t j = 0; j < c->parameter_count; j++) {
+            all = all && is_under(c->parameters[j].key, dts_fit_base_keys[b]);
+        }
+        const char *name = NULL;
+        for (size_t r = 0; all && r < w->measurements.row_count; r++) {
+            const char *own = w->used[r] ? w->rows[r].bases[b] : NULL;
+            all = own == NULL || name == NULL || strcmp(own, name) == 0;
+            name = name == NULL ? own : name;
+        }
+        if (all && name != NULL) {
+            c->base_key = dts_fit_base_keys[b];
+            c->base_name = dts_arena_strdup(c->arena, name);
+        }
+    }
+}
+
+static dts_status describe_data(dts_fit_work *w) {
+    dts_calibration *c = w->c;
+    dts_text text = {0};
+    for (size_t t = 0; t < w->measurements.table_count; t++) {
+        const char *slash = strrchr(w->measurements.tables[t].path, '/');
+        dts_text_printf(&text, "%s%s", t > 0 ? ", " : "", slash != NULL ? slash + 1 : w->measurements.tables[t].path);
+    }
+    dts_text_printf(&text, " (%zu rows)", c->rows);
+    c->data = dts_text_status(&text) == DTS_OK ? dts_arena_strdup(c->arena, dts_text_string(&text)) : NULL;
+    dts_text_free(&text);
+    return c->data != NULL ? DTS_OK : dts_diag_nomem(w->diag);
+}
+
+static dts_status calibrate(dts_fit_work *w) {
+    dts_status (*const steps[])(dts_fit_work *) = {dts_fit_prepare, refuse_flat, fit_all, check_by_leaving_out,
+                                                   describe_data};
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == DTS_OK; i++) {
+        status = steps[i](w);
+    }
+    if (status == DTS_OK) {
+        find_base(w);
+        w->c->simulations = w->predictor.simulations + w->c->rows;
+    }
+    return status;
+}
+
+dts_status dts_calibrate(const dts_calibrate_request *request, dts_calibration **out, dts_diag *diag) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_calibration *c = arena != NULL ? dts_arena_alloc(arena, sizeof *c) : NULL;
+    if (c == NULL) {
+        dts_arena_free(arena);
+        return dts_diag_nomem(diag);
+    }
+    c->arena = arena;
+    dts_fit_work w = {.request = request, .c = c, .diag = diag};
+    dts_status status = calibrate(&w);
+    dts_fit_work_free(&w);
+    if (status != DTS_OK) {
+        dts_arena_free(arena);
+        return status;
+    }
+    *out = c;
+    return DTS_OK;
+}
+
+void dts_calibration_free(dts_calibration *calibration) {
+    if (calibration != NULL) {
+        dts_arena_free(calibration->arena);
+    }
+}
