@@ -185,6 +185,11 @@ typedef enum dts_accumulate {
     DTS_ACCUMULATE_KERNEL_HALF
 } dts_accumulate;
 
+/* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
+ * from its views' and divided (FSDP1), or parameters copied out of the gathered buffer and gradients copied into the
+ * scattered one (FSDP2). */
+typedef enum dts_fsdp_copies { DTS_FSDP_COPIES_NONE, DTS_FSDP_COPIES_FLAT, DTS_FSDP_COPIES_TENSORS } dts_fsdp_copies;
+
 typedef struct dts_stack {
     const char *name;
     double launch_s;          /* host time to issue one kernel from the training loop */
@@ -192,6 +197,8 @@ typedef struct dts_stack {
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
+    bool frees_logits;   /* the training loop drops the model's output before backward */
+    bool compile_loss;   /* with compile: the loss, too, not only the layers */
     int attention;       /* dts_attention_kind */
     double flash_speed;  /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
     int selective;       /* dts_selective_kind */
@@ -223,6 +230,7 @@ typedef struct dts_stack {
     bool fsdp_limit_all_gathers;
     bool fsdp_mixed_precision; /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
     bool fsdp_reduce_fp32;     /* with it: gradients are reduced in fp32, else in half */
+    int fsdp_copies;           /* dts_fsdp_copies */
     double fsdp_unit_host_s;   /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     /* pipeline */
     bool p2p_overlap;               /* transfers do not hold the compute stream */
@@ -242,6 +250,7 @@ typedef struct dts_stack {
     /* caching allocator */
     double allocator_round_B;        /* block rounding, B */
     double allocator_reserve_factor; /* reserved over allocated in steady state */
+    bool allocator_expandable;       /* segments grow and shrink: what is free serves any size */
     double slow_path_threshold;      /* share of the capacity above which reserved memory is trimmed and re-allocated */
     double slow_path_s;              /* cost of one cudaFree + cudaMalloc round */
     int64_t communication_sms;       /* multiprocessors that a running collective takes from compute */

@@ -7,14 +7,13 @@
  * Head. L = predicted rows · V elements of logits; the loss in eager mode:
  *   cross-entropy          cast to fp32, log-softmax, negative log-likelihood: three kernels; keeps the fp32
  *                          log-softmax 4L (the cast is freed) and, since the training loop holds the model's output,
- *                          the logits e·L; backward: fill and scatter of the gradient, log-softmax, cast
- *   cross-entropy-native   the same without casts: e·L + e·L
- *   sum                    one reduction; keeps the logits; the gradient is one value spread over L elements, which
- *                          each of the two products writes out before it reads it
- *   vocabulary-parallel    (tensor > 1) Megatron-LM's: cast, maximum, difference, exponential, sum, quotient and small
- *                          kernels on the targets; three reductions over the group of one fp32 value a row; keeps the
- *                          fp32 softmax 4L [2], the logits are freed
- *   fused                  one kernel that keeps the logits and later overwrites them with their gradient
+ *                          the logits e·L (unless it drops them first); backward: fill and scatter of the gradient,
+ * log-softmax, cast cross-entropy-native   the same without casts: e·L + e·L sum                    one reduction;
+ * keeps the logits; the gradient is one value spread over L elements, which each of the two products writes out before
+ * it reads it vocabulary-parallel    (tensor > 1) Megatron-LM's: cast, maximum, difference, exponential, sum, quotient
+ * and small kernels on the targets; three reductions over the group of one fp32 value a row; keeps the fp32 softmax 4L
+ * [2], the logits are freed fused                  one kernel that keeps the logits and later overwrites them with
+ * their gradient
  *
  * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
  * [2] NVIDIA/Megatron-LM megatron/core/tensor_parallel/cross_entropy.py; Korthikanti et al. 2022, arXiv 2205.05198,
@@ -143,7 +142,7 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
     passes.forward_B = 2 * c * logits + cast_B;
     passes.backward_kernels = 3 + (casts ? 1 : 0);
     passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
-    passes.saved_B = L_B + c * logits;
+    passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
     passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
     return passes;
 }

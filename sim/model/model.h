@@ -128,6 +128,7 @@ typedef struct dts_execution {
     dts_quantisation quantisation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */

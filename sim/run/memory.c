@@ -20,7 +20,8 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
     static const dts_memory_category flat[] = {DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER, DTS_MEMORY_COMMUNICATION};
     double wanted = (double)peak->bytes * plan->job.stack->allocator_reserve_factor;
-    for (size_t i = 0; i < sizeof flat / sizeof flat[0]; i++) {
+    bool joins = plan->job.stack->allocator_expandable; /* segments are one range of addresses */
+    for (size_t i = 0; !joins && i < sizeof flat / sizeof flat[0]; i++) {
         wanted += (double)(peak->category_peak[flat[i]] - peak->by_category[flat[i]]);
     }
     return wanted;

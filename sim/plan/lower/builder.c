@@ -71,6 +71,26 @@ dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool 
     return stage->graph_launch;
 }
 
+/* A product beside which collectives may run needs all multiprocessors for its full rate and makes do with those that
+ * are left: a flow of femtoseconds of work. Its rate is far above any transfer's, so that sharing settles transfers
+ * first: their thread blocks stay resident and wait, compute takes the rest. Kernels bound by memory need fewer
+ * multiprocessors than there are, so they are not slowed. */
+static dts_id add_kernel(dts_builder *b, const dts_stage *stage, double duration_s, const dts_task_info *info) {
+    static const double rate = 1e15; /* per second of work */
+    if (!stage->contended || !(info->flops > 0) || !(duration_s > 0)) {
+        return dts_build_task(b, stage->compute, dts_time_from_s(duration_s), info);
+    }
+    double processors = (double)b->plan->job.cluster->gpu.multiprocessors;
+    dts_hop all = {.resource = stage->multiprocessors, .weight = processors / rate};
+    dts_task task = {.streams = &stage->compute,
+                     .stream_count = 1,
+                     .work = duration_s * rate,
+                     .rate_cap = rate,
+                     .hops = &all,
+                     .hop_count = 1};
+    return add_task(b, &task, info);
+}
+
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
@@ -80,7 +100,7 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     dts_id issue = dts_build_launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;
-    dts_id kernel = dts_build_task(b, stage->compute, dts_time_from_s(duration_s), &on_device);
+    dts_id kernel = add_kernel(b, stage, duration_s, &on_device);
     dts_graph_depend(b->graph, kernel, issue);
     dts_graph_depend(b->graph, kernel, after);
     stage->last_kernel = kernel;
@@ -147,6 +167,32 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
     return 1;
 }
 
+/* The rate of a transfer when its groups alone use the links, B/s. */
+static double expected_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
+    double rate_Bps = INFINITY;
+    if (transfer->gpu_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_gpu_port_Bps(cluster) / transfer->gpu_weight);
+    }
+    if (transfer->nic_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / (transfer->nic_weight * groups));
+    }
+    return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
+}
+
+/* Multiprocessors per unit of work that a collective takes from the products it runs beside. NCCL runs one thread block
+ * per channel, and channels in proportion to the bandwidth that it finds, two at least [1]: the stack's number stands
+ * for a ring that fills the GPU's link.
+ *
+ * [1] NVIDIA/nccl @5067397c, src/graph/search.cc and connect.cc: channels of 12 to 20 GB/s each, then doubled. */
+static double multiprocessor_weight(const dts_builder *b, const dts_transfer *transfer, double groups) {
+    const dts_cluster *cluster = b->plan->job.cluster;
+    double most = (double)b->plan->job.stack->communication_sms;
+    double rate_Bps = expected_rate_Bps(cluster, transfer, groups);
+    double port_Bps = dts_gpu_port_Bps(cluster);
+    double share = port_Bps > 0 ? fmin(1, rate_Bps / port_Bps) : 1;
+    return fmin(most, fmax(2, most * share)) / rate_Bps;
+}
+
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
     switch (group) {
         case DTS_GROUP_TENSOR:
@@ -182,6 +228,11 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
     hop_add(hops, &count, node->out, transfer.nic_weight * groups);
     hop_add(hops, &count, node->in, transfer.nic_weight * groups);
+    if ((group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA) &&
+        stage->multiprocessors != DTS_NO_ID && transfer.work_B > 0) {
+        hop_add(hops, &count, stage->multiprocessors, multiprocessor_weight(b, &transfer, groups));
+        stage->contended = true;
+    }
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;

@@ -47,7 +47,9 @@ typedef struct dts_stage {
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     int64_t static_B; /* memory that lives the whole iteration */
-    double widened_B; /* wide copies of half gradients, alive within the step */
+    dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
+    bool contended;         /* such a collective may run beside what is issued now */
+    double widened_B;       /* wide copies of half gradients, alive within the step */
 } dts_stage;
 
 typedef struct dts_network_links {

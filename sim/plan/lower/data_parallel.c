@@ -33,6 +33,7 @@
 typedef struct unit {
     double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
     bool gathered;
+    bool copied;   /* out of the gathered buffer */
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } unit;
 
@@ -249,7 +250,7 @@ static void hold_in_bucket(dts_gradient_sync *sync, bucket *pending, double byte
 }
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *sync) {
-    return (sync->active && sync->every_microbatch) || dts_plan_single_process(sync->b->plan);
+    return (sync->active && (sync->every_microbatch || sync->sharded)) || dts_plan_single_process(sync->b->plan);
 }
 
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task) {
@@ -374,6 +375,59 @@ static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
     }
     sync->last_gather = u->gather;
     u->gathered = true;
+    u->copied = false;
+}
+
+/* A kernel over a unit's parameters or gradients around its collective, on the compute stream. */
+static dts_id copy_unit(dts_gradient_sync *sync, double bytes, bool backward, dts_id after, const char *name) {
+    dts_builder *b = sync->b;
+    dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                          .microbatch = -1,
+                          .layer = -1,
+                          .name = name};
+    return dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes), backward, after,
+                            &info);
+}
+
+/* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
+static dts_id use_unit(dts_gradient_sync *sync, unit *u, bool backward) {
+    double whole_B = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bool gathers = dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1;
+        whole_B += gathers ? floor(gathered_B(sync, u, (dts_parameter_set)set)) : 0;
+    }
+    if (u->copied || u->gather == DTS_NO_ID || !(whole_B > 0) ||
+        sync->b->plan->job.stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS) {
+        return u->gather;
+    }
+    u->copied = true;
+    dts_id copy = copy_unit(sync, 2 * whole_B, backward, u->gather, "copy_out parameters");
+    dts_build_memory(sync->b, copy, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole_B);
+    dts_build_memory(sync->b, copy, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -whole_B);
+    return copy;
+}
+
+/* Gradients of a unit on their way into the reduction: copied into its buffer, in its format (FSDP2), or put together
+ * in one tensor and divided (FSDP1). */
+static dts_id hand_in_gradients(dts_gradient_sync *sync, const unit *u, dts_id last) {
+    const dts_storage *storage = &sync->b->plan->storage;
+    double fresh_B = fmin(storage->reduce_B, dts_numeric_bytes(storage->compute));
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1 ? u->elements[set] : 0;
+    }
+    if (!(elements > 0)) {
+        return last;
+    }
+    switch ((dts_fsdp_copies)sync->b->plan->job.stack->fsdp_copies) {
+        case DTS_FSDP_COPIES_NONE:
+            break;
+        case DTS_FSDP_COPIES_FLAT:
+            return copy_unit(sync, 4 * elements * fresh_B, true, last, "flatten gradients");
+        case DTS_FSDP_COPIES_TENSORS:
+            return copy_unit(sync, elements * (fresh_B + storage->reduce_B), true, last, "copy_in gradients");
+    }
+    return last;
 }
 
 static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
@@ -412,6 +466,7 @@ dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int
         gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
     }
     gather(sync, u, backward);
+    use_unit(sync, &sync->root, backward);
     const dts_stack *stack = sync->b->plan->job.stack;
     int64_t ahead = backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
     for (int64_t i = 1; i <= ahead; i++) {
@@ -420,7 +475,7 @@ dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int
             gather(sync, unit_of(sync, chunk, next), backward);
         }
     }
-    return u->gather;
+    return use_unit(sync, u, backward);
 }
 
 void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last) {
@@ -451,6 +506,7 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     sync->root_done |= u == &sync->root && last_microbatch;
     dts_builder *b = sync->b;
     unit_hooks(sync, true);
+    last = hand_in_gradients(sync, u, last);
     dts_task_info info = transfer_info("reduce-scatter");
     for (int set = DTS_SET_COUNT; set-- > 0;) {
         double gradient_B = u->elements[set] * b->plan->storage.reduce_B;

@@ -80,6 +80,11 @@ static void add_stage(dts_builder *b, int64_t index) {
     if (dts_plan_offloads(plan)) {
         add_host_link(b, stage);
     }
+    stage->multiprocessors = DTS_NO_ID;
+    if (b->flow_network && plan->job.stack->communication_sms > 0 && plan->replicas > 1 && !replicas) {
+        snprintf(name, sizeof name, "stage %" PRId64 " multiprocessors", index);
+        stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)plan->job.cluster->gpu.multiprocessors);
+    }
     stage->port_out = DTS_NO_ID;
     stage->port_in = DTS_NO_ID;
     double port = dts_gpu_port_Bps(plan->job.cluster);
