@@ -282,7 +282,7 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_stage *stage = &b->stages[p];
         dts_id wait = add_wait(b, stage, reduced[p], "wait for gradients");
-        stage->contended = false;
+        stage->contended = false; /* nothing of the data-parallel groups runs beside the step */
         bool last = p == plan->pipeline - 1;
         dts_graph_depend(b->graph, wait,
                          p == 0 ? tied_gradients.to_first : (last ? tied_gradients.to_last : DTS_NO_ID));

@@ -5,7 +5,7 @@ static const char base[] =
     "model: {profile: llama, layers: 4, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, "
     "vocab: 32000}\n"
     "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 8}\n"
-    "stack: {profile: torchtitan, compile: true}\n"
+    "stack: {profile: torchtitan, compile: true, communication_sms: 0}\n"
     "training: {global_batch: 16, micro_batch: 2, sequence_length: 8192, precision: fp8}\n"
     "parallelism: {data_parallel: fsdp}\n";
 
