@@ -132,7 +132,8 @@ typedef struct dts_host {
     double memory_B;
     double memory_bandwidth_Bps;
     int64_t cores;
-    int64_t gpus_per_pcie_switch; /* GPUs that share one host link; 1: each has its own */
+    int64_t gpus_per_pcie_switch;                          /* GPUs that share one host link; 1: each has its own */
+    double nvme_capacity_B, nvme_read_Bps, nvme_write_Bps; /* all drives of a node; 0: none */
 } dts_host;
 
 typedef struct dts_cluster {

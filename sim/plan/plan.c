@@ -158,6 +158,12 @@ bool dts_plan_offloads(const dts_plan *plan) {
            o->activations != DTS_OFFLOAD_NONE;
 }
 
+bool dts_plan_uses_nvme(const dts_plan *plan) {
+    const dts_offload *o = plan->job.offload;
+    return o->parameters == DTS_OFFLOAD_NVME || o->gradients == DTS_OFFLOAD_NVME || o->optimizer == DTS_OFFLOAD_NVME ||
+           o->activations == DTS_OFFLOAD_NVME;
+}
+
 bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }

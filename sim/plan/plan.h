@@ -211,8 +211,9 @@ bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 
-/* Does anything rest in host memory? */
+/* Does anything rest in host memory, or on NVMe below it? */
 bool dts_plan_offloads(const dts_plan *plan);
+bool dts_plan_uses_nvme(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */
 bool dts_plan_single_process(const dts_plan *plan);

@@ -172,27 +172,6 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
     return DTS_OK;
 }
 
-/* One table of what this version does not simulate yet, so that nothing is ignored in silence. */
-static dts_status check_supported(const dts_job *job, dts_diag *diag) {
-    const struct {
-        bool asked;
-        const char *key, *what, *help;
-    } missing[] = {
-        {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "offload to NVMe", "use cpu"},
-        {job->offload->gradients == DTS_OFFLOAD_NVME, "offload.gradients", "offload to NVMe", "use cpu"},
-        {job->offload->optimizer == DTS_OFFLOAD_NVME, "offload.optimizer", "offload to NVMe", "use cpu"},
-        {job->offload->activations == DTS_OFFLOAD_NVME, "offload.activations", "offload to NVMe", "use cpu"},
-    };
-    dts_status status = DTS_OK;
-    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
-        if (missing[i].asked) {
-            status = dts_diag_error(diag, NULL, missing[i].key, missing[i].help, "%s is not simulated by this version",
-                                    missing[i].what);
-        }
-    }
-    return status;
-}
-
 /* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. */
 static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const char *host = NULL;
@@ -232,7 +211,6 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
     plan->gpus_per_node = job->cluster->gpus_per_node;
     plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
     size_t before = dts_diag_errors(diag);
-    check_supported(job, diag);
     if (fill_degrees(job, plan, diag) == DTS_OK) {
         dts_plan_check_context(plan, diag);
         bool whole = check_batch(job, plan, diag) == DTS_OK;

@@ -15,6 +15,30 @@ static dts_status check_host(const dts_job *job, dts_diag *diag) {
     return status;
 }
 
+static dts_status check_nvme(const dts_plan *plan, dts_diag *diag) {
+    const dts_cluster *cluster = plan->job.cluster;
+    const dts_offload *o = plan->job.offload;
+    dts_status status = DTS_OK;
+    if (!dts_plan_uses_nvme(plan)) {
+        return DTS_OK;
+    }
+    if (!(cluster->host.nvme_capacity_B > 0) || !(cluster->host.nvme_read_Bps > 0) ||
+        !(cluster->host.nvme_write_Bps > 0)) {
+        status = dts_diag_error(
+            diag, NULL, "cluster.host", "use cpu, or set host.nvme_capacity, host.nvme_read and host.nvme_write",
+            "offload to NVMe needs the node's drives, which cluster %s does not give", cluster->name);
+    }
+    if (!o->pin_memory) {
+        status = dts_diag_error(diag, NULL, "offload.pin_memory", "set offload.pin_memory: true, or use cpu",
+                                "drives read and write pinned buffers: pageable memory has no part in it");
+    }
+    if (o->optimizer == DTS_OFFLOAD_NVME && !dts_plan_shards_parameters(plan)) {
+        status = dts_diag_error(diag, NULL, "offload.optimizer", "use zero3 or fsdp, or offload.optimizer: cpu",
+                                "optimizer states on NVMe go with sharded parameters (DeepSpeed: stage 3)");
+    }
+    return status;
+}
+
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
     const dts_offload *o = plan->job.offload;
     if (!dts_plan_offloads(plan)) {
@@ -41,6 +65,8 @@ dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
          "use zero1, zero2, zero3 or fsdp", "without sharding every GPU would step the whole model on its host"},
     };
     dts_status status = check_host(&plan->job, diag);
+    dts_status drives = check_nvme(plan, diag);
+    status = status > drives ? status : drives;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].broken) {
             status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);

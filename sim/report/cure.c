@@ -43,6 +43,10 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
         }
         dts_text_add(out, " ");
     }
+    if (result->nvme_peak_gib > result->nvme_capacity_gib) {
+        dts_text_printf(out, "A node's NVMe drives lack %.0f GiB: offload less, or shard over more nodes. ",
+                        result->nvme_peak_gib - result->nvme_capacity_gib);
+    }
     const remedy *largest = &remedies[0];
     double largest_gib = -1;
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {

@@ -49,6 +49,8 @@ static const dts_report_field result_fields[] = {
     NUMBER(peak_device_gib),
     NUMBER(host_peak_gib),
     NUMBER(host_capacity_gib),
+    NUMBER(nvme_peak_gib),
+    NUMBER(nvme_capacity_gib),
     MEMORY(dts_result),
     GROUPED(dts_result, time_s, compute),
     GROUPED(dts_result, time_s, exposed_communication),

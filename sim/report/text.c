@@ -149,6 +149,12 @@ static void write_speed(const page *p) {
         dts_text_add(&host[1], "of a node, by offload");
         facts(p, "Host memory", host);
     }
+    if (r->nvme_peak_gib > 0) {
+        dts_text drives[3] = {{0}, {0}, {0}};
+        dts_text_printf(&drives[0], "%.0f of %.0f GiB", r->nvme_peak_gib, r->nvme_capacity_gib);
+        dts_text_add(&drives[1], "of a node, by offload");
+        facts(p, "NVMe", drives);
+    }
 }
 
 static void write_fit(const page *p) {

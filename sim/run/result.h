@@ -95,6 +95,7 @@ typedef struct dts_result {
     size_t communication_count;
     dts_stage_row *stages;
     size_t stage_count;
+    double nvme_peak_gib, nvme_capacity_gib; /* the same of its NVMe drives */
     double host_peak_gib, host_capacity_gib; /* of the fullest node, what is offloaded; 0: nothing is */
     const char *bottleneck;                  /* one line: what limits the iteration */
     const char **warnings;

@@ -191,6 +191,11 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
     }
     const dts_stack *stack = plan->job.stack;
     double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
+    if (result->nvme_peak_gib > result->nvme_capacity_gib) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "does not fit on NVMe: %.0f GiB are offloaded on a node with drives of %.0f GiB",
+                                      result->nvme_peak_gib, result->nvme_capacity_gib));
+    }
     if (result->host_peak_gib > result->host_capacity_gib) {
         warn(result, dts_arena_printf(result->arena,
                                       "does not fit in host memory: %.0f GiB are offloaded on a node of %.0f GiB",

@@ -37,6 +37,7 @@ typedef struct dts_stage {
     dts_id send_up, send_down;          /* pipeline links to the next and the previous virtual stage */
     dts_id port_out, port_in;           /* this GPU's link inside the node */
     dts_id h2d, d2h;                    /* offload: streams of copies from and to host memory */
+    dts_id nvme_read, nvme_write;       /* offload to NVMe: queues of this GPU's process */
     dts_id pcie_in, pcie_out;           /* offload: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
@@ -53,10 +54,13 @@ typedef struct dts_stage {
 } dts_stage;
 
 typedef struct dts_network_links {
-    dts_id out, in;   /* a node's network in each direction */
-    dts_id memory;    /* offload: the bandwidth of the host's memory */
-    dts_id host;      /* offload: the device whose ledger is the host's memory */
-    int64_t static_B; /* of that ledger, what lives the whole iteration */
+    dts_id out, in;               /* a node's network in each direction */
+    dts_id memory;                /* offload: the bandwidth of the host's memory */
+    dts_id host;                  /* offload: the device whose ledger is the host's memory */
+    int64_t static_B;             /* of that ledger, what lives the whole iteration */
+    dts_id nvme_read, nvme_write; /* offload to NVMe: the drives in each direction */
+    dts_id nvme;                  /* the device whose ledger is these drives */
+    int64_t nvme_static_B;        /* of that ledger, what lives the whole iteration */
 } dts_network_links;
 
 struct dts_parked;
@@ -176,10 +180,23 @@ dts_id dts_sync_finish(dts_gradient_sync *sync);
  */
 dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
                       const dts_task_info *info);
+/* Between a pinned buffer in host memory and the node's drives, when after is done (nvme.c). */
+dts_id dts_build_nvme(dts_builder *b, dts_stage *stage, bool read, double bytes, dts_id after, const char *name);
+/* Pinned buffers that are used in turns: the task after which each is free again, the oldest first. */
+typedef struct dts_nvme_ring {
+    dts_id *left; /* [count] */
+    size_t count, next;
+} dts_nvme_ring;
+bool dts_nvme_ring_new(dts_builder *b, dts_nvme_ring *ring);
+dts_id dts_nvme_ring_oldest(const dts_nvme_ring *ring);
+void dts_nvme_ring_put(dts_nvme_ring *ring, dts_id left);
 /* Optimizer work of the CPU that moves bytes through the host's memory, on the training loop's thread. */
 dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name);
 /* What each GPU of a stage takes of its host's memory. */
 void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                           dts_memory_category category, double bytes);
+
+void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes);
 
 /* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */

@@ -69,6 +69,7 @@ struct dts_gradient_sync {
     bool root_has_embedding, root_done;
     dts_id last_gather;
     dts_id recent_uses[2]; /* for the limit on gathers in flight */
+    dts_nvme_ring buffers; /* parameters on NVMe */
     reduction *reductions; /* two copies of a stage: all so far */
     size_t reduction_count, reduction_capacity;
 };
@@ -143,7 +144,7 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_
                             .last_transfer = DTS_NO_ID,
                             .last_gather = DTS_NO_ID,
                             .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
-    return units_new(sync, first_chunk, last_chunk) ? sync : NULL;
+    return units_new(sync, first_chunk, last_chunk) && dts_nvme_ring_new(b, &sync->buffers) ? sync : NULL;
 }
 
 static dts_task_info transfer_info(const char *name) {
@@ -207,6 +208,11 @@ static void reduce_and_store(dts_gradient_sync *sync, dts_parameter_set set, dou
         dts_build_memory(b, made, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, bytes);
         done = dts_build_copy(b, sync->stage, false, bytes, true, done, &out);
         dts_build_memory(b, done, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, -bytes);
+        if (plan->job.offload->gradients == DTS_OFFLOAD_NVME) {
+            dts_build_host_memory(b, done, DTS_AT_START, sync->stage, DTS_MEMORY_GRADIENTS, bytes);
+            done = dts_build_nvme(b, sync->stage, false, bytes, done, "nvme gradients");
+            dts_build_host_memory(b, done, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, -bytes);
+        }
     }
     note_reduction(sync, made, done);
     sync->last_transfer = done;
@@ -334,6 +340,21 @@ static double unit_B(const dts_gradient_sync *sync, const unit *u) {
 }
 
 /* The shard of a set comes from host memory and the others' shards from their GPUs; returns what made it whole. */
+/* Parameters that rest on NVMe come to a pinned buffer first: when one is free, or, without prefetch, when they are
+ * asked for and the unit before them is whole. */
+static dts_id read_shard(dts_gradient_sync *sync, double bytes) {
+    dts_builder *b = sync->b;
+    if (b->plan->job.offload->parameters != DTS_OFFLOAD_NVME) {
+        return DTS_NO_ID;
+    }
+    dts_id read = dts_build_nvme(b, sync->stage, true, bytes, dts_nvme_ring_oldest(&sync->buffers), "nvme parameters");
+    if (b->plan->job.offload->prefetch == 0) {
+        dts_graph_depend(b->graph, read, sync->stage->last_host);
+        dts_graph_depend(b->graph, read, sync->last_gather);
+    }
+    return read;
+}
+
 static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_parameter_set set, bool backward) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
@@ -342,8 +363,13 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_paramet
     if (offloads_parameters(sync)) {
         dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
         dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
-        shard = dts_build_copy(b, sync->stage, true, u->elements[set] / shards * plan->storage.parameter_B, backward,
-                               after, &in);
+        double bytes = u->elements[set] / shards * plan->storage.parameter_B;
+        dts_id read = read_shard(sync, bytes);
+        shard = dts_build_copy(b, sync->stage, true, bytes, backward, after, &in);
+        dts_graph_depend(b->graph, shard, read);
+        if (read != DTS_NO_ID) {
+            dts_nvme_ring_put(&sync->buffers, shard);
+        }
     }
     if (dts_plan_gathers_quantised(plan) && u->quantised[set] > 0) {
         double bytes =

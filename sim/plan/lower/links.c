@@ -9,12 +9,26 @@ static void add_node(dts_builder *b, int64_t index) {
     const dts_inter *inter = &b->plan->job.cluster->inter;
     double capacity = dts_node_network_Bps(b->plan->job.cluster);
     dts_network_links *node = &b->nodes[index];
-    *node = (dts_network_links){.out = DTS_NO_ID, .in = DTS_NO_ID, .memory = DTS_NO_ID, .host = DTS_NO_ID};
+    *node = (dts_network_links){.out = DTS_NO_ID,
+                                .in = DTS_NO_ID,
+                                .memory = DTS_NO_ID,
+                                .host = DTS_NO_ID,
+                                .nvme = DTS_NO_ID,
+                                .nvme_read = DTS_NO_ID,
+                                .nvme_write = DTS_NO_ID};
     char name[64];
     if (dts_plan_offloads(b->plan)) {
         snprintf(name, sizeof name, "node %" PRId64 " host memory", index);
         node->memory = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.memory_bandwidth_Bps);
         node->host = dts_graph_add_device(b->graph, name);
+    }
+    if (dts_plan_uses_nvme(b->plan)) {
+        snprintf(name, sizeof name, "node %" PRId64 " NVMe reads", index);
+        node->nvme_read = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.nvme_read_Bps);
+        snprintf(name, sizeof name, "node %" PRId64 " NVMe writes", index);
+        node->nvme_write = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.nvme_write_Bps);
+        snprintf(name, sizeof name, "node %" PRId64 " NVMe", index);
+        node->nvme = dts_graph_add_device(b->graph, name);
     }
     if (inter->transport == DTS_TRANSPORT_NONE || capacity <= 0) {
         return;
@@ -30,6 +44,10 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     stage->h2d = dts_graph_add_stream(b->graph, stage->device, "h2d");
     stage->d2h = dts_graph_add_stream(b->graph, stage->device, "d2h");
+    if (dts_plan_uses_nvme(plan)) {
+        stage->nvme_read = dts_graph_add_stream(b->graph, stage->device, "nvme read");
+        stage->nvme_write = dts_graph_add_stream(b->graph, stage->device, "nvme write");
+    }
     for (int64_t p = 0; p < stage->index; p++) {
         if (plan->stage_switch[p] == plan->stage_switch[stage->index]) {
             stage->pcie_in = b->stages[p].pcie_in;

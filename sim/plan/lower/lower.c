@@ -71,10 +71,12 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         return dts_diag_nomem(b->diag);
     }
     out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
-    if (out->host_device == NULL) {
+    out->nvme_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->nvme_device);
+    if (out->host_device == NULL || out->nvme_device == NULL) {
         return dts_diag_nomem(b->diag);
     }
     for (int64_t n = 0; n < b->node_count && dts_plan_offloads(b->plan); n++) {
+        out->nvme_device[out->host_count] = b->nodes[n].nvme;
         out->host_device[out->host_count++] = b->nodes[n].host;
     }
     for (size_t p = 0; p < stages; p++) {
@@ -95,6 +97,9 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     }
     for (size_t n = 0; n < out->host_count; n++) {
         out->static_B[out->host_device[n]] = b->nodes[n].static_B;
+        if (out->nvme_device[n] != DTS_NO_ID) {
+            out->static_B[out->nvme_device[n]] = b->nodes[n].nvme_static_B;
+        }
     }
     status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status == DTS_OK) {

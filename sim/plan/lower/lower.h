@@ -71,6 +71,7 @@ typedef struct dts_lowered {
     size_t info_count;
     dts_id *compute_stream; /* [pipeline] */
     dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
+    dts_id *nvme_device;    /* [host_count] the same of its drives; DTS_NO_ID: none are used */
     size_t host_count;
     dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
     double *stage_parameters;      /* [pipeline] elements on one tensor-parallel rank */

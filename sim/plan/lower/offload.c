@@ -94,6 +94,14 @@ void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment
     }
 }
 
+void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+                           dts_memory_category category, double bytes) {
+    int64_t whole = (int64_t)bytes * b->plan->same_stage_per_node;
+    if (whole != 0) {
+        dts_graph_memory(b->graph, task, moment, b->nodes[b->plan->stage_node[stage->index]].nvme, category, whole);
+    }
+}
+
 /* ---- activations ------------------------------------------------------------------------------------------------ */
 
 /* Where the activations of one slot are. */
@@ -142,6 +150,11 @@ void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, doubl
     parked->out = dts_build_copy(b, pass->stage, false, bytes, false, last, &info);
     dts_build_memory(b, parked->out, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
     dts_build_host_memory(b, parked->out, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+    if (b->plan->job.offload->activations == DTS_OFFLOAD_NVME) {
+        parked->out = dts_build_nvme(b, pass->stage, false, bytes, parked->out, "nvme activations");
+        dts_build_host_memory(b, parked->out, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
+        dts_build_nvme_memory(b, parked->out, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+    }
     if (b->plan->job.offload->prefetch == 0) {
         dts_build_host(b, pass->stage, 0, false, parked->out, "wait for activations to be out");
     }
@@ -159,8 +172,15 @@ dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, doub
     struct dts_parked *parked = parked_at(b, pass, slot);
     if (parked->in == DTS_NO_ID) {
         dts_task_info info = activation_info(pass, slot, "h2d activations");
+        dts_id there = parked->out;
+        if (b->plan->job.offload->activations == DTS_OFFLOAD_NVME) {
+            there = dts_build_nvme(b, pass->stage, true, bytes, parked->out, "nvme activations");
+            dts_graph_depend(b->graph, there, pass->stage->last_kernel);
+            dts_build_host_memory(b, there, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+            dts_build_nvme_memory(b, there, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
+        }
         parked->in = dts_build_copy(b, pass->stage, true, bytes, true, pass->stage->last_kernel, &info);
-        dts_graph_depend(b->graph, parked->in, parked->out);
+        dts_graph_depend(b->graph, parked->in, there);
         dts_build_memory(b, parked->in, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
         dts_build_host_memory(b, parked->in, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
     }

@@ -118,6 +118,29 @@ static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
                   .to_first = dts_build_send(b, z, a, false, bytes, made_by(z, reduced[last]), &info)};
 }
 
+/* A chunk's states (and gradients) come from NVMe when a buffer is free; returns what the step waits for. */
+static dts_id read_states(dts_builder *b, dts_stage *stage, const dts_nvme_ring *buffers, double elements,
+                          dts_id arrived) {
+    const dts_offload *offload = b->plan->job.offload;
+    double bytes = offload->optimizer == DTS_OFFLOAD_NVME ? b->plan->storage.optimizer_B : 0;
+    bytes += offload->gradients == DTS_OFFLOAD_NVME ? b->plan->storage.gradient_B : 0;
+    if (bytes <= 0) {
+        return arrived;
+    }
+    dts_id read = dts_build_nvme(b, stage, true, elements * bytes, dts_nvme_ring_oldest(buffers), "nvme states");
+    dts_graph_depend(b->graph, read, arrived);
+    return read;
+}
+
+/* The chunk goes back, with the new parameters where these rest on NVMe, too. */
+static void write_states(dts_builder *b, dts_stage *stage, dts_nvme_ring *buffers, double elements, dts_id step) {
+    const dts_offload *offload = b->plan->job.offload;
+    double bytes = offload->optimizer == DTS_OFFLOAD_NVME ? b->plan->storage.optimizer_B : 0;
+    bytes += offload->parameters == DTS_OFFLOAD_NVME ? b->plan->storage.parameter_B : 0;
+    dts_nvme_ring_put(buffers,
+                      bytes > 0 ? dts_build_nvme(b, stage, false, elements * bytes, step, "nvme states") : step);
+}
+
 /* The step on the CPU [2], layer by layer so that copies overlap the work: gradients out (unless they are there
  * already), step, parameters back (unless they rest there). The norm of all gradients comes before the first step.
  * Returns when the last parameters are back. */
@@ -138,7 +161,8 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
-    if (arrived == NULL) {
+    dts_nvme_ring buffers = {0};
+    if (arrived == NULL || !dts_nvme_ring_new(b, &buffers)) {
         b->failed = true;
         return DTS_NO_ID;
     }
@@ -153,7 +177,9 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     }
     dts_id done = DTS_NO_ID;
     for (int64_t i = 0; i < parts; i++) {
-        dts_id step = dts_build_cpu_step(b, stage, part * step_B, arrived[i], "optimizer_step on the CPU");
+        dts_id read = read_states(b, stage, &buffers, part, arrived[i]);
+        dts_id step = dts_build_cpu_step(b, stage, part * step_B, read, "optimizer_step on the CPU");
+        write_states(b, stage, &buffers, part, step);
         if (offload->parameters == DTS_OFFLOAD_NONE) {
             done = dts_build_copy(b, stage, true, part * plan->storage.parameter_B, false, step, &in);
         }

@@ -9,8 +9,9 @@
  *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
  * With expert parallelism the experts of a rank are sharded among its expert-data group only.
  * 8- and 4-bit copies of the weights of products live beside the wide ones, or instead of them (plan.c).
- * What is offloaded lives in host memory instead, once for each GPU. A step on the CPU needs its own copy of the
- * parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to arrive.
+ * What is offloaded lives in host memory, or on NVMe, instead, once for each GPU. A step on the CPU needs its own copy
+ * of the parameters (they stay on the GPU as well unless they rest in host memory) and a place for the gradients to
+ * arrive.
  *
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1.
  * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad. */
@@ -20,22 +21,24 @@
 
 enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 
-/* Bytes of one rank, on its GPU or in the memory of its host. */
-static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes, bool on_gpu) {
+/* Bytes of one rank: on its GPU (DTS_OFFLOAD_NONE), in the memory of its host, or on the host's drives. */
+static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes,
+                dts_offload_target rests) {
     const dts_plan *plan = b->plan;
     if (!(bytes <= DTS_MOST_BYTES)) {
         b->too_large = true;
         return;
     }
     int64_t whole = (int64_t)bytes;
-    if (on_gpu) {
+    if (rests == DTS_OFFLOAD_NONE) {
         dts_graph_memory_static(b->graph, stage->device, category, whole);
         stage->static_B += whole;
     } else {
         dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+        bool drives = rests == DTS_OFFLOAD_NVME;
         whole *= plan->same_stage_per_node;
-        dts_graph_memory_static(b->graph, node->host, category, whole);
-        node->static_B += whole;
+        dts_graph_memory_static(b->graph, drives ? node->nvme : node->host, category, whole);
+        *(drives ? &node->nvme_static_B : &node->static_B) += whole;
     }
 }
 
@@ -89,28 +92,53 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     double parameters = stage->parameters[set];
     const dts_offload *offload = plan->job.offload;
     add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised[set]) * share,
-        offload->parameters == DTS_OFFLOAD_NONE);
+        (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
-        offload->gradients == DTS_OFFLOAD_NONE);
-    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON ? stand_ins_B(b) : 0, true);
+        (dts_offload_target)offload->gradients);
+    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON ? stand_ins_B(b) : 0, DTS_OFFLOAD_NONE);
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
-        add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, true);
+        add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
     if (plan->data > 1) {
         add(b, stage, DTS_MEMORY_COMMUNICATION, fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B),
-            true);
+            DTS_OFFLOAD_NONE);
     }
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
-        offload->optimizer == DTS_OFFLOAD_NONE);
+        (dts_offload_target)offload->optimizer);
     if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
         bool copies = offload->parameters == DTS_OFFLOAD_NONE;
         bool arrive = offload->gradients == DTS_OFFLOAD_NONE;
-        add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0, false);
-        add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0, false);
+        add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0,
+            (dts_offload_target)offload->optimizer);
+        add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0,
+            DTS_OFFLOAD_CPU);
     }
     if (plan->replicas > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
-        add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B, true);
+        add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B, DTS_OFFLOAD_NONE);
+    }
+}
+
+/* Pinned buffers between drives and GPU: one unit of parameters, or one chunk of the step with all it reads and writes,
+ * for each that may be under way. */
+static void add_buffers(dts_builder *b, dts_stage *stage) {
+    const dts_plan *plan = b->plan;
+    const dts_offload *offload = plan->job.offload;
+    double buffers = (double)offload->prefetch + 1;
+    double largest = 0;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        double elements = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            elements += b->work[part].parameters[set] / (double)dts_plan_shards(plan, (dts_parameter_set)set);
+        }
+        largest = fmax(largest, elements);
+    }
+    if (offload->parameters == DTS_OFFLOAD_NVME) {
+        add(b, stage, DTS_MEMORY_PARAMETERS, buffers * largest * plan->storage.parameter_B, DTS_OFFLOAD_CPU);
+    }
+    if (offload->optimizer == DTS_OFFLOAD_NVME) {
+        double element_B = plan->storage.optimizer_B + plan->storage.gradient_B + plan->storage.parameter_B;
+        add(b, stage, DTS_MEMORY_OPTIMIZER, buffers * largest * element_B, DTS_OFFLOAD_CPU);
     }
 }
 
@@ -118,5 +146,6 @@ void dts_build_static_memory(dts_builder *b) {
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
         add_set(b, &b->stages[p], DTS_SET_COMMON);
         add_set(b, &b->stages[p], DTS_SET_EXPERTS);
+        add_buffers(b, &b->stages[p]);
     }
 }
