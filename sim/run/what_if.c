@@ -286,6 +286,9 @@ static const struct {
     {"cluster.host.", "offload"},
     {"stack.", "software"},
     {"offload.", "offload"},
+    {"cluster", "cluster"},
+    {"model", "model"},
+    {"stack", "software"},
 };
 
 static const char *use_of(const char *key) {

@@ -11,7 +11,7 @@ _dtsim_values() {
         --format)
             case $2 in
                 run | sweep) echo text json csv ;;
-                explain) echo text json ;;
+                explain | compare) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
                 validate | calibrate) echo text json ;;
                 list) echo text json names ;;
@@ -30,6 +30,7 @@ _dtsim_options() {
         run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format $common" ;;
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
+        compare) echo "--set --with --rows --format $common" ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
                 "--memory --format $common"
@@ -44,7 +45,7 @@ _dtsim_options() {
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run | explain | sweep) _dtsim_names scenarios ;;
+        run | explain | sweep | compare) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -61,7 +62,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep schedule validate calibrate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep compare schedule validate calibrate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -83,7 +84,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | explain | sweep | show | validate | calibrate) compgen -f -- "$word" ;;
+                run | explain | sweep | compare | show | validate | calibrate) compgen -f -- "$word" ;;
             esac
         )
     fi

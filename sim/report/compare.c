@@ -1,0 +1,326 @@
+#include "report/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "report/grid.h"
+#include "report/json_tree.h"
+
+enum { INDENT = 2 };
+
+/* A term: a number of each result. */
+typedef struct term {
+    const char *name, *json;
+    size_t offset; /* of the double in dts_result */
+    dts_formatter *format;
+    bool always; /* shown also when it is 0 everywhere */
+} term;
+
+static void format_gib(double gib, dts_text *out) {
+    dts_text_printf(out, "%.2f GiB", gib);
+}
+
+static void format_share(double share, dts_text *out) {
+    dts_format_percent(share, out);
+}
+
+#define TERM(name, member, format, always) \
+    { name, #member, offsetof(dts_result, member), format, always }
+
+static const term speed_terms[] = {
+    TERM("iteration time", iteration_time_s, dts_format_time, true),
+    TERM("samples/s", samples_per_s, dts_format_count, true),
+    TERM("tokens/s per GPU", tokens_per_s_per_gpu, dts_format_count, true),
+    TERM("MFU", mfu, format_share, true),
+};
+static const term time_terms[] = {
+    TERM("compute", time_s.compute, dts_format_time, false),
+    TERM("exposed communication", time_s.exposed_communication, dts_format_time, false),
+    TERM("pipeline bubble", time_s.bubble, dts_format_time, false),
+    TERM("exposed offload", time_s.exposed_offload, dts_format_time, false),
+    TERM("waiting for the host", time_s.host_bound, dts_format_time, false),
+    TERM("optimizer", time_s.optimizer, dts_format_time, false),
+    TERM("waiting for input", time_s.input_wait, dts_format_time, false),
+};
+static const term memory_terms[] = {
+    TERM("peak on the device", peak_device_gib, format_gib, true),
+    TERM("parameters", memory_gib.parameters, format_gib, false),
+    TERM("gradients", memory_gib.gradients, format_gib, false),
+    TERM("optimizer states", memory_gib.optimizer, format_gib, false),
+    TERM("activations", memory_gib.activations, format_gib, false),
+    TERM("temporary", memory_gib.temporary, format_gib, false),
+    TERM("communication", memory_gib.communication, format_gib, false),
+    TERM("allocator's reserve", memory_gib.fragmentation, format_gib, false),
+    TERM("CUDA context", memory_gib.context, format_gib, false),
+};
+
+typedef struct section {
+    const char *title;
+    const term *terms;
+    size_t count;
+    bool shares; /* differences as a share of the first iteration, not of the term: they add up */
+} section;
+
+#define SECTION(title, terms, shares) \
+    { title, terms, sizeof terms / sizeof terms[0], shares }
+static const section sections[] = {
+    SECTION("Speed", speed_terms, false),
+    SECTION("Where the time goes (differences in shares of the first iteration: they add up)", time_terms, true),
+    SECTION("Memory of the fullest GPU", memory_terms, false),
+};
+
+typedef struct comparison {
+    const dts_result *const *results;
+    const char *const *labels;
+    size_t count;
+} comparison;
+
+static double value_of(const dts_result *result, const term *t) {
+    return *(const double *)((const char *)result + t->offset);
+}
+
+static bool is_shown(const comparison *c, const term *t) {
+    bool any = t->always;
+    for (size_t i = 0; i < c->count; i++) {
+        any = any || value_of(c->results[i], t) > 0;
+    }
+    return any;
+}
+
+static dts_grid *new_grid(const comparison *c, const char *first) {
+    const char *titles[2 * DTS_COMPARE_MOST];
+    size_t columns = 0;
+    titles[columns++] = first;
+    for (size_t i = 0; i < c->count; i++) {
+        titles[columns++] = c->labels[i];
+        if (i > 0) {
+            titles[columns++] = "";
+        }
+    }
+    dts_grid *grid = dts_grid_new(titles, columns, 1);
+    dts_grid_keep(grid, 1);
+    return grid;
+}
+
+static void add_term(const comparison *c, const section *s, const term *t, dts_grid *grid) {
+    char buffer[48];
+    double first = value_of(c->results[0], t);
+    double whole = s->shares ? c->results[0]->iteration_time_s : first;
+    dts_grid_add(grid, t->name);
+    for (size_t i = 0; i < c->count; i++) {
+        double value = value_of(c->results[i], t);
+        dts_grid_add(grid, dts_formatted(t->format, value, buffer, sizeof buffer));
+        if (i > 0 && whole > 0) {
+            dts_grid_printf(grid, "%+.1f %%", 100 * (value - first) / whole);
+        } else if (i > 0) {
+            dts_grid_add(grid, "");
+        }
+    }
+}
+
+static void heading(const dts_style *style, const char *title, dts_text *out) {
+    dts_text_add(out, "\n");
+    dts_style_add(style, DTS_PAINT_STRONG, title, out);
+    dts_text_add(out, "\n");
+}
+
+/* ---- verdict ---------------------------------------------------------------------------------------------------- */
+
+/* The fastest of those that fit; of all when none does. */
+static size_t fastest(const comparison *c) {
+    size_t best = 0;
+    for (size_t i = 1; i < c->count; i++) {
+        const dts_result *r = c->results[i], *b = c->results[best];
+        if (r->fits != b->fits ? r->fits : r->tokens_per_s > b->tokens_per_s) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool is_tie(const dts_result *a, const dts_result *b) {
+    return fabs(a->tokens_per_s / b->tokens_per_s - 1) < DTS_COMPARE_TIE;
+}
+
+static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
+    size_t best = fastest(c);
+    dts_text line = {0};
+    size_t ties = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        ties += i != best && is_tie(c->results[i], c->results[best]);
+    }
+    dts_text_printf(&line, ties > 0 ? "A tie: %s" : "%s is the fastest", c->labels[best]);
+    for (size_t i = 0; i < c->count; i++) {
+        if (i != best && is_tie(c->results[i], c->results[best])) {
+            dts_text_printf(&line, " and %s", c->labels[i]);
+        }
+    }
+    dts_text_printf(&line, ties > 0 ? " differ by less than 3 %% in tokens/s" : "");
+    for (size_t i = 0; i < c->count; i++) {
+        const dts_result *r = c->results[i];
+        if (i != best && !is_tie(r, c->results[best])) {
+            dts_text_printf(&line, "; %s has %.0f %% of its tokens/s", c->labels[i],
+                            100 * r->tokens_per_s / c->results[best]->tokens_per_s);
+        }
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        if (!c->results[i]->fits) {
+            dts_text_printf(&line, "; %s does not fit in memory", c->labels[i]);
+        }
+    }
+    dts_text_add(&line, ".");
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+/* ---- inputs ----------------------------------------------------------------------------------------------------- */
+
+static const char *input_of(const dts_result *result, const char *key) {
+    for (size_t i = 0; i < result->explanation->input_count; i++) {
+        if (strcmp(result->explanation->inputs[i].key, key) == 0) {
+            return result->explanation->inputs[i].value;
+        }
+    }
+    return NULL;
+}
+
+static bool differs(const comparison *c, const char *key) {
+    const char *first = input_of(c->results[0], key);
+    for (size_t i = 1; i < c->count; i++) {
+        const char *other = input_of(c->results[i], key);
+        if ((first == NULL) != (other == NULL) || (first != NULL && strcmp(first, other) != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next key with different values, in the order of the first result that has it; NULL: no more. */
+static const char *next_difference(const comparison *c, size_t *result, size_t *index) {
+    for (; *result < c->count; (*result)++, *index = 0) {
+        const dts_explanation *e = c->results[*result]->explanation;
+        while (*index < e->input_count) {
+            const char *key = e->inputs[(*index)++].key;
+            bool told = false;
+            for (size_t i = 0; i < *result && !told; i++) {
+                told = input_of(c->results[i], key) != NULL;
+            }
+            if (!told && differs(c, key)) {
+                return key;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void write_inputs(const comparison *c, const dts_compare_options *options, dts_text *out) {
+    const char *titles[1 + DTS_COMPARE_MOST] = {"key"};
+    for (size_t i = 0; i < c->count; i++) {
+        titles[1 + i] = c->labels[i];
+    }
+    dts_grid *grid = dts_grid_new(titles, 1 + c->count, ~0u);
+    dts_grid_keep(grid, 1);
+    size_t result = 0, index = 0, count = 0;
+    for (const char *key = next_difference(c, &result, &index); key != NULL;
+         key = next_difference(c, &result, &index)) {
+        if (options->rows > 0 && count++ >= options->rows) {
+            continue;
+        }
+        dts_grid_add(grid, key);
+        for (size_t i = 0; i < c->count; i++) {
+            const char *value = input_of(c->results[i], key);
+            dts_grid_add(grid, value != NULL ? value : "-");
+        }
+    }
+    heading(&options->style, "What differs in the inputs", out);
+    dts_grid_print(grid, &options->style, INDENT, out);
+    dts_grid_free(grid);
+    if (options->rows > 0 && count > options->rows) {
+        dts_text_printf(out, "  and %zu more keys (--rows 0 shows all)\n", count - options->rows);
+    }
+}
+
+/* ---- the pages -------------------------------------------------------------------------------------------------- */
+
+dts_status dts_compare_text(const dts_result *const *results, const char *const *labels, size_t count,
+                            const dts_compare_options *options, dts_text *out) {
+    static const char letters[DTS_COMPARE_MOST][2] = {"A", "B", "C", "D", "E", "F"};
+    const char *short_labels[DTS_COMPARE_MOST];
+    for (size_t i = 0; i < DTS_COMPARE_MOST; i++) {
+        short_labels[i] = letters[i];
+    }
+    const comparison c = {.results = results, .labels = short_labels, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        dts_style_add(&options->style, DTS_PAINT_STRONG, letters[i], out);
+        dts_text_add(out, "  ");
+        dts_style_wrap(&options->style, labels[i], INDENT + 1, out);
+    }
+    dts_text_add(out, "\n");
+    write_verdict(&c, &options->style, out);
+    for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+        dts_grid *grid = new_grid(&c, "");
+        for (size_t t = 0; t < sections[s].count; t++) {
+            if (is_shown(&c, &sections[s].terms[t])) {
+                add_term(&c, &sections[s], &sections[s].terms[t], grid);
+            }
+        }
+        heading(&options->style, sections[s].title, out);
+        dts_grid_print(grid, &options->style, INDENT, out);
+        dts_grid_free(grid);
+    }
+    write_inputs(&c, options, out);
+    return dts_text_status(out);
+}
+
+static void add_differences(dts_json *json, cJSON *root, const comparison *c) {
+    cJSON *inputs = dts_json_array(json, root, "inputs");
+    size_t result = 0, index = 0;
+    for (const char *key = next_difference(c, &result, &index); key != NULL;
+         key = next_difference(c, &result, &index)) {
+        cJSON *object = dts_json_object(json, inputs, NULL);
+        dts_json_string(json, object, "key", key);
+        cJSON *values = dts_json_array(json, object, "values");
+        for (size_t i = 0; i < c->count; i++) {
+            dts_json_string(json, values, NULL, input_of(c->results[i], key));
+        }
+    }
+}
+
+dts_status dts_compare_json(const dts_result *const *results, const char *const *labels, size_t count, dts_text *out) {
+    const comparison c = {.results = results, .labels = labels, .count = count};
+    dts_json json;
+    cJSON *root = dts_json_begin(&json);
+    size_t best = fastest(&c);
+    dts_json_string(&json, root, "fastest", labels[best]);
+    cJSON *ties = dts_json_array(&json, root, "ties");
+    for (size_t i = 0; i < count; i++) {
+        if (i != best && is_tie(results[i], results[best])) {
+            dts_json_string(&json, ties, NULL, labels[i]);
+        }
+    }
+    cJSON *scenarios = dts_json_array(&json, root, "scenarios");
+    for (size_t i = 0; i < count; i++) {
+        cJSON *object = dts_json_object(&json, scenarios, NULL);
+        dts_json_string(&json, object, "label", labels[i]);
+        dts_json_fields(&json, object, &dts_result_fields, results[i]);
+    }
+    cJSON *terms = dts_json_array(&json, root, "terms");
+    for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+        for (size_t t = 0; t < sections[s].count; t++) {
+            cJSON *object = dts_json_object(&json, terms, NULL);
+            dts_json_string(&json, object, "name", sections[s].terms[t].json);
+            cJSON *values = dts_json_array(&json, object, "values");
+            cJSON *differences = dts_json_array(&json, object, "differences");
+            for (size_t i = 0; i < count; i++) {
+                double value = value_of(results[i], &sections[s].terms[t]);
+                dts_json_number(&json, values, NULL, value);
+                dts_json_number(&json, differences, NULL, value - value_of(results[0], &sections[s].terms[t]));
+            }
+        }
+    }
+    add_differences(&json, root, &c);
+    return dts_json_end(&json, out);
+}

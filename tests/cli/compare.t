@@ -1,0 +1,53 @@
+% Scenarios side by side. The first column is what the others are compared with.
+$ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --width 120 | grep -vE '^  ' | sed 's/[0-9][0-9]* % of/# % of/'
+A  gcp-data-parallel/scaling-ddp
+B  gcp-data-parallel/scaling-pdp
+
+B is the fastest; A has # % of its tokens/s.
+
+Speed
+
+Where the time goes (differences in shares of the first iteration: they add up)
+
+Memory of the fullest GPU
+
+What differs in the inputs
+$ dtsim compare gcp-data-parallel/scaling-ddp --with name=other --format json | tr -d '\t' | sed -nE '/^"(fastest|ties)"/p; /^"inputs"/,$p'
+"fastest":"gcp-data-parallel/scaling-ddp",
+"ties":["name=other"],
+"inputs":[]
+}
+$ dtsim compare gcp-data-parallel/scaling-ddp --with name=other | grep '^A tie'
+A tie: A and B differ by less than 3 % in tokens/s.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with "parallelism.pipeline=2 training.micro_batch=16" | sed -n '/^What differs/,$p'
+What differs in the inputs
+  key                   A  B
+  training.micro_batch  8  16
+  parallelism.pipeline  -  2
+% The differences of the shares add up to that of the iteration.
+$ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --format json | tr -d '\t\n' | sed 's/}, {/}\n{/g' | sed -nE 's/.*"name":"(time_s[^"]*|iteration_time_s)".*"differences":\[0, ([-0-9.e]*)\].*/\1 \2/p' | awk '$1 == "iteration_time_s" { whole = $2; next } { sum += $2 } END { print (sum - whole < 1e-9 && whole - sum < 1e-9) ? "same" : sum " " whole }'
+same
+$ dtsim compare gcp-data-parallel/limit-ddp --set model=mingpt-6.7b --with training.micro_batch=1 | grep -c 'B does not fit'
+0
+[1]
+% Wrong usage.
+$ dtsim compare
+error: nothing to compare
+  help: name two scenarios, or one and --with KEY=VALUE
+[2]
+$ dtsim compare gcp-data-parallel/scaling-ddp
+error: nothing to compare
+  help: name two scenarios, or one and --with KEY=VALUE
+[2]
+$ dtsim compare a b c d e f g
+error: more than 6 scenarios
+  help: `dtsim sweep` takes any number
+[2]
+$ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch
+error: --set: 'training.micro_batch' is not KEY=VALUE
+  help: write a dotted key, = and a value: --set training.micro_batch=4
+[2]
+$ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-dp
+error: no file and no scenario 'gcp-data-parallel/scaling-dp'
+  help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
+[3]

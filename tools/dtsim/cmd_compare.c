@@ -1,0 +1,162 @@
+/* dtsim compare: scenarios side by side. */
+#include <string.h>
+
+#include "command.h"
+#include "report/compare.h"
+#include "run/explain.h"
+#include "subject.h"
+
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_WITH, OPTION_ROWS, OPTION_FORMAT };
+enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
+
+static const struct argp_option options[] = {
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios; repeatable", 1},
+    {"with", OPTION_WITH, "KEY=VALUE…", 0,
+     "compare with the first scenario after these changes, separated by blanks; repeatable", 1},
+    {"rows", OPTION_ROWS, "N", 0, "most inputs that are listed (default 15; 0: all)", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {0},
+};
+
+/* One column. */
+typedef struct column {
+    const char *label;
+    dts_subject subject;
+    dts_overrides overrides; /* --set, and --with */
+    dts_result *result;
+} column;
+
+typedef struct compare_arguments {
+    dts_tool *tool;
+    const char *names[DTS_COMPARE_MOST];
+    const char *changes[DTS_COMPARE_MOST];
+    size_t name_count, change_count;
+    const char **sets; /* room for all arguments */
+    size_t set_count;
+    long rows;
+    bool json;
+    column columns[DTS_COMPARE_MOST];
+    size_t count;
+} compare_arguments;
+
+static error_t too_many(const compare_arguments *a) {
+    return dts_tool_usage(a->tool, "`dtsim sweep` takes any number", "more than %d scenarios", DTS_COMPARE_MOST);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "json", NULL};
+    compare_arguments *a = state->input;
+    bool full = a->name_count + a->change_count == DTS_COMPARE_MOST;
+    switch (key) {
+        case OPTION_SET:
+            a->sets[a->set_count++] = argument;
+            return 0;
+        case OPTION_WITH:
+            if (full) {
+                return too_many(a);
+            }
+            a->changes[a->change_count++] = argument;
+            return 0;
+        case OPTION_ROWS:
+            return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT: {
+            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->json = choice == 1;
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        }
+        case ARGP_KEY_ARG:
+            if (full) {
+                return too_many(a);
+            }
+            a->names[a->name_count++] = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A scenario with overrides; changes NULL: none but --set. */
+static dts_status add_column(compare_arguments *a, const char *name, const char *changes) {
+    column *c = &a->columns[a->count++];
+    *c = (column){.label = changes != NULL ? changes : name};
+    for (size_t i = 0; i < a->set_count; i++) {
+        if (!dts_overrides_add(&c->overrides, a->tool, a->sets[i])) {
+            return DTS_USAGE;
+        }
+    }
+    char *copy = changes != NULL ? dts_arena_strndup(a->tool->arena, changes, strlen(changes)) : NULL;
+    char *rest = NULL;
+    for (char *word = copy != NULL ? strtok_r(copy, " ", &rest) : NULL; word != NULL;
+         word = strtok_r(NULL, " ", &rest)) {
+        if (!dts_overrides_add(&c->overrides, a->tool, word)) {
+            return DTS_USAGE;
+        }
+    }
+    return dts_subject_find(a->tool, name, &c->overrides, &c->subject);
+}
+
+static dts_status run_column(const compare_arguments *a, column *c) {
+    const dts_explain_request request = {.path = c->subject.path,
+                                         .overrides = c->subject.overrides,
+                                         .override_count = c->subject.override_count,
+                                         .profiles = &a->tool->profiles};
+    return dts_explain(&request, &c->result, a->tool->diag);
+}
+
+static dts_status compare(compare_arguments *a) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < a->name_count && status == DTS_OK; i++) {
+        status = add_column(a, a->names[i], NULL);
+    }
+    for (size_t i = 0; i < a->change_count && status == DTS_OK; i++) {
+        status = add_column(a, a->names[0], a->changes[i]);
+    }
+    for (size_t i = 0; i < a->count && status == DTS_OK; i++) {
+        status = run_column(a, &a->columns[i]);
+    }
+    if (status != DTS_OK) {
+        return status;
+    }
+    const dts_result *results[DTS_COMPARE_MOST];
+    const char *labels[DTS_COMPARE_MOST];
+    for (size_t i = 0; i < a->count; i++) {
+        results[i] = a->columns[i].result;
+        labels[i] = a->columns[i].label;
+    }
+    const dts_compare_options page = {.style = a->tool->style, .rows = (size_t)a->rows};
+    dts_text text = {0};
+    status = a->json ? dts_compare_json(results, labels, a->count, &text)
+                     : dts_compare_text(results, labels, a->count, &page, &text);
+    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&text);
+    return status;
+}
+
+int dts_cmd_compare(dts_tool *tool, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "A [B…]",
+        "Simulates scenarios and shows them side by side: each term, and what differs in the inputs."
+        "\vA and B are files, names of `dtsim list scenarios`, or TABLE.csv#ID. With one scenario give --with: what is "
+        "it compared with? Throughputs that differ by less than 3 % are a tie.",
+        NULL,
+        NULL,
+        NULL};
+    compare_arguments a = {
+        .tool = tool, .rows = ROWS_PRESET, .sets = dts_arena_array(tool->arena, (size_t)argc, sizeof(char *))};
+    int code;
+    if (a.sets == NULL) {
+        return dts_tool_exit(dts_diag_nomem(tool->diag));
+    }
+    if (dts_tool_parse(tool, "compare", &argp, argc, argv, &a, &code)) {
+        code = a.name_count == 0 || a.name_count + a.change_count < 2
+                   ? dts_tool_usage(tool, "name two scenarios, or one and --with KEY=VALUE", "nothing to compare")
+                   : dts_tool_exit(compare(&a));
+    }
+    for (size_t i = 0; i < a.count; i++) {
+        dts_overrides_free(&a.columns[i].overrides);
+        dts_result_free(a.columns[i].result);
+    }
+    return code;
+}
