@@ -24,8 +24,8 @@ static inline size_t split_settings(char *settings, dts_override *out) {
 
 /* path: a file, or NULL to parse text. status: what is expected; NULL result unless DTS_OK. messages: rendered
  * diagnostics, may be NULL. */
-static inline dts_result *simulate_expecting(const char *path, const char *text, const char *settings,
-                                             dts_status status, dts_text *messages) {
+static inline dts_result *simulate_with(const dts_run_options *options, const char *path, const char *text,
+                                        const char *settings, dts_status status, dts_text *messages) {
     char copy[LONGEST_SETTINGS];
     snprintf(copy, sizeof copy, "%s", settings);
     dts_override overrides[MOST_OVERRIDES];
@@ -39,8 +39,7 @@ static inline dts_result *simulate_expecting(const char *path, const char *text,
                          ? dts_scenario_load(path, overrides, count, &profiles, &scenario, diag)
                          : dts_scenario_parse(text, strlen(text), "test", overrides, count, &profiles, &scenario, diag);
     if (got == DTS_OK) {
-        dts_run_options options = {.timeline = true};
-        got = dts_run(scenario, &options, &result, diag);
+        got = dts_run(scenario, options, &result, diag);
     }
     dts_text rendered = {0};
     dts_diag_render(diag, false, &rendered);
@@ -55,6 +54,12 @@ static inline dts_result *simulate_expecting(const char *path, const char *text,
     dts_diag_free(diag);
     assert_int_equal(got, status);
     return result;
+}
+
+static inline dts_result *simulate_expecting(const char *path, const char *text, const char *settings,
+                                             dts_status status, dts_text *messages) {
+    dts_run_options options = {.timeline = true};
+    return simulate_with(&options, path, text, settings, status, messages);
 }
 
 static inline dts_result *simulate_file(const char *path, const char *settings) {

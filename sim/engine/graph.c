@@ -146,9 +146,6 @@ dts_id dts_graph_add_resource(dts_graph *graph, const char *name, double capacit
 
 /* What is wrong with the streams of a task about to be added, or NULL. */
 static const char *streams_problem(const dts_graph *graph, const dts_task *task) {
-    if (task->stream_count == 0) {
-        return "occupies no stream";
-    }
     for (size_t i = 0; i < task->stream_count; i++) {
         if (task->streams[i] >= graph->streams.count) {
             return "occupies a stream that does not exist";
@@ -188,8 +185,11 @@ static void append_task(dts_graph *graph, const dts_task *task) {
     dts_node *node = (dts_node *)graph->nodes.items + id;
     *node = (dts_node){.duration = task->duration, .priority = task->priority, .flow = DTS_NO_ID};
     ((uint32_t *)graph->tags.items)[id] = task->tag;
-    memcpy((dts_id *)graph->task_streams.items + graph->task_streams.count, task->streams,
-           task->stream_count * sizeof(dts_id));
+    if (task->stream_count > 0) {
+        memcpy((dts_id *)graph->task_streams.items + graph->task_streams.count, task->streams,
+               task->stream_count * sizeof(dts_id));
+    }
+    graph->delays += task->stream_count == 0;
     graph->nodes.count = graph->tags.count = graph->tasks;
     graph->task_streams.count += task->stream_count;
     ((uint32_t *)graph->first_stream.items)[graph->tasks] = (uint32_t)graph->task_streams.count;

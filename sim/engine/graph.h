@@ -3,8 +3,8 @@
  * The engine knows no GPU and no layer. A *device* owns memory. A *stream* executes its tasks one at a time in the
  * order in which they were added (the semantics of a CUDA stream, and of a host thread that issues work). A task may
  * occupy several streams (a collective among ranks): it starts when it is at the head of all of them and all its
- * dependencies have ended. A *resource* (a link, a NIC, a memory bus) is shared max-min fairly by the flows that cross
- * it.
+ * dependencies have ended; a task without streams is a delay between others. A *resource* (a link, a NIC, a memory bus)
+ * is shared max-min fairly by the flows that cross it.
  *
  * Build with the add functions, then dts_graph_freeze, then simulate as often as wanted: a frozen graph is immutable.
  */
@@ -33,13 +33,13 @@ typedef struct dts_hop {
 
 /* A task. Zero is a sensible default for all but streams. */
 typedef struct dts_task {
-    const dts_id *streams; /* occupied from start to end; copied; at least one */
-    size_t stream_count;
-    int32_t priority;    /* among events of the same instant the lower goes first */
-    dts_time duration;   /* fixed part, ps; for a flow: latency before the work begins to move */
-    double work;         /* > 0: a flow of this many units (bytes) after the fixed part */
-    double rate_cap;     /* most units per second this flow can use; 0: none */
-    const dts_hop *hops; /* resources crossed by the work; copied */
+    const dts_id *streams; /* occupied from start to end; copied */
+    size_t stream_count;   /* 0: a delay, which only its dependencies hold up */
+    int32_t priority;      /* among events of the same instant the lower goes first */
+    dts_time duration;     /* fixed part, ps; for a flow: latency before the work begins to move */
+    double work;           /* > 0: a flow of this many units (bytes) after the fixed part */
+    double rate_cap;       /* most units per second this flow can use; 0: none */
+    const dts_hop *hops;   /* resources crossed by the work; copied */
     size_t hop_count;
     uint32_t tag; /* free for the builder: an index into its own table of what the task is */
 } dts_task;

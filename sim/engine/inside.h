@@ -76,6 +76,7 @@ struct dts_graph {
     dts_pool statics;   /* dts_effect: the memory that is there from the beginning */
 
     size_t tasks;
+    size_t delays;         /* of these, without a stream */
     dts_pool nodes;        /* dts_node by task, and one more as the end of the last */
     dts_pool tags;         /* uint32_t by task */
     dts_pool first_stream; /* uint32_t by task, and one more: into task_streams */

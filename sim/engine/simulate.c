@@ -160,8 +160,9 @@ static dts_status move_time(run *r) {
 static dts_status prepare(run *r, dts_simulation *simulation) {
     const dts_graph *graph = r->graph;
     size_t tasks = graph->tasks;
-    /* A task that runs or is ready is alone on at least one stream. */
-    size_t most = tasks < dts_graph_streams(graph) ? tasks : dts_graph_streams(graph);
+    /* A task that runs or is ready is alone on at least one stream, or is one without. */
+    size_t most = dts_graph_streams(graph) + graph->delays;
+    most = tasks < most ? tasks : most;
     r->starts = simulation->starts = malloc((tasks + 1) * sizeof(dts_time));
     r->ends = simulation->ends = malloc((tasks + 1) * sizeof(dts_time));
     r->waits = malloc((tasks + 1) * sizeof(uint32_t));

@@ -122,6 +122,12 @@ typedef struct dts_input {
 
 extern const dts_schema dts_training_schema, dts_parallelism_schema, dts_offload_schema, dts_input_schema;
 
+/* How finely passes are simulated: every kernel and its launch; a layer's forward or backward as one task; a chunk's
+ * forward or backward of one microbatch as one task. */
+typedef enum dts_detail { DTS_DETAIL_AUTO, DTS_DETAIL_KERNEL, DTS_DETAIL_LAYER, DTS_DETAIL_BLOCK } dts_detail;
+
+extern const char *const dts_detail_names[]; /* "auto", "kernel", … NULL-terminated */
+
 /* What a plan is made from; borrowed. */
 typedef struct dts_job {
     const dts_model *model;

@@ -99,6 +99,8 @@ static dts_status parse_partition(dts_binder *binder, const dts_field *field, co
 
 #define FIELD(member) .key = #member, .offset = offsetof(STRUCT, member)
 
+const char *const dts_detail_names[] = {"auto", "kernel", "layer", "block", NULL};
+
 #define STRUCT dts_training
 static const dts_field training_fields[] = {
     {FIELD(global_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,

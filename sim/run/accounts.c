@@ -97,6 +97,16 @@ dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulatio
     return last;
 }
 
+/* A block's kernels, and the communication between them. */
+static void charge_block(tally *t, const dts_block *block) {
+    t->compute += block->busy;
+    t->communication += block->duration - block->busy;
+    for (size_t i = 0; i < block->row_count; i++) {
+        const dts_block_row *row = &block->rows[i];
+        t->out->exposed_by_row[row->group][row->collective] += dts_time_to_s(row->exposed);
+    }
+}
+
 void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out) {
     *out = (dts_accounts){0};
     tally t = {.m = m, .device = device, .out = out};
@@ -112,7 +122,12 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
         now = ends[task];
         dts_time begin = starts[task];
         dts_time end = now;
-        *(optimizer ? &t.optimizer : &t.compute) += dts_measured_cut(m, &begin, &end);
+        dts_time inside = dts_measured_cut(m, &begin, &end);
+        if (info_of(m, task)->block != NULL) {
+            charge_block(&t, info_of(m, task)->block);
+        } else if (!info_of(m, task)->rest) {
+            *(optimizer ? &t.optimizer : &t.compute) += inside;
+        }
     }
     charge_gap(&t, now, dts_simulation_end(m->simulation), m->last_task, true);
     out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),
@@ -133,8 +148,9 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
     const dts_time *ends = dts_simulation_ends(m->simulation);
     for (dts_id task = m->last_task; task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
         const dts_task_info *info = info_of(m, task);
-        if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD) {
-            times[info->device] += ends[task] - starts[task];
+        if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD &&
+            !info->rest) {
+            times[info->device] += info->block != NULL ? info->block->busy : ends[task] - starts[task];
         }
     }
     *out = 0;
@@ -154,11 +170,18 @@ dts_status dts_measure_communication(const dts_measured *m, dts_id device, const
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
         bool inside = starts[i] >= m->from && starts[i] < m->to;
-        if (inside && info->role == DTS_ROLE_COMMUNICATION && takes_part(info, device)) {
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && !info->rest && takes_part(info, device)) {
             dts_communication_row *row = &rows[info->group][column(info)];
             row->count++;
             row->bytes += info->bytes;
             row->total_s += dts_time_to_s(ends[i] - starts[i]);
+        }
+        for (size_t r = 0; info->block != NULL && info->device == device && r < info->block->row_count; r++) {
+            const dts_block_row *inner = &info->block->rows[r];
+            dts_communication_row *row = &rows[inner->group][inner->collective];
+            row->count += inner->count;
+            row->bytes += inner->bytes;
+            row->total_s += dts_time_to_s(inner->total);
         }
     }
     result->communication = dts_arena_array(result->arena, (size_t)DTS_GROUP_COUNT * COLUMNS, sizeof rows[0][0]);

@@ -11,6 +11,7 @@ typedef struct dts_measured {
     const dts_plan *plan;
     const dts_lowered *lowered;
     const dts_simulation *simulation;
+    bool flow_network;
     dts_id last_task;  /* dts_last_task */
     dts_time from, to; /* the iteration: all that was simulated, or a window of it */
 } dts_measured;

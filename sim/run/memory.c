@@ -35,6 +35,36 @@ static double reserved_B(const dts_plan *plan, const dts_memory_peak *peak, doub
     return held > allocated_B ? held : allocated_B;
 }
 
+/* The layer of a block's kernel with the most memory, as reports show it. */
+static int32_t peak_layer(const dts_measured *m, const dts_task_info *info) {
+    const dts_block *block = info->block;
+    const dts_plan *plan = m->plan;
+    if (block->peak_part == DTS_PART_EMBEDDING) {
+        return 0;
+    }
+    if (block->peak_part == DTS_PART_HEAD) {
+        return (int32_t)plan->job.model->layers + 1;
+    }
+    if (info->layer >= 0) {
+        return info->layer;
+    }
+    int64_t s = dts_plan_stage(plan, info->device, info->chunk);
+    return (int32_t)plan->chunks[s].first_layer + 1 + block->peak_layer;
+}
+
+static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *arena) {
+    if (task == DTS_NO_ID) {
+        return "what lives the whole iteration";
+    }
+    const dts_task_info *info = &m->lowered->infos[task];
+    bool inside = info->block != NULL && info->block->peak_name != NULL;
+    const char *name = inside ? info->block->peak_name : info->name;
+    int32_t layer = inside ? peak_layer(m, info) : info->layer;
+    return info->microbatch >= 0 && layer >= 0
+               ? dts_arena_printf(arena, "%s, layer %" PRId32 ", microbatch %" PRId32, name, layer, info->microbatch)
+               : dts_arena_strdup(arena, name);
+}
+
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_plan *plan = m->plan;
     const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)p);
@@ -56,15 +86,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
         .fragmentation = (reserved - allocated_B) / GIB,
     };
     row->peak_at_s = dts_time_to_s(peak->when);
-    if (peak->task == DTS_NO_ID) {
-        row->peak_cause = "what lives the whole iteration";
-    } else {
-        const dts_task_info *info = &m->lowered->infos[peak->task];
-        row->peak_cause = info->microbatch >= 0 && info->layer >= 0
-                              ? dts_arena_printf(result->arena, "%s, layer %" PRId32 ", microbatch %" PRId32,
-                                                 info->name, info->layer, info->microbatch)
-                              : dts_arena_strdup(result->arena, info->name);
-    }
+    row->peak_cause = peak_cause(m, peak->task, result->arena);
     return row->peak_cause == NULL ? DTS_NOMEM : DTS_OK;
 }
 

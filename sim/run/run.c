@@ -184,7 +184,16 @@ static void warn(dts_result *result, const char *text) {
 
 enum { MOST_WARNINGS = 8 };
 
-static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
+static void warn_of_detail(const dts_measured *m, dts_result *result) {
+    const char *leaves_out = dts_coarse_leaves_out(m->plan, m->flow_network);
+    if (m->lowered->detail != DTS_DETAIL_KERNEL && leaves_out != NULL) {
+        warn(result, dts_arena_printf(result->arena, "detail %s leaves out that %s; detail kernel has it",
+                                      dts_detail_names[m->lowered->detail], leaves_out));
+    }
+}
+
+static dts_status add_warnings(const dts_measured *m, dts_result *result) {
+    const dts_plan *plan = m->plan;
     result->warnings = dts_arena_array(result->arena, MOST_WARNINGS, sizeof *result->warnings);
     if (result->warnings == NULL) {
         return DTS_NOMEM;
@@ -214,6 +223,7 @@ static dts_status add_warnings(const dts_plan *plan, dts_result *result) {
                               "blocks; the slow-down is not in the time",
                               100 * stack->slow_path_threshold));
     }
+    warn_of_detail(m, result);
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     if (dts_plan_shards_parameters(plan) && pipelined) {
         warn(result,
@@ -251,7 +261,7 @@ static dts_status measure(const dts_measured *m, const dts_run_options *options,
     }
     if (status == DTS_OK) {
         result->bottleneck = name_bottleneck(result);
-        status = add_warnings(m->plan, result);
+        status = add_warnings(m, result);
     }
     return status;
 }
@@ -262,12 +272,22 @@ static double wall_clock_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* An explanation is about kernels. */
+static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options *options) {
+    bool kernels = fidelity->detail == DTS_DETAIL_AUTO && options != NULL && options->explain;
+    return kernels ? DTS_DETAIL_KERNEL : (dts_detail)fidelity->detail;
+}
+
 /* Lowers and simulates a made plan, and measures into result. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
                            dts_arena *arena, dts_result *result, dts_diag *diag) {
     bool flow = fidelity->network != DTS_NETWORK_CLOSED_FORM;
     dts_lowered lowered = {0};
-    dts_status status = dts_lower(plan, flow, arena, &lowered, diag);
+    dts_block_cache *own = options == NULL || options->blocks == NULL ? dts_block_cache_new(0) : NULL;
+    dts_block_cache *given = options != NULL ? options->blocks : NULL;
+    dts_lower_options how = {
+        .flow_network = flow, .detail = detail_for(fidelity, options), .blocks = own != NULL ? own : given};
+    dts_status status = how.blocks == NULL ? dts_diag_nomem(diag) : dts_lower(plan, &how, arena, &lowered, diag);
     dts_simulation *simulation = NULL;
     if (status == DTS_OK) {
         status = simulate(&lowered, options != NULL && options->timeline, &simulation, result, diag);
@@ -276,6 +296,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         dts_measured m = {.plan = plan,
                           .lowered = &lowered,
                           .simulation = simulation,
+                          .flow_network = flow,
                           .last_task = dts_last_task(&lowered, simulation),
                           .to = dts_simulation_end(simulation)};
         if (lowered.window_from != DTS_NO_ID) {
@@ -288,18 +309,19 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         }
         result->simulation.tasks = dts_graph_tasks(lowered.graph);
         result->simulation.events = dts_simulation_events(simulation);
-        result->simulation.detail = "kernel";
+        result->simulation.detail = dts_detail_names[lowered.detail];
         result->simulation.network = flow ? "flow" : "closed-form";
         result->simulation.ranks = "folded";
     }
     dts_simulation_free(simulation);
     dts_lowered_free(&lowered);
+    dts_block_cache_free(own);
     return status;
 }
 
-dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag) {
+dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
+                          dts_diag *diag) {
     double begin = wall_clock_s();
-    const dts_scenario_values *values = dts_scenario_get(scenario);
     dts_job job = {.model = &values->model,
                    .cluster = &values->cluster,
                    .stack = &values->stack,
@@ -314,8 +336,6 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
         status = dts_diag_nomem(diag);
     }
     dts_plan plan;
-    /* the rules of the plan name keys; the scenario knows where they were written */
-    dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
     if (status == DTS_OK && values->graph.operators.count > 0) {
         status = dts_diag_error(diag, NULL, "graph", "dtsim search --space soap searches it; run simulates a `model`",
                                 "operators without layers cannot be laid out by `parallelism`");
@@ -327,7 +347,6 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
         describe(values, &plan, result);
         status = run_plan(&plan, &values->fidelity, options, arena, result, diag);
     }
-    dts_diag_set_locator(diag, NULL, NULL);
     dts_arena_free(arena);
     if (status != DTS_OK) {
         dts_result_free(result);
@@ -336,4 +355,12 @@ dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options,
     result->simulation.wall_s = wall_clock_s() - begin;
     *out = result;
     return DTS_OK;
+}
+
+dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag) {
+    /* the rules of the plan name keys; the scenario knows where they were written */
+    dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
+    dts_status status = dts_run_values(dts_scenario_get(scenario), options, out, diag);
+    dts_diag_set_locator(diag, NULL, NULL);
+    return status;
 }

@@ -2,16 +2,23 @@
 #ifndef DTS_RUN_RUN_H
 #define DTS_RUN_RUN_H
 
+#include "plan/lower/lower.h"
 #include "run/result.h"
 #include "scenario/scenario.h"
 
 typedef struct dts_run_options {
-    bool timeline; /* keep spans and memory samples in the result (for traces and pictures) */
-    bool explain;  /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
+    bool timeline;           /* keep spans and memory samples in the result (for traces and pictures) */
+    bool explain;            /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
+    dts_block_cache *blocks; /* for many runs: what layers and stages took in earlier ones (plan/lower/lower.h); NULL:
+                                this run's own. The result has the same bytes either way. */
 } dts_run_options;
 
 /* Plans, lowers, simulates and measures. Warnings go to the result, errors to diag. *out is owned by the caller
  * (dts_result_free). options NULL: none. */
 dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag);
+
+/* The same for values that no file has said, such as those of a scenario with another plan. */
+dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
+                          dts_diag *diag);
 
 #endif

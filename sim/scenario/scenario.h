@@ -13,7 +13,6 @@ typedef struct dts_fidelity {
     int ranks;   /* dts_rank_detail */
 } dts_fidelity;
 
-typedef enum dts_detail { DTS_DETAIL_AUTO, DTS_DETAIL_KERNEL } dts_detail;
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
 typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED } dts_rank_detail;
 

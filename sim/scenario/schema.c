@@ -3,15 +3,16 @@
 
 #include "scenario/scenario.h"
 
-static const char *const detail_names[] = {"auto", "kernel", NULL};
 static const char *const network_names[] = {"auto", "closed-form", "flow", NULL};
 static const char *const rank_names[] = {"auto", "folded", NULL};
 
 #define STRUCT        dts_fidelity
 #define FIELD(member) .key = #member, .offset = offsetof(STRUCT, member)
 static const dts_field fidelity_fields[] = {
-    {FIELD(detail), .type = DTS_FIELD_ENUM, .names = detail_names, .preset = "auto",
-     .help = "kernel: every kernel and its launch; auto: the cheapest that is exact enough"},
+    {FIELD(detail), .type = DTS_FIELD_ENUM, .names = dts_detail_names, .preset = "auto",
+     .help =
+         "kernel: every kernel and its launch; layer, block: a layer's or a stage's forward or backward as one task; "
+         "auto: kernel, and block for large iterations where it is exact enough"},
     {FIELD(network), .type = DTS_FIELD_ENUM, .names = network_names, .preset = "auto",
      .help = "closed-form: each collective takes its formula; flow: transfers share links; auto: flow"},
     {FIELD(ranks), .type = DTS_FIELD_ENUM, .names = rank_names, .preset = "auto",

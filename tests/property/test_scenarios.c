@@ -5,12 +5,17 @@
  *   spans of a stream do not overlap, and none leaves the iteration
  *   exposed communication is no more than there was
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
+ *   layer and block detail agree with kernel detail; a cache of blocks changes no byte
  *   the closed-form network agrees with the flow network where transfers do not share links
  * DTSIM_PROPERTY_RUNS sets how many scenarios are drawn, DTSIM_PROPERTY_SEED the first seed,
  * DTSIM_PROPERTY_SHOW prints them. */
 #include <stdlib.h>
 
 #include "draw.h"
+#include "report/report.h"
+
+/* Small, so that the cache starts afresh now and then. */
+enum { MOST_CACHE_B = 4 << 20 };
 
 static void check_spans(const dts_result *r) {
     dts_time end = dts_time_from_s(r->iteration_time_s) + 1;
@@ -87,7 +92,76 @@ static void check_monotone(const drawn *d) {
     }
 }
 
-static void check_scenario(uint64_t seed) {
+/* ---- details ---------------------------------------------------------------------------------------------------- */
+
+static dts_result *simulate_detail(const drawn *d, const char *detail, dts_block_cache *blocks) {
+    char setting[64];
+    snprintf(setting, sizeof setting, "fidelity.detail=%s", detail);
+    dts_run_options options = {.blocks = blocks};
+    return simulate_with(&options, NULL, d->text, setting, DTS_OK, NULL);
+}
+
+static char *json_of(const dts_result *r) {
+    dts_text text = {0};
+    dts_report_options options = {0};
+    assert_int_equal(dts_report_json(r, &options, &text), DTS_OK);
+    char *copy = strdup(dts_text_string(&text));
+    dts_text_free(&text);
+    return copy;
+}
+
+static bool leaves_something_out(const dts_result *r) {
+    for (size_t i = 0; i < r->warning_count; i++) {
+        if (strstr(r->warnings[i], "leaves out") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A coarser detail tells the same: time and memory within 1 %, the same communication, the same work. */
+static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
+    for (size_t i = 0; i < kernel->stage_count; i++) {
+        if (!leaves_something_out(coarse)) {
+            assert_close(coarse->stages[i].compute_s, kernel->stages[i].compute_s, 0.01, 1e-9);
+        }
+        /* or a MiB: where a split backward makes a gradient without a kernel, the ledgers differ by that tensor */
+        assert_close(coarse->stages[i].peak_allocated_gib, kernel->stages[i].peak_allocated_gib, 0.01, 1.0 / 1024);
+    }
+    assert_close(coarse->hfu * coarse->iteration_time_s, kernel->hfu * kernel->iteration_time_s, 1e-9, 0);
+    assert_close(sum_of_shares(&coarse->time_s), coarse->iteration_time_s, 1e-9, 1e-12);
+    /* with several stages the critical GPU may be another one of equals */
+    for (size_t i = 0; kernel->stage_count == 1 && i < kernel->communication_count; i++) {
+        const dts_communication_row *row = &kernel->communication[i];
+        const dts_communication_row *same = communication_row(coarse, row->kind, row->group);
+        assert_non_null(same);
+        assert_int_equal(same->count, row->count);
+        assert_close(same->bytes, row->bytes, 1e-9, 0);
+    }
+    if (!leaves_something_out(coarse)) {
+        assert_close(coarse->iteration_time_s, kernel->iteration_time_s, 0.01, 0);
+    }
+}
+
+static void check_details(const drawn *d, dts_block_cache *blocks) {
+    static const char *const coarse[] = {"layer", "block"};
+    dts_result *kernel = simulate_detail(d, "kernel", NULL);
+    for (size_t i = 0; i < 2; i++) {
+        dts_result *fresh = simulate_detail(d, coarse[i], NULL);
+        dts_result *cached = simulate_detail(d, coarse[i], blocks);
+        char *one = json_of(fresh);
+        char *other = json_of(cached);
+        assert_string_equal(one, other);
+        free(one);
+        free(other);
+        check_coarse(kernel, cached);
+        dts_result_free(fresh);
+        dts_result_free(cached);
+    }
+    dts_result_free(kernel);
+}
+
+static void check_scenario(uint64_t seed, dts_block_cache *blocks) {
     drawn d = draw(seed);
     if (getenv("DTSIM_PROPERTY_SHOW") != NULL) {
         print_message("# seed %llu\n%s", (unsigned long long)seed, d.text);
@@ -95,6 +169,7 @@ static void check_scenario(uint64_t seed) {
     dts_result *r = simulate_text(d.text, "");
     check_result(r);
     dts_result_free(r);
+    check_details(&d, blocks);
     if (seed % 4 == 0) {
         check_monotone(&d);
     }
@@ -106,9 +181,12 @@ static void invariants_hold_over_random_scenarios(void **state) {
     const char *seed_text = getenv("DTSIM_PROPERTY_SEED");
     uint64_t runs = runs_text == NULL ? 400 : strtoull(runs_text, NULL, 10);
     uint64_t seed = seed_text == NULL ? 1 : strtoull(seed_text, NULL, 10);
+    dts_block_cache *blocks = dts_block_cache_new(MOST_CACHE_B);
+    assert_non_null(blocks);
     for (uint64_t i = 0; i < runs; i++) {
-        check_scenario(seed + i);
+        check_scenario(seed + i, blocks);
     }
+    dts_block_cache_free(blocks);
     print_message("%llu scenarios\n", (unsigned long long)runs);
 }
 

@@ -40,12 +40,24 @@ dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dt
     return add_task(b, &task, info);
 }
 
+dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *info) {
+    dts_task task = {.duration = duration};
+    return add_task(b, &task, info);
+}
+
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                       const char *name) {
     dts_task_info info = {.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
     dts_id thread = backward ? stage->autograd : stage->host;
-    dts_id task = dts_build_task(b, thread, dts_time_from_s(duration_s), &info);
+    dts_time duration = dts_time_from_s(duration_s);
+    if (after != DTS_NO_ID && stage->host_pending > 0) {
+        dts_build_task(b, thread, stage->host_pending, &info);
+        stage->host_pending = 0;
+    }
+    dts_id task = dts_build_task(b, thread, stage->host_pending + duration, &info);
     dts_graph_depend(b->graph, task, after);
+    stage->host_pending = 0;
+    stage->ahead = after != DTS_NO_ID ? DTS_NEVER_AHEAD : stage->ahead - duration;
     /* a hand-over between the training loop and the autograd thread: each waits for the other's latest issue */
     if (stage->autograd != stage->host) {
         dts_graph_depend(b->graph, task, stage->last_host);
@@ -105,6 +117,8 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     dts_graph_depend(b->graph, kernel, after);
     stage->last_kernel = kernel;
     stage->flops += info->flops;
+    dts_time duration = dts_time_from_s(duration_s);
+    stage->ahead = (stage->ahead > 0 ? stage->ahead : 0) + duration;
     return kernel;
 }
 
@@ -214,6 +228,18 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
     return plan->shard_groups[stage];
 }
 
+size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {
+    static const dts_group_kind inner[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT, DTS_GROUP_EXPERT};
+    enum { COUNT = sizeof inner / sizeof inner[0] };
+    for (size_t i = 0; i < COUNT; i++) {
+        dts_placement placement = dts_lower_placement(plan, 0, inner[i]);
+        facts[i][0] = (double)placement.ranks;
+        facts[i][1] = (double)placement.nodes;
+        facts[i][2] = dts_lower_sharing(plan, inner[i]);
+    }
+    return COUNT;
+}
+
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
@@ -243,6 +269,9 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.peer = stage->device;
     dts_id task = dts_build_transfer(b, stage->collective[group], &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, issue);
+    if (group == DTS_GROUP_TENSOR) {
+        dts_graph_depend(b->graph, task, stage->collectives_done);
+    }
     dts_graph_depend(b->graph, task, after);
     return task;
 }

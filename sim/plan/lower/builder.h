@@ -2,7 +2,7 @@
 #ifndef DTS_PLAN_LOWER_BUILDER_H
 #define DTS_PLAN_LOWER_BUILDER_H
 
-#include "plan/lower/lower.h"
+#include "plan/lower/block.h"
 
 /* Times of one operator's kernels on the plan's GPU, seconds. */
 typedef struct dts_operator_times {
@@ -26,6 +26,9 @@ enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
 /* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
 #define DTS_MOST_BYTES 1e15
 
+/* The host may have waited for the GPU: it is not known to be ahead. Far below zero, and far from overflow. */
+#define DTS_NEVER_AHEAD (INT64_MIN / 4)
+
 /* One pipeline stage of replica 0. */
 typedef struct dts_stage {
     int64_t index;
@@ -41,6 +44,12 @@ typedef struct dts_stage {
     dts_id pcie_in, pcie_out;           /* offload: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
+    dts_time host_pending;              /* issues of the host that are still to be added, as one task */
+    dts_time ahead;                     /* the host is at least so much ahead of the compute stream (block.c) */
+    const dts_block *last_block;        /* the block placed last, NULL: none */
+    dts_id block_end;                   /* its last task of the compute stream */
+    dts_id trailing;                    /* its trailing collective, DTS_NO_ID: none */
+    dts_id collectives_done;            /* the block placed last has no more of them, DTS_NO_ID: it had none */
     bool captured;                      /* what is added now is part of a CUDA graph */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
@@ -72,6 +81,9 @@ typedef struct dts_builder {
     dts_graph *graph;
     dts_diag *diag;
     bool flow_network;
+    dts_detail detail;       /* KERNEL, LAYER or BLOCK */
+    dts_block_cache *blocks; /* not with KERNEL */
+    uint32_t environment;    /* of the blocks */
     dts_part_work work[DTS_PART_COUNT];
     dts_stage *stages; /* [stage_count] the pipeline's, or the replicas of a single process */
     int64_t stage_count;
@@ -88,6 +100,13 @@ typedef struct dts_builder {
 
 /* Adds a task of fixed duration on one stream. */
 dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info);
+
+/* A task of fixed duration that occupies nothing. */
+dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *info);
+
+/* The groups whose collectives stand inside a pass: ranks, nodes and equal groups on a node of each; returns how many
+ * rows of facts (room for DTS_GROUP_COUNT). */
+size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]);
 
 /* Issues work from the host thread, then a kernel of duration_s on the stage's compute stream that waits for the issue
  * and for after (DTS_NO_ID: nothing more). backward: issued by the autograd thread. Returns the kernel. */
@@ -132,6 +151,8 @@ double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *sh
 
 /* Devices, streams and links of replica 0 (links.c). */
 dts_status dts_build_stages(dts_builder *b);
+/* Only one stage, as *stage; its tables live in b->arena. */
+dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage);
 
 /* The kernels of one operator (work.c). Of b only the plan's job and storage are read. */
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
@@ -172,6 +193,15 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
                              dts_id last);
 /* The gradients are complete with task: someone else has reduced them. */
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);
+/* Will gradients be handed over now (dts_sync_gradient)? Then *room says how many bytes fit before a bucket is full. */
+bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B);
+/* Are parameters gathered for each use (FSDP, ZeRO-3)? */
+bool dts_sync_gathers(const dts_gradient_sync *sync);
+/* Gradients of tensors, handed over inside a block that ends with ready. */
+void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready);
+/* For lowering a block: hands over into buckets without end, whose content is then read. */
+dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
+void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
 

@@ -124,7 +124,7 @@ static bool units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last
     return true;
 }
 
-dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk) {
+static dts_gradient_sync *sync_alloc(dts_builder *b, dts_stage *stage) {
     dts_gradient_sync *sync = dts_arena_alloc(b->arena, sizeof *sync);
     if (sync == NULL) {
         return NULL;
@@ -144,7 +144,13 @@ dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_
                             .last_transfer = DTS_NO_ID,
                             .last_gather = DTS_NO_ID,
                             .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
-    return units_new(sync, first_chunk, last_chunk) && dts_nvme_ring_new(b, &sync->buffers) ? sync : NULL;
+    return sync;
+}
+
+dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk) {
+    dts_gradient_sync *sync = sync_alloc(b, stage);
+    bool good = sync != NULL && units_new(sync, first_chunk, last_chunk) && dts_nvme_ring_new(b, &sync->buffers);
+    return good ? sync : NULL;
 }
 
 static dts_task_info transfer_info(const char *name) {
@@ -289,6 +295,38 @@ void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const dou
             flush_bucket(sync, set);
         }
     }
+}
+
+bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B) {
+    const bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    *room_B = pending->limit_B - pending->pending_B;
+    return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch);
+}
+
+bool dts_sync_gathers(const dts_gradient_sync *sync) {
+    return sync->active && sync->sharded;
+}
+
+void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready) {
+    bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    pending->ready = ready;
+    pending->pending_B += bytes;
+    sync->total_B += bytes;
+    sync->tensors += tensors;
+}
+
+dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {
+    dts_gradient_sync *sync = sync_alloc(b, stage);
+    if (sync != NULL) {
+        sync->buckets[DTS_SET_COMMON].limit_B = INFINITY;
+        sync->buckets[DTS_SET_EXPERTS].limit_B = INFINITY;
+    }
+    return sync;
+}
+
+void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors) {
+    *bytes = sync->total_B;
+    *tensors = sync->tensors;
 }
 
 dts_id dts_sync_finish(dts_gradient_sync *sync) {
@@ -537,7 +575,7 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
     for (int set = DTS_SET_COUNT; set-- > 0;) {
         double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
         if (gradient_B > 0) {
-            dts_build_memory(b, last, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
+            dts_block_allocate(b, last, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
             reduce_and_store(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
             dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
         }

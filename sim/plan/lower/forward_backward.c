@@ -18,7 +18,7 @@ static void wait_for(walk *w, int slot, dts_id task) {
     w->waits[slot] = task;
 }
 
-static walk walk_of(dts_builder *b, const dts_pass *pass, bool backward) {
+dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward) {
     return (walk){.b = b,
                   .pass = pass,
                   .backward = backward,
@@ -257,10 +257,8 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     if (is_layer(part)) {
         wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
     }
-    for (size_t i = 0; i < operator_count(w, part); i++) {
-        bool keep = !drops && !repeated(b, &b->work[part].operators.items[i]);
-        forward_operator(w, part, i, layer_number(b, part, layer), DTS_ROLE_FORWARD, keep);
-    }
+    dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
+    dts_step_take(w, &s);
     if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
     }
@@ -296,7 +294,7 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     }
     for (size_t i = 0; i < count; i++) {
         const dts_pass *pass = &passes[i];
-        walks[i] = walk_of(b, pass, false);
+        walks[i] = dts_walk_of(b, pass, false);
     }
     const dts_chunk *chunk = passes[0].chunk;
     int64_t positions = chunk->embedding + chunk->layers + chunk->head;
@@ -317,8 +315,10 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
 }
 
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
-    dts_id made = DTS_NO_ID;
-    dts_build_forwards(b, pass, 1, &made);
+    dts_id made = dts_chunk_take(b, pass, DTS_BLOCK_FORWARD);
+    if (made == DTS_NO_ID) {
+        dts_build_forwards(b, pass, 1, &made);
+    }
     return made;
 }
 
@@ -400,7 +400,9 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     }
     bool allocates = !sums || first_one;
     bool frees = !sums || last_one;
-    memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, allocates ? bytes : 0);
+    if (allocates && first != DTS_NO_ID) {
+        dts_block_allocate(w->b, first, w->pass->stage, DTS_MEMORY_TEMPORARY, bytes);
+    }
     memory_at(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, frees ? -bytes : 0);
 }
 
@@ -470,10 +472,35 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
     }
 }
 
+void dts_step_lower(dts_walk *w, const dts_step *s) {
+    size_t count = operator_count(w, s->part);
+    switch (s->action) {
+        case DTS_BLOCK_FORWARD:
+            for (size_t i = 0; i < count; i++) {
+                bool keep = s->keeps && !repeated(w->b, &w->b->work[s->part].operators.items[i]);
+                forward_operator(w, s->part, i, s->layer, DTS_ROLE_FORWARD, keep);
+            }
+            break;
+        case DTS_BLOCK_RECOMPUTE:
+            recompute_operators(w, s->part, 0, count - 1, s->layer);
+            break;
+        case DTS_BLOCK_BACKWARD:
+            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD);
+            break;
+        case DTS_BLOCK_BACKWARD_INPUT:
+            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD_INPUT);
+            break;
+        case DTS_BLOCK_BACKWARD_WEIGHT:
+            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD_WEIGHT);
+            break;
+    }
+}
+
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
 static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
-    recompute_operators(w, part, 0, operator_count(w, part) - 1, layer_number(w->b, part, layer));
+    dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer)};
+    dts_step_take(w, &s);
 }
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
@@ -494,7 +521,8 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
             recompute_part(w, layer_part(w, again), again, first_layer_position(chunk) + i);
         }
     }
-    backward_operators(w, part, layer_number(b, part, layer), kind);
+    dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
+    dts_step_take(w, &s);
     capture(w, part, false);
     if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_plan_boundary_B(b->plan));
@@ -520,7 +548,11 @@ static void recompute_chunk(walk *w) {
 }
 
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind) {
-    walk w = walk_of(b, pass, true);
+    dts_id made = dts_chunk_take(b, pass, dts_backward_action(kind));
+    if (made != DTS_NO_ID) {
+        return made;
+    }
+    walk w = dts_walk_of(b, pass, true);
     const dts_chunk *chunk = pass->chunk;
     bool repeats = drops_whole_chunk(&w) && kind != DTS_OP_BACKWARD_WEIGHT;
     if (repeats) {

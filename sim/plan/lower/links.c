@@ -63,11 +63,14 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
     stage->pcie_out = dts_graph_add_resource(b->graph, name, capacity_Bps);
 }
 
-static void add_stage(dts_builder *b, int64_t index) {
+static void add_stage(dts_builder *b, int64_t index, dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    dts_stage *stage = &b->stages[index];
-    *stage = (dts_stage){
-        .index = dts_plan_single_process(plan) ? 0 : index, .last_kernel = DTS_NO_ID, .last_host = DTS_NO_ID};
+    *stage = (dts_stage){.index = dts_plan_single_process(plan) ? 0 : index,
+                         .last_kernel = DTS_NO_ID,
+                         .last_host = DTS_NO_ID,
+                         .block_end = DTS_NO_ID,
+                         .trailing = DTS_NO_ID,
+                         .collectives_done = DTS_NO_ID};
     char name[64];
     snprintf(name, sizeof name, "stage %" PRId64, index);
     bool replicas = dts_plan_single_process(plan);
@@ -95,14 +98,13 @@ static void add_stage(dts_builder *b, int64_t index) {
         stage->send_up = dts_graph_add_stream(b->graph, stage->device, "send to next stage");
         stage->send_down = dts_graph_add_stream(b->graph, stage->device, "send to previous stage");
     }
-    if (dts_plan_offloads(plan)) {
-        add_host_link(b, stage);
-    }
     stage->multiprocessors = DTS_NO_ID;
     if (b->flow_network && plan->job.stack->communication_sms > 0 && plan->replicas > 1 && !replicas) {
         snprintf(name, sizeof name, "stage %" PRId64 " multiprocessors", index);
         stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)plan->job.cluster->gpu.multiprocessors);
     }
+    stage->h2d = DTS_NO_ID;
+    stage->d2h = DTS_NO_ID;
     stage->port_out = DTS_NO_ID;
     stage->port_in = DTS_NO_ID;
     double port = dts_gpu_port_Bps(plan->job.cluster);
@@ -124,10 +126,24 @@ dts_status dts_build_stages(dts_builder *b) {
         return dts_diag_nomem(b->diag);
     }
     for (int64_t p = 0; p < b->stage_count; p++) {
-        add_stage(b, p);
+        add_stage(b, p, &b->stages[p]);
+        if (dts_plan_offloads(plan)) {
+            add_host_link(b, &b->stages[p]);
+        }
     }
     for (int64_t i = 0; i < b->node_count; i++) { /* behind the stages: device p is stage p */
         add_node(b, i);
     }
+    return DTS_OK;
+}
+
+dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage) {
+    int64_t node = b->plan->stage_node[index];
+    b->nodes = dts_arena_array(b->arena, (size_t)node + 1, sizeof *b->nodes);
+    if (b->nodes == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    add_stage(b, index, stage);
+    add_node(b, node);
     return DTS_OK;
 }

@@ -42,10 +42,24 @@ static dts_status check_size(const dts_builder *b) {
     return DTS_OK;
 }
 
+/* Does the host wait for the GPU inside a pass? How far it is ahead matters then. */
+static bool host_reads(const dts_builder *b) {
+    bool reads = false;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        for (size_t i = 0; i < b->work[part].operators.count; i++) {
+            reads |= b->work[part].operators.items[i].host_reads;
+        }
+    }
+    return reads;
+}
+
 static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_status status = dts_build_stages(b);
     if (status == DTS_OK) {
         status = dts_build_work(b);
+    }
+    if (status == DTS_OK && host_reads(b)) {
+        b->detail = DTS_DETAIL_KERNEL;
     }
     if (status == DTS_OK) {
         status = check_size(b);
@@ -113,7 +127,14 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     return status;
 }
 
-dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, dts_lowered *out, dts_diag *diag) {
+static dts_detail detail_of(const dts_plan *plan, const dts_lower_options *options) {
+    dts_detail detail =
+        options->detail == DTS_DETAIL_AUTO ? dts_lower_detail(plan, options->flow_network) : options->detail;
+    return options->blocks == NULL || !dts_blocks_possible(plan) ? DTS_DETAIL_KERNEL : detail;
+}
+
+dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts_arena *arena, dts_lowered *out,
+                     dts_diag *diag) {
     *out = (dts_lowered){0};
     dts_builder *b = dts_arena_alloc(arena, sizeof *b);
     if (b == NULL) {
@@ -123,14 +144,19 @@ dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, 
                        .arena = arena,
                        .graph = dts_graph_new(),
                        .diag = diag,
-                       .flow_network = flow_network,
+                       .flow_network = options->flow_network,
+                       .detail = detail_of(plan, options),
+                       .blocks = options->blocks,
                        .window_from = DTS_NO_ID,
                        .window_to = DTS_NO_ID};
     if (b->graph == NULL) {
         return dts_diag_nomem(diag);
     }
     dts_graph_set_namer(b->graph, name_task, b);
-    dts_status status = build(b, out);
+    dts_status status = b->detail != DTS_DETAIL_KERNEL ? dts_block_environment(b->blocks, b) : DTS_OK;
+    if (status == DTS_OK) {
+        status = build(b, out);
+    }
     if (status == DTS_OK && b->failed) {
         status = dts_diag_nomem(diag);
     }
@@ -146,6 +172,7 @@ dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, 
         return status;
     }
     out->graph = b->graph;
+    out->detail = b->detail;
     out->infos = b->infos;
     out->info_count = b->info_count;
     return DTS_OK;

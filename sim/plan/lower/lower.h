@@ -50,6 +50,43 @@ typedef enum dts_memory_category {
     DTS_MEMORY_CATEGORY_COUNT
 } dts_memory_category;
 
+/* Communication inside a block, by group and kind. */
+typedef struct dts_block_row {
+    uint8_t group;     /* dts_group_kind */
+    int8_t collective; /* dts_collective */
+    int64_t count;
+    double bytes;
+    dts_time total, exposed; /* exposed: the compute stream waited for it */
+} dts_block_row;
+
+/* A forward or backward as one task: what simulating it kernel by kernel gave (block.c). */
+typedef struct dts_block {
+    dts_time duration;         /* from the first kernel's start to the last one's end, the host far ahead */
+    dts_time busy;             /* of that, kernels; the rest is exposed communication */
+    dts_time first_launch;     /* host: until the first kernel is issued */
+    dts_time host;             /* host: until the last one is */
+    dts_time lead;             /* how far ahead the host must be at the start, not to hold up the last kernel */
+    dts_time first_collective; /* when its first collective starts; DTS_TIME_MAX: none */
+    dts_time last_collective;  /* when its last one ends, but the trailing one; 0: none */
+    dts_time trailing;         /* a collective behind the last kernel; 0: none */
+    const char *trailing_name;
+    double trailing_B;
+    uint8_t trailing_group;
+    int8_t trailing_collective;
+    dts_block_row *rows;
+    size_t row_count;
+    double flops;     /* of its products */
+    double handed_B;  /* temporary that the next one takes over */
+    double reduced_B; /* gradients copied into buckets, of so many tensors */
+    int reduced_tensors;
+    int64_t peak_B[DTS_MEMORY_CATEGORY_COUNT]; /* at its highest total, less at entry */
+    int64_t left_B[DTS_MEMORY_CATEGORY_COUNT]; /* at its end, less at entry */
+    int64_t last_B;                            /* total while the last kernel runs, less at entry */
+    const char *peak_name;                     /* the kernel that reached it; NULL: not above entry */
+    int32_t peak_layer;                        /* its layer, counted from the block's first; see peak_part */
+    uint8_t peak_part;                         /* dts_part */
+} dts_block;
+
 /* What a task is, by its tag. */
 typedef struct dts_task_info {
     uint8_t role;       /* dts_role */
@@ -59,14 +96,17 @@ typedef struct dts_task_info {
     int32_t layer;      /* 0 embedding, layers from 1, last + 1 head; -1: none */
     int32_t chunk;
     dts_id device;
-    dts_id peer;      /* send-recv: the receiving device; else as device */
-    const char *name; /* borrowed from the operator or the arena */
-    double bytes;     /* communication: payload, B */
-    double flops;     /* products on this GPU, FLOP */
+    dts_id peer;            /* send-recv: the receiving device; else as device */
+    const char *name;       /* borrowed from the operator or the arena */
+    double bytes;           /* communication: payload, B */
+    double flops;           /* products on this GPU, FLOP */
+    bool rest;              /* part of something whose task before it was counted as a whole */
+    const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;
 
 typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
+    dts_detail detail;    /* what was taken */
     dts_task_info *infos; /* by task id */
     size_t info_count;
     dts_id *compute_stream; /* [pipeline] */
@@ -86,8 +126,38 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
  * 0, but all load the node's network at the same time. */
 double dts_lower_sharing(const dts_plan *plan, dts_group_kind group);
 
-/* Builds the graph of one iteration (one optimizer step). Tables and names live in arena. */
-dts_status dts_lower(const dts_plan *plan, bool flow_network, dts_arena *arena, dts_lowered *out, dts_diag *diag);
+/* Blocks that have been simulated, for a caller that runs many similar configurations. A cache belongs to one thread
+ * at a time; what is in it never changes a result. */
+typedef struct dts_block_cache dts_block_cache;
+
+/* Above most_B bytes the cache starts afresh with the next run (0: about 64 MiB). NULL when memory ran out. */
+dts_block_cache *dts_block_cache_new(size_t most_B);
+void dts_block_cache_free(dts_block_cache *cache);
+
+typedef struct dts_block_cache_counts {
+    uint64_t hits, simulated; /* blocks that were there, and that had to be simulated */
+    size_t blocks, bytes;
+} dts_block_cache_counts;
+
+dts_block_cache_counts dts_block_cache_count(const dts_block_cache *cache);
+
+typedef struct dts_lower_options {
+    bool flow_network;
+    dts_detail detail;       /* AUTO: as dts_lower_detail says */
+    dts_block_cache *blocks; /* borrowed; needed for LAYER and BLOCK */
+} dts_lower_options;
+
+/* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (detail.c). */
+dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
+/* Can a pass be a block at all? If not, every detail is KERNEL. */
+bool dts_blocks_possible(const dts_plan *plan);
+/* Why a detail above kernel leaves something out that matters; NULL: it does not. */
+const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network);
+
+/* Builds the graph of one iteration (one optimizer step). Tables and names live in arena, and in the cache until it is
+ * used again. */
+dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts_arena *arena, dts_lowered *out,
+                     dts_diag *diag);
 void dts_lowered_free(dts_lowered *lowered);
 
 #endif

@@ -24,6 +24,25 @@ typedef struct dts_walk {
 /* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
 dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_task_info *info);
 
+dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward);
+
+/* The operators of a part in one direction: a block of its own at detail layer. */
+typedef struct dts_step {
+    dts_block_action action;
+    dts_part part;
+    int32_t layer; /* number that reports show */
+    bool keeps;    /* forward: what backward needs */
+} dts_step;
+
+/* Kernel by kernel (forward_backward.c), or as a block where that is exact (steps.c). */
+void dts_step_lower(dts_walk *w, const dts_step *s);
+void dts_step_take(dts_walk *w, const dts_step *s);
+
+/* A whole pass as one block; returns the task after which its output exists, DTS_NO_ID: it cannot be one (steps.c). */
+dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action);
+
+dts_block_action dts_backward_action(dts_op_kind kind);
+
 /* Attention whose sequence is split among context-parallel ranks (context.c): times of one rank's kernels, what it
  * keeps beyond the operator's own, and its tasks (gradient: those of its backward), of which the first kernel is
  * returned. */

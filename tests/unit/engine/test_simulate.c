@@ -271,6 +271,26 @@ static void a_graph_must_be_frozen(void **state) {
 }
 
 /* The example of docs/engine.md. */
+static void tasks_without_streams_are_delays_that_run_side_by_side(void **state) {
+    (void)state;
+    dts_graph *graph = graph_with_streams(1);
+    dts_id first = add_fixed(graph, 0, 10);
+    dts_id delays[5];
+    for (dts_id i = 0; i < 5; i++) {
+        delays[i] = dts_graph_add_task(graph, &(dts_task){.duration = 20 + i});
+        dts_graph_depend(graph, delays[i], first);
+    }
+    dts_id last = add_fixed(graph, 0, 1);
+    dts_graph_depend(graph, last, delays[4]);
+    dts_simulation *simulation = simulate(graph, NULL);
+    for (dts_id i = 0; i < 5; i++) {
+        assert_span(simulation, delays[i], 10, 30 + i);
+    }
+    assert_span(simulation, last, 34, 35);
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
 static void the_example_of_the_manual(void **state) {
     (void)state;
     dts_graph *graph = dts_graph_new();
@@ -327,6 +347,7 @@ int main(void) {
         cmocka_unit_test(a_ledger_below_zero_is_an_error),
         cmocka_unit_test(time_that_runs_out_is_an_error),
         cmocka_unit_test(a_graph_must_be_frozen),
+        cmocka_unit_test(tasks_without_streams_are_delays_that_run_side_by_side),
         cmocka_unit_test(the_example_of_the_manual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,77 @@
+/* Blocks: a forward or backward of a layer, or of a whole chunk, as one task.
+ *
+ * A block's times come from lowering it once, kernel by kernel, into a graph of its own and simulating that (block.c).
+ * Blocks of equal keys are equal, so one that has been simulated serves again, in this run and, kept in a
+ * dts_block_cache, in later ones. */
+#ifndef DTS_PLAN_LOWER_BLOCK_H
+#define DTS_PLAN_LOWER_BLOCK_H
+
+#include "plan/lower/lower.h"
+
+struct dts_builder;
+struct dts_stage;
+struct dts_gradient_sync;
+
+typedef enum dts_block_action {
+    DTS_BLOCK_FORWARD,
+    DTS_BLOCK_RECOMPUTE,
+    DTS_BLOCK_BACKWARD,
+    DTS_BLOCK_BACKWARD_INPUT,
+    DTS_BLOCK_BACKWARD_WEIGHT
+} dts_block_action;
+
+enum { DTS_BLOCK_CHUNK = 255 };
+
+/* What a block depends on besides the environment (block_cache.c). Zero all of it first: keys are compared as bytes. */
+typedef struct dts_block_key {
+    double handed_B;      /* temporary at entry, see forward_backward.c */
+    double tied_copy;     /* CHUNK with a head: of the stage */
+    uint32_t environment; /* filled in by dts_block_find */
+    uint32_t layers;      /* CHUNK: how many */
+    uint32_t first_layer; /* CHUNK with layers of two kinds: where they begin */
+    uint8_t action;       /* dts_block_action */
+    uint8_t part;         /* dts_part, or DTS_BLOCK_CHUNK */
+    uint8_t keeps;        /* forward: what backward needs */
+    uint8_t outputs_only;
+    uint8_t embedding, head;  /* CHUNK */
+    uint8_t first_microbatch; /* of those that make weight gradients */
+    uint8_t microbatch_zero;  /* is it number 0 */
+    uint8_t microbatch_last;  /* is it the last number */
+    uint8_t hands_over;       /* weight gradients are copied into buckets */
+    uint8_t unused[2];        /* no padding */
+} dts_block_key;
+
+/* Lowers the block onto stage of a scratch builder; returns the task after which its output exists. *handed_B:
+ * temporary at entry, set to that at the end. */
+typedef dts_id dts_block_body(struct dts_builder *scratch, struct dts_stage *stage, struct dts_gradient_sync *sync,
+                              const void *context, double *handed_B);
+
+/* The block of key: known, or made now. layer: number of its first layer as reports show it. NULL when it cannot be one
+ * task (something of it outlives its last kernel), or when memory ran out (builder->failed). */
+const dts_block *dts_block_find(struct dts_builder *b, const struct dts_stage *stage, dts_block_key *key, int32_t layer,
+                                dts_block_body *body, const void *context);
+
+/* Adds the block as a task (and what holds it up) behind waits; returns the task after which its output exists. */
+dts_id dts_block_place(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, const dts_id *waits,
+                       size_t wait_count, const dts_task_info *info);
+
+/* Bytes that are taken when the last kernel of task starts, which may be a block's. */
+void dts_block_allocate(struct dts_builder *b, dts_id task, const struct dts_stage *stage, dts_memory_category category,
+                        double bytes);
+
+/* Are there collectives of a tensor-parallel group that belong to no block? Those that gather what a stage receives:
+ * they stand behind the last collective of the block before, so that it is cut there. */
+bool dts_gathers_beside(const dts_plan *plan);
+
+/* Does the builder make blocks at all? */
+bool dts_block_wanted(const struct dts_builder *b);
+
+/* The cache's side of dts_block_find (block_cache.c). *known: has it been simulated; the block may be NULL then. */
+const dts_block *dts_block_cache_get(dts_block_cache *cache, const dts_block_key *key, bool *known);
+/* Keeps a copy of block (NULL: it cannot be one task); *kept is the cache's own. */
+dts_status dts_block_cache_put(dts_block_cache *cache, const dts_block_key *key, const dts_block *block,
+                               const dts_block **kept);
+/* A number for everything else that the blocks of b's plan depend on. */
+dts_status dts_block_environment(dts_block_cache *cache, struct dts_builder *b);
+
+#endif

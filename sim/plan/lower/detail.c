@@ -1,0 +1,135 @@
+/* How finely `auto` simulates.
+ *
+ * A block is exact as long as what it holds shares no link with what happens beside it (block.c). With the flow network
+ * the collectives of a tensor-parallel group inside it could share
+ *   GPU ports        with reductions of a data-parallel group that has other GPUs of the node, while they overlap
+ *                    with activations that go from stage to stage inside a node: one boundary tensor for each chunk,
+ *                    against at least four that cross a port for each of its layers and direction. Slowed down for as
+ *                    long as that takes alone, a chunk of n layers takes at most 1/(4n) longer if it did nothing but
+ *                    exchange: from 25 layers on that is below 1 %
+ *   nodes' networks  with everything, where the group itself spans nodes
+ * and with it collectives of the data-parallel groups take multiprocessors from the products beside them.
+ *
+ * There are no blocks at all, and every detail is kernel,
+ *   where stages share a host thread (torch Pipe, DataParallel): they hold each other up between any two kernels
+ *   where copies of offloaded activations or gradients, or ZeRO-2's buckets, free memory while kernels take some: their
+ *   order decides the peak
+ *   where kernels read what arrives bit by bit, or two passes run in turns: context parallelism, asynchronous tensor
+ *   parallelism, forward and backward as one block
+ *   where weights are updated between passes (PipeDream), or a stage holds two copies of them
+ *   where kernels are launched as graphs, and where the host waits for counts of tokens
+ *   where what a stage gathers before it repeats a whole chunk holds up the collectives of that. */
+#include "plan/lower/builder.h"
+
+/* From here on the graph of kernels takes longer than about a tenth of a second. */
+static const double many_kernels = 200e3;
+
+/* Does the reduction of gradients, or the gathering of parameters, run beside other work? */
+static bool overlaps(const dts_plan *plan) {
+    if (plan->replicas == 1) {
+        return false;
+    }
+    double largest_B = 0;
+    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
+        const dts_chunk *chunk = &plan->chunks[s];
+        const dts_model *model = plan->job.model;
+        double parameters = dts_model_part_parameters(model, DTS_PART_LAYER) * (double)chunk->layers;
+        parameters += chunk->embedding ? dts_model_part_parameters(model, DTS_PART_EMBEDDING) : 0;
+        parameters += chunk->head ? dts_model_part_parameters(model, DTS_PART_HEAD) : 0;
+        double bytes = parameters / (double)plan->tensor * plan->storage.reduce_B;
+        largest_B = bytes > largest_B ? bytes : largest_B;
+    }
+    return dts_plan_shards_gradients(plan) || plan->job.stack->ddp_first_bucket_B < largest_B;
+}
+
+bool dts_gathers_beside(const dts_plan *plan) {
+    return plan->job.stack->scatter_gather && plan->tensor > 1 && plan->pipeline > 1;
+}
+
+static bool runs_passes_in_turns(const dts_plan *plan) {
+    bool fused = false;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        for (size_t i = 0; i < plan->schedule.op_count[p]; i++) {
+            fused |= plan->schedule.ops[p][i].fused_next != 0;
+        }
+    }
+    return fused;
+}
+
+/* The experts' groups of a stage may lie differently from another's: blocks would, too. */
+static bool stages_differ(const dts_plan *plan) {
+    bool differ = false;
+    for (int64_t p = 1; plan->expert > 1 && p < plan->pipeline; p++) {
+        differ |= plan->expert_groups[p].ranks != plan->expert_groups[0].ranks ||
+                  plan->expert_groups[p].nodes != plan->expert_groups[0].nodes;
+    }
+    return differ;
+}
+
+bool dts_blocks_possible(const dts_plan *plan) {
+    const dts_job *job = &plan->job;
+    bool shared_host = dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1);
+    bool copies = job->offload->activations != DTS_OFFLOAD_NONE || job->offload->parameters == DTS_OFFLOAD_NVME ||
+                  job->offload->gradients != DTS_OFFLOAD_NONE ||
+                  (job->parallelism->data_parallel == DTS_DP_ZERO2 && plan->replicas > 1);
+    bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
+    bool updates = dts_plan_asynchronous(plan) || plan->copies > 1;
+    bool bits = plan->context > 1 || plan->async_tensor || runs_passes_in_turns(plan);
+    return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&
+           job->stack->cuda_graphs == DTS_GRAPHS_NONE;
+}
+
+enum { ENOUGH_LAYERS = 25 };
+
+/* Do boundary tensors inside a node weigh against what the layers exchange there? */
+static bool sends_weigh(const dts_plan *plan) {
+    bool inside = false;
+    bool few = false;
+    for (int64_t p = 1; p < plan->pipeline; p++) {
+        inside |= plan->stage_node[p] == plan->stage_node[p - 1];
+    }
+    inside |= plan->virtual_stages > 1 && plan->stage_node[plan->pipeline - 1] == plan->stage_node[0];
+    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
+        few |= plan->chunks[s].layers < ENOUGH_LAYERS;
+    }
+    return inside && few;
+}
+
+/* Do reductions or gathers run beside blocks? Beside the last backward of a stage with one chunk there are none: it
+ * stays at kernel detail. */
+static bool takes_multiprocessors(const dts_plan *plan) {
+    bool beside = dts_plan_shards_parameters(plan) || plan->virtual_stages > 1;
+    return plan->job.stack->communication_sms > 0 && beside && overlaps(plan);
+}
+
+const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
+    if (!flow_network) {
+        return NULL;
+    }
+    if (takes_multiprocessors(plan)) {
+        return "collectives of the data-parallel groups take multiprocessors from the products beside them";
+    }
+    if (plan->expert > 1) {
+        return "exchanges of experts share links with other transfers";
+    }
+    if (plan->tensor == 1) {
+        return NULL;
+    }
+    if (plan->tensor_group.nodes > 1) {
+        return "tensor-parallel groups span nodes, whose networks they share with other transfers";
+    }
+    if (sends_weigh(plan)) {
+        return "stages send to each other over links inside a node that tensor-parallel collectives use";
+    }
+    bool neighbours = plan->data_groups[0].ranks > plan->data_groups[0].nodes;
+    return neighbours && overlaps(plan) ? "reductions overlap tensor-parallel collectives on the links inside a node"
+                                        : NULL;
+}
+
+dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network) {
+    /* about 60 kernels of a layer, forward and backward: only the order of magnitude matters */
+    double kernels = 60 * (double)plan->job.model->layers * (double)plan->microbatches;
+    return kernels > many_kernels && dts_blocks_possible(plan) && dts_coarse_leaves_out(plan, flow_network) == NULL
+               ? DTS_DETAIL_BLOCK
+               : DTS_DETAIL_KERNEL;
+}
