@@ -27,7 +27,10 @@ double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_atten
         return 0;
     }
     const dts_flash_profile *flash = &gpu->flash;
-    double tile = (double)flash->tile, processors = (double)gpu->multiprocessors;
+    const bool own = shape->backward && flash->backward_tile > 0; /* a backward kernel of another shape */
+    const double tile = (double)(own ? flash->backward_tile : flash->tile);
+    const double length_overhead = own ? flash->backward_length_overhead : flash->length_overhead;
+    const double processors = (double)gpu->multiprocessors;
     double queries = (double)shape->query_length, all_keys = (double)shape->key_length;
     double head_dim = (double)shape->head_dim, groups = (double)shape->batch * (double)shape->heads;
 
@@ -39,7 +42,7 @@ double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_atten
     }
     double efficiency = shape->backward ? gpu->flash_efficiency_backward : gpu->flash_efficiency_forward;
     efficiency *= head_dim / (head_dim + flash->head_dim_half) * (128 + flash->head_dim_half) / 128; /* (4) */
-    double flop = waves * tile * (keys + flash->length_overhead) * 4 * head_dim * (shape->backward ? 2.5 : 1);
+    double flop = waves * tile * (keys + length_overhead) * 4 * head_dim * (shape->backward ? 2.5 : 1);
     double time_s = flop / (peak / processors * fmin(efficiency, 1));
 
     /* query, key, value, output: (batch, heads, length, head_dim) bytes; backward also reads and writes their gradients

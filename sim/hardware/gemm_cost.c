@@ -5,7 +5,8 @@
  * quantisation [1]. P(type) is the dense peak, FLOP/s:
  *
  *   t_tiles  = ⌈s·T/P⌉ · 2·a·b·(k/s + k0) · g(a, b) / (P(type)/P · tile_efficiency)                                (1)
- *   g(a, b)  = (1 + c·(1/a + 1/b)) / (1 + c·(1/A + 1/B)),  A × B the largest tile: operands fetched per product    (2)
+ *   g(a, b)  = (1 + c·(1/a + 1/b)) / (1 + c·(1/A + 1/B)),  A × B the largest tile: operands fetched per product
+ *   c        = tile_overhead · P(type)/P(fp16) · e/2: bytes of operands, e each, for the time of a product          (2)
  *   k0       = k_overhead · P(type)/P(fp16): prologue and epilogue of a tile are a fixed time                       (3)
  *   t_chip   = 2·batch·m·n·k / (P(type) · max_efficiency): power and clocks with all multiprocessors busy           (4)
  *   t_memory = bytes of both operands and the result / (bandwidth · efficiency): roofline [2]                       (5)
@@ -42,8 +43,12 @@ static double ceil_div(double a, double b) {
 }
 
 /* Equation (1) over all tiles and slicings: the time of the best, s. */
-static double tiles_s(const dts_gpu *gpu, const dts_gemm_shape *shape, double peak, double k0, double efficiency) {
+static double tiles_s(const dts_gpu *gpu, const dts_gemm_shape *shape, dts_numeric type, double peak,
+                      double efficiency) {
     const dts_gemm_profile *gemm = &gpu->gemm;
+    const double pace = peak / dts_gpu_peak_flops(gpu, DTS_FP16);
+    const double k0 = gemm->k_overhead * pace;                                                           /* (3) */
+    const double c = gemm->tile_overhead * pace * dts_numeric_bytes(type) / dts_numeric_bytes(DTS_FP16); /* (2) */
     const double tile_m = (double)gemm->tile_m, tile_n = (double)gemm->tile_n;
     const double candidates[][2] = {
         {tile_m, tile_n},         {tile_n, tile_m},         {tile_m / 2, tile_n},
@@ -56,8 +61,7 @@ static double tiles_s(const dts_gpu *gpu, const dts_gemm_shape *shape, double pe
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         double a = candidates[i][0], b = candidates[i][1];
         double tiles = (double)shape->batch * ceil_div((double)shape->m, a) * ceil_div((double)shape->n, b);
-        double operands = (1 + gemm->tile_overhead * (1 / a + 1 / b)) /
-                          (1 + gemm->tile_overhead * (1 / tile_m + 1 / tile_n)); /* (2) */
+        double operands = (1 + c * (1 / a + 1 / b)) / (1 + c * (1 / tile_m + 1 / tile_n)); /* (2) */
         for (double slices = 1; slices <= 8; slices *= 2) {
             if (slices > 1 && (tiles >= processors || k / slices < shortest_slice)) {
                 break;
@@ -100,10 +104,9 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
         chip_efficiency *= gemm->narrow_factor;
         tile_efficiency *= gemm->narrow_factor;
     }
-    double k0 = gemm->k_overhead * peak / dts_gpu_peak_flops(gpu, DTS_FP16); /* (3) */
 
     double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);
-    double time_s = fmax(tiles_s(gpu, shape, peak, k0, tile_efficiency), chip_s);
+    double time_s = fmax(tiles_s(gpu, shape, type, peak, tile_efficiency), chip_s);
     if (matrix_units) {
         time_s *= alignment_factor(gemm, element_B, shape);
     }

@@ -216,6 +216,18 @@ static const dts_field flash_fields[] = {
      .required = true,
      .offset = FLASH(tile),
      .help = "queries of one thread block"},
+    {.key = "backward_length_overhead",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 0,
+     .maximum = 1e5,
+     .offset = FLASH(backward_length_overhead),
+     .help = "with backward_tile: length_overhead of backward"},
+    {.key = "backward_tile",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 4096,
+     .offset = FLASH(backward_tile),
+     .help = "queries of one thread block in backward; left out: both as in forward"},
 };
 
 static const dts_schema flash_schema = {

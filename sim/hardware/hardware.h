@@ -35,6 +35,8 @@ typedef struct dts_flash_profile {
     double head_dim_half;   /* elements: efficiency grows with the head dimension d as d / (d + head_dim_half) */
     double length_overhead; /* keys: fixed cost of one block of queries, in keys of work */
     int64_t tile;           /* queries of one thread block */
+    double backward_length_overhead;
+    int64_t backward_tile; /* 0: both as in forward */
 } dts_flash_profile;
 
 typedef struct dts_gpu {
@@ -210,11 +212,13 @@ typedef struct dts_stack {
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
-    int experts;          /* dts_expert_style */
-    bool separate_bias;   /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
-    bool separate_qkv;    /* query, key, value as three products */
-    bool dropout;         /* dropout kernels and masks are there */
-    bool mask_bool_bytes; /* dropout masks of one byte per element (else bit-packed) */
+    int experts;        /* dts_expert_style */
+    bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
+    bool tensor_backward_overlap; /* backward: tensor-parallel transfers run beside the products of the layer they
+                                     belong to */
+    bool separate_qkv;            /* query, key, value as three products */
+    bool dropout;                 /* dropout kernels and masks are there */
+    bool mask_bool_bytes;         /* dropout masks of one byte per element (else bit-packed) */
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
     double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */
@@ -247,6 +251,7 @@ typedef struct dts_stack {
     /* optimizer */
     int optimizer_style; /* dts_optimizer_style */
     bool gradient_clipping;
+    double optimizer_launch_s; /* host time to issue one kernel of the step: a tight loop; 0: launch_s */
     double cpu_step_Bps; /* what a step on the CPU reads and writes in one process; 0: as fast as the host's memory */
     /* caching allocator */
     double allocator_round_B;        /* block rounding, B */

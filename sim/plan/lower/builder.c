@@ -103,12 +103,20 @@ static dts_id add_kernel(dts_builder *b, const dts_stage *stage, double duration
     return add_task(b, &task, info);
 }
 
+/* Host time of one launch. Recomputation runs in backward, but it is the training loop's code again. */
+static double launch_s_of(const dts_stack *stack, dts_role role, bool backward) {
+    if (role == DTS_ROLE_OPTIMIZER && stack->optimizer_launch_s > 0) {
+        return stack->optimizer_launch_s;
+    }
+    return backward && role != DTS_ROLE_RECOMPUTE ? stack->backward_launch_s : stack->launch_s;
+}
+
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     double launch_s =
-        (backward ? stack->backward_launch_s : stack->launch_s) * (shares_process ? stack->pipeline_launch_factor : 1);
+        launch_s_of(stack, (dts_role)info->role, backward) * (shares_process ? stack->pipeline_launch_factor : 1);
     dts_id issue = dts_build_launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;

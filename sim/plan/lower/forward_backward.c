@@ -345,6 +345,14 @@ static bool has_parameters(const dts_operator *o) {
     return o->parameters[0] > 0 || o->parameters[1] > 0;
 }
 
+/* Do the transfers of a product run beside its two products in backward: the gather of the input beside the gradient of
+ * the input, its reduction beside the gradient of the weight? Where both are parts of one pass. */
+static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool split) {
+    bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+    return product && !split && b->plan->tensor > 1 &&
+           (dts_async_is_on(b) || b->plan->job.stack->tensor_backward_overlap);
+}
+
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
 static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
@@ -352,8 +360,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
     w->gradient = true;
     dts_exchange behind = o->backward_exchange;
-    bool beside = dts_async_is_on(w->b) && o->gathers_again_B > 0;
-    w->again = beside ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
+    const bool overlaps = overlaps_transfers(w->b, o, split);
+    const bool again = overlaps && o->gathers_again_B > 0;
+    w->again = again ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
     dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
@@ -362,7 +371,7 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
-    if (beside && behind == DTS_EXCHANGE_REDUCE_SCATTER) {
+    if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
         w->deferred = add_collective(w, o->exchange_B, behind, &info);
     } else {
         add_exchange(w, o->exchange_B, behind, &info);

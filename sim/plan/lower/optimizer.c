@@ -81,7 +81,7 @@ static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tens
     }
     add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
     if (dts_plan_scales_loss(plan)) {
-        add_over_tensors(b, stage, elements, tensors, 1, 2, "unscale_gradients");
+        add_over_tensors(b, stage, elements, 1, 1, 2, "unscale_gradients"); /* one kernel for all: GradScaler */
         dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
     }
     if (plan->job.stack->gradient_clipping) {

@@ -116,12 +116,37 @@ static void test_rates_without_matrix_units(void **state) {
     profiles_close(&p);
 }
 
+enum { A100_PCIE, V100, B200, TABLES };
+
+typedef struct product_errors {
+    errors all[TABLES], weight, small;
+} product_errors;
+
+/* The best of a search over shapes, or of a kernel author's benchmark, are bursts on a cool chip: a product among
+ * others in training comes out a little slower, by up to 13 % on the H100, whose bursts are far above what it sustains.
+ */
+static void judge_product(product_errors *e, const char *gpu, const char *pass, double efficiency, double measured) {
+    static const char *const tables[TABLES] = {"a100-80gb-pcie", "v100-16gb", "b200"};
+    bool best = strcmp(pass, "best") == 0, sustained = strcmp(pass, "sustained") == 0;
+    if (best || sustained) {
+        print_message("%-15s %s: %.3f of the peak, measured %.3f\n", gpu, pass, efficiency, measured);
+        assert_true(efficiency < 1.04 * measured);
+        assert_true(efficiency > (best ? 0.86 : 0.97) * measured);
+        return;
+    }
+    for (int i = 0; i < TABLES; i++) {
+        if (strcmp(gpu, tables[i]) == 0) {
+            errors_add(&e->all[i], efficiency, measured);
+        }
+    }
+}
+
 /* Published tables; the bounds are a little above what was reached when the constants were fitted. */
 static void test_measured(void **state) {
     (void)state;
     profiles p;
     profiles_open(&p);
-    errors all = {0}, weight = {0}, small = {0};
+    product_errors e = {0};
     table rows;
     table_open(&rows, "tests/validation/kernels/gemm.csv");
     while (table_next(&rows)) {
@@ -133,24 +158,26 @@ static void test_measured(void **state) {
                                 .k = (int64_t)table_number(&rows, 4),
                                 .weight_gradient = strcmp(rows.cells[1], "weight-gradient") == 0};
         double flop = 2 * (double)shape.m * (double)shape.n * (double)shape.k;
-        double efficiency = flop / dts_gpu_gemm_s(&gpu, DTS_BF16, &shape) / gpu.peak_flops[DTS_BF16];
+        double efficiency = flop / dts_gpu_gemm_s(&gpu, DTS_FP16, &shape) / gpu.peak_flops[DTS_FP16];
         double measured = table_number(&rows, 5);
-        if (strcmp(rows.cells[1], "best") == 0) {
-            print_message("%-15s best published shape: %.3f of the peak, measured %.3f\n", rows.cells[0], efficiency,
-                          measured);
-            assert_close(efficiency, measured, 0.08, 0);
-        } else {
-            errors_add(&all, efficiency, measured);
-            errors_add(shape.weight_gradient ? &weight : flop < 60e9 ? &small : &(errors){0}, efficiency, measured);
+        judge_product(&e, rows.cells[0], rows.cells[1], efficiency, measured);
+        if (strcmp(rows.cells[0], "a100-80gb-pcie") == 0 && strcmp(rows.cells[1], "best") != 0) {
+            errors_add(shape.weight_gradient ? &e.weight : flop < 60e9 ? &e.small : &(errors){0}, efficiency, measured);
         }
     }
-    errors_print(&all, "A100 PCIe bf16 products");
-    errors_print(&weight, "  weight gradients");
-    errors_print(&small, "  others below 60 GFLOP");
-    assert_int_equal(all.count, 183);
-    assert_true(errors_mean(&all) < 0.035);
-    assert_true(all.worst < 0.35);
-    assert_true(errors_mean(&weight) < 0.05);
+    errors_print(&e.all[A100_PCIE], "A100 PCIe bf16 products");
+    errors_print(&e.weight, "  weight gradients");
+    errors_print(&e.small, "  others below 60 GFLOP");
+    errors_print(&e.all[V100], "V100 fp16 products of BERT-large");
+    errors_print(&e.all[B200], "B200 bf16 products");
+    assert_int_equal(e.all[A100_PCIE].count, 183);
+    assert_true(errors_mean(&e.all[A100_PCIE]) < 0.035);
+    assert_true(e.all[A100_PCIE].worst < 0.35);
+    assert_true(errors_mean(&e.weight) < 0.05);
+    assert_int_equal(e.all[V100].count, 12);
+    assert_true(errors_mean(&e.all[V100]) < 0.07 && e.all[V100].worst < 0.2);
+    assert_int_equal(e.all[B200].count, 514);
+    assert_true(errors_mean(&e.all[B200]) < 0.1);
     profiles_close(&p);
 }
 

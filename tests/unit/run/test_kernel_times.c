@@ -1,0 +1,88 @@
+/* Kernels in a run: what their launches cost the host in forward, recomputation and optimizer, and tensor-parallel
+ * transfers beside the products of backward. Closed forms. */
+#include "simulate.h"
+
+enum { LAYERS = 4 };
+
+static const char base[] =
+    "model: {profile: gpt, layers: 4, hidden: 8192, heads: 64, ffn_hidden: 32768, vocab: 51200}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 8}\n"
+    "stack: {profile: megatron-lm}\n"
+    "training: {global_batch: 4, micro_batch: 4, sequence_length: 2048, precision: amp-fp16}\n"
+    "parallelism: {data_parallel: ddp, tensor: 8}\n";
+
+static double time_of(const char *settings) {
+    dts_result *r = simulate_text(base, settings);
+    double time_s = r->iteration_time_s;
+    dts_result_free(r);
+    return time_s;
+}
+
+/* Kernels of the first device with this kind, and of them those called name if it is not NULL. */
+static size_t kernels_of(const dts_result *r, dts_span_kind kind, const char *name, double *longest_s) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        const dts_span *span = &r->spans[i];
+        if (span->device == 0 && span->kind == kind && (name == NULL || strcmp(span->name, name) == 0)) {
+            count++;
+            *longest_s = fmax(*longest_s, dts_time_to_s(span->end - span->start));
+        }
+    }
+    return count;
+}
+
+/* A host that takes a millisecond in forward is all that counts; recomputation costs as much again. */
+static void recomputation_is_launched_as_forward_is(void **state) {
+    (void)state;
+    const char slow[] =
+        "stack.launch=1ms stack.backward_launch=0s stack.optimizer.launch=0.001us "
+        "model.hidden=256 model.ffn_hidden=1024 model.heads=8 training.sequence_length=64";
+    char settings[300];
+    snprintf(settings, sizeof settings, "%s training.recompute=full", slow);
+    dts_result *r = simulate_text(base, settings);
+    double longest_s = 0;
+    size_t repeated = kernels_of(r, DTS_SPAN_RECOMPUTE, NULL, &longest_s);
+    assert_true(repeated > 10 * LAYERS);
+    assert_close(r->iteration_time_s - time_of(slow), 1e-3 * (double)repeated, 0.05, 0);
+    dts_result_free(r);
+}
+
+static void the_optimizer_has_a_launch_of_its_own(void **state) {
+    (void)state;
+    const char slow[] = "stack.optimizer.style=per-tensor stack.optimizer.launch";
+    char settings[2][100];
+    snprintf(settings[0], sizeof settings[0], "%s=10ms", slow);
+    snprintf(settings[1], sizeof settings[1], "%s=20ms", slow);
+    dts_result *r = simulate_text(base, settings[0]);
+    double longest_s = 0;
+    size_t kernels = kernels_of(r, DTS_SPAN_OPTIMIZER, NULL, &longest_s);
+    assert_close(time_of(settings[1]) - r->iteration_time_s, 10e-3 * (double)kernels, 0.02, 0);
+    dts_result_free(r);
+}
+
+/* Two all-reduces a layer in backward, and one of the logits, disappear beside weight gradients that take longer. */
+static void a_reduction_hides_beside_its_weight_gradient(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, "stack.tensor_backward_overlap=false fidelity.network=closed-form");
+    double reduction_s = 0, product_s = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        const dts_span *span = &r->spans[i];
+        if (span->device == 0 && span->kind == DTS_SPAN_COMMUNICATION && span->layer > 0 && span->layer <= LAYERS) {
+            reduction_s = fmax(reduction_s, dts_time_to_s(span->end - span->start));
+        }
+    }
+    (void)kernels_of(r, DTS_SPAN_BACKWARD, "qkv", &product_s);
+    assert_true(reduction_s > 0 && reduction_s < product_s);
+    double hidden_s = time_of("stack.tensor_backward_overlap=true fidelity.network=closed-form");
+    assert_close(r->iteration_time_s - hidden_s, (2 * LAYERS + 1) * reduction_s, 0.02, 0);
+    dts_result_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recomputation_is_launched_as_forward_is),
+        cmocka_unit_test(the_optimizer_has_a_launch_of_its_own),
+        cmocka_unit_test(a_reduction_hides_beside_its_weight_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
