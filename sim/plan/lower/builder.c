@@ -215,6 +215,15 @@ static double multiprocessor_weight(const dts_builder *b, const dts_transfer *tr
     return fmin(most, fmax(2, most * share)) / rate_Bps;
 }
 
+/* The transfer runs beside products and takes some of their multiprocessors. */
+static void take_multiprocessors(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer, double groups,
+                                 dts_hop *hops, size_t *count) {
+    if (stage->multiprocessors != DTS_NO_ID && transfer->work_B > 0) {
+        hop_add(hops, count, stage->multiprocessors, multiprocessor_weight(b, transfer, groups));
+        stage->contended = true;
+    }
+}
+
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
     switch (group) {
         case DTS_GROUP_TENSOR:
@@ -262,10 +271,8 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
     hop_add(hops, &count, node->out, transfer.nic_weight * groups);
     hop_add(hops, &count, node->in, transfer.nic_weight * groups);
-    if ((group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA) &&
-        stage->multiprocessors != DTS_NO_ID && transfer.work_B > 0) {
-        hop_add(hops, &count, stage->multiprocessors, multiprocessor_weight(b, &transfer, groups));
-        stage->contended = true;
+    if (group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA) {
+        take_multiprocessors(b, stage, &transfer, groups, hops, &count);
     }
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
@@ -299,6 +306,9 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
     hop_add(hops, &count, node->out, transfer.nic_weight * senders);
     hop_add(hops, &count, node->in, transfer.nic_weight * senders);
+    if (group == DTS_GROUP_CONTEXT) { /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
+        take_multiprocessors(b, stage, &transfer, senders, hops, &count);
+    }
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;

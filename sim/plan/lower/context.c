@@ -11,6 +11,7 @@
  *   Causal: step 0 is a causal block of s/C queries and keys; in every other step all queries see half of the block
  *   or half of the queries see all of it, s²/(2C²) pairs each. A ring waits for its slowest rank, so the slower of the
  *   two shapes is taken. The pairs of all ranks and steps are s²/2, as on one GPU.
+ *   A send is a kernel of NCCL and takes multiprocessors from the attention beside it (builder.c).
  * all-to-all [3]: query, key and value (a + 2kv heads) are exchanged so that a rank has all positions of 1/C of the
  *   heads; its output is exchanged back; backward does the same in reverse. Each exchange is packed and unpacked by a
  *   kernel per tensor. The attention's output is kept in both layouts.
