@@ -186,21 +186,32 @@ bool dts_plan_asynchronous(const dts_plan *plan) {
     return plan->method != NULL && plan->method->asynchronous;
 }
 
-dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+/* Degrees, formats and microbatches: what the rules decide. */
+static dts_status begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
-    dts_status status = dts_plan_apply_rules(job, out, diag);
-    if (status != DTS_OK) {
-        return status;
+    return dts_plan_apply_rules(job, out, diag);
+}
+
+static dts_status place_and_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    dts_status status = dts_plan_place(plan, arena, diag);
+    return status == DTS_OK ? dts_plan_cut(plan, arena, diag) : status;
+}
+
+dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+    dts_status status = begin(job, out, diag);
+    if (status == DTS_OK && out->method != NULL) {
+        out->schedule.layout = out->method->layout;
     }
-    status = build_schedule(out, arena, diag);
+    return status == DTS_OK ? place_and_cut(out, arena, diag) : status;
+}
+
+dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+    dts_status status = begin(job, out, diag);
     if (status == DTS_OK) {
-        status = dts_plan_place(out, arena, diag);
+        status = build_schedule(out, arena, diag);
     }
-    if (status == DTS_OK) {
-        status = dts_plan_cut(out, arena, diag);
-    }
-    return status;
+    return status == DTS_OK ? place_and_cut(out, arena, diag) : status;
 }
 
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {

@@ -206,6 +206,9 @@ typedef struct dts_plan {
  * is reported with the nearest legal choice. The plan lives in arena and borrows job. */
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
 
+/* The same without the schedule, neither checked nor built: for a search, which looks at millions of plans. */
+dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
+
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 

@@ -322,13 +322,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
     double begin = wall_clock_s();
-    dts_job job = {.model = &values->model,
-                   .cluster = &values->cluster,
-                   .stack = &values->stack,
-                   .training = &values->training,
-                   .parallelism = &values->parallelism,
-                   .offload = &values->offload,
-                   .input = &values->input};
+    dts_job job = dts_scenario_job(values);
     dts_result *result = calloc(1, sizeof *result);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED); /* lives until the measuring is done */
     dts_status status = DTS_OK;

@@ -22,6 +22,16 @@ const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario) {
     return &scenario->values;
 }
 
+dts_job dts_scenario_job(const dts_scenario_values *values) {
+    return (dts_job){.model = &values->model,
+                     .cluster = &values->cluster,
+                     .stack = &values->stack,
+                     .training = &values->training,
+                     .parallelism = &values->parallelism,
+                     .offload = &values->offload,
+                     .input = &values->input};
+}
+
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario) {
     return scenario->provenance;
 }

@@ -33,6 +33,9 @@ typedef struct dts_scenario_values {
 
 extern const dts_schema dts_scenario_schema;
 
+/* What the plan is made from; borrows values. */
+dts_job dts_scenario_job(const dts_scenario_values *values);
+
 /* One `KEY=VALUE` of the command line or one cell of a table. */
 typedef struct dts_override {
     const char *key;   /* dotted */

@@ -11,13 +11,16 @@ _dtsim_values() {
         --format)
             case $2 in
                 run | sweep) echo text json csv ;;
-                explain | compare) echo text json ;;
+                explain | compare | search) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
                 validate | calibrate) echo text json ;;
                 list) echo text json names ;;
             esac
             ;;
         --metric) echo time memory both ;;
+        --objective) echo time cost memory throughput-per-dollar ;;
+        --method) _dtsim_names methods ;;
+        --space) _dtsim_names spaces ;;
         --color) echo auto always never ;;
         --charset) echo auto unicode ascii ;;
         *) return 1 ;;
@@ -31,6 +34,10 @@ _dtsim_options() {
         sweep) echo "--vary --set --store --threads --format $common" ;;
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format $common" ;;
+        search)
+            echo "--over --set --objective --space --method --simulate --seed --top --store --threads --format" \
+                "--wall-time $common"
+            ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
                 "--memory --format $common"
@@ -45,7 +52,7 @@ _dtsim_options() {
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run | explain | sweep | compare) _dtsim_names scenarios ;;
+        run | explain | sweep | search | compare) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -62,7 +69,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep compare schedule validate calibrate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep search compare schedule validate calibrate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -84,7 +91,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | explain | sweep | compare | show | validate | calibrate) compgen -f -- "$word" ;;
+                run | explain | sweep | search | compare | show | validate | calibrate) compgen -f -- "$word" ;;
             esac
         )
     fi

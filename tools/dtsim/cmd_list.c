@@ -9,6 +9,7 @@
 #include "report/json_tree.h"
 #include "scenario/scenario.h"
 #include "schedule/schedule.h"
+#include "search/search.h"
 
 enum { OPTION_FORMAT = DTS_OPTION_FIRST };
 
@@ -177,6 +178,8 @@ static const name_line kinds[] = {
     {"optimizers", "training.optimizer"},
     {"precisions", "training.precision"},
     {"data-parallel", "parallelism.data_parallel"},
+    {"methods", "how `dtsim search` searches"},
+    {"spaces", "what `dtsim search` searches"},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
@@ -195,6 +198,14 @@ static dts_status list_kind(listing *l, const char *kind) {
         add_named(l, dts_collective_names);
     } else if (strcmp(kind, "optimizers") == 0) {
         list_choices(l, "training", "optimizer");
+    } else if (strcmp(kind, "methods") == 0) {
+        for (size_t i = 0; i < dts_search_method_count; i++) {
+            add(l, dts_search_methods[i]->name, dts_search_methods[i]->summary);
+        }
+    } else if (strcmp(kind, "spaces") == 0) {
+        for (size_t i = 0; i < dts_search_space_count; i++) {
+            add(l, dts_search_spaces[i]->name, dts_search_spaces[i]->summary);
+        }
     } else if (strcmp(kind, "precisions") == 0) {
         list_choices(l, "training", "precision");
     } else {
@@ -278,15 +289,16 @@ static dts_status list(const list_arguments *a) {
 }
 
 int dts_cmd_list(dts_tool *tool, int argc, char **argv) {
-    static const struct argp argp = {options,
-                                     parse,
-                                     "[KIND]",
-                                     "Names what there is, with one line each."
-                                     "\vKIND is models, gpus, clusters, stacks, scenarios, schedules, collectives, "
-                                     "optimizers, precisions or data-parallel; without it the kinds are listed.",
-                                     NULL,
-                                     NULL,
-                                     NULL};
+    static const struct argp argp = {
+        options,
+        parse,
+        "[KIND]",
+        "Names what there is, with one line each."
+        "\vKIND is models, gpus, clusters, stacks, scenarios, schedules, collectives, "
+        "optimizers, precisions, data-parallel, methods or spaces; without it the kinds are listed.",
+        NULL,
+        NULL,
+        NULL};
     list_arguments a = {.tool = tool};
     int code;
     if (!dts_tool_parse(tool, "list", &argp, argc, argv, &a, &code)) {

@@ -22,7 +22,7 @@ enum {
     DTS_EXIT_INVALID = 1,      /* invalid scenario or input */
     DTS_EXIT_USAGE = 2,        /* wrong command line */
     DTS_EXIT_IO = 3,           /* a file could not be read or written, or memory ran out */
-    DTS_EXIT_NOT_FITTING = 4,  /* run --check: the plan does not fit in memory */
+    DTS_EXIT_NOT_FITTING = 4,  /* run --check, search: the plan, or every plan, does not fit in memory */
     DTS_EXIT_INTERRUPTED = 130 /* by Ctrl-C; what was known by then has been written */
 };
 
@@ -47,6 +47,7 @@ extern const size_t dts_command_count;
 int dts_cmd_run(dts_tool *tool, int argc, char **argv);
 int dts_cmd_explain(dts_tool *tool, int argc, char **argv);
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
+int dts_cmd_search(dts_tool *tool, int argc, char **argv);
 int dts_cmd_compare(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv);

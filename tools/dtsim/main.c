@@ -14,6 +14,7 @@ const dts_command dts_commands[] = {
     {"run", "simulate one training iteration of a scenario", dts_cmd_run},
     {"explain", "where time and memory of a scenario go, and what would change them", dts_cmd_explain},
     {"sweep", "simulate every combination of some values", dts_cmd_sweep},
+    {"search", "find the best plan for a model and a cluster", dts_cmd_search},
     {"compare", "show scenarios side by side, term by term", dts_cmd_compare},
     {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},
     {"validate", "compare predictions with tables of measurements", dts_cmd_validate},
@@ -44,7 +45,7 @@ static dts_status print_help(dts_tool *tool) {
                  "\n"
                  "Profiles are looked for in the folders of DTSIM_DATA (colon separated), in the\n"
                  "installed data, and in the current folder. Exit codes: 0 done, 1 invalid input,\n"
-                 "2 wrong usage, 3 input/output or memory, 4 does not fit (run --check).\n");
+                 "2 wrong usage, 3 input/output or memory, 4 does not fit (run --check, search).\n");
     dts_status status = dts_tool_write(tool, &text);
     dts_text_free(&text);
     return status;

@@ -125,6 +125,15 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
 /* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
  * 0, but all load the node's network at the same time. */
 double dts_lower_sharing(const dts_plan *plan, dts_group_kind group);
+/* What an optimizer step on the GPU does with one element, and with one tensor or, where tensors are stepped together,
+ * with all. */
+typedef struct dts_step_work {
+    double element_B; /* read and written, B */
+    int launches;
+    bool per_tensor;
+} dts_step_work;
+
+dts_step_work dts_step_work_of(const dts_plan *plan);
 
 /* Blocks that have been simulated, for a caller that runs many similar configurations. A cache belongs to one thread
  * at a time; what is in it never changes a result. */

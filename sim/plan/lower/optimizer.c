@@ -206,6 +206,33 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     }
 }
 
+dts_step_work dts_step_work_of(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    const optimizer_work *work = &works[plan->job.training->optimizer];
+    bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
+    double step_B = plan->storage.step_B;
+    double passes = fused ? work->fused_passes : work->passes;
+    int launches = fused ? 1 : work->kernels;
+    const struct {
+        bool runs;
+        double passes;
+    } around[] = {
+        {stack->gradient_clipping, 3}, /* its norm, and the clipping */
+        {stack->gradient_clipping, 0},
+        {dts_plan_scales_loss(plan), 2},
+        {!stack->zero_grad_to_none, 1},
+        {plan->storage.gradient_B < step_B, (plan->storage.gradient_B + step_B) / step_B},
+        {plan->storage.parameter_B < step_B, (plan->storage.parameter_B + step_B) / step_B},
+    };
+    for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
+        passes += around[i].runs ? around[i].passes : 0;
+        launches += around[i].runs;
+    }
+    return (dts_step_work){.element_B = passes * step_B,
+                           .launches = launches,
+                           .per_tensor = stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR};
+}
+
 /* What a stage steps: elements on this rank, in how many tensors. */
 typedef struct step_size {
     double elements;

@@ -1,0 +1,236 @@
+#include "search/candidate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
+static const char *const partition_names[] = {"balanced", "uniform", NULL};
+static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
+static const char *const recompute_names[] = {"none", "selective", "full", "except-last", "sqrt", NULL};
+static const char *const flag_names[] = {"false", "true", NULL};
+
+typedef struct axis_line {
+    const char *name, *key;
+    const char *const *names; /* NULL: a number */
+} axis_line;
+
+static const axis_line axes[DTS_AXIS_COUNT] = {
+    [DTS_AXIS_TENSOR] = {"tensor", "parallelism.tensor", NULL},
+    [DTS_AXIS_PIPELINE] = {"pipeline", "parallelism.pipeline", NULL},
+    [DTS_AXIS_CONTEXT] = {"context", "parallelism.context", NULL},
+    [DTS_AXIS_EXPERT] = {"expert", "parallelism.expert", NULL},
+    [DTS_AXIS_MICRO_BATCH] = {"microbatch", "training.micro_batch", NULL},
+    [DTS_AXIS_SEQUENCE] = {"sequence parallelism", "parallelism.sequence", flag_names},
+    [DTS_AXIS_ORDER] = {"rank order", "parallelism.order", order_names},
+    [DTS_AXIS_VIRTUAL_STAGES] = {"virtual stages", "parallelism.virtual_stages", NULL},
+    [DTS_AXIS_PARTITION] = {"stage partition", "parallelism.partition", partition_names},
+    [DTS_AXIS_SCHEDULE] = {"schedule", "parallelism.schedule", NULL},
+    [DTS_AXIS_DATA_PARALLEL] = {"ZeRO stage or FSDP", "parallelism.data_parallel", data_parallel_names},
+    [DTS_AXIS_SHARD_GROUP] = {"hybrid sharding", "parallelism.shard_group", NULL},
+    [DTS_AXIS_RECOMPUTE] = {"recomputation", "training.recompute", recompute_names},
+    [DTS_AXIS_OFFLOAD] = {"offload", "offload", NULL},
+};
+
+static const struct {
+    int bit;
+    const char *key, *name;
+} offloads[] = {
+    {DTS_OFFLOAD_OPTIMIZER, "offload.optimizer", "optimizer"},
+    {DTS_OFFLOAD_GRADIENTS, "offload.gradients", "gradients"},
+    {DTS_OFFLOAD_PARAMETERS, "offload.parameters", "parameters"},
+    {DTS_OFFLOAD_ACTIVATIONS, "offload.activations", "activations"},
+};
+enum { OFFLOADS = sizeof offloads / sizeof offloads[0] };
+
+int64_t dts_candidate_data(const dts_candidate *candidate, const dts_scenario_values *base) {
+    const int32_t *v = candidate->value;
+    return base->cluster.nodes * base->cluster.gpus_per_node /
+           ((int64_t)v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] * v[DTS_AXIS_CONTEXT]);
+}
+
+int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b) {
+    for (int i = 0; i < DTS_AXIS_COUNT; i++) {
+        if (a->value[i] != b->value[i]) {
+            return a->value[i] < b->value[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static const char *schedule_name(int32_t index) {
+    size_t count = 0;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    return methods[index]->name;
+}
+
+void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out) {
+    const int32_t *v = candidate->value;
+    *out = *base;
+    dts_parallelism *p = &out->parallelism;
+    p->tensor = v[DTS_AXIS_TENSOR];
+    p->pipeline = v[DTS_AXIS_PIPELINE];
+    p->context = v[DTS_AXIS_CONTEXT];
+    p->expert = v[DTS_AXIS_EXPERT];
+    p->data = 0; /* what is left of the GPUs */
+    p->virtual_stages = v[DTS_AXIS_VIRTUAL_STAGES];
+    p->sequence = v[DTS_AXIS_SEQUENCE] != 0;
+    p->order = v[DTS_AXIS_ORDER];
+    p->partition = (dts_partition){.kind = v[DTS_AXIS_PARTITION]};
+    p->schedule = (dts_schedule_choice){.name = schedule_name(v[DTS_AXIS_SCHEDULE])};
+    p->data_parallel = v[DTS_AXIS_DATA_PARALLEL];
+    p->shard_group = v[DTS_AXIS_SHARD_GROUP];
+    out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
+    int32_t recompute = v[DTS_AXIS_RECOMPUTE];
+    out->training.recompute = (dts_recompute){.kind = recompute};
+    if (recompute > DTS_RECOMPUTE_EVERY) {
+        out->training.recompute =
+            (dts_recompute){.kind = DTS_RECOMPUTE_EVERY, .every = recompute - DTS_RECOMPUTE_EVERY};
+    }
+    int32_t bits = v[DTS_AXIS_OFFLOAD];
+    out->offload.optimizer = (bits & DTS_OFFLOAD_OPTIMIZER) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+    out->offload.gradients = (bits & DTS_OFFLOAD_GRADIENTS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+    out->offload.parameters = (bits & DTS_OFFLOAD_PARAMETERS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+    out->offload.activations = (bits & DTS_OFFLOAD_ACTIVATIONS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+}
+
+static void write_recompute(int32_t recompute, dts_text *out) {
+    if (recompute > DTS_RECOMPUTE_EVERY) {
+        dts_text_printf(out, "{every: %" PRId32 "}", recompute - DTS_RECOMPUTE_EVERY);
+    } else {
+        dts_text_add(out, recompute_names[recompute]);
+    }
+}
+
+static void describe_offload(int32_t bits, dts_text *out) {
+    const char *between = " · offload ";
+    for (int i = 0; i < OFFLOADS; i++) {
+        if ((bits & offloads[i].bit) != 0) {
+            dts_text_printf(out, "%s%s", between, offloads[i].name);
+            between = ", ";
+        }
+    }
+}
+
+void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_values *base, dts_text *out) {
+    const int32_t *v = candidate->value;
+    if (v[DTS_AXIS_TENSOR] > 1) {
+        dts_text_printf(out, "tensor %" PRId32 "%s · ", v[DTS_AXIS_TENSOR],
+                        v[DTS_AXIS_SEQUENCE] != 0 ? " + sequence" : "");
+    }
+    if (v[DTS_AXIS_PIPELINE] > 1) {
+        dts_text_printf(out, "pipeline %" PRId32, v[DTS_AXIS_PIPELINE]);
+        if (v[DTS_AXIS_VIRTUAL_STAGES] > 1) {
+            dts_text_printf(out, " × %" PRId32, v[DTS_AXIS_VIRTUAL_STAGES]);
+        }
+        dts_text_printf(out, " (%s%s%s) · ", schedule_name(v[DTS_AXIS_SCHEDULE]),
+                        v[DTS_AXIS_PARTITION] == DTS_PARTITION_UNIFORM ? ", uniform" : "",
+                        v[DTS_AXIS_ORDER] == DTS_ORDER_TENSOR_PIPELINE_DATA ? ", inside nodes" : "");
+    }
+    if (v[DTS_AXIS_CONTEXT] > 1) {
+        dts_text_printf(out, "context %" PRId32 " · ", v[DTS_AXIS_CONTEXT]);
+    }
+    if (v[DTS_AXIS_EXPERT] > 1) {
+        dts_text_printf(out, "expert %" PRId32 " · ", v[DTS_AXIS_EXPERT]);
+    }
+    dts_text_printf(out, "%s %" PRId64, data_parallel_names[v[DTS_AXIS_DATA_PARALLEL]],
+                    dts_candidate_data(candidate, base));
+    if (v[DTS_AXIS_SHARD_GROUP] > 0) {
+        dts_text_printf(out, " in groups of %" PRId32, v[DTS_AXIS_SHARD_GROUP]);
+    }
+    dts_text_printf(out, " · micro %" PRId32, v[DTS_AXIS_MICRO_BATCH]);
+    if (v[DTS_AXIS_RECOMPUTE] != DTS_RECOMPUTE_NONE) {
+        dts_text_add(out, " · recompute ");
+        write_recompute(v[DTS_AXIS_RECOMPUTE], out);
+    }
+    describe_offload(v[DTS_AXIS_OFFLOAD], out);
+}
+
+const char *dts_candidate_key(dts_layout_axis axis, int index) {
+    if (axis == DTS_AXIS_OFFLOAD) {
+        return index < OFFLOADS ? offloads[index].key : NULL;
+    }
+    return index == 0 ? axes[axis].key : NULL;
+}
+
+void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, int index, dts_text *out) {
+    int32_t value = candidate->value[axis];
+    if (axis == DTS_AXIS_OFFLOAD) {
+        dts_text_add(out, (value & offloads[index].bit) != 0 ? "cpu" : "none");
+    } else if (axis == DTS_AXIS_SCHEDULE) {
+        dts_text_add(out, schedule_name(value));
+    } else if (axis == DTS_AXIS_RECOMPUTE) {
+        write_recompute(value, out);
+    } else if (axes[axis].names != NULL) {
+        dts_text_add(out, axes[axis].names[value]);
+    } else {
+        dts_text_printf(out, "%" PRId32, value);
+    }
+}
+
+const char *dts_layout_axis_name(dts_layout_axis axis) {
+    return axes[axis].name;
+}
+
+/* "none", "optimizer", "optimizer+gradients+activations" */
+static bool parse_offload(const char *text, int32_t *out) {
+    *out = 0;
+    if (strcmp(text, "none") == 0) {
+        return true;
+    }
+    while (true) {
+        size_t length = strcspn(text, "+");
+        int bit = 0;
+        for (int i = 0; i < OFFLOADS; i++) {
+            bit = strlen(offloads[i].name) == length && strncmp(text, offloads[i].name, length) == 0 ? offloads[i].bit
+                                                                                                     : bit;
+        }
+        *out |= bit;
+        if (bit == 0 || text[length] == '\0') {
+            return bit != 0;
+        }
+        text += length + 1;
+    }
+}
+
+static bool parse_schedule(const char *text, int32_t *out) {
+    size_t count = 0;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(methods[i]->name, text) == 0) {
+            *out = (int32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_number(const char *text, int32_t *out) {
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    *out = (int32_t)value;
+    return end != text && *end == '\0' && value >= 0 && value <= 1 << 26;
+}
+
+bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out) {
+    if (axis == DTS_AXIS_OFFLOAD) {
+        return parse_offload(text, out);
+    }
+    if (axis == DTS_AXIS_SCHEDULE) {
+        return parse_schedule(text, out);
+    }
+    static const char every[] = "{every: ";
+    if (axis == DTS_AXIS_RECOMPUTE && strncmp(text, every, sizeof every - 1) == 0) {
+        char *end = NULL;
+        long n = strtol(text + sizeof every - 1, &end, 10);
+        *out = (int32_t)(DTS_RECOMPUTE_EVERY + n);
+        return n >= 1 && n < 100000 && strcmp(end, "}") == 0;
+    }
+    for (int32_t i = 0; axes[axis].names != NULL && axes[axis].names[i] != NULL; i++) {
+        if (strcmp(axes[axis].names[i], text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return axes[axis].names == NULL && parse_number(text, out);
+}

@@ -1,0 +1,61 @@
+/* A layout as a search sees it: one value for each axis of the space. */
+#ifndef DTS_SEARCH_CANDIDATE_H
+#define DTS_SEARCH_CANDIDATE_H
+
+#include "scenario/scenario.h"
+
+/* The axes, outermost first. */
+typedef enum dts_layout_axis {
+    DTS_AXIS_TENSOR,
+    DTS_AXIS_PIPELINE,
+    DTS_AXIS_CONTEXT,
+    DTS_AXIS_EXPERT,
+    DTS_AXIS_MICRO_BATCH,
+    DTS_AXIS_SEQUENCE, /* 0, 1 */
+    DTS_AXIS_ORDER,    /* dts_rank_order */
+    DTS_AXIS_VIRTUAL_STAGES,
+    DTS_AXIS_PARTITION,     /* dts_partition_kind */
+    DTS_AXIS_SCHEDULE,      /* index into dts_schedule_methods */
+    DTS_AXIS_DATA_PARALLEL, /* dts_data_parallel */
+    DTS_AXIS_SHARD_GROUP,   /* 0: all */
+    DTS_AXIS_RECOMPUTE,     /* dts_recompute_kind; DTS_RECOMPUTE_EVERY + n: one checkpoint per n layers */
+    DTS_AXIS_OFFLOAD,       /* bits of dts_offload_bits */
+    DTS_AXIS_COUNT
+} dts_layout_axis;
+
+enum dts_offload_bits {
+    DTS_OFFLOAD_OPTIMIZER = 1,
+    DTS_OFFLOAD_GRADIENTS = 2,
+    DTS_OFFLOAD_PARAMETERS = 4,
+    DTS_OFFLOAD_ACTIVATIONS = 8,
+    DTS_OFFLOAD_ALL = 15
+};
+
+typedef struct dts_candidate {
+    int32_t value[DTS_AXIS_COUNT];
+} dts_candidate;
+
+/* Replicas that the degrees leave of the scenario's GPUs. */
+int64_t dts_candidate_data(const dts_candidate *candidate, const dts_scenario_values *base);
+
+/* A total order, so that no answer depends on who came first. */
+int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
+
+/* The scenario with the candidate's plan; borrows base's strings and lists. */
+void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out);
+
+/* "tensor 8 · pipeline 4 × 2 (interleaved-1f1b) · zero1 16 · micro 1 · recompute selective" */
+void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_values *base, dts_text *out);
+
+/* The scenario key of an axis, and its value there as YAML; the offload axis has four keys (index 0 … 3), the others
+ * one. NULL: no more. */
+const char *dts_candidate_key(dts_layout_axis axis, int index);
+void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, int index, dts_text *out);
+
+/* What a dimension is called when it is named as searched: "tensor", "virtual stages". */
+const char *dts_layout_axis_name(dts_layout_axis axis);
+
+/* The value that YAML text means on an axis; false: none. */
+bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out);
+
+#endif

@@ -1,0 +1,112 @@
+/* Sums over the operators of a part.
+ *
+ *   chain of a pass    = max(kernels + exchanges, launches · time to launch one)       the host runs ahead, or does not
+ *   forward_peak_B     = max over operators (previous output + output + workspace)
+ *   backward_peak_B    = max over operators (gradient of output + gradient of input + workspace + fresh weight
+ * gradient) shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap) with
+ * the quantities of network.h and plan/lower/forward_backward.c. */
+#include "search/costs.h"
+
+#include <math.h>
+
+double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
+                               double groups) {
+    dts_transfer t;
+    dts_collective_transfer(cluster, kind, placement, bytes, &t);
+    if (!(t.work_B > 0)) {
+        return t.alone_s;
+    }
+    double rate_Bps = t.rate_cap_Bps > 0 ? t.rate_cap_Bps : INFINITY;
+    if (t.gpu_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_gpu_port_Bps(cluster) / t.gpu_weight);
+    }
+    if (t.nic_weight > 0) {
+        rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / (t.nic_weight * groups));
+    }
+    return t.latency_s + t.work_B / rate_Bps;
+}
+
+static void add_exchange(const dts_plan *plan, double bytes, dts_exchange exchange, dts_pass_cost *pass) {
+    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
+                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
+                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
+                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
+    dts_group_kind group = exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT : DTS_GROUP_TENSOR;
+    int64_t ranks = group == DTS_GROUP_EXPERT ? plan->expert : plan->tensor;
+    if (exchange == DTS_EXCHANGE_NONE || ranks == 1) {
+        return;
+    }
+    pass->exchange_s += dts_shared_collective_s(plan->job.cluster, kinds[exchange], dts_lower_placement(plan, 0, group),
+                                                bytes, dts_lower_sharing(plan, group));
+    pass->exchanges++;
+}
+
+static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
+    pass->kernel_s += seconds;
+    pass->kernels += kernels;
+}
+
+static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
+    add_kernels(&out->forward, t->forward_s, t->forward_kernels);
+    add_exchange(plan, o->exchange_B, o->forward_exchange, &out->forward);
+    if (o->recomputed_selectively) {
+        add_kernels(&out->repeated, t->forward_s, t->forward_kernels);
+        add_exchange(plan, o->exchange_B, o->forward_exchange, &out->repeated);
+    }
+    add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
+    add_exchange(plan, o->exchange_B, o->backward_exchange, &out->input);
+    add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels);
+    add_exchange(plan, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
+                 &out->weight);
+    double gradient_B = 0;
+    for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
+        double bytes = o->parameters[i] * plan->storage.gradient_B;
+        gradient_B += bytes;
+        if (bytes > 0 && dts_plan_accumulates_by_kernel(plan)) {
+            out->accumulate_s += dts_gpu_memory_s(&plan->job.cluster->gpu, 3 * bytes);
+        }
+    }
+    if (t->forward_kernels > 0) {
+        out->saved_B += floor(o->saved_B);
+        out->selective_B += o->recomputed_selectively ? 0 : floor(o->saved_B);
+    }
+    out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
+}
+
+static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
+    *out = (dts_part_cost){.tensors = work->tensors};
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        out->parameters[set] = work->parameters[set];
+        out->quantised[set] = work->quantised[set];
+    }
+    double before_B = 0;
+    for (size_t i = 0; i < work->operators.count; i++) {
+        const dts_operator *o = &work->operators.items[i];
+        add_operator(plan, o, &work->times[i], out);
+        out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
+        before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
+    }
+}
+
+dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_block_costs *out, dts_diag *diag) {
+    /* Selective recomputation may choose operators by itself (work.c), so it is asked for. */
+    dts_training training = *plan->job.training;
+    training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_NONE};
+    dts_plan asked = *plan;
+    asked.job.training = &training;
+    dts_part_work work[DTS_PART_COUNT];
+    dts_status status = dts_lower_work(&asked, scratch, work, diag);
+    for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
+        sum_part(&asked, &work[part], &out->parts[part]);
+    }
+    out->boundary_B = floor(dts_plan_boundary_B(plan));
+    training.recompute.kind = DTS_RECOMPUTE_SELECTIVE;
+    status = status == DTS_OK ? dts_lower_work(&asked, scratch, work, diag) : status;
+    for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
+        dts_part_cost selective;
+        sum_part(&asked, &work[part], &selective);
+        out->parts[part].repeated = selective.repeated;
+        out->parts[part].selective_B = selective.selective_B;
+    }
+    return status;
+}

@@ -1,0 +1,37 @@
+/* What one microbatch of a part of the model costs on one GPU, summed over its operators: the numbers from which the
+ * closed forms of a search are made. They come from the same operators and kernel times as the simulation's tasks. */
+#ifndef DTS_SEARCH_COSTS_H
+#define DTS_SEARCH_COSTS_H
+
+#include "plan/lower/work.h"
+
+/* Seconds of kernels, seconds of tensor-parallel collectives that the chain waits for, and launches. */
+typedef struct dts_pass_cost {
+    double kernel_s, exchange_s;
+    double kernels, exchanges;
+} dts_pass_cost;
+
+typedef struct dts_part_cost {
+    dts_pass_cost forward, input, weight;   /* backward: input and weight gradients */
+    dts_pass_cost repeated;                 /* what selective recomputation runs again */
+    double accumulate_s;                    /* adding the weight gradients to stored ones, where that is a kernel */
+    double saved_B;                         /* kept for backward, whole bytes per operator */
+    double selective_B;                     /* the same with selective recomputation */
+    double forward_peak_B, backward_peak_B; /* temporaries while the part runs */
+    double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
+    double tensors;
+} dts_part_cost;
+
+typedef struct dts_block_costs {
+    dts_part_cost parts[DTS_PART_COUNT];
+    double boundary_B;
+} dts_block_costs;
+
+/* For the plan's microbatch, tensor parallelism and formats; scratch is used for a moment. */
+dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
+
+/* A collective that starts on idle links which groups equal ones of a node use at the same time. */
+double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
+                               double groups);
+
+#endif

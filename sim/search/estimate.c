@@ -1,0 +1,326 @@
+/* Closed forms of a candidate, from its frame.
+ *
+ * For a rank of the class c, m microbatches, v chunks, a schedule with its textbook bubble:
+ *
+ *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
+ *                 FSDP: f = max(f, gathers), b + w = max(b + w, gathers + scatters) for each microbatch
+ *                 activations in host memory: f = max(f, copies), b = max(b, copies)
+ *                 transfers that block: + 2 v sends
+ *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop)                          [1]
+ *   gradients     DDP, ZeRO-1: max(last bucket, all buckets - (b + w)); ZeRO-1, 2 then gather the parameters
+ *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket
+ *   step          elements · bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies
+ *                 out, step and copies in
+ *   t             = max_c (pipeline + gradients + step); where one process drives all stages, its one thread issues
+ *                   their forward passes and steps one after another
+ *
+ *   memory        = max_c (static + in flight · saved of a chunk + transient)
+ *
+ * Bounds that every simulation keeps (tests/property/test_search_bounds.c):
+ *   time          >= way to the rank + m · (its kernels) + way back [not where the backward is split], and
+ *                 >= launches of the host's thread, unless CUDA graphs launch
+ *   memory        >= static + in flight · saved of its smallest chunk [no activations in host memory]
+ * because kernels of a rank run one after another, microbatch 0 must pass the stages before, the last backward the same
+ * stages again, and the order of the schedule is the order of the stream in which memory is counted.
+ *
+ * [1] the formulas of sim/schedule, tested there against simulation. */
+#include <math.h>
+
+#include "search/frame.h"
+
+enum { NONE, SELECTIVE, FULL, RECOMPUTES };
+
+typedef struct case_of {
+    const dts_frame *frame;
+    const dts_plan *plan;
+    int kind;      /* dts_data_parallel */
+    int recompute; /* NONE, SELECTIVE, FULL */
+    double span;   /* layers of one checkpoint */
+    int offload;   /* dts_offload_bits */
+    int hybrid;    /* shards inside nodes */
+    double shards;
+    double microbatches;
+} case_of;
+
+static bool shards_parameters(const case_of *k) {
+    return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
+}
+
+static bool shards_gradients(const case_of *k) {
+    return shards_parameters(k) || k->kind == DTS_DP_ZERO2;
+}
+
+static bool shards_optimizer(const case_of *k) {
+    return shards_gradients(k) || k->kind == DTS_DP_ZERO1;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------
+ */
+
+/* Ranks that share one copy of a set of parameters. */
+static double shards_of(const case_of *k, int set) {
+    return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas : k->shards;
+}
+
+/* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
+static double static_B(const case_of *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    bool buckets = k->plan->replicas > 1 && !shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
+                   !k->plan->job.stack->gradient_as_bucket_view;
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double elements = c->parameters[set], shards = shards_of(k, set);
+        if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
+            bytes += shards_parameters(k) ? elements * storage->parameter_B / shards
+                                          : dts_plan_weights_B(k->plan, elements, c->quantised[set]);
+        }
+        if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
+            bytes += elements * storage->gradient_B / (shards_gradients(k) ? shards : 1);
+        }
+        if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
+            bytes += elements * storage->optimizer_B / (shards_optimizer(k) ? shards : 1);
+        }
+        bytes += buckets ? elements * storage->reduce_B : 0;
+    }
+    return bytes;
+}
+
+/* Layers of one checkpoint in a chunk of layers. */
+static double span_of(const case_of *k, double layers) {
+    return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
+}
+
+/* What chunks of a rank with layers layers keep for their backward, B: all of its layers, or the fewest of a chunk. */
+static double kept_B(const case_of *k, const dts_rank_class *c, double layers) {
+    bool all = layers == c->layers;
+    double chunks = all ? (double)k->frame->chunks : 1;
+    switch (k->recompute) {
+        case FULL:
+            return layers > 0
+                       ? chunks * ceil(layers / chunks / span_of(k, layers / chunks)) * k->frame->costs.boundary_B
+                       : 0;
+        case SELECTIVE:
+            return all ? c->layers_selective_B : layers * k->frame->least_selective_B;
+        default:
+            return all ? c->layers_saved_B : layers * k->frame->least_saved_B;
+    }
+}
+
+/* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
+static double transient_B(const case_of *k, const dts_rank_class *c) {
+    double chunk = c->layers / (double)k->frame->chunks;
+    double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
+    double repeated_B =
+        k->recompute == FULL ? span_of(k, chunk) * of_one_B : (k->recompute == SELECTIVE ? c->layers_extra_B : 0);
+    return fmax(repeated_B + c->layers_peak_B, c->transient_B);
+}
+
+/* Gathered units, gradients on their way. */
+static double communication_B(const case_of *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    double unit = c->unit[DTS_SET_COMMON] + c->unit[DTS_SET_EXPERTS];
+    double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
+    if (k->plan->replicas == 1) {
+        return 0;
+    }
+    if (shards_parameters(k)) {
+        double gathered = parameters - c->layers * unit + (1 + (double)k->plan->job.stack->fsdp_prefetch) * unit;
+        return gathered * dts_numeric_bytes(storage->compute) + unit * storage->reduce_B;
+    }
+    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
+    return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
+}
+
+static void memory(const case_of *k, const dts_rank_class *c, double in_flight, dts_estimate *out) {
+    double resident_B = static_B(k, c);
+    double chunks = (double)k->frame->chunks;
+    double live_B = in_flight / chunks * kept_B(k, c, c->layers) +
+                    (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
+    double least_B =
+        resident_B + in_flight * (c->fewest_layers == c->layers && chunks == 1 ? kept_B(k, c, c->layers)
+                                                                               : kept_B(k, c, c->fewest_layers));
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
+        double layer_B = c->layers > 0 ? kept_B(k, c, c->layers) / c->layers : 0;
+        live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
+        least_B = resident_B;
+    }
+    out->memory_B = fmax(out->memory_B, resident_B + live_B + transient_B(k, c) + communication_B(k, c));
+    out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct passes {
+    double forward_s, input_s, weight_s;
+} passes;
+
+/* Elements of a rank, or its shards of them. */
+static double all_elements(const case_of *k, const dts_rank_class *c, bool sharded) {
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += c->parameters[set] / (sharded ? shards_of(k, set) : 1);
+    }
+    return elements;
+}
+
+static passes passes_of(const case_of *k, const dts_rank_class *c) {
+    const dts_frame *frame = k->frame;
+    const dts_stack *stack = k->plan->job.stack;
+    double repeats_s = k->recompute == FULL ? c->full_s : (k->recompute == SELECTIVE ? c->selective_s : 0);
+    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s};
+    if (shards_parameters(k) && k->plan->replicas > 1) {
+        const dts_rank_collectives *x = &c->collectives;
+        bool again = k->plan->job.parallelism->reshard_after_forward;
+        double gathers_s = c->layers * x->unit_gather_s[k->hybrid];
+        double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
+        double hooks_s = c->units * stack->fsdp_unit_host_s;
+        p.forward_s = fmax(p.forward_s, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
+        p.forward_s = fmax(p.forward_s, hooks_s);
+        double backward_s = fmax(p.input_s + p.weight_s, fmax((again ? gathers_s : 0) + scatters_s, 2 * hooks_s));
+        p.input_s = backward_s - p.weight_s;
+    }
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
+        double copies_s = kept_B(k, c, c->layers) * frame->copy_s;
+        p.forward_s = fmax(p.forward_s, copies_s);
+        p.input_s = fmax(p.input_s, copies_s - p.weight_s);
+    }
+    if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
+        double copies_s = all_elements(k, c, true) * k->plan->storage.parameter_B * frame->copy_s;
+        p.forward_s = fmax(p.forward_s, copies_s);
+        p.input_s = fmax(p.input_s, copies_s - p.weight_s);
+    }
+    if (k->plan->pipeline > 1 && !stack->p2p_overlap) {
+        p.forward_s += (double)frame->chunks * frame->send_s;
+        p.input_s += (double)frame->chunks * frame->send_s;
+    }
+    return p;
+}
+
+/* Gradients that the last backward does not hide, and the parameters' way back. */
+static double exposed_s(const case_of *k, const dts_rank_class *c, const passes *p) {
+    const dts_rank_collectives *x = &c->collectives;
+    double backward_s = p->input_s + p->weight_s;
+    if (k->plan->replicas == 1) {
+        return 0;
+    }
+    switch ((dts_data_parallel)k->kind) {
+        case DTS_DP_SINGLE_PROCESS:
+        case DTS_DP_DDP:
+            return fmax(x->reduce_last_s, x->reduce_s - backward_s);
+        case DTS_DP_ZERO1:
+            return fmax(x->scatter_last_s, x->scatter_s - backward_s) + x->gather_s;
+        case DTS_DP_ZERO2:
+            return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
+        case DTS_DP_ZERO3:
+        case DTS_DP_FSDP:
+            return x->unit_gather_s[k->hybrid] + fmax(x->unit_scatter_s[k->hybrid], x->root_scatter_s[k->hybrid]);
+    }
+    return 0;
+}
+
+static double step_s(const case_of *k, const dts_rank_class *c, double *host_s) {
+    const dts_frame *frame = k->frame;
+    const dts_storage *storage = &k->plan->storage;
+    double elements = all_elements(k, c, shards_optimizer(k));
+    if ((k->offload & DTS_OFFLOAD_OPTIMIZER) != 0) {
+        double out_s = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0 ? 0 : elements * storage->gradient_B * frame->copy_s;
+        double in_s = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0 ? 0 : elements * storage->parameter_B * frame->copy_s;
+        *host_s = elements * frame->step_element_B * frame->cpu_step_s;
+        return fmax(fmax(out_s, in_s), *host_s);
+    }
+    double tensors = shards_parameters(k) ? c->units : ceil(c->tensors / (shards_optimizer(k) ? k->shards : 1));
+    double launches = frame->step_launches * (frame->step_per_tensor ? tensors : 1);
+    const dts_gpu *gpu = &k->plan->job.cluster->gpu;
+    double bytes = elements * frame->step_element_B;
+    *host_s = frame->captured ? 0 : launches * k->plan->job.stack->launch_s;
+    return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches), *host_s);
+}
+
+/* What no simulation can undercut. */
+static double least_s(const case_of *k, const dts_rank_class *c, bool splits) {
+    double m = k->microbatches;
+    double repeats_s =
+        k->recompute == FULL ? c->kernels_full_s : (k->recompute == SELECTIVE ? c->kernels_selective_s : 0);
+    double way_s = k->recompute == FULL ? c->way_full_s : (k->recompute == SELECTIVE ? c->way_selective_s : 0);
+    double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s);
+    double gpu_s = c->way_forward_s + work_s + (splits ? 0 : c->way_backward_s + way_s);
+    const dts_stack *stack = k->plan->job.stack;
+    if (k->frame->captured) {
+        return gpu_s;
+    }
+    double repeats = k->recompute == FULL ? c->launches_full : (k->recompute == SELECTIVE ? c->launches_selective : 0);
+    double forward_s = m * c->launches_forward * stack->launch_s;
+    double backward_s = m * (c->launches_backward + repeats) * stack->backward_launch_s;
+    return fmax(gpu_s, fmax(forward_s, backward_s));
+}
+
+/* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
+static double pipeline_s(const case_of *k, const dts_schedule_method *method, double busiest_s, const passes *mean) {
+    double stages = (double)k->plan->pipeline;
+    double length_s = k->microbatches * busiest_s;
+    if (k->plan->pipeline == 1) {
+        return length_s;
+    }
+    dts_schedule_shape shape = {.stages = (int)k->plan->pipeline,
+                                .microbatches = (int)k->plan->microbatches,
+                                .chunks = (int)k->frame->chunks,
+                                .forward = mean->forward_s,
+                                .backward_input = mean->input_s,
+                                .backward_weight = mean->weight_s,
+                                .latency = k->plan->job.stack->p2p_overlap ? k->frame->send_s : 0};
+    double fill_s = (stages - 1) * mean->forward_s / (double)k->frame->chunks;
+    if (method->bubble == NULL || method->bubble_of_span) {
+        return length_s + fill_s + (method->bubble == NULL ? 0 : method->bubble(&shape));
+    }
+    return length_s + method->bubble(&shape);
+}
+
+static case_of case_make(const dts_frame *frame, const dts_candidate *candidate) {
+    const int32_t *v = candidate->value;
+    int32_t recompute = v[DTS_AXIS_RECOMPUTE];
+    bool every = recompute > DTS_RECOMPUTE_EVERY;
+    case_of k = {.frame = frame,
+                 .plan = frame->plan,
+                 .kind = v[DTS_AXIS_DATA_PARALLEL],
+                 .recompute = recompute == DTS_RECOMPUTE_NONE        ? NONE
+                              : recompute == DTS_RECOMPUTE_SELECTIVE ? SELECTIVE
+                                                                     : FULL,
+                 .span = every ? recompute - DTS_RECOMPUTE_EVERY : (recompute == DTS_RECOMPUTE_SQRT ? 0 : 1),
+                 .offload = v[DTS_AXIS_OFFLOAD],
+                 .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
+                 .microbatches = (double)frame->plan->microbatches};
+    k.shards = k.hybrid ? v[DTS_AXIS_SHARD_GROUP] : (double)frame->plan->replicas;
+    return k;
+}
+
+dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
+                                const dts_schedule_method *method, const float *in_flight) {
+    case_of k = case_make(frame, candidate);
+    dts_estimate out = {0};
+    passes mean = {0};
+    double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
+    for (int i = 0; i < frame->class_count; i++) {
+        const dts_rank_class *c = &frame->classes[i];
+        passes p = passes_of(&k, c);
+        double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
+        mean.forward_s += ranks * p.forward_s;
+        mean.input_s += ranks * p.input_s;
+        mean.weight_s += ranks * p.weight_s;
+        busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
+        double host_s = 0;
+        tail_s = fmax(tail_s, exposed_s(&k, c, &p) + step_s(&k, c, &host_s));
+        stepped_s += (c->last - c->first + 1) * host_s;
+        issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
+        out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method->splits_backward));
+        memory(&k, c, (double)in_flight[i], &out);
+    }
+    if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {
+        /* one thread issues the forward passes and the steps of all stages */
+        busiest_s = fmax(busiest_s, issued_s * frame->plan->job.stack->pipeline_launch_factor);
+        tail_s = fmax(tail_s, stepped_s);
+    }
+    out.time_s = pipeline_s(&k, method, busiest_s, &mean) + tail_s + frame->plan->job.stack->step_host_s;
+    out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
+    return out;
+}

@@ -1,0 +1,95 @@
+/* Best first: candidates are simulated in the order of the closed form until the number of simulations is used up or
+ * until no other can be better, because its bound is not. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "search/layouts.h"
+
+/* Candidates at a time: enough for all threads, few enough to stop early. Independent of the number of threads, as the
+ * answer has to be. */
+enum { BATCH = 16, REST = 1024 };
+
+/* How good must a candidate be able to become? */
+static double threshold(const dts_search_context *c) {
+    long best = dts_layouts_best(c);
+    if (best < 0) {
+        return INFINITY;
+    }
+    const dts_figures *figures = &c->search->findings[best].outcome.figures;
+    return c->request->objective == DTS_OBJECTIVE_MEMORY ? figures->peak_allocated_gib * 1024 * 1024 * 1024
+                                                         : figures->iteration_time_s;
+}
+
+/* Simulates those of a sorted list that may still become the best. */
+static dts_status simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < list->count && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
+        dts_ranked batch[BATCH];
+        size_t count = 0;
+        double beat = threshold(c);
+        for (; i < list->count && count < BATCH && c->search->count + count < limit; i++) {
+            if (dts_layouts_least(c, &list->items[i].estimate) < beat) {
+                batch[count++] = list->items[i];
+            }
+        }
+        status = dts_layouts_simulate(c, batch, count, diag);
+    }
+    return status;
+}
+
+/* Candidates that the first walk did not keep, and that no bound excludes. */
+typedef struct rest {
+    const dts_search_context *c;
+    double beat;
+    dts_top open;
+} rest;
+
+static void look_at_rest(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    rest *r = context;
+    if (estimate->least_memory_B <= r->c->capacity_B && dts_layouts_least(r->c, estimate) < r->beat &&
+        dts_layouts_find(r->c, candidate) < 0) {
+        dts_top_add(&r->open, dts_layouts_score(r->c, estimate), candidate, estimate);
+    }
+}
+
+/* Puts them into *out, which the caller frees. */
+static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *diag) {
+    size_t pairs = dts_layout_space_pairs(&c->search->space);
+    rest *rests = calloc(pairs > 0 ? pairs : 1, sizeof *rests);
+    dts_status status = rests == NULL ? DTS_NOMEM : dts_top_new(REST, out);
+    for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
+        rests[i] = (rest){.c = c, .beat = threshold(c)};
+        status = dts_top_new(REST, &rests[i].open);
+    }
+    dts_walk_counts unused;
+    status = status == DTS_OK ? dts_layouts_walk(c, look_at_rest, rests, sizeof *rests, &unused, diag)
+                              : dts_diag_nomem(diag);
+    for (size_t i = 0; i < pairs && rests != NULL; i++) {
+        for (size_t k = 0; k < rests[i].open.count; k++) {
+            const dts_ranked *r = &rests[i].open.items[k];
+            dts_top_add(out, r->score, &r->candidate, &r->estimate);
+        }
+        dts_top_free(&rests[i].open);
+    }
+    free(rests);
+    return status;
+}
+
+static dts_status run(dts_search_context *c, dts_diag *diag) {
+    size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
+    dts_status status = simulate_list(c, &c->best, limit, diag);
+    for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
+        dts_top open = {0};
+        status = collect_rest(c, &open, diag);
+        left = open.count > 0;
+        status = status == DTS_OK ? simulate_list(c, &open, limit, diag) : status;
+        dts_top_free(&open);
+    }
+    return status;
+}
+
+const dts_search_method dts_method_exhaustive = {
+    .name = "exhaustive",
+    .summary = "all by closed form and proven bounds, the best of them by simulation",
+    .run = run,
+};

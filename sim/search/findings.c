@@ -1,0 +1,276 @@
+/* Walking and simulating on several threads; the order of the answers does not depend on them. */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/parallel.h"
+#include "run/run.h"
+#include "search/layouts.h"
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool dts_layouts_stopped(const dts_search_context *c) {
+    return c->search->interrupted || (c->request->stop != NULL && atomic_load(c->request->stop));
+}
+
+/* ---- walking ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct pair_work {
+    const dts_search_context *c;
+    dts_layout_visitor *visit;
+    char *contexts;
+    size_t size;
+    dts_walk_counts *counts; /* [pair] */
+    dts_status *status;      /* [pair] */
+} pair_work;
+
+static void walk_pair(void *context, size_t pair) {
+    pair_work *w = context;
+    dts_diag *diag = dts_diag_new();
+    w->status[pair] = diag == NULL ? DTS_NOMEM
+                                   : dts_layout_space_walk(&w->c->search->space, pair, w->visit,
+                                                           w->contexts + pair * w->size, &w->counts[pair], diag);
+    dts_diag_free(diag);
+}
+
+dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, void *contexts, size_t size,
+                            dts_walk_counts *total, dts_diag *diag) {
+    double begin_s = now_s();
+    size_t pairs = dts_layout_space_pairs(&c->search->space);
+    pair_work w = {.c = c, .visit = visit, .contexts = contexts, .size = size};
+    w.counts = calloc(pairs, sizeof *w.counts);
+    w.status = calloc(pairs, sizeof *w.status);
+    dts_status status = w.counts == NULL || w.status == NULL ? DTS_NOMEM : DTS_OK;
+    if (status == DTS_OK) {
+        dts_parallel_for(pairs, c->request->threads, walk_pair, &w);
+    }
+    *total = (dts_walk_counts){0};
+    for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
+        status = w.status[i];
+        total->legal += w.counts[i].legal;
+        total->illegal += w.counts[i].illegal;
+        if (total->reason[0] == '\0') {
+            memcpy(total->reason, w.counts[i].reason, sizeof total->reason);
+        }
+    }
+    free(w.counts);
+    free(w.status);
+    c->search->walk_s += now_s() - begin_s;
+    return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+}
+
+/* ---- objectives ----------------------------------------------------------------------------------------------------
+ */
+
+const char *const dts_objective_names[] = {"time", "cost", "memory", "throughput-per-dollar", NULL};
+
+double dts_search_value(dts_objective objective, const dts_figures *figures) {
+    switch (objective) {
+        case DTS_OBJECTIVE_MEMORY:
+            return figures->peak_allocated_gib;
+        case DTS_OBJECTIVE_COST:
+        case DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR: /* the same order: one is 1 over the other */
+            return figures->usd_per_billion_tokens;
+        case DTS_OBJECTIVE_TIME:
+            break;
+    }
+    return figures->iteration_time_s;
+}
+
+/* On one cluster price and time go together, so their closed forms are ranked by time. */
+double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate) {
+    bool memory = c->request->objective == DTS_OBJECTIVE_MEMORY;
+    return memory ? estimate->least_memory_B : estimate->least_time_s;
+}
+
+double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate) {
+    bool memory = c->request->objective == DTS_OBJECTIVE_MEMORY;
+    double over = estimate->memory_B / c->capacity_B - 1;
+    /* what seems too large is tried after what seems to fit: the closed form of the memory is no bound */
+    double penalty = over > 0 ? 1 + 10 * over : 1;
+    return (memory ? estimate->memory_B : estimate->time_s) * penalty;
+}
+
+int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b) {
+    bool measured = a->outcome.kind == DTS_OUTCOME_SIMULATED;
+    if (measured != (b->outcome.kind == DTS_OUTCOME_SIMULATED)) {
+        return measured ? -1 : 1;
+    }
+    if (a->outcome.figures.fits != b->outcome.figures.fits) {
+        return a->outcome.figures.fits ? -1 : 1;
+    }
+    double x = dts_search_value(objective, &a->outcome.figures);
+    double y = dts_search_value(objective, &b->outcome.figures);
+    if (!a->outcome.figures.fits) {
+        x = a->outcome.figures.peak_allocated_gib;
+        y = b->outcome.figures.peak_allocated_gib;
+    }
+    return x != y ? (x < y ? -1 : 1) : dts_candidate_compare(&a->candidate, &b->candidate);
+}
+
+long dts_layouts_best(const dts_search_context *c) {
+    long best = DTS_NOWHERE;
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
+            (best < 0 || dts_findings_compare(c->request->objective, f, &c->search->findings[best]) < 0)) {
+            best = (long)i;
+        }
+    }
+    return best;
+}
+
+long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate) {
+    for (size_t i = 0; i < c->search->count; i++) {
+        if (dts_candidate_compare(&c->search->findings[i].candidate, candidate) == 0) {
+            return (long)i;
+        }
+    }
+    return DTS_NOWHERE;
+}
+
+/* ---- simulating ----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct simulation_work {
+    dts_search_context *c;
+    dts_finding *findings; /* to be filled */
+    dts_status *status;
+    pthread_mutex_t lock; /* of the store and the progress */
+    dts_diag *diag;
+    size_t done, count;
+} simulation_work;
+
+/* What the store knows a result by: the scenario's document and the settings on top. */
+static void write_document(const dts_search_request *request, const dts_candidate *candidate, dts_text *document,
+                           dts_text *settings) {
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            dts_text_printf(settings, "%s%s=", settings->length > 0 ? " " : "",
+                            dts_candidate_key((dts_layout_axis)axis, i));
+            dts_candidate_write(candidate, (dts_layout_axis)axis, i, settings);
+        }
+    }
+    dts_text_printf(document, "%s\nsearch %s\n", request->document, dts_text_string(settings));
+}
+
+static dts_status simulate(const dts_scenario_values *base, dts_finding *f) {
+    dts_scenario_values values;
+    dts_candidate_apply(&f->candidate, base, &values);
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(&values, NULL, &result, diag);
+    if (status == DTS_OK) {
+        status = dts_outcome_of_result(result, &f->outcome);
+    } else if (status == DTS_INVALID) {
+        status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
+    }
+    dts_result_free(result);
+    dts_diag_free(diag);
+    return status;
+}
+
+static dts_status simulate_stored(simulation_work *w, size_t index) {
+    const dts_search_request *request = w->c->request;
+    dts_finding *f = &w->findings[index];
+    if (request->store == NULL) {
+        return simulate(request->base, f);
+    }
+    dts_text document = {0}, settings = {0};
+    char hash[17];
+    bool found = false;
+    write_document(request, &f->candidate, &document, &settings);
+    dts_document_hash(dts_text_string(&document), hash);
+    pthread_mutex_lock(&w->lock);
+    dts_status status =
+        document.failed ? DTS_NOMEM : dts_store_find(request->store, hash, &found, &f->outcome, w->diag);
+    pthread_mutex_unlock(&w->lock);
+    if (status == DTS_OK && !found) {
+        status = simulate(request->base, f);
+    }
+    pthread_mutex_lock(&w->lock);
+    w->c->search->counts.stored += found;
+    if (status == DTS_OK) {
+        status = dts_store_add(request->store, request->study, w->c->search->count + index, dts_text_string(&settings),
+                               hash, &f->outcome, w->diag);
+    }
+    pthread_mutex_unlock(&w->lock);
+    dts_text_free(&document);
+    dts_text_free(&settings);
+    return status;
+}
+
+static void simulate_one(void *context, size_t index) {
+    simulation_work *w = context;
+    if (dts_layouts_stopped(w->c)) {
+        return;
+    }
+    w->status[index] = simulate_stored(w, index);
+    pthread_mutex_lock(&w->lock);
+    w->done++;
+    if (w->c->request->progress != NULL) {
+        w->c->request->progress(w->c->request->progress_context, w->c->search->count + w->done,
+                                w->c->search->count + w->count, w->findings[index].outcome.plan);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool make_room(dts_search_context *c, size_t more) {
+    size_t wanted = c->search->count + more;
+    if (wanted > c->capacity) {
+        size_t capacity = wanted > 2 * c->capacity ? wanted : 2 * c->capacity;
+        dts_finding *findings = realloc(c->search->findings, capacity * sizeof *findings);
+        if (findings == NULL) {
+            return false;
+        }
+        c->search->findings = findings;
+        c->capacity = capacity;
+    }
+    return true;
+}
+
+/* Keeps what was simulated, in the order of the candidates. */
+static dts_status keep(dts_search_context *c, simulation_work *w) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < w->count; i++) {
+        status = w->status[i] != DTS_OK ? w->status[i] : status;
+        if (w->findings[i].outcome.kind == DTS_OUTCOME_PENDING) {
+            c->search->interrupted |= w->status[i] == DTS_OK;
+        } else {
+            c->search->findings[c->search->count++] = w->findings[i];
+        }
+    }
+    return status;
+}
+
+dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag) {
+    double begin_s = now_s();
+    simulation_work w = {.c = c, .diag = diag, .lock = PTHREAD_MUTEX_INITIALIZER};
+    w.findings = calloc(count > 0 ? count : 1, sizeof *w.findings);
+    w.status = calloc(count > 0 ? count : 1, sizeof *w.status);
+    if (w.findings == NULL || w.status == NULL || !make_room(c, count)) {
+        free(w.findings);
+        free(w.status);
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (dts_layouts_find(c, &candidates[i].candidate) == DTS_NOWHERE) {
+            w.findings[w.count++] =
+                (dts_finding){.candidate = candidates[i].candidate, .estimate = candidates[i].estimate};
+        }
+    }
+    dts_parallel_for(w.count, c->request->threads, simulate_one, &w);
+    pthread_mutex_destroy(&w.lock);
+    dts_status status = keep(c, &w);
+    free(w.findings);
+    free(w.status);
+    c->search->simulate_s += now_s() - begin_s;
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}

@@ -1,0 +1,289 @@
+#include "search/frame.h"
+
+#include <math.h>
+
+/* Launching kernels of a pass, s: the host's thread, or autograd's. */
+static double launch_s(const dts_plan *plan, bool backward) {
+    const dts_stack *stack = plan->job.stack;
+    double factor = stack->pipeline_single_process && plan->pipeline > 1 ? stack->pipeline_launch_factor : 1;
+    return (backward ? stack->backward_launch_s : stack->launch_s) * factor;
+}
+
+/* The chain of one pass: its kernels and exchanges, or their launches. */
+static double chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
+    if (plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE) {
+        return pass->kernel_s + pass->exchange_s;
+    }
+    double host_s = pass->kernels * launch_s(plan, backward) + pass->exchanges * plan->job.stack->backward_launch_s;
+    return fmax(pass->kernel_s + pass->exchange_s, host_s);
+}
+
+static void add_part(const dts_plan *plan, const dts_part_cost *part, double times, bool is_layer, dts_rank_class *c) {
+    bool accumulates = plan->microbatches > 1;
+    c->forward_s += times * chain_s(plan, &part->forward, false);
+    c->input_s += times * chain_s(plan, &part->input, true);
+    c->weight_s += times * (chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
+    c->kernels_forward_s += times * part->forward.kernel_s;
+    c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
+    c->launches_forward += times * part->forward.kernels;
+    c->launches_backward += times * (part->input.kernels + part->weight.kernels);
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        c->parameters[set] += times * part->parameters[set];
+        c->quantised[set] += times * part->quantised[set];
+        c->unit[set] += is_layer ? times * part->parameters[set] : 0;
+    }
+    c->tensors += times * part->tensors;
+    c->selective_s += times * chain_s(plan, &part->repeated, true);
+    c->kernels_selective_s += times * part->repeated.kernel_s;
+    c->launches_selective += times * part->repeated.kernels;
+    if (is_layer) {
+        c->full_s += times * chain_s(plan, &part->forward, true);
+        c->kernels_full_s += times * part->forward.kernel_s;
+        c->launches_full += times * part->forward.kernels;
+        c->layers += times;
+        c->layers_saved_B += times * part->saved_B;
+        c->layers_selective_B += times * part->selective_B;
+        c->layers_peak_B = fmax(c->layers_peak_B, times > 0 ? fmax(part->backward_peak_B, part->forward_peak_B) : 0);
+        c->layers_extra_B = fmax(c->layers_extra_B, times > 0 ? part->saved_B - part->selective_B : 0);
+    } else {
+        c->saved_B += part->saved_B;
+        c->transient_B = fmax(c->transient_B, part->saved_B + fmax(part->backward_peak_B, part->forward_peak_B));
+    }
+}
+
+/* Which rank and how many layers has virtual stage s? */
+static int owner(const dts_plan *plan, dts_layout layout, int64_t s) {
+    int rank = 0, chunk = 0;
+    dts_virtual_stage_owner(layout, (int)plan->pipeline, (int)s, 0, &rank, &chunk);
+    return rank;
+}
+
+/* The layers of a chunk, by their kind. */
+static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_class *c) {
+    const dts_model *model = frame->plan->job.model;
+    double kinds[DTS_PART_COUNT] = {0};
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        kinds[dts_model_layer_part(model, chunk->first_layer + i)]++;
+    }
+    add_part(frame->plan, &frame->costs.parts[DTS_PART_LAYER], kinds[DTS_PART_LAYER], true, c);
+    add_part(frame->plan, &frame->costs.parts[DTS_PART_EXPERT_LAYER], kinds[DTS_PART_EXPERT_LAYER], true, c);
+}
+
+/* What one rank does: the sum over its chunks. */
+static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_rank_class *c) {
+    const dts_plan *plan = frame->plan;
+    int64_t stages = plan->pipeline * frame->chunks;
+    *c = (dts_rank_class){.first = rank, .last = rank, .fewest_layers = INFINITY};
+    const dts_model *model = plan->job.model;
+    bool ends_apart = owner(plan, layout, 0) != owner(plan, layout, stages - 1);
+    for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
+        const dts_chunk *part = &plan->chunks[dts_virtual_stage(layout, (int)plan->pipeline, rank, (int)chunk)];
+        add_layers(frame, part, c);
+        c->fewest_layers = fmin(c->fewest_layers, (double)part->layers);
+        if (part->embedding) {
+            add_part(plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, c);
+            c->embedding = true;
+        }
+        if (part->head) {
+            add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
+            c->head = true;
+            c->parameters[DTS_SET_COMMON] += model->tied_embeddings && ends_apart
+                                                 ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
+                                                 : 0;
+        }
+    }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
+    }
+    c->units = c->layers + (c->embedding || c->head);
+}
+
+/* Kernels that microbatch 0 has to pass before it reaches rank's first stage (virtual stage rank in every layout), and
+ * those of its way back. */
+static void sum_way(const dts_frame *frame, int rank, dts_rank_class *c) {
+    dts_rank_class way = {0};
+    for (int s = 0; s < rank; s++) {
+        add_layers(frame, &frame->plan->chunks[s], &way);
+    }
+    if (rank > 0) {
+        add_part(frame->plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, &way);
+    }
+    c->way_forward_s = way.kernels_forward_s;
+    c->way_backward_s = way.kernels_backward_s;
+    c->way_selective_s = way.kernels_selective_s;
+    c->way_full_s = way.kernels_full_s;
+}
+
+/* Groups that reduce over a node's network when a rank's does: its own stage's, and those of other stages there. */
+static double groups_on_node(const dts_plan *plan, int rank) {
+    int64_t stages = 0;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        stages += plan->stage_node[p] == plan->stage_node[rank] && plan->data_groups[p].nodes > 1;
+    }
+    return (double)(plan->data_groups_per_stage_and_node * (stages > 1 ? stages : 1));
+}
+
+/* The group of a set of parameters, and how many such groups load a node's network together. */
+static dts_placement group_of(const dts_plan *plan, int rank, int set, double *sharing) {
+    if (set == DTS_SET_EXPERTS) {
+        *sharing = dts_lower_sharing(plan, DTS_GROUP_EXPERT_DATA);
+        return dts_lower_placement(plan, rank, DTS_GROUP_EXPERT_DATA);
+    }
+    *sharing = groups_on_node(plan, rank);
+    return plan->data_groups[rank];
+}
+
+static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class *c, dts_collective kind, double *all_s,
+                         double *last_s) {
+    const dts_plan *plan = frame->plan;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double sharing = 1;
+        double bytes = c->parameters[set] * plan->storage.reduce_B;
+        double count = ceil(bytes / fmax(plan->job.stack->ddp_bucket_B, 1));
+        if (count >= 1) {
+            dts_placement group = group_of(plan, rank, set, &sharing);
+            *last_s = dts_shared_collective_s(plan->job.cluster, kind, group, bytes / count, sharing);
+            *all_s += count * *last_s;
+        }
+    }
+}
+
+/* Units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
+static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double elements, double *gather_s,
+                      double *scatter_s) {
+    const dts_plan *plan = frame->plan;
+    const dts_cluster *cluster = plan->job.cluster;
+    double sharing = 1;
+    dts_placement group = group_of(plan, rank, set, &sharing);
+    dts_placement between = {1, 1};
+    if (hybrid && set == DTS_SET_COMMON) {
+        between = (dts_placement){.ranks = plan->replicas / frame->group, .nodes = plan->replicas / frame->group};
+        group = (dts_placement){.ranks = frame->group, .nodes = 1};
+    }
+    double gather_B = elements * dts_numeric_bytes(plan->storage.compute);
+    double reduce_B = elements * plan->storage.reduce_B;
+    *gather_s += dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
+    *scatter_s += dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
+    *scatter_s += dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
+                                          (double)group.ranks * sharing);
+}
+
+static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
+    dts_rank_collectives *out = &c->collectives;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double root = c->parameters[set] - c->layers * c->unit[set];
+        cost_unit(frame, rank, hybrid, set, c->unit[set], &out->unit_gather_s[hybrid], &out->unit_scatter_s[hybrid]);
+        cost_unit(frame, rank, hybrid, set, root, &out->root_gather_s[hybrid], &out->root_scatter_s[hybrid]);
+    }
+}
+
+static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c) {
+    const dts_plan *plan = frame->plan;
+    if (plan->replicas == 1) {
+        return;
+    }
+    dts_rank_collectives *out = &c->collectives;
+    cost_buckets(frame, rank, c, DTS_ALL_REDUCE, &out->reduce_s, &out->reduce_last_s);
+    cost_buckets(frame, rank, c, DTS_REDUCE_SCATTER, &out->scatter_s, &out->scatter_last_s);
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double sharing = 1;
+        dts_placement group = group_of(plan, rank, set, &sharing);
+        out->gather_s +=
+            dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group,
+                                    dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]), sharing);
+    }
+    cost_units(frame, rank, 0, c);
+    if (frame->group > 0) {
+        cost_units(frame, rank, 1, c);
+    }
+}
+
+static bool same_class(const dts_rank_class *a, const dts_rank_class *b) {
+    return a->layers == b->layers && a->fewest_layers == b->fewest_layers && a->embedding == b->embedding &&
+           a->head == b->head && a->layers_saved_B == b->layers_saved_B;
+}
+
+/* A send, and the gather behind it where tensor-parallel ranks send a share each. */
+static double send_s(const dts_plan *plan, double boundary_B) {
+    if (plan->pipeline == 1) {
+        return 0;
+    }
+    const dts_cluster *cluster = plan->job.cluster;
+    bool shares = plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
+    double bytes = shares ? boundary_B / (double)plan->tensor : boundary_B;
+    int64_t crossing = 0;
+    for (int64_t p = 1; p < plan->pipeline; p++) {
+        crossing += plan->stage_node[p] != plan->stage_node[p - 1];
+    }
+    dts_transfer near, far;
+    dts_p2p_transfer(cluster, true, bytes, &near);
+    dts_p2p_transfer(cluster, false, bytes, &far);
+    double share_Bps =
+        dts_node_network_Bps(cluster) / (double)(plan->same_stage_per_node > 0 ? plan->same_stage_per_node : 1);
+    double far_s = crossing > 0 ? fmax(far.alone_s, far.latency_s + bytes / share_Bps) : 0;
+    double seconds = crossing > 0 ? far_s : near.alone_s; /* the slowest hop sets the pace */
+    if (shares) {
+        seconds += dts_shared_collective_s(cluster, DTS_ALL_GATHER, plan->tensor_group, boundary_B, 1);
+    }
+    return seconds;
+}
+
+static void cost_host(dts_frame *frame) {
+    const dts_plan *plan = frame->plan;
+    const dts_cluster *cluster = plan->job.cluster;
+    dts_step_work step = dts_step_work_of(plan);
+    frame->step_element_B = step.element_B;
+    frame->step_launches = step.launches;
+    frame->step_per_tensor = step.per_tensor;
+    frame->captured = plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE;
+    double host_Bps = cluster->host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
+    double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
+                      (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);
+    frame->copy_s = host_Bps > 0 && pcie_Bps > 0 ? 1 / fmin(host_Bps, pcie_Bps) : 0;
+    double cpu_Bps = plan->job.stack->cpu_step_Bps > 0 ? fmin(host_Bps, plan->job.stack->cpu_step_Bps) : host_Bps;
+    frame->cpu_step_s = cpu_Bps > 0 ? 1 / cpu_Bps : 0;
+}
+
+/* Replicas that share a node, when hybrid sharding inside nodes is legal for every stage. */
+static int64_t node_group(const dts_plan *plan) {
+    int64_t group = plan->data_groups[0].ranks / plan->data_groups[0].nodes;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        const dts_placement *data = &plan->data_groups[p];
+        if (data->nodes < 2 || data->ranks != group * data->nodes) {
+            return 0;
+        }
+    }
+    return group > 1 ? group : 0;
+}
+
+dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
+                          dts_frame *out, dts_diag *diag) {
+    *out = (dts_frame){.plan = plan, .costs = *costs, .chunks = plan->virtual_stages, .group = node_group(plan)};
+    out->classes = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *out->classes);
+    if (out->classes == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (int rank = 0; rank < plan->pipeline; rank++) {
+        dts_rank_class c;
+        sum_rank(out, layout, rank, &c);
+        dts_rank_class *before = out->class_count > 0 ? &out->classes[out->class_count - 1] : NULL;
+        if (before != NULL && same_class(before, &c)) {
+            before->last = rank;
+        } else {
+            out->classes[out->class_count++] = c;
+        }
+    }
+    for (int i = 0; i < out->class_count; i++) {
+        sum_way(out, out->classes[i].last, &out->classes[i]);
+        cost_collectives(out, out->classes[i].first, &out->classes[i]);
+    }
+    const dts_model *model = plan->job.model;
+    int64_t experts = dts_model_expert_layers(model);
+    const dts_part_cost *plain = &costs->parts[experts < model->layers ? DTS_PART_LAYER : DTS_PART_EXPERT_LAYER];
+    const dts_part_cost *other = &costs->parts[experts > 0 ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER];
+    out->least_saved_B = fmin(plain->saved_B, other->saved_B);
+    out->least_selective_B = fmin(plain->selective_B, other->selective_B);
+    out->send_s = send_s(plan, costs->boundary_B);
+    cost_host(out);
+    return DTS_OK;
+}

@@ -1,0 +1,71 @@
+/* Everything about a layout that does not depend on its schedule, ZeRO stage, recomputation and offload: where its
+ * ranks are, what each does for a microbatch, what its collectives cost. From a frame the closed forms of thousands of
+ * candidates follow by arithmetic alone, without an allocation. */
+#ifndef DTS_SEARCH_FRAME_H
+#define DTS_SEARCH_FRAME_H
+
+#include "search/candidate.h"
+#include "search/costs.h"
+
+/* Collectives of data parallelism over the gradients and parameters of one rank, seconds. */
+typedef struct dts_rank_collectives {
+    double reduce_s, reduce_last_s;   /* all-reduce: all buckets, the last one */
+    double scatter_s, scatter_last_s; /* reduce-scatter */
+    double gather_s;                  /* all parameters at once */
+    double unit_gather_s[2], unit_scatter_s[2], root_gather_s[2],
+        root_scatter_s[2]; /* sharded: by all, in node groups */
+} dts_rank_collectives;
+
+/* Pipeline ranks that do the same work. */
+typedef struct dts_rank_class {
+    int first, last;              /* the ranks are neighbours */
+    double layers, fewest_layers; /* of all chunks; of the smallest chunk */
+    double units;                 /* layers, and one for embedding and head */
+    bool embedding, head;
+    double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on the rank */
+    double tensors;
+    double unit[DTS_SET_COUNT];                                               /* of these, in one layer on average */
+    double layers_saved_B, layers_selective_B, layers_peak_B, layers_extra_B; /* kept by all layers; while one runs */
+    /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
+    double forward_s, input_s, weight_s, selective_s, full_s;
+    /* kernels alone, s, and launches */
+    double kernels_forward_s, kernels_backward_s, kernels_selective_s, kernels_full_s;
+    double launches_forward, launches_backward, launches_selective, launches_full;
+    /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
+    double way_forward_s, way_backward_s, way_selective_s, way_full_s;
+    double saved_B;     /* of the ends: embedding and head */
+    double transient_B; /* temporaries of the ends */
+    dts_rank_collectives collectives;
+} dts_rank_class;
+
+typedef struct dts_frame {
+    const dts_plan *plan; /* an outline */
+    dts_block_costs costs;
+    double least_saved_B, least_selective_B; /* of any layer */
+    dts_rank_class *classes;
+    int class_count;
+    int64_t chunks; /* per rank */
+    int64_t group;  /* replicas of one node, the group of hybrid sharding; 0: none */
+    bool captured;  /* CUDA graphs launch the kernels */
+    double send_s;  /* from stage to stage, with the gather behind it */
+    double step_element_B, step_launches;
+    bool step_per_tensor;
+    double copy_s;     /* between GPU and host memory, s/B */
+    double cpu_step_s; /* step on the CPU, s/B */
+} dts_frame;
+
+/* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */
+dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
+                          dts_frame *out, dts_diag *diag);
+
+/* The closed forms of one candidate. The bounds are proven: no simulation of it is faster or needs less memory. */
+typedef struct dts_estimate {
+    double time_s, memory_B; /* of live tensors on the fullest GPU */
+    double least_time_s, least_memory_B;
+} dts_estimate;
+
+/* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
+dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
+                                const dts_schedule_method *method, const float *in_flight);
+
+#endif

@@ -1,0 +1,344 @@
+/* The space of layouts, from the first look at all candidates to the ranked answer:
+ *   1. a walk over all legal candidates keeps the best by closed form, the best of each plain baseline, and drops what
+ * is proven not to fit;
+ *   2. the baselines are simulated: what a method finds has to beat them;
+ *   3. the method simulates what it chooses;
+ *   4. a second walk counts what became of the others, now that the best is known. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/run.h"
+#include "search/layouts.h"
+
+enum {
+    KEPT = 2048,          /* candidates that a method may simulate */
+    KEPT_OF_BASELINE = 4, /* a baseline takes the first of these that fits */
+    LARGEST_PIPELINE = 4096
+};
+
+const char *const dts_rule_names[] = {"DDP", "FSDP", "Megatron's rule", NULL};
+
+const dts_search_method *const dts_search_methods[] = {&dts_method_exhaustive, &dts_method_mcmc};
+const size_t dts_search_method_count = sizeof dts_search_methods / sizeof dts_search_methods[0];
+
+const dts_search_method *dts_search_method_find(const char *name) {
+    for (size_t i = 0; i < dts_search_method_count; i++) {
+        if (strcmp(dts_search_methods[i]->name, name) == 0) {
+            return dts_search_methods[i];
+        }
+    }
+    return NULL;
+}
+
+void dts_search_free(dts_search *search) {
+    if (search != NULL) {
+        for (size_t i = 0; i < search->count; i++) {
+            dts_outcome_clear(&search->findings[i].outcome);
+        }
+        free(search->findings);
+        free(search);
+    }
+}
+
+/* ---- the first walk -----------------------------------------------------------------------------------------------
+ */
+
+typedef struct look {
+    const dts_search_context *c;
+    dts_top best, baselines[DTS_RULE_COUNT];
+    uint64_t no_memory;
+    bool failed;
+} look;
+
+/* Tensor parallelism as wide as a node and the heads allow. */
+static bool is_widest(const dts_search_context *c, int64_t tensor) {
+    const dts_scenario_values *base = c->request->base;
+    int64_t widest = 1;
+    for (int64_t t = 1; t <= base->cluster.gpus_per_node; t++) {
+        widest = base->cluster.gpus_per_node % t == 0 && base->model.heads % t == 0 ? t : widest;
+    }
+    return tensor == widest;
+}
+
+static bool is_plain(const int32_t *v) {
+    return v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_SHARD_GROUP] == 0 && v[DTS_AXIS_ORDER] == 0 &&
+           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && v[DTS_AXIS_VIRTUAL_STAGES] == 1;
+}
+
+static bool is_baseline(const dts_search_context *c, dts_rule baseline, const dts_candidate *candidate) {
+    const int32_t *v = candidate->value;
+    int32_t kind = v[DTS_AXIS_DATA_PARALLEL];
+    bool whole = v[DTS_AXIS_TENSOR] == 1 && v[DTS_AXIS_PIPELINE] == 1;
+    bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
+    size_t count = 0;
+    if (!is_plain(v)) {
+        return false;
+    }
+    switch (baseline) {
+        case DTS_RULE_DDP:
+            return whole && kind == DTS_DP_DDP;
+        case DTS_RULE_FSDP:
+            return whole && sharded;
+        case DTS_RULE_MEGATRON:
+            return is_widest(c, v[DTS_AXIS_TENSOR]) && (kind == DTS_DP_DDP || kind == DTS_DP_ZERO1) &&
+                   strcmp(dts_schedule_methods(&count)[v[DTS_AXIS_SCHEDULE]]->name, "1f1b") == 0;
+        case DTS_RULE_COUNT:
+            break;
+    }
+    return false;
+}
+
+/* Baselines are as fast as they can be made; Megatron's rule takes as few stages as fit. */
+static double baseline_score(const dts_search_context *c, dts_rule baseline, const dts_candidate *candidate,
+                             const dts_estimate *estimate) {
+    double score = dts_layouts_score(c, estimate);
+    bool fits = estimate->memory_B <= c->capacity_B;
+    if (baseline == DTS_RULE_MEGATRON && fits) {
+        return (double)candidate->value[DTS_AXIS_PIPELINE] + score / (1 + score);
+    }
+    return fits ? score
+                : (baseline == DTS_RULE_MEGATRON ? LARGEST_PIPELINE : 1e12) * (estimate->memory_B / c->capacity_B);
+}
+
+static void look_at(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    look *l = context;
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        if (is_baseline(l->c, (dts_rule)b, candidate)) {
+            dts_top_add(&l->baselines[b], baseline_score(l->c, (dts_rule)b, candidate, estimate), candidate, estimate);
+        }
+    }
+    if (estimate->least_memory_B > l->c->capacity_B) {
+        l->no_memory++;
+    } else {
+        dts_top_add(&l->best, dts_layouts_score(l->c, estimate), candidate, estimate);
+    }
+}
+
+static void merge(dts_top *into, const dts_top *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        dts_top_add(into, from->items[i].score, &from->items[i].candidate, &from->items[i].estimate);
+    }
+}
+
+static dts_status looks_new(const dts_search_context *c, size_t pairs, size_t kept, look **out) {
+    look *looks = calloc(pairs, sizeof *looks);
+    dts_status status = looks == NULL ? DTS_NOMEM : DTS_OK;
+    for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
+        looks[i].c = c;
+        status = dts_top_new(kept, &looks[i].best);
+        for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
+            status = dts_top_new(KEPT_OF_BASELINE, &looks[i].baselines[b]);
+        }
+    }
+    *out = looks;
+    return status;
+}
+
+static void looks_free(look *looks, size_t pairs) {
+    for (size_t i = 0; i < pairs && looks != NULL; i++) {
+        dts_top_free(&looks[i].best);
+        for (int b = 0; b < DTS_RULE_COUNT; b++) {
+            dts_top_free(&looks[i].baselines[b]);
+        }
+    }
+    free(looks);
+}
+
+static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag *diag) {
+    size_t pairs = dts_layout_space_pairs(&c->search->space);
+    look *looks = NULL;
+    dts_walk_counts total;
+    dts_status status = looks_new(c, pairs, KEPT, &looks);
+    status = status == DTS_OK ? dts_layouts_walk(c, look_at, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
+    if (status == DTS_OK) {
+        for (size_t i = 0; i < pairs; i++) {
+            merge(&c->best, &looks[i].best);
+            c->search->counts.no_memory += looks[i].no_memory;
+            for (int b = 0; b < DTS_RULE_COUNT; b++) {
+                merge(&baselines[b], &looks[i].baselines[b]);
+            }
+        }
+        c->search->counts.legal = total.legal;
+        c->search->counts.illegal = total.illegal;
+        memcpy(c->search->counts.illegal_reason, total.reason, sizeof total.reason);
+    }
+    looks_free(looks, pairs);
+    return status;
+}
+
+/* ---- baselines ------------------------------------------------------------------------------------------------------
+ */
+
+/* Of a baseline's candidates the first that fits, or the first. */
+static dts_status simulate_baseline(dts_search_context *c, dts_rule baseline, const dts_top *top, dts_diag *diag) {
+    c->search->baselines[baseline] = DTS_NOWHERE;
+    for (size_t i = 0; i < top->count && !dts_layouts_stopped(c); i++) {
+        dts_status status = dts_layouts_simulate(c, &top->items[i], 1, diag);
+        long index = dts_layouts_find(c, &top->items[i].candidate);
+        if (status != DTS_OK) {
+            return status;
+        }
+        bool fits = index >= 0 && c->search->findings[index].outcome.figures.fits;
+        if (c->search->baselines[baseline] == DTS_NOWHERE || fits) {
+            c->search->baselines[baseline] = index;
+        }
+        if (fits) {
+            break;
+        }
+    }
+    return DTS_OK;
+}
+
+/* ---- what lifts a shortage ------------------------------------------------------------------------------------------
+ */
+
+typedef struct neighbours {
+    const dts_search_context *c;
+    const dts_candidate *of;
+    dts_top near;
+} neighbours;
+
+/* The one axis on which two candidates differ; DTS_AXIS_COUNT: none, or several. */
+static dts_layout_axis only_difference(const dts_candidate *a, const dts_candidate *b) {
+    dts_layout_axis found = DTS_AXIS_COUNT;
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        if (a->value[axis] != b->value[axis]) {
+            if (found != DTS_AXIS_COUNT) {
+                return DTS_AXIS_COUNT;
+            }
+            found = (dts_layout_axis)axis;
+        }
+    }
+    return found;
+}
+
+static void look_near(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    neighbours *n = context;
+    if (only_difference(candidate, n->of) != DTS_AXIS_COUNT && estimate->memory_B <= n->c->capacity_B) {
+        dts_top_add(&n->near, estimate->time_s, candidate, estimate);
+    }
+}
+
+/* What takes most of a plan's memory. */
+static dts_status explain_shortage(dts_search_context *c, const dts_finding *f, dts_shortage *out, dts_diag *diag) {
+    dts_scenario_values values;
+    dts_candidate_apply(&f->candidate, c->request->base, &values);
+    dts_result *result = NULL;
+    dts_status status = dts_run_values(&values, NULL, &result, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    const dts_memory_gib *m = &result->memory_gib;
+    const struct {
+        const char *name;
+        double gib;
+    } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients},   {"optimizer states", m->optimizer},
+                 {"activations", m->activations}, {"temporaries", m->temporary}, {"communication", m->communication}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].gib > out->largest_gib) {
+            out->largest = parts[i].name;
+            out->largest_gib = parts[i].gib;
+        }
+    }
+    out->missing_gib = result->peak_allocated_gib + m->context - result->capacity_gib;
+    dts_result_free(result);
+    return DTS_OK;
+}
+
+static dts_status lift_shortage(dts_search_context *c, long index, dts_shortage *out, dts_diag *diag) {
+    const dts_candidate of = c->search->findings[index].candidate;
+    dts_status status = explain_shortage(c, &c->search->findings[index], out, diag);
+    size_t pairs = dts_layout_space_pairs(&c->search->space);
+    neighbours *all = calloc(pairs, sizeof *all);
+    dts_top near = {0};
+    if (status == DTS_OK && (all == NULL || dts_top_new(KEPT_OF_BASELINE, &near) != DTS_OK)) {
+        status = dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
+        all[i] = (neighbours){.c = c, .of = &of};
+        status = dts_top_new(KEPT_OF_BASELINE, &all[i].near) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    }
+    dts_walk_counts unused;
+    status = status == DTS_OK ? dts_layouts_walk(c, look_near, all, sizeof *all, &unused, diag) : status;
+    for (size_t i = 0; i < pairs && all != NULL; i++) {
+        merge(&near, &all[i].near);
+        dts_top_free(&all[i].near);
+    }
+    free(all);
+    for (size_t i = 0; i < near.count && status == DTS_OK && !out->lifted && !dts_layouts_stopped(c); i++) {
+        status = dts_layouts_simulate(c, &near.items[i], 1, diag);
+        long found = dts_layouts_find(c, &near.items[i].candidate);
+        out->lifted = found >= 0 && c->search->findings[found].outcome.figures.fits;
+        out->lifted_by = out->lifted ? (size_t)found : 0;
+        out->changed = only_difference(&near.items[i].candidate, &of);
+    }
+    dts_top_free(&near);
+    return status;
+}
+
+static dts_status lift_shortages(dts_search_context *c, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
+        long index = c->search->baselines[b];
+        if (index >= 0 && c->search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED &&
+            !c->search->findings[index].outcome.figures.fits) {
+            status = lift_shortage(c, index, &c->search->shortages[b], diag);
+        }
+    }
+    return status;
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------
+ */
+
+static dts_status run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
+    const dts_search_method *method = dts_search_method_find(request->method);
+    dts_search *search = calloc(1, sizeof *search);
+    if (search == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    *search = (dts_search){.base = request->base,
+                           .method = method->name,
+                           .objective = request->objective,
+                           .seed = request->seed,
+                           .threads = request->threads};
+    dts_search_context c = {.request = request, .search = search};
+    const dts_cluster *cluster = &request->base->cluster;
+    c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - request->base->stack.context_B;
+    dts_top baselines[DTS_RULE_COUNT] = {{0}};
+    dts_status status =
+        dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);
+    if (status == DTS_OK && dts_top_new(KEPT, &c.best) != DTS_OK) {
+        status = dts_diag_nomem(diag);
+    }
+    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
+        status = dts_top_new(KEPT_OF_BASELINE, &baselines[b]) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    }
+    status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
+    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
+        status = simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
+    }
+    status = status == DTS_OK ? method->run(&c, diag) : status;
+    status = status == DTS_OK ? lift_shortages(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        dts_top_free(&baselines[b]);
+    }
+    dts_top_free(&c.best);
+    if (status != DTS_OK) {
+        dts_search_free(search);
+        return status;
+    }
+    *out = search;
+    return DTS_OK;
+}
+
+static const dts_search_space layouts = {
+    .name = "layouts",
+    .summary = "degrees, schedule, microbatch, sharding, recomputation, offload, placement",
+    .run = run,
+};
+
+const dts_search_space *const dts_search_spaces[] = {&layouts};
+const size_t dts_search_space_count = sizeof dts_search_spaces / sizeof dts_search_spaces[0];

@@ -1,0 +1,59 @@
+/* What the methods of the layout space share: the walk, the best candidates by closed form, and simulation. */
+#ifndef DTS_SEARCH_LAYOUTS_H
+#define DTS_SEARCH_LAYOUTS_H
+
+#include "search/search.h"
+
+/* The best candidates by a score, the smallest first; ties by the candidates' own order. */
+typedef struct dts_ranked {
+    double score;
+    dts_candidate candidate;
+    dts_estimate estimate;
+} dts_ranked;
+
+typedef struct dts_top {
+    dts_ranked *items; /* sorted */
+    size_t count, capacity;
+} dts_top;
+
+dts_status dts_top_new(size_t capacity, dts_top *out);
+void dts_top_free(dts_top *top);
+void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, const dts_estimate *estimate);
+
+struct dts_search_context {
+    const dts_search_request *request;
+    dts_search *search;
+    double capacity_B; /* for live tensors: the GPU's memory without the context */
+    size_t capacity;   /* of search->findings */
+    dts_top best;      /* by closed form, all that may fit */
+};
+
+/* Walks all pairs, on all threads; visit is called with its own context of each pair: contexts + pair · size. */
+dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, void *contexts, size_t size,
+                            dts_walk_counts *total, dts_diag *diag);
+
+/* The finding of a candidate, or DTS_NOWHERE. */
+long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate);
+
+/* Simulates those of count candidates that have no finding yet, several at a time, and adds their findings in order.
+ * Stops early when told to. estimates may be NULL. */
+dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag);
+
+/* Smaller is better; what does not fit comes behind, the less it lacks the better. */
+int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b);
+
+/* The best finding that fits, or DTS_NOWHERE. */
+long dts_layouts_best(const dts_search_context *c);
+
+/* By what candidates are ranked before they are simulated, and what it is at least. */
+double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
+double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
+
+/* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
+dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
+
+bool dts_layouts_stopped(const dts_search_context *c);
+
+extern const dts_search_method dts_method_exhaustive, dts_method_mcmc;
+
+#endif

@@ -1,0 +1,135 @@
+/* Finding the best plan: the request, the findings, and the families of spaces and methods.
+ *
+ * A search looks at every legal candidate of a space with closed forms, throws out what a proven bound excludes, has
+ * the event simulation measure the best of the rest, and ranks by what it measured. */
+#ifndef DTS_SEARCH_SEARCH_H
+#define DTS_SEARCH_SEARCH_H
+
+#include <stdatomic.h>
+
+#include "search/space.h"
+#include "search/store.h"
+
+typedef enum dts_objective {
+    DTS_OBJECTIVE_TIME,
+    DTS_OBJECTIVE_COST,                 /* USD for a token */
+    DTS_OBJECTIVE_MEMORY,               /* of live tensors on the fullest GPU */
+    DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR /* tokens for a USD */
+} dts_objective;
+
+extern const char *const dts_objective_names[]; /* NULL-terminated */
+
+/* A candidate that has been simulated. */
+typedef struct dts_finding {
+    dts_candidate candidate;
+    dts_estimate estimate;
+    dts_outcome outcome;
+} dts_finding;
+
+/* What everybody would try first. */
+typedef enum dts_rule {
+    DTS_RULE_DDP,      /* whole replicas */
+    DTS_RULE_FSDP,     /* everything sharded */
+    DTS_RULE_MEGATRON, /* tensor parallel up to a node, then as few stages as fit, then data */
+    DTS_RULE_COUNT
+} dts_rule;
+
+extern const char *const dts_rule_names[];
+
+typedef void dts_search_progress(void *context, size_t done, size_t total, const char *what);
+
+typedef struct dts_search_request {
+    const dts_scenario_values *base;
+    const dts_axis *restrictions; /* --over */
+    size_t restriction_count;
+    const char *method; /* a name of dts_search_methods */
+    dts_objective objective;
+    size_t simulations;           /* most candidates that are simulated; 0: until nothing unproven is left */
+    uint64_t seed;                /* of methods that draw lots */
+    int threads;                  /* less than 1: one per core */
+    dts_store *store;             /* NULL: none */
+    const char *study, *document; /* with a store: the search's name and the scenario's effective document */
+    const atomic_bool *stop;
+    dts_search_progress *progress;
+    void *progress_context;
+} dts_search_request;
+
+/* What became of the candidates; legal = the sum of the others. */
+typedef struct dts_search_counts {
+    uint64_t illegal;         /* combinations that a rule refuses */
+    char illegal_reason[160]; /* one of the refusals */
+    uint64_t legal;
+    uint64_t no_memory; /* proven not to fit */
+    uint64_t no_better; /* proven no better than the best found */
+    uint64_t simulated;
+    uint64_t worse_by_estimate; /* neither: the closed form ranked them behind what was simulated */
+    uint64_t stored;            /* of the simulated ones, found in the store */
+} dts_search_counts;
+
+/* Closed form against simulation, over what was simulated and fits. */
+typedef struct dts_disagreement {
+    size_t count;
+    double mean_error, worst_error; /* |estimate / simulated - 1| of the time */
+    double rank_correlation;        /* Spearman's */
+    size_t best_rank;               /* where the filter had the best, from 1 */
+} dts_disagreement;
+
+/* Why a baseline does not fit, and the change of one axis that lifts it at the least time. */
+typedef struct dts_shortage {
+    double missing_gib;
+    const char *largest; /* what takes most of the memory: "optimizer" */
+    double largest_gib;
+    bool lifted;
+    size_t lifted_by; /* index of the finding */
+    dts_layout_axis changed;
+} dts_shortage;
+
+enum { DTS_NOWHERE = -1 };
+
+typedef struct dts_search {
+    const dts_scenario_values *base; /* borrowed */
+    const char *method;
+    dts_objective objective;
+    uint64_t seed;
+    dts_layout_space space;
+    dts_finding *findings; /* best first; what does not fit at the end */
+    size_t count;
+    long baselines[DTS_RULE_COUNT];         /* index of the finding, DTS_NOWHERE: no such plan is legal */
+    dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
+    dts_search_counts counts;
+    dts_disagreement disagreement;
+    bool proven; /* nothing that was not simulated can be better */
+    bool interrupted;
+    double walk_s, simulate_s; /* wall clock */
+    int threads;
+} dts_search;
+
+typedef struct dts_search_context dts_search_context; /* layouts.h: what a method works with */
+
+typedef struct dts_search_method {
+    const char *name, *summary;
+    dts_status (*run)(dts_search_context *context, dts_diag *diag);
+} dts_search_method;
+
+extern const dts_search_method *const dts_search_methods[];
+extern const size_t dts_search_method_count;
+const dts_search_method *dts_search_method_find(const char *name);
+
+/* A family of plans that can be searched. */
+typedef struct dts_search_space {
+    const char *name, *summary;
+    dts_status (*run)(const dts_search_request *request, dts_search **out, dts_diag *diag);
+} dts_search_space;
+
+extern const dts_search_space *const dts_search_spaces[];
+extern const size_t dts_search_space_count;
+
+void dts_search_free(dts_search *search);
+
+/* Is finding b as good as a, within what the model can tell apart (3 %)? */
+bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_finding *b);
+
+/* A finding's value of the objective; smaller is better. */
+double dts_search_value(dts_objective objective, const dts_figures *figures);
+
+#endif

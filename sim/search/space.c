@@ -1,0 +1,178 @@
+#include "search/space.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Schedules that are tried unless the user names others: what Megatron-LM, DeepSpeed and torch run, and zero bubble. */
+static const char *const usual_schedules[] = {"1f1b", "interleaved-1f1b", "gpipe", "zb-h1", "zbv"};
+
+enum { MOST_CONTEXT = 16 };
+
+static void add(dts_layout_space *space, dts_layout_axis axis, int64_t value) {
+    if (space->axes[axis].count < DTS_MOST_VALUES) {
+        space->axes[axis].items[space->axes[axis].count++] = (int32_t)value;
+    }
+}
+
+static void add_divisors(dts_layout_space *space, dts_layout_axis axis, int64_t of, int64_t most) {
+    for (int64_t d = 1; d <= most && d <= of; d++) {
+        if (of % d == 0) {
+            add(space, axis, d);
+        }
+    }
+}
+
+static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
+    const dts_scenario_values *base = space->base;
+    int64_t gpus = base->cluster.nodes * base->cluster.gpus_per_node;
+    int32_t schedule = 0;
+    switch (axis) {
+        case DTS_AXIS_TENSOR:
+            add_divisors(space, axis, gpus, base->model.heads);
+            break;
+        case DTS_AXIS_PIPELINE:
+            add_divisors(space, axis, gpus, base->model.layers + 2);
+            break;
+        case DTS_AXIS_CONTEXT: /* takes fused attention */
+            add_divisors(space, axis, gpus, base->stack.attention == DTS_ATTENTION_FLASH ? MOST_CONTEXT : 1);
+            break;
+        case DTS_AXIS_EXPERT:
+            add_divisors(space, axis, base->model.experts > 0 ? base->model.experts : 1, gpus);
+            break;
+        case DTS_AXIS_MICRO_BATCH:
+            add_divisors(space, axis, base->training.global_batch, base->training.global_batch);
+            break;
+        case DTS_AXIS_VIRTUAL_STAGES:
+            for (int64_t v = 1; v <= base->model.layers && v <= 64; v++) {
+                add(space, axis, v);
+            }
+            break;
+        case DTS_AXIS_SEQUENCE:
+        case DTS_AXIS_ORDER:
+        case DTS_AXIS_PARTITION:
+            add(space, axis, 0);
+            add(space, axis, 1);
+            break;
+        case DTS_AXIS_SCHEDULE:
+            for (size_t i = 0; i < sizeof usual_schedules / sizeof usual_schedules[0]; i++) {
+                dts_candidate_parse(axis, usual_schedules[i], &schedule);
+                add(space, axis, schedule);
+            }
+            break;
+        case DTS_AXIS_DATA_PARALLEL:
+            add(space, axis, DTS_DP_DDP);
+            add(space, axis, DTS_DP_ZERO1);
+            add(space, axis, DTS_DP_ZERO2);
+            /* ZeRO-3 and FSDP are the same plan; the scenario decides what it is called */
+            add(space, axis, base->parallelism.data_parallel == DTS_DP_ZERO3 ? DTS_DP_ZERO3 : DTS_DP_FSDP);
+            break;
+        case DTS_AXIS_SHARD_GROUP:
+            add(space, axis, 0);
+            add(space, axis, base->cluster.gpus_per_node); /* stands for the replicas of a node */
+            break;
+        case DTS_AXIS_RECOMPUTE:
+            add(space, axis, DTS_RECOMPUTE_NONE);
+            add(space, axis, DTS_RECOMPUTE_SELECTIVE);
+            add(space, axis, DTS_RECOMPUTE_FULL);
+            add(space, axis, DTS_RECOMPUTE_SQRT);
+            add(space, axis, DTS_RECOMPUTE_EVERY + 2);
+            add(space, axis, DTS_RECOMPUTE_EVERY + 4);
+            break;
+        case DTS_AXIS_OFFLOAD:
+            for (int activations = 0; activations <= DTS_OFFLOAD_ACTIVATIONS; activations += DTS_OFFLOAD_ACTIVATIONS) {
+                add(space, axis, activations);
+                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER);
+                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER | DTS_OFFLOAD_GRADIENTS);
+                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER | DTS_OFFLOAD_GRADIENTS | DTS_OFFLOAD_PARAMETERS);
+            }
+            break;
+        case DTS_AXIS_COUNT:
+            break;
+    }
+}
+
+bool dts_schedule_searched(int32_t schedule) {
+    size_t count = 0;
+    const dts_schedule_method *method = dts_schedule_methods(&count)[schedule];
+    return method->layout != DTS_LAYOUT_BIDIR && !method->asynchronous;
+}
+
+/* The axis of a key; "offload" is one axis. */
+static int find_axis(const char *key) {
+    for (int axis = 0; axis < DTS_AXIS_OFFLOAD; axis++) {
+        if (strcmp(dts_candidate_key((dts_layout_axis)axis, 0), key) == 0) {
+            return axis;
+        }
+    }
+    return strcmp(key, "offload") == 0 ? DTS_AXIS_OFFLOAD : -1;
+}
+
+static dts_status unknown_axis(const char *key, dts_diag *diag) {
+    const char *names[DTS_AXIS_COUNT];
+    for (int axis = 0; axis < DTS_AXIS_OFFLOAD; axis++) {
+        names[axis] = dts_candidate_key((dts_layout_axis)axis, 0);
+    }
+    names[DTS_AXIS_OFFLOAD] = "offload";
+    const char *nearest = dts_nearest_name(key, names, DTS_AXIS_COUNT);
+    char help[160];
+    snprintf(help, sizeof help, "%s%s%sother keys are set with --set", nearest == NULL ? "" : "did you mean ",
+             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "? ");
+    return dts_diag_fail(diag, DTS_USAGE, help, "--over: '%s' is not an axis of the search", key);
+}
+
+static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restriction, dts_diag *diag) {
+    int axis = find_axis(restriction->key);
+    if (axis < 0) {
+        return unknown_axis(restriction->key, diag);
+    }
+    space->axes[axis].given = true;
+    for (size_t i = 0; i < restriction->count; i++) {
+        int32_t value = 0;
+        bool good = dts_candidate_parse((dts_layout_axis)axis, restriction->values[i], &value);
+        if (good && axis == DTS_AXIS_SCHEDULE && !dts_schedule_searched(value)) {
+            return dts_diag_fail(diag, DTS_USAGE, "`dtsim run` and `dtsim sweep` simulate it",
+                                 "--over: schedule %s is not searched: it has no bounds yet", restriction->values[i]);
+        }
+        bool positive = axis <= DTS_AXIS_MICRO_BATCH || axis == DTS_AXIS_VIRTUAL_STAGES;
+        if (!good || (positive && value < 1) || space->axes[axis].count == DTS_MOST_VALUES) {
+            return dts_diag_fail(diag, DTS_USAGE, "write values as a scenario holds them",
+                                 "--over: '%s' is no value of %s", restriction->values[i], restriction->key);
+        }
+        add(space, (dts_layout_axis)axis, value);
+    }
+    return DTS_OK;
+}
+
+dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis *restrictions, size_t count,
+                                 dts_layout_space *out, dts_diag *diag) {
+    memset(out, 0, sizeof *out);
+    out->base = base;
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        status = restrict_axis(out, &restrictions[i], diag);
+    }
+    for (int axis = 0; axis < DTS_AXIS_COUNT && status == DTS_OK; axis++) {
+        if (!out->axes[axis].given) {
+            add_usual(out, (dts_layout_axis)axis);
+        }
+    }
+    return status;
+}
+
+size_t dts_layout_space_pairs(const dts_layout_space *space) {
+    return space->axes[DTS_AXIS_TENSOR].count * space->axes[DTS_AXIS_PIPELINE].count;
+}
+
+bool dts_candidate_legal(const dts_candidate *candidate, const dts_scenario_values *base) {
+    dts_scenario_values values;
+    dts_candidate_apply(candidate, base, &values);
+    dts_job job = dts_scenario_job(&values);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *diag = dts_diag_new();
+    dts_plan plan;
+    bool legal = arena != NULL && diag != NULL && dts_plan_make(&job, arena, &plan, diag) == DTS_OK;
+    dts_diag_free(diag);
+    dts_arena_free(arena);
+    return legal;
+}

@@ -1,0 +1,47 @@
+/* The space of layouts: the values of each axis, and a walk over all legal candidates with their closed forms. */
+#ifndef DTS_SEARCH_SPACE_H
+#define DTS_SEARCH_SPACE_H
+
+#include "search/axis.h"
+#include "search/frame.h"
+
+enum { DTS_MOST_VALUES = 256 };
+
+typedef struct dts_layout_space {
+    const dts_scenario_values *base; /* borrowed */
+    struct {
+        int32_t items[DTS_MOST_VALUES];
+        size_t count;
+        bool given; /* by the user */
+    } axes[DTS_AXIS_COUNT];
+} dts_layout_space;
+
+/* The values that make sense for base, where restrictions do not say otherwise; a restriction's key is the scenario's
+ * ("parallelism.tensor"; "offload" with none, optimizer, optimizer+gradients, …). */
+dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis *restrictions, size_t count,
+                                 dts_layout_space *out, dts_diag *diag);
+
+/* Are there closed forms for this schedule (an index into dts_schedule_methods)? Two pipelines in opposite directions
+ * and updates without a flush have none. */
+bool dts_schedule_searched(int32_t schedule);
+
+/* A pair of tensor and pipeline degrees is walked as one; several may be walked at the same time. */
+size_t dts_layout_space_pairs(const dts_layout_space *space);
+
+/* Told of every legal candidate of a pair. Values that change nothing (the order of ranks of a single stage) are left
+ * out: each plan comes once. */
+typedef void dts_layout_visitor(void *context, const dts_candidate *candidate, const dts_estimate *estimate);
+
+typedef struct dts_walk_counts {
+    uint64_t legal;   /* candidates visited */
+    uint64_t illegal; /* combinations of the outer axes that a rule refuses */
+    char reason[160]; /* the first of these refusals that was not about the number of samples */
+} dts_walk_counts;
+
+dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
+                                 dts_walk_counts *counts, dts_diag *diag);
+
+/* Is a candidate legal by the plan's own rules? Slow: makes the whole plan. */
+bool dts_candidate_legal(const dts_candidate *candidate, const dts_scenario_values *base);
+
+#endif

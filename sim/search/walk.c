@@ -1,0 +1,401 @@
+/* The walk over all legal candidates of a pair of tensor and pipeline degrees.
+ *
+ * What a plan's rules say is asked of the rules themselves (dts_plan_outline, the schedule's check), once for each
+ * combination of the axes on which the answer depends; the innermost axes are arithmetic. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/space.h"
+
+enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1, CACHED = 512 };
+
+/* Peaks of one schedule's order. */
+typedef struct peaks {
+    int32_t schedule;
+    int64_t chunks, microbatches;
+    float *chunks_in_flight; /* [pipeline] */
+} peaks;
+
+typedef struct walk {
+    const dts_layout_space *space;
+    dts_layout_visitor *visit;
+    void *context;
+    dts_walk_counts *counts;
+    dts_diag *diag;     /* for memory only */
+    dts_diag *refusals; /* emptied by making a new one */
+    dts_arena *arena;   /* of the pair */
+    dts_arena *frame_arena;
+    dts_candidate candidate;
+    dts_scenario_values values;
+    dts_plan plan;
+    dts_block_costs costs;
+    bool has_costs;
+    bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
+    dts_frame frames[LAYOUTS];
+    bool has_frame[LAYOUTS];
+    peaks cache[CACHED];
+    size_t cached;
+    dts_status status;
+} walk;
+
+/* Applies the candidate and asks the plan's rules; the plan borrows values. */
+static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_plan *plan) {
+    dts_candidate_apply(&w->candidate, w->space->base, values);
+    dts_job job = dts_scenario_job(values);
+    dts_status status = dts_plan_outline(&job, arena, plan, w->refusals);
+    if (status == DTS_OK) {
+        return true;
+    }
+    if (status == DTS_NOMEM) {
+        w->status = status;
+    }
+    size_t count = dts_diag_count(w->refusals);
+    if (w->counts->reason[0] == '\0' && count > 0) {
+        const dts_message *message = dts_diag_get(w->refusals, count - 1);
+        snprintf(w->counts->reason, sizeof w->counts->reason, "%s", message->text);
+    }
+    if (count > 0) { /* a full one would keep no more */
+        dts_diag_free(w->refusals);
+        w->refusals = dts_diag_new();
+        w->status = w->refusals == NULL ? DTS_NOMEM : w->status;
+    }
+    return false;
+}
+
+/* ---- activations in flight ----------------------------------------------------------------------------------------
+ */
+
+/* Most chunks of each rank whose activations live at once, from the order for m microbatches. */
+static bool count_peaks(const walk *w, const char *name, int64_t m, dts_arena *arena, float *out) {
+    dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
+                                .microbatches = (int)m,
+                                .chunks = (int)w->plan.virtual_stages,
+                                .forward = 1,
+                                .backward_input = 1,
+                                .backward_weight = 1};
+    dts_schedule schedule;
+    dts_diag *diag = dts_diag_new();
+    bool built = diag != NULL && dts_schedule_build(name, &shape, arena, &schedule, diag) == DTS_OK;
+    for (int rank = 0; built && rank < shape.stages; rank++) {
+        out[rank] = (float)(dts_schedule_peak_activation(&schedule, rank) * shape.chunks);
+    }
+    dts_diag_free(diag);
+    return built;
+}
+
+/* The same without building long orders: beyond some multiple of the stages the peak stays, or grows with every
+ * microbatch (gpipe). */
+static const float *in_flight(walk *w, const dts_schedule_method *method, int32_t schedule) {
+    int64_t m = w->plan.microbatches;
+    for (size_t i = 0; i < w->cached; i++) {
+        const peaks *p = &w->cache[i];
+        if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m) {
+            return p->chunks_in_flight;
+        }
+    }
+    size_t stages = (size_t)w->plan.pipeline;
+    float *out = dts_arena_array(w->arena, stages, sizeof *out);
+    float *longer = dts_arena_array(w->arena, stages, sizeof *longer);
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    if (out == NULL || longer == NULL || scratch == NULL) {
+        dts_arena_free(scratch);
+        w->status = DTS_NOMEM;
+        return NULL;
+    }
+    int64_t some = 4 * w->plan.pipeline;
+    int64_t more = 6 * w->plan.pipeline;
+    bool good = m > more && count_peaks(w, method->name, some, scratch, out) &&
+                count_peaks(w, method->name, more, scratch, longer);
+    for (size_t rank = 0; good && rank < stages; rank++) {
+        out[rank] += (longer[rank] - out[rank]) / (float)(more - some) * (float)(m - some);
+    }
+    good = good || count_peaks(w, method->name, m, scratch, out);
+    dts_arena_free(scratch);
+    if (good && w->cached < CACHED) {
+        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, out};
+    }
+    return good ? out : NULL;
+}
+
+/* ---- innermost axes -----------------------------------------------------------------------------------------------
+ */
+
+#define EACH(axis, i) for (size_t i = 0; i < w->space->axes[axis].count && w->status == DTS_OK && set(w, axis, i); i++)
+
+static bool set(walk *w, dts_layout_axis axis, size_t index) {
+    w->candidate.value[axis] = w->space->axes[axis].items[index];
+    return true;
+}
+
+/* Does this value of the recomputation axis say something of its own here? */
+static bool recompute_differs(const walk *w, const dts_frame *frame) {
+    int32_t recompute = w->candidate.value[DTS_AXIS_RECOMPUTE];
+    if (recompute == DTS_RECOMPUTE_SELECTIVE) {
+        return frame->classes[0].kernels_selective_s > 0;
+    }
+    if (recompute < DTS_RECOMPUTE_SQRT) {
+        return true;
+    }
+    double most = 0;
+    for (int i = 0; i < frame->class_count; i++) {
+        most = fmax(most, frame->classes[i].layers / (double)frame->chunks);
+    }
+    if (recompute == DTS_RECOMPUTE_SQRT) {
+        double root = round(sqrt(most));
+        return root > 1 && !(root == 2 || root == 4); /* these are called every 2 and every 4 */
+    }
+    int32_t every = recompute - DTS_RECOMPUTE_EVERY;
+    return every > 1 && every <= most;
+}
+
+/* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. */
+static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
+    if (w->plan.replicas > 1 || w->space->axes[DTS_AXIS_DATA_PARALLEL].count == 1) {
+        return true;
+    }
+    bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
+    bool needs = (offload & (DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_GRADIENTS)) != 0;
+    return needs ? sharded : kind == w->space->axes[DTS_AXIS_DATA_PARALLEL].items[0];
+}
+
+static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
+    int32_t *v = w->candidate.value;
+    EACH(DTS_AXIS_RECOMPUTE, r) {
+        if (!recompute_differs(w, frame)) {
+            continue;
+        }
+        EACH(DTS_AXIS_OFFLOAD, o) {
+            if (w->allowed[v[DTS_AXIS_DATA_PARALLEL]][v[DTS_AXIS_OFFLOAD]] &&
+                kind_differs(w, v[DTS_AXIS_DATA_PARALLEL], v[DTS_AXIS_OFFLOAD])) {
+                dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, peaks_of);
+                w->counts->legal++;
+                w->visit(w->context, &w->candidate, &estimate);
+            }
+        }
+    }
+}
+
+static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
+    int32_t *v = w->candidate.value;
+    EACH(DTS_AXIS_DATA_PARALLEL, d) {
+        bool sharded = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP || v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_ZERO3;
+        EACH(DTS_AXIS_SHARD_GROUP, s) {
+            int64_t group = v[DTS_AXIS_SHARD_GROUP];
+            bool node = group > 0 && group == w->space->base->cluster.gpus_per_node &&
+                        !w->space->axes[DTS_AXIS_SHARD_GROUP].given;
+            if (node) {
+                v[DTS_AXIS_SHARD_GROUP] = (int32_t)frame->group;
+                group = frame->group;
+            }
+            if (node ? sharded && group > 1 : group == 0 || (sharded && group == frame->group)) {
+                visit_inner(w, frame, method, peaks_of);
+            }
+        }
+    }
+}
+
+/* The frame for a schedule's layout, made when it is first asked for. */
+static const dts_frame *frame_for(walk *w, dts_layout layout) {
+    dts_layout kind = layout == DTS_LAYOUT_V ? DTS_LAYOUT_V : DTS_LAYOUT_LOOP;
+    if (!w->has_frame[kind] && w->status == DTS_OK) {
+        w->status = dts_frame_make(&w->plan, &w->costs, kind, w->frame_arena, &w->frames[kind], w->diag);
+        w->has_frame[kind] = true;
+    }
+    return &w->frames[kind];
+}
+
+static void visit_schedule(walk *w, int32_t schedule) {
+    size_t count = 0;
+    const dts_schedule_method *method = dts_schedule_methods(&count)[schedule];
+    if (w->plan.pipeline == 1) { /* any schedule is forward, backward, forward, … */
+        method = dts_schedule_find("naive");
+    }
+    dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
+                                .microbatches = (int)w->plan.microbatches,
+                                .chunks = (int)w->plan.virtual_stages,
+                                .forward = 1,
+                                .backward_input = 1,
+                                .backward_weight = 1};
+    dts_diag *refusal = dts_diag_new();
+    bool legal = refusal != NULL && method->check(&shape, refusal) == DTS_OK;
+    w->status = refusal == NULL ? DTS_NOMEM : w->status;
+    dts_diag_free(refusal);
+    const float *ranks = legal ? in_flight(w, method, schedule) : NULL;
+    if (ranks == NULL) {
+        w->counts->illegal++;
+        return;
+    }
+    const dts_frame *frame = frame_for(w, method->layout);
+    if (w->status != DTS_OK) {
+        return;
+    }
+    float *most = dts_arena_array(w->frame_arena, (size_t)frame->class_count, sizeof *most);
+    for (int i = 0; most != NULL && i < frame->class_count; i++) {
+        for (int rank = frame->classes[i].first; rank <= frame->classes[i].last; rank++) {
+            most[i] = fmaxf(most[i], ranks[rank]);
+        }
+    }
+    if (most == NULL) {
+        w->status = DTS_NOMEM;
+        return;
+    }
+    visit_sharding(w, frame, method, most);
+}
+
+/* ---- outer axes ---------------------------------------------------------------------------------------------------
+ */
+
+static bool same_cut(const dts_plan *a, const dts_plan *b) {
+    for (int64_t s = 0; s < a->pipeline * a->virtual_stages; s++) {
+        if (a->chunks[s].layers != b->chunks[s].layers) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Which ZeRO stages and offloads do the rules allow for these degrees? */
+static void ask_sharding(walk *w) {
+    dts_candidate kept = w->candidate;
+    EACH(DTS_AXIS_DATA_PARALLEL, d) {
+        EACH(DTS_AXIS_OFFLOAD, o) {
+            dts_plan plan;
+            dts_scenario_values values;
+            w->candidate.value[DTS_AXIS_SHARD_GROUP] = 0;
+            w->allowed[w->candidate.value[DTS_AXIS_DATA_PARALLEL]][w->candidate.value[DTS_AXIS_OFFLOAD]] =
+                outline(w, w->frame_arena, &values, &plan);
+        }
+    }
+    w->candidate = kept;
+}
+
+/* Does a value of the order of ranks, the chunks or the cut say something of its own? */
+static bool outer_differs(const walk *w, int64_t data, size_t order, size_t partition) {
+    const int32_t *v = w->candidate.value;
+    int64_t layers = w->space->base->model.layers;
+    int64_t pipeline = v[DTS_AXIS_PIPELINE];
+    int64_t chunks = v[DTS_AXIS_VIRTUAL_STAGES];
+    bool even = layers % (pipeline * chunks) == 0 || (layers + 2) % (pipeline * chunks) == 0;
+    if (pipeline == 1) {
+        return order == 0 && partition == 0 && chunks == 1;
+    }
+    return (order == 0 || data > 1) && (chunks <= 2 || even || w->space->axes[DTS_AXIS_VIRTUAL_STAGES].given);
+}
+
+static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
+    if (before != NULL && same_cut(before, &w->plan)) {
+        return;
+    }
+    if (!w->has_costs) {
+        w->status = dts_block_costs_of(&w->plan, w->frame_arena, &w->costs, w->diag);
+        w->has_costs = true;
+    }
+    if (!*asked) {
+        ask_sharding(w);
+        *asked = true;
+    }
+    memset(w->has_frame, 0, sizeof w->has_frame);
+    EACH(DTS_AXIS_SCHEDULE, s) {
+        if (w->plan.pipeline > 1 || s == 0) {
+            visit_schedule(w, w->candidate.value[DTS_AXIS_SCHEDULE]);
+        }
+    }
+}
+
+/* What the plan is outlined with: kinds and offloads come later, schedules are asked themselves. */
+static void neutral_inner(walk *w) {
+    w->candidate.value[DTS_AXIS_SCHEDULE] = w->space->axes[DTS_AXIS_SCHEDULE].items[0];
+    w->candidate.value[DTS_AXIS_DATA_PARALLEL] = DTS_DP_DDP;
+    w->candidate.value[DTS_AXIS_SHARD_GROUP] = 0;
+    w->candidate.value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
+    w->candidate.value[DTS_AXIS_OFFLOAD] = 0;
+}
+
+static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
+    EACH(DTS_AXIS_VIRTUAL_STAGES, v) {
+        dts_plan first = {0};
+        bool has_first = false;
+        dts_arena_free(w->frame_arena);
+        w->frame_arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+        if (w->frame_arena == NULL) {
+            w->status = DTS_NOMEM;
+            return;
+        }
+        EACH(DTS_AXIS_PARTITION, p) {
+            if (!outer_differs(w, data, order, p)) {
+                continue;
+            }
+            neutral_inner(w);
+            if (!outline(w, w->frame_arena, &w->values, &w->plan)) {
+                w->counts->illegal++;
+                continue;
+            }
+            visit_cut(w, has_first ? &first : NULL, asked);
+            first = has_first ? first : w->plan;
+            has_first = true;
+        }
+    }
+}
+
+static void visit_batches(walk *w, int64_t data) {
+    const dts_training *training = &w->space->base->training;
+    bool asked = false;
+    EACH(DTS_AXIS_MICRO_BATCH, m) {
+        if (training->global_batch % (data * w->candidate.value[DTS_AXIS_MICRO_BATCH]) != 0) {
+            w->counts->illegal++;
+            continue;
+        }
+        EACH(DTS_AXIS_SEQUENCE, s) {
+            if (w->candidate.value[DTS_AXIS_SEQUENCE] != 0 && w->candidate.value[DTS_AXIS_TENSOR] == 1) {
+                continue;
+            }
+            w->has_costs = false;
+            EACH(DTS_AXIS_ORDER, o) {
+                visit_order(w, data, o, &asked);
+            }
+        }
+    }
+}
+
+static void visit_pair(walk *w, int64_t gpus) {
+    EACH(DTS_AXIS_CONTEXT, c) {
+        int64_t data = dts_candidate_data(&w->candidate, w->space->base);
+        if (data * w->candidate.value[DTS_AXIS_TENSOR] * w->candidate.value[DTS_AXIS_PIPELINE] *
+                w->candidate.value[DTS_AXIS_CONTEXT] !=
+            gpus) {
+            w->counts->illegal++;
+            continue;
+        }
+        EACH(DTS_AXIS_EXPERT, e) {
+            visit_batches(w, data);
+        }
+    }
+}
+
+dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
+                                 dts_walk_counts *counts, dts_diag *diag) {
+    *counts = (dts_walk_counts){0};
+    walk *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    size_t pipelines = space->axes[DTS_AXIS_PIPELINE].count;
+    *w = (walk){.space = space, .visit = visit, .context = context, .counts = counts, .diag = diag};
+    w->refusals = dts_diag_new();
+    w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    w->status = w->refusals == NULL || w->arena == NULL ? DTS_NOMEM : DTS_OK;
+    set(w, DTS_AXIS_TENSOR, pair / pipelines);
+    set(w, DTS_AXIS_PIPELINE, pair % pipelines);
+    int64_t gpus = space->base->cluster.nodes * space->base->cluster.gpus_per_node;
+    if (w->status == DTS_OK) {
+        visit_pair(w, gpus);
+    }
+    dts_status status = w->status;
+    dts_diag_free(w->refusals);
+    dts_arena_free(w->frame_arena);
+    dts_arena_free(w->arena);
+    free(w);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}

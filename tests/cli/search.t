@@ -1,0 +1,50 @@
+% Searching layouts. Times are left out; tests/property and tests/validation watch those.
+$ printf 'model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\ncluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 4}\nstack: megatron-lm\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n' >small.yaml
+$ dtsim search small.yaml --simulate 0 --top 1 --width 200 | grep -E 'proven to be|rule|simulated$|ranked behind' | sed -E 's/^ +[0-9]+ .*GiB +/  /; s/^ +[0-9,]+  /  /; s/: tensor.*//'
+  tensor 4 · ddp 1 · micro 16  (Megatron's rule)
+  not proven, ranked behind the simulated ones by closed form
+  simulated
+Searched with exhaustive, and proven to be the best
+$ dtsim search small.yaml --threads 1 --format json >one.json; dtsim search small.yaml --threads 3 --format json | cmp - one.json
+$ dtsim search small.yaml --method mcmc --seed 5 --simulate 60 --format json >mcmc.json; dtsim search small.yaml --method mcmc --seed 5 --simulate 60 --format json | cmp - mcmc.json; grep seed mcmc.json
+	"seed":	5,
+$ dtsim search small.yaml --store s.db --format json | cmp - one.json; dtsim search small.yaml --store s.db | grep 'in the store' | sed -E 's/^ +[0-9]+//'
+  of these found in the store
+% The settings it prints give the same plan.
+$ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //')" --format csv | cut -d, -f1 | head -1
+scenario
+% What does not fit says what is missing and what lifts it.
+$ dtsim search small.yaml --set model.hidden=12288 --set model.heads=96 --over parallelism.data_parallel=ddp --over offload=none --simulate 4 | sed -E 's/[0-9.]+ (GiB|s)/N \1/g' | grep 'does not fit'
+DDP does not fit: it needs N GiB more, and optimizer states take N GiB. No change of one key lifts that.
+Megatron's rule does not fit: it needs N GiB more, and optimizer states take N GiB. No change of one key lifts that.
+$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none | head -3 | cut -c1-60
+gpt on 4 × A100-SXM4-40GB, by time
+Nothing that was simulated fits in memory.
+  rank  iteration  tokens/s     MFU         memory  USD/1e9 
+% Wrong usage.
+$ dtsim search small.yaml --over parallelism.tensr=1
+error: --over: 'parallelism.tensr' is not an axis of the search
+  help: did you mean parallelism.tensor? other keys are set with --set
+[2]
+$ dtsim search small.yaml --over parallelism.schedule=1f2b
+error: --over: '1f2b' is no value of parallelism.schedule
+  help: write values as a scenario holds them
+[2]
+$ dtsim search small.yaml --over parallelism.tensor=0
+error: --over: '0' is no value of parallelism.tensor
+  help: write values as a scenario holds them
+[2]
+$ dtsim search small.yaml --method guess
+error: --method: unknown value 'guess'
+  help: there are exhaustive, mcmc
+[2]
+$ dtsim search small.yaml --objective cost
+error: the price of cluster DGX A100 40GB is unknown
+  help: set cluster.price, the USD per hour of a node
+[1]
+$ dtsim list methods --format names; dtsim list spaces
+exhaustive
+mcmc
+name     what it is
+layouts  degrees, schedule, microbatch, sharding, recomputation, offload,
+         placement

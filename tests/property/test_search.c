@@ -1,0 +1,305 @@
+/* The search of layouts: its candidates are the legal plans, its bounds hold, its answer is the best of all of them and
+ * does not depend on threads or on the order of the values. */
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "check.h"
+#include "run/run.h"
+#include "search/layouts.h"
+
+static const char small[] =
+    "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\n"
+    "cluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 4}\n"
+    "stack: megatron-lm\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
+
+static const char tight[] =
+    "model: {profile: llama, layers: 6, hidden: 4096, heads: 32, vocab: 32000}\n"
+    "cluster: {profile: gcp-a2-highgpu-8g, nodes: 2}\n"
+    "stack: pytorch-1.11\n"
+    "training: {global_batch: 32, micro_batch: 1, sequence_length: 2048, precision: amp-fp16}\n";
+
+static dts_scenario *parse(const char *text) {
+    static const char *const roots[] = {"."};
+    const dts_profile_paths profiles = {.roots = roots, .count = 1};
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    dts_status status = dts_scenario_parse(text, strlen(text), "test", NULL, 0, &profiles, &scenario, diag);
+    if (status != DTS_OK) {
+        dts_text messages = {0};
+        dts_diag_render(diag, false, &messages);
+        print_error("%s", dts_text_string(&messages));
+    }
+    dts_diag_free(diag);
+    assert_int_equal(status, DTS_OK);
+    return scenario;
+}
+
+/* ---- all candidates -------------------------------------------------------------------------------------------------
+ */
+
+typedef struct list {
+    dts_ranked *items;
+    size_t count, capacity;
+} list;
+
+static void collect(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    list *l = context;
+    if (l->count == l->capacity) {
+        l->capacity = l->capacity == 0 ? 1024 : 2 * l->capacity;
+        l->items = realloc(l->items, l->capacity * sizeof *l->items);
+        assert_non_null(l->items);
+    }
+    l->items[l->count++] = (dts_ranked){.candidate = *candidate, .estimate = *estimate};
+}
+
+static int by_candidate(const void *a, const void *b) {
+    return dts_candidate_compare(&((const dts_ranked *)a)->candidate, &((const dts_ranked *)b)->candidate);
+}
+
+static list walk_all(const dts_scenario_values *base, const dts_axis *over, size_t over_count,
+                     dts_layout_space *space) {
+    list all = {0};
+    dts_diag *diag = dts_diag_new();
+    assert_int_equal(dts_layout_space_make(base, over, over_count, space, diag), DTS_OK);
+    uint64_t legal = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(space, pair, collect, &all, &counts, diag), DTS_OK);
+        legal += counts.legal;
+    }
+    dts_diag_free(diag);
+    assert_int_equal(legal, all.count);
+    qsort(all.items, all.count, sizeof *all.items, by_candidate);
+    for (size_t i = 1; i < all.count; i++) {
+        assert_true(dts_candidate_compare(&all.items[i - 1].candidate, &all.items[i].candidate) < 0); /* each once */
+    }
+    return all;
+}
+
+static void candidates_are_the_legal_plans(void **state) {
+    (void)state;
+    static const char *const texts[] = {small, tight};
+    for (size_t t = 0; t < 2; t++) {
+        dts_scenario *scenario = parse(texts[t]);
+        const dts_scenario_values *base = dts_scenario_get(scenario);
+        static dts_layout_space space;
+        list all = walk_all(base, NULL, 0, &space);
+        for (size_t i = 0; i < all.count; i += 97) {
+            assert_true(dts_candidate_legal(&all.items[i].candidate, base));
+        }
+        /* what the walk leaves out is illegal, or the same plan under another name */
+        dts_random *random = dts_random_new(7);
+        size_t found = 0;
+        for (int i = 0; i < 20000; i++) {
+            dts_ranked drawn = {0};
+            int32_t *v = drawn.candidate.value;
+            for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+                v[axis] = space.axes[axis].items[dts_random_below(random, (uint32_t)space.axes[axis].count)];
+            }
+            v[DTS_AXIS_PARTITION] = 0;
+            v[DTS_AXIS_SHARD_GROUP] = 0;
+            v[DTS_AXIS_RECOMPUTE] =
+                v[DTS_AXIS_RECOMPUTE] == DTS_RECOMPUTE_FULL ? DTS_RECOMPUTE_FULL : DTS_RECOMPUTE_NONE;
+            v[DTS_AXIS_VIRTUAL_STAGES] = v[DTS_AXIS_VIRTUAL_STAGES] > 2 ? 2 : v[DTS_AXIS_VIRTUAL_STAGES];
+            bool distinct = v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] <
+                                                            base->cluster.nodes * base->cluster.gpus_per_node;
+            if (distinct && dts_candidate_legal(&drawn.candidate, base)) {
+                assert_non_null(bsearch(&drawn, all.items, all.count, sizeof drawn, by_candidate));
+                found++;
+            }
+        }
+        assert_true(found > 100);
+        dts_random_free(random);
+        free(all.items);
+        dts_scenario_free(scenario);
+    }
+}
+
+static dts_result *simulate(const dts_candidate *candidate, const dts_scenario_values *base) {
+    dts_scenario_values values;
+    dts_candidate_apply(candidate, base, &values);
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    assert_int_equal(dts_run_values(&values, NULL, &result, diag), DTS_OK);
+    dts_diag_free(diag);
+    return result;
+}
+
+/* No simulation undercuts a bound, and the closed form stays near it. */
+static void bounds_hold(void **state) {
+    (void)state;
+    static const char *const texts[] = {small, tight};
+    for (size_t t = 0; t < 2; t++) {
+        dts_scenario *scenario = parse(texts[t]);
+        const dts_scenario_values *base = dts_scenario_get(scenario);
+        static dts_layout_space space;
+        list all = walk_all(base, NULL, 0, &space);
+        double error = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < all.count; i += all.count / 150) {
+            const dts_ranked *r = &all.items[i];
+            dts_result *result = simulate(&r->candidate, base);
+            double peak_B = result->peak_allocated_gib * 1024 * 1024 * 1024;
+            dts_text plan = {0};
+            dts_candidate_describe(&r->candidate, base, &plan);
+            if (r->estimate.least_time_s > result->iteration_time_s || r->estimate.least_memory_B > peak_B) {
+                fail_msg("%s: at least %g s, %g B; simulated %g s, %g B", dts_text_string(&plan),
+                         r->estimate.least_time_s, r->estimate.least_memory_B, result->iteration_time_s, peak_B);
+            }
+            dts_text_free(&plan);
+            error += fabs(r->estimate.time_s / result->iteration_time_s - 1);
+            count++;
+            dts_result_free(result);
+        }
+        print_message("closed form: off by %.1f %% on average over %zu layouts\n", 100 * error / (double)count, count);
+        assert_true(error / (double)count < 0.25);
+        free(all.items);
+        dts_scenario_free(scenario);
+    }
+}
+
+/* ---- methods --------------------------------------------------------------------------------------------------------
+ */
+
+static dts_search *search(const dts_scenario_values *base, const char *method, const dts_axis *over, size_t over_count,
+                          size_t simulations, uint64_t seed, int threads) {
+    dts_search_request request = {.base = base,
+                                  .restrictions = over,
+                                  .restriction_count = over_count,
+                                  .method = method,
+                                  .simulations = simulations,
+                                  .seed = seed,
+                                  .threads = threads};
+    dts_diag *diag = dts_diag_new();
+    dts_search *made = NULL;
+    assert_int_equal(dts_search_spaces[0]->run(&request, &made, diag), DTS_OK);
+    dts_diag_free(diag);
+    return made;
+}
+
+#define VALUES(...)    \
+    (const char *[]) { \
+        __VA_ARGS__    \
+    }
+#define AXIS(name, ...)                                                                                        \
+    (dts_axis) {                                                                                               \
+        .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
+    }
+
+static void every_method_finds_the_optimum(void **state) {
+    (void)state;
+    static const char *const texts[] = {small, tight};
+    const dts_axis over[] = {
+        AXIS("parallelism.schedule", "1f1b", "interleaved-1f1b"),
+        AXIS("offload", "none", "optimizer"),
+        AXIS("training.recompute", "none", "full"),
+        AXIS("parallelism.partition", "balanced"),
+        AXIS("parallelism.virtual_stages", "1", "2"),
+        AXIS("training.micro_batch", "1", "2", "4"),
+        AXIS("parallelism.data_parallel", "ddp", "zero1", "fsdp"),
+    };
+    size_t over_count = sizeof over / sizeof over[0];
+    for (size_t t = 0; t < 2; t++) {
+        dts_scenario *scenario = parse(texts[t]);
+        const dts_scenario_values *base = dts_scenario_get(scenario);
+        static dts_layout_space space;
+        list all = walk_all(base, over, over_count, &space);
+        double best_s = INFINITY;
+        for (size_t i = 0; i < all.count; i++) {
+            dts_result *result = simulate(&all.items[i].candidate, base);
+            best_s = result->fits ? fmin(best_s, result->iteration_time_s) : best_s;
+            dts_result_free(result);
+        }
+        dts_search *exhaustive = search(base, "exhaustive", over, over_count, 0, 1, 1);
+        assert_true(exhaustive->proven);
+        print_message("%zu layouts, %zu simulated until proven\n", all.count, exhaustive->count);
+        assert_true(exhaustive->count < all.count); /* the bounds save something */
+        assert_close(exhaustive->findings[0].outcome.figures.iteration_time_s, best_s, 0, 0);
+        dts_search_free(exhaustive);
+        int near = 0;
+        enum { SEEDS = 20 };
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            dts_search *mcmc = search(base, "mcmc", over, over_count, 400, seed, 1);
+            near += mcmc->findings[0].outcome.figures.fits &&
+                    mcmc->findings[0].outcome.figures.iteration_time_s <= 1.01 * best_s;
+            dts_search_free(mcmc);
+        }
+        print_message("%zu layouts, best %g s; mcmc within 1 %% in %d of %d seeds\n", all.count, best_s, near,
+                      (int)SEEDS);
+        assert_true(near >= (int)SEEDS * 95 / 100);
+        free(all.items);
+        dts_scenario_free(scenario);
+    }
+}
+
+static void assert_same_answer(const dts_search *a, const dts_search *b) {
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_int_equal(dts_candidate_compare(&a->findings[i].candidate, &b->findings[i].candidate), 0);
+        assert_close(a->findings[i].outcome.figures.iteration_time_s, b->findings[i].outcome.figures.iteration_time_s,
+                     0, 0);
+    }
+    assert_memory_equal(a->baselines, b->baselines, sizeof a->baselines);
+    assert_int_equal(a->counts.no_better, b->counts.no_better);
+    assert_int_equal(a->counts.worse_by_estimate, b->counts.worse_by_estimate);
+}
+
+static void threads_and_order_do_not_matter(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse(small);
+    const dts_scenario_values *base = dts_scenario_get(scenario);
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1", "2", "4"), AXIS("training.micro_batch", "1", "2"),
+                             AXIS("parallelism.data_parallel", "ddp", "fsdp", "zero1")};
+    const dts_axis turned[] = {AXIS("parallelism.data_parallel", "zero1", "fsdp", "ddp"),
+                               AXIS("training.micro_batch", "2", "1"), AXIS("parallelism.tensor", "4", "2", "1")};
+    static const char *const methods[] = {"exhaustive", "mcmc"};
+    for (size_t m = 0; m < 2; m++) {
+        dts_search *one = search(base, methods[m], over, 3, 40, 3, 1);
+        dts_search *four = search(base, methods[m], over, 3, 40, 3, 4);
+        assert_same_answer(one, four);
+        dts_search_free(four);
+        if (m == 0) {
+            dts_search *other = search(base, methods[m], turned, 3, 40, 3, 2);
+            assert_same_answer(one, other);
+            dts_search_free(other);
+        }
+        dts_search_free(one);
+    }
+    dts_scenario_free(scenario);
+}
+
+/* A larger space is never worse, and neither is more memory. */
+static void more_is_never_worse(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse(tight);
+    dts_scenario_values values = *dts_scenario_get(scenario);
+    const dts_axis narrow[] = {AXIS("parallelism.tensor", "1"), AXIS("parallelism.pipeline", "1", "2"),
+                               AXIS("offload", "none")};
+    const dts_axis wide[] = {AXIS("parallelism.tensor", "1", "2"), AXIS("parallelism.pipeline", "1", "2", "4"),
+                             AXIS("offload", "none")};
+    dts_search *few = search(&values, "exhaustive", narrow, 3, 0, 1, 2);
+    dts_search *many = search(&values, "exhaustive", wide, 3, 0, 1, 2);
+    assert_true(few->proven && many->proven);
+    double few_s = few->findings[0].outcome.figures.iteration_time_s;
+    double many_s = many->findings[0].outcome.figures.iteration_time_s;
+    assert_true(many_s <= few_s);
+    values.cluster.gpu.memory_B *= 2;
+    dts_search *large = search(&values, "exhaustive", wide, 3, 0, 1, 2);
+    assert_true(large->findings[0].outcome.figures.iteration_time_s <= many_s);
+    dts_search_free(few);
+    dts_search_free(many);
+    dts_search_free(large);
+    dts_scenario_free(scenario);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(candidates_are_the_legal_plans),
+        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(every_method_finds_the_optimum),
+        cmocka_unit_test(threads_and_order_do_not_matter),
+        cmocka_unit_test(more_is_never_worse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

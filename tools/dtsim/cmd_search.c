@@ -1,0 +1,260 @@
+/* dtsim search: finds the best plan for a scenario's model and cluster. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "progress.h"
+#include "search_write.h"
+
+enum {
+    OPTION_SET = DTS_OPTION_FIRST,
+    OPTION_SPACE,
+    OPTION_METHOD,
+    OPTION_OBJECTIVE,
+    OPTION_OVER,
+    OPTION_TOP,
+    OPTION_SIMULATE,
+    OPTION_SEED,
+    OPTION_STORE,
+    OPTION_THREADS,
+    OPTION_FORMAT,
+    OPTION_WALL_TIME
+};
+
+static const struct argp_option options[] = {
+    {"over", OPTION_OVER, "KEY=V1,V2,…", 0,
+     "search these values of a key only, e.g. parallelism.tensor=1..8*2; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"objective", OPTION_OBJECTIVE, "WHAT", 0, "time (default), cost, memory or throughput-per-dollar", 1},
+    {"space", OPTION_SPACE, "SPACE", 0, "layouts (default)", 2},
+    {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default); `dtsim list methods` names all", 2},
+    {"simulate", OPTION_SIMULATE, "N", 0,
+     "simulate up to N candidates (default 48); 0: until the best is proven to be the best", 2},
+    {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
+    {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
+    {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
+     3},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 3},
+    {"wall-time", OPTION_WALL_TIME, NULL, 0, "add how long it took", 3},
+    {0},
+};
+
+enum { MOST_AXES = 32, MOST_THREADS = 256, MOST_SIMULATIONS = 1000000, MOST_SHOWN = 10000, USUAL_SIMULATIONS = 48 };
+
+typedef dts_status search_writer(const dts_search *search, const dts_search_writing *options, dts_text *out);
+
+typedef struct search_arguments {
+    dts_tool *tool;
+    const char *scenario, *store_path;
+    const dts_search_space *space;
+    const char *method;
+    int objective;
+    dts_overrides overrides;
+    dts_axis axes[MOST_AXES];
+    size_t axis_count;
+    long top, simulations, seed, threads;
+    search_writer *write;
+    bool wall_time;
+} search_arguments;
+
+static error_t parse_over(search_arguments *a, const char *text) {
+    if (a->axis_count == MOST_AXES) {
+        return dts_tool_usage(a->tool, "give fewer keys", "--over: more than %d keys", (int)MOST_AXES);
+    }
+    dts_axis *axis = &a->axes[a->axis_count];
+    if (dts_axis_parse("--over", text, a->tool->arena, axis, a->tool->diag) != DTS_OK) {
+        return DTS_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < a->axis_count; i++) {
+        if (strcmp(a->axes[i].key, axis->key) == 0) {
+            return dts_tool_usage(a->tool, "give all its values at once, with commas",
+                                  "--over: '%s' stands there twice", axis->key);
+        }
+    }
+    a->axis_count++;
+    return 0;
+}
+
+static error_t parse_space(search_arguments *a, const char *text) {
+    const char *names[16] = {NULL};
+    for (size_t i = 0; i < dts_search_space_count; i++) {
+        names[i] = dts_search_spaces[i]->name;
+    }
+    int choice = dts_tool_choice(a->tool, "--space", names, text);
+    a->space = choice < 0 ? NULL : dts_search_spaces[choice];
+    return choice < 0 ? DTS_EXIT_USAGE : 0;
+}
+
+static error_t parse_method(search_arguments *a, const char *text) {
+    const char *names[16] = {NULL};
+    for (size_t i = 0; i < dts_search_method_count; i++) {
+        names[i] = dts_search_methods[i]->name;
+    }
+    int choice = dts_tool_choice(a->tool, "--method", names, text);
+    a->method = choice < 0 ? NULL : names[choice];
+    return choice < 0 ? DTS_EXIT_USAGE : 0;
+}
+
+static error_t parse_number(search_arguments *a, const char *option, const char *text, long minimum, long maximum,
+                            long *out) {
+    return dts_tool_integer(a->tool, option, text, minimum, maximum, out) ? 0 : DTS_EXIT_USAGE;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "json", NULL};
+    static search_writer *const writers[] = {dts_search_write_text, dts_search_write_json};
+    search_arguments *a = state->input;
+    int choice;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_OVER:
+            return parse_over(a, argument);
+        case OPTION_SPACE:
+            return parse_space(a, argument);
+        case OPTION_METHOD:
+            return parse_method(a, argument);
+        case OPTION_OBJECTIVE:
+            a->objective = dts_tool_choice(a->tool, "--objective", dts_objective_names, argument);
+            return a->objective < 0 ? DTS_EXIT_USAGE : 0;
+        case OPTION_TOP:
+            return parse_number(a, "--top", argument, 1, MOST_SHOWN, &a->top);
+        case OPTION_SIMULATE:
+            return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
+        case OPTION_SEED:
+            return parse_number(a, "--seed", argument, 0, 1 << 29, &a->seed);
+        case OPTION_STORE:
+            a->store_path = argument;
+            return 0;
+        case OPTION_THREADS:
+            return parse_number(a, "--threads", argument, 1, MOST_THREADS, &a->threads);
+        case OPTION_WALL_TIME:
+            a->wall_time = true;
+            return 0;
+        case OPTION_FORMAT:
+            choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->write = choice < 0 ? NULL : writers[choice];
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        case ARGP_KEY_ARG:
+            if (a->scenario != NULL) {
+                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
+            }
+            a->scenario = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static dts_status write_answer(const search_arguments *a, const dts_search *search) {
+    dts_text text = {0};
+    const dts_search_writing options_of_text = {
+        .style = &a->tool->style, .top = (size_t)a->top, .wall_time = a->wall_time, .scenario = a->scenario};
+    dts_status status = a->write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                            : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&text);
+    return status;
+}
+
+/* A price is needed for what is asked in money. */
+static dts_status check_price(const search_arguments *a, const dts_scenario_values *base) {
+    bool money = a->objective == DTS_OBJECTIVE_COST || a->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR;
+    if (!money || base->cluster.price_usd_per_hour > 0) {
+        return DTS_OK;
+    }
+    return dts_diag_error(a->tool->diag, NULL, NULL, "set cluster.price, the USD per hour of a node",
+                          "the price of cluster %s is unknown", base->cluster.name);
+}
+
+static int answer(const search_arguments *a, const dts_scenario *scenario, dts_store *store) {
+    dts_text study = {0}, document = {0};
+    dts_text_printf(&study, "search %s", a->scenario);
+    dts_effective_document(scenario, &document);
+    char *before = NULL;
+    dts_status status = store == NULL ? DTS_OK
+                                      : dts_store_study(store, dts_text_string(&study), dts_text_string(&document),
+                                                        &before, a->tool->diag);
+    dts_progress progress;
+    dts_progress_begin(&progress, "simulations");
+    dts_search_request request = {.base = dts_scenario_get(scenario),
+                                  .restrictions = a->axes,
+                                  .restriction_count = a->axis_count,
+                                  .method = a->method,
+                                  .objective = (dts_objective)a->objective,
+                                  .simulations = (size_t)a->simulations,
+                                  .seed = (uint64_t)a->seed,
+                                  .threads = (int)a->threads,
+                                  .store = store,
+                                  .study = dts_text_string(&study),
+                                  .document = dts_text_string(&document),
+                                  .stop = dts_interrupt_catch(),
+                                  .progress = dts_progress_tell,
+                                  .progress_context = &progress};
+    dts_search *search = NULL;
+    status = status == DTS_OK ? a->space->run(&request, &search, a->tool->diag) : status;
+    dts_progress_end(&progress);
+    int code = dts_tool_exit(status);
+    if (status == DTS_OK) {
+        code = dts_tool_exit(write_answer(a, search));
+        bool fits = search->count > 0 && search->findings[0].outcome.figures.fits;
+        code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));
+    }
+    dts_search_free(search);
+    free(before);
+    dts_text_free(&study);
+    dts_text_free(&document);
+    return code;
+}
+
+static int run(search_arguments *a, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "SCENARIO",
+        "Finds the best plan for the model, cluster and batch of a scenario."
+        "\vEvery legal layout is looked at with closed forms; what proven bounds exclude is dropped, and the best of "
+        "the "
+        "rest are simulated and ranked. The plain baselines always stand in the table. Exit code 4: nothing fits.",
+        NULL,
+        NULL,
+        NULL};
+    int code;
+    if (!dts_tool_parse(a->tool, "search", &argp, argc, argv, a, &code)) {
+        return code;
+    }
+    if (a->scenario == NULL) {
+        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+    }
+    const char *path = dts_scenario_find(a->tool, a->scenario);
+    if (path == NULL) {
+        return DTS_EXIT_IO;
+    }
+    dts_scenario *scenario = NULL;
+    dts_status status =
+        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    status = status == DTS_OK ? check_price(a, dts_scenario_get(scenario)) : status;
+    dts_store *store = NULL;
+    if (status == DTS_OK && a->store_path != NULL) {
+        status = dts_store_open(a->store_path, &store, a->tool->diag);
+    }
+    code = status == DTS_OK ? answer(a, scenario, store) : dts_tool_exit(status);
+    dts_store_close(store);
+    dts_scenario_free(scenario);
+    return code;
+}
+
+int dts_cmd_search(dts_tool *tool, int argc, char **argv) {
+    search_arguments a = {.tool = tool,
+                          .space = dts_search_spaces[0],
+                          .method = dts_search_methods[0]->name,
+                          .top = 5,
+                          .simulations = USUAL_SIMULATIONS,
+                          .seed = 1,
+                          .write = dts_search_write_text};
+    int code = run(&a, argc, argv);
+    dts_overrides_free(&a.overrides);
+    return code;
+}

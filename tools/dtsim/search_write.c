@@ -1,0 +1,271 @@
+#include "search_write.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "report/fields.h"
+#include "report/format.h"
+#include "report/grid.h"
+#include "report/json_tree.h"
+
+enum { CELL = 64 };
+
+static const double MIB = 1024.0 * 1024.0;
+
+static double peak_rss_mib(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Which baseline is this finding? */
+static const char *baseline_of(const dts_search *search, size_t index) {
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        if (search->baselines[b] == (long)index) {
+            return dts_rule_names[b];
+        }
+    }
+    return "";
+}
+
+static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
+    const dts_finding *f = &search->findings[index];
+    const dts_figures *x = &f->outcome.figures;
+    char buffer[CELL];
+    dts_text plan = {0};
+    bool tie = index > 0 && x->fits && dts_search_tie(search, &search->findings[0], f);
+    dts_grid_printf(grid, "%zu%s", index + 1, tie ? " =" : "");
+    dts_grid_add(grid, dts_formatted(dts_format_time, x->iteration_time_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
+    dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, x->fits ? "" : " !");
+    dts_grid_add(grid, x->price_usd_per_hour > 0
+                           ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
+                           : "");
+    dts_candidate_describe(&f->candidate, search->base, &plan);
+    if (baseline_of(search, index)[0] != '\0') {
+        dts_text_printf(&plan, "  (%s)", baseline_of(search, index));
+    }
+    dts_grid_add(grid, dts_text_string(&plan));
+    dts_text_free(&plan);
+}
+
+static bool is_shown(const dts_search *search, size_t index, size_t top) {
+    const dts_outcome *o = &search->findings[index].outcome;
+    return o->kind == DTS_OUTCOME_SIMULATED &&
+           ((index < top && o->figures.fits) || baseline_of(search, index)[0] != '\0');
+}
+
+static void write_table(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    static const char *const titles[] = {"rank", "iteration", "tokens/s", "MFU", "memory", "USD/1e9 tokens", "plan"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U << 6 | 1);
+    for (size_t i = 0; i < search->count; i++) {
+        if (is_shown(search, i, options->top)) {
+            add_row(search, i, grid);
+        }
+    }
+    dts_grid_print(grid, options->style, 2, out);
+    dts_grid_free(grid);
+}
+
+static void write_baselines(const dts_search *search, dts_text *out) {
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        long index = search->baselines[b];
+        const dts_shortage *s = &search->shortages[b];
+        if (index < 0) {
+            dts_text_printf(out, "%s: no such plan is legal here.\n", dts_rule_names[b]);
+        } else if (search->findings[index].outcome.kind == DTS_OUTCOME_ILLEGAL) {
+            dts_text_printf(out, "%s: not simulated: %s.\n", dts_rule_names[b], search->findings[index].outcome.reason);
+        } else if (!search->findings[index].outcome.figures.fits) {
+            dts_text_printf(out, "%s does not fit: it needs %.1f GiB more, and %s take %.1f GiB.", dts_rule_names[b],
+                            s->missing_gib, s->largest, s->largest_gib);
+            if (s->lifted) {
+                dts_text change = {0};
+                const dts_finding *f = &search->findings[s->lifted_by];
+                for (int i = 0; dts_candidate_key(s->changed, i) != NULL; i++) {
+                    dts_text_printf(&change, "%s%s=", i > 0 ? " " : "", dts_candidate_key(s->changed, i));
+                    dts_candidate_write(&f->candidate, s->changed, i, &change);
+                }
+                dts_text_printf(out, " One change lifts that: %s (%.4g s).", dts_text_string(&change),
+                                f->outcome.figures.iteration_time_s);
+                dts_text_free(&change);
+            } else {
+                dts_text_add(out, " No change of one key lifts that.");
+            }
+            dts_text_add(out, "\n");
+        }
+    }
+}
+
+static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    if (search->count == 0 || !search->findings[0].outcome.figures.fits) {
+        return;
+    }
+    dts_text_printf(out, "\nThe first again: dtsim run %s \\\n    --set 'parallelism.data=%" PRId64 "'",
+                    options->scenario, dts_candidate_data(&search->findings[0].candidate, search->base));
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            int32_t value = search->findings[0].candidate.value[axis];
+            bool usual = (axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && value == 0;
+            if (!usual) {
+                dts_text_printf(out, " \\\n    --set '%s=", dts_candidate_key((dts_layout_axis)axis, i));
+                dts_candidate_write(&search->findings[0].candidate, (dts_layout_axis)axis, i, out);
+                dts_text_add(out, "'");
+            }
+        }
+    }
+    dts_text_add(out, "\n");
+}
+
+static void write_counted(uint64_t count, const char *what, dts_text *out) {
+    char buffer[CELL];
+    dts_text_printf(out, "  %15s  %s\n", dts_formatted(dts_format_count, (double)count, buffer, sizeof buffer), what);
+}
+
+static void write_counts(const dts_search *search, dts_text *out) {
+    const dts_search_counts *n = &search->counts;
+    dts_text_add(out, "\nWhat became of the candidates\n");
+    write_counted(n->legal, "legal layouts looked at", out);
+    write_counted(n->no_memory,
+                  "proven not to fit: what is kept for the backward pass and parameters, gradients, states", out);
+    write_counted(n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best", out);
+    write_counted(n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form", out);
+    write_counted(n->simulated, "simulated", out);
+    if (n->stored > 0) {
+        write_counted(n->stored, "of these found in the store", out);
+    }
+    dts_text_printf(out, "Searched with %s%s:", search->method, search->proven ? ", and proven to be the best" : "");
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        dts_text_printf(out, "%s %s (%zu)", axis > 0 ? "," : "", dts_layout_axis_name((dts_layout_axis)axis),
+                        search->space.axes[axis].count);
+    }
+    dts_text_add(out,
+                 ".\nNot searched: degrees that differ between layers or stages, precision, the software's own "
+                 "settings; --set changes them.\n");
+    const dts_disagreement *d = &search->disagreement;
+    if (d->count > 1) {
+        dts_text_printf(out,
+                        "Closed form against simulation, %zu plans: off by %.1f %% on average, %.1f %% at most; rank "
+                        "correlation %.2f; the best was number %zu of the closed form.\n",
+                        d->count, 100 * d->mean_error, 100 * d->worst_error, d->rank_correlation, d->best_rank);
+    }
+}
+
+static void write_wall(const dts_search *search, dts_text *out) {
+    double walked = 2 * (double)search->counts.legal; /* once to rank, once to count */
+    dts_text_printf(
+        out,
+        "Took %.2f s for the closed forms (%.2g layouts/s) and %.2f s for the simulations (%.3g/s); peak memory "
+        "%.0f MiB.\n",
+        search->walk_s, search->walk_s > 0 ? walked / search->walk_s : 0, search->simulate_s,
+        search->simulate_s > 0 ? (double)search->counts.simulated / search->simulate_s : 0, peak_rss_mib());
+}
+
+dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_style_printf(options->style, DTS_PAINT_STRONG, out, "%s on %" PRId64 " × %s, by %s\n", search->base->model.name,
+                     search->base->cluster.nodes * search->base->cluster.gpus_per_node, search->base->cluster.gpu.name,
+                     dts_objective_names[search->objective]);
+    bool any = search->count > 0 && search->findings[0].outcome.figures.fits;
+    if (!any) {
+        dts_text_add(out,
+                     search->counts.legal == 0 ? "No layout is legal" : "Nothing that was simulated fits in memory");
+        dts_text_printf(out, search->counts.legal == 0 && search->counts.illegal_reason[0] != '\0' ? ": %s.\n" : ".\n",
+                        search->counts.illegal_reason);
+    }
+    if (search->count > 0) {
+        write_table(search, options, out);
+    }
+    dts_text_add(out, "\n");
+    if (any) {
+        dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
+    }
+    write_baselines(search, out);
+    write_settings(search, options, out);
+    write_counts(search, out);
+    if (options->wall_time) {
+        write_wall(search, out);
+    }
+    if (search->interrupted) {
+        dts_style_add(options->style, DTS_PAINT_WARN, "Interrupted: this is the best of what was simulated by then.\n",
+                      out);
+    }
+    return dts_text_status(out);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------------
+ */
+
+static void json_finding(dts_json *json, cJSON *array, const dts_search *search, size_t index) {
+    const dts_finding *f = &search->findings[index];
+    cJSON *row = dts_json_object(json, array, NULL);
+    dts_text text = {0};
+    dts_json_integer(json, row, "rank", (int64_t)index + 1);
+    dts_candidate_describe(&f->candidate, search->base, &text);
+    dts_json_string(json, row, "plan", dts_text_string(&text));
+    dts_json_string(json, row, "baseline", baseline_of(search, index)[0] == '\0' ? NULL : baseline_of(search, index));
+    cJSON *settings = dts_json_object(json, row, "settings");
+    dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(&f->candidate, search->base));
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            bool all = axis == DTS_AXIS_SHARD_GROUP && f->candidate.value[axis] == 0;
+            if (!all) {
+                dts_text_clear(&text);
+                dts_candidate_write(&f->candidate, (dts_layout_axis)axis, i, &text);
+                dts_json_string(json, settings, dts_candidate_key((dts_layout_axis)axis, i), dts_text_string(&text));
+            }
+        }
+    }
+    dts_text_free(&text);
+    if (f->outcome.kind != DTS_OUTCOME_SIMULATED) {
+        dts_json_string(json, row, "reason", f->outcome.reason);
+        return;
+    }
+    for (size_t i = 0; i < dts_figure_count; i++) {
+        const dts_figure *figure = &dts_figure_table[i];
+        double value = dts_figure_get(&f->outcome.figures, figure);
+        if (figure->type == DTS_FIGURE_FLAG) {
+            dts_json_flag(json, row, figure->name, value != 0);
+        } else {
+            dts_json_number(json, row, figure->name, value);
+        }
+    }
+    dts_json_flag(json, row, "tie", f->outcome.figures.fits && dts_search_tie(search, &search->findings[0], f));
+    dts_json_number(json, row, "estimate_s", f->estimate.time_s);
+    dts_json_number(json, row, "estimate_gib", f->estimate.memory_B / (1024 * MIB));
+}
+
+dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_json json = {0};
+    cJSON *root = dts_json_begin(&json);
+    dts_json_string(&json, root, "method", search->method);
+    dts_json_string(&json, root, "objective", dts_objective_names[search->objective]);
+    dts_json_integer(&json, root, "seed", (int64_t)search->seed);
+    cJSON *plans = dts_json_array(&json, root, "plans");
+    for (size_t i = 0; i < search->count; i++) {
+        if (i < options->top || baseline_of(search, i)[0] != '\0') {
+            json_finding(&json, plans, search, i);
+        }
+    }
+    cJSON *counts = dts_json_object(&json, root, "counts");
+    const dts_search_counts *n = &search->counts;
+    dts_json_integer(&json, counts, "legal", (int64_t)n->legal);
+    dts_json_integer(&json, counts, "proven_not_to_fit", (int64_t)n->no_memory);
+    dts_json_integer(&json, counts, "proven_no_better", (int64_t)n->no_better);
+    dts_json_integer(&json, counts, "ranked_behind", (int64_t)n->worse_by_estimate);
+    dts_json_integer(&json, counts, "simulated", (int64_t)n->simulated);
+    dts_json_flag(&json, root, "proven", search->proven);
+    dts_json_flag(&json, root, "interrupted", search->interrupted);
+    cJSON *filter = dts_json_object(&json, root, "closed_form");
+    dts_json_number(&json, filter, "mean_error", search->disagreement.mean_error);
+    dts_json_number(&json, filter, "worst_error", search->disagreement.worst_error);
+    dts_json_number(&json, filter, "rank_correlation", search->disagreement.rank_correlation);
+    if (options->wall_time) {
+        cJSON *wall = dts_json_object(&json, root, "wall");
+        dts_json_number(&json, wall, "closed_form_s", search->walk_s);
+        dts_json_number(&json, wall, "simulation_s", search->simulate_s);
+        dts_json_number(&json, wall, "peak_rss_mib", peak_rss_mib());
+    }
+    return dts_json_end(&json, out);
+}

@@ -1,0 +1,18 @@
+/* A search's answer as text and JSON. */
+#ifndef DTS_TOOLS_DTSIM_SEARCH_WRITE_H
+#define DTS_TOOLS_DTSIM_SEARCH_WRITE_H
+
+#include "report/style.h"
+#include "search/search.h"
+
+typedef struct dts_search_writing {
+    const dts_style *style;
+    size_t top;           /* plans to show */
+    bool wall_time;       /* also what differs from run to run */
+    const char *scenario; /* as the user named it */
+} dts_search_writing;
+
+dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
+dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out);
+
+#endif
