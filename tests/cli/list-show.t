@@ -11,6 +11,8 @@ collectives    collective operations
 optimizers     training.optimizer
 precisions     training.precision
 data-parallel  parallelism.data_parallel
+methods        how `dtsim search` searches
+spaces         what `dtsim search` searches
 $ dtsim list gpus --format names | grep a100
 a100-40gb
 a100-40gb-pcie
