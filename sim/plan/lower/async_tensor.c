@@ -45,12 +45,14 @@ void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info) {
         arrivals[i] = add_copy(w, bytes / (double)chunks, w->last, "gather chunk", info);
     }
     w->arrivals = arrivals;
+    w->arriving_rows = 0;
 }
 
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind) {
     bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && o->gathers_again_B > 0);
-    bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
-    return dts_async_is_on(w->b) && product && splits_rows(w, o) && (scatters || w->arrivals != NULL);
+    bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && o->batch == 1;
+    bool reads = w->arrivals != NULL && (w->arriving_rows == 0 || w->arriving_rows == o->m);
+    return dts_async_is_on(w->b) && product && splits_rows(w, o) && (scatters || reads);
 }
 
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info) {
@@ -63,6 +65,7 @@ dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind
     one.flops = info->flops / (double)chunks;
     dts_id first = DTS_NO_ID;
     dts_id sent = DTS_NO_ID;
+    w->arriving_rows = o->m;
     for (int64_t i = 0; i < chunks; i++) {
         dts_id kernel = dts_walk_kernels(w, 1, chunk_s, &one);
         first = i == 0 ? kernel : first;

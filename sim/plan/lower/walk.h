@@ -17,6 +17,7 @@ typedef struct dts_walk {
     dts_id last;             /* latest kernel or transfer of the chain */
     dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
     dts_id *arrivals;        /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
+    int64_t arriving_rows;   /* of these products; 0: not known before the first */
     dts_id again, deferred;  /* transfers beside the products: the input gathered again, the scattered gradient */
 } dts_walk;
 

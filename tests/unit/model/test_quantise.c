@@ -98,12 +98,43 @@ static void gathers_are_narrow(void **state) {
     dts_arena_free(arena);
 }
 
+/* A grouped product casts the weights of all its experts; the router stays wide. */
+static void experts_are_cast_as_well(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    model.experts = 8;
+    model.experts_per_token = 2;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_execution x = fp8(1, 1);
+    x.expert = 2;
+    x.grouped_products = true;
+    dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    assert_false(find(layer, "router")->quantised);
+    int grouped = 0;
+    for (size_t i = 2; i + 1 < layer.count; i++) {
+        const dts_operator *o = &layer.items[i];
+        if (o->kind != DTS_OPERATOR_GEMM || !o->experts) {
+            continue;
+        }
+        const dts_operator *input = &layer.items[i - 1], *weight = &layer.items[i - 2], *gradient = o + 1;
+        assert_true(o->quantised && o->batch == 4);
+        assert_string_equal(weight->name, "quantise_weight");
+        assert_close(weight->forward_B, o->parameters[0] * (2 + 1), 0, 0);
+        assert_close(input->forward_B, 4.0 * (double)o->m * (double)o->k * 3, 0, 0);
+        assert_close(gradient->backward_B, 4.0 * (double)o->m * (double)o->n * 3, 0, 0);
+        grouped++;
+    }
+    assert_int_equal(grouped, 2);
+    dts_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_linear_products_of_layers_are_narrow),
         cmocka_unit_test(casts_move_their_bytes),
         cmocka_unit_test(inputs_of_products_are_kept_narrow),
         cmocka_unit_test(gathers_are_narrow),
+        cmocka_unit_test(experts_are_cast_as_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
