@@ -43,4 +43,15 @@ typedef struct bench_process_result {
  */
 bool bench_process(char *program, char *scenario, size_t runs, bench_process_result *result);
 
+/* Configurations of GPT-3 175B: see configurations.c. */
+typedef struct bench_configurations_result {
+    size_t configurations;
+    uint64_t tasks; /* of all graphs */
+    double cpu_s;
+} bench_configurations_result;
+
+/* root: the folder with models/ and hardware/. cold: with an empty cache of blocks; warm: the same once more. */
+bool bench_configurations(const char *root, int64_t gpus, bench_configurations_result *cold,
+                          bench_configurations_result *warm);
+
 #endif

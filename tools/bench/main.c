@@ -9,14 +9,16 @@
 enum { HOLD_SIZES = 3, EXIT_USAGE = 2, RUNS = 50 };
 
 static const char usage[] =
-    "usage: dtsim-bench [--json] [--process PROGRAM SCENARIO [RUNS]]\n"
+    "usage: dtsim-bench [--json] [--process PROGRAM SCENARIO [RUNS] | --configurations ROOT]\n"
     "  Measures the event queue and the event loop. --process measures instead how long\n"
-    "  'PROGRAM run SCENARIO' takes as a whole, over RUNS runs (50).\n";
+    "  'PROGRAM run SCENARIO' takes as a whole, over RUNS runs (50); --configurations how many\n"
+    "  layouts of GPT-3 175B one core simulates in a second, with the profiles of folder ROOT.\n";
 
 typedef struct options {
     bool json;
     char *program, *scenario; /* NULL: measure the engine */
     size_t runs;
+    const char *root; /* NULL: no configurations */
 } options;
 
 static double read_clock(clockid_t clock) {
@@ -49,6 +51,8 @@ static bool parse(int argc, char **argv, options *o) {
             if (i + 1 < argc && argv[i + 1][0] != '-') {
                 o->runs = strtoul(argv[++i], NULL, 10);
             }
+        } else if (strcmp(argv[i], "--configurations") == 0 && i + 1 < argc) {
+            o->root = argv[++i];
         } else {
             return false;
         }
@@ -114,11 +118,35 @@ static int measure_process(const options *o) {
     return EXIT_SUCCESS;
 }
 
+static int measure_configurations(const options *o) {
+    static const int64_t gpus[] = {512, 1024, 4096};
+    puts(o->json ? "{\"configurations\": [" : "  GPUs  layouts  tasks each  cold/s  warm/s  (one core)");
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        bench_configurations_result cold;
+        bench_configurations_result warm;
+        if (!bench_configurations(o->root, gpus[i], &cold, &warm)) {
+            fprintf(stderr, "dtsim-bench: no configuration could be simulated with the profiles of '%s'\n", o->root);
+            return EXIT_FAILURE;
+        }
+        double count = (double)cold.configurations;
+        printf(o->json ? "%s{\"gpus\": %lld, \"layouts\": %zu, \"tasks\": %.0f, \"cold_per_s\": %.0f, "
+                         "\"warm_per_s\": %.0f}\n"
+                       : "%s%6lld  %7zu  %10.0f  %6.0f  %6.0f\n",
+               o->json && i > 0 ? "," : "", (long long)gpus[i], cold.configurations, (double)cold.tasks / count,
+               count / cold.cpu_s, count / warm.cpu_s);
+    }
+    fputs(o->json ? "]}\n" : "", stdout);
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv) {
     options o;
     if (!parse(argc, argv, &o)) {
         fputs(usage, stderr);
         return EXIT_USAGE;
+    }
+    if (o.root != NULL) {
+        return measure_configurations(&o);
     }
     return o.program != NULL ? measure_process(&o) : measure_engine(&o);
 }
