@@ -106,6 +106,7 @@ typedef struct dts_result {
         double wall_s; /* not part of machine-readable output unless asked: it would differ between runs */
         const char *detail, *network, *ranks;
         uint64_t seed;
+        int64_t microbatches; /* simulated, where the steady state stands for the others; 0: all */
     } simulation;
     /* the executed timeline */
     const char **devices; /* "stage 0", … */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "run/fold.h"
 #include "run/measure.h"
 
 void dts_result_free(dts_result *result) {
@@ -319,6 +320,31 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
     return status;
 }
 
+static dts_result *run_some(const dts_scenario_values *values, int64_t microbatches, const dts_plan *plan,
+                            const dts_run_options *options, dts_diag *diag) {
+    dts_scenario_values some = *values;
+    some.training.global_batch = values->training.global_batch / plan->microbatches * microbatches;
+    some.fidelity.microbatches = DTS_MICROBATCHES_ALL;
+    dts_result *result = NULL;
+    return dts_run_values(&some, options, &result, diag) == DTS_OK ? result : NULL;
+}
+
+/* The steady state of fewer microbatches stands for all (fold.c). False: it does not. */
+static bool run_folded(const dts_scenario_values *values, const dts_fold *fold, const dts_plan *plan,
+                       const dts_run_options *options, dts_result **out, dts_diag *diag) {
+    dts_result *few = run_some(values, fold->few, plan, options, diag);
+    dts_result *more = few == NULL ? NULL : run_some(values, fold->more, plan, options, diag);
+    bool good = more != NULL && dts_fold_combine(fold, few, more);
+    if (good) {
+        more->bottleneck = name_bottleneck(more);
+        *out = more;
+    } else {
+        dts_result_free(more);
+    }
+    dts_result_free(few);
+    return good;
+}
+
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
     double begin = wall_clock_s();
@@ -336,6 +362,15 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     }
     if (status == DTS_OK) {
         status = dts_plan_make(&job, arena, &plan, diag);
+    }
+    dts_fold fold;
+    bool pictures = options != NULL && (options->timeline || options->explain);
+    if (status == DTS_OK && values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED && !pictures &&
+        dts_fold_find(&plan, &fold) && run_folded(values, &fold, &plan, options, out, diag)) {
+        dts_arena_free(arena);
+        dts_result_free(result);
+        (*out)->simulation.wall_s = wall_clock_s() - begin;
+        return DTS_OK;
     }
     if (status == DTS_OK) {
         describe(values, &plan, result);

@@ -8,10 +8,13 @@
 #include "plan/plan.h"
 
 typedef struct dts_fidelity {
-    int detail;  /* dts_detail */
-    int network; /* dts_network_detail */
-    int ranks;   /* dts_rank_detail */
+    int detail;       /* dts_detail */
+    int network;      /* dts_network_detail */
+    int ranks;        /* dts_rank_detail */
+    int microbatches; /* dts_microbatch_detail */
 } dts_fidelity;
+
+typedef enum dts_microbatch_detail { DTS_MICROBATCHES_ALL, DTS_MICROBATCHES_FOLDED } dts_microbatch_detail;
 
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
 typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED } dts_rank_detail;

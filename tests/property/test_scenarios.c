@@ -143,6 +143,25 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     }
 }
 
+/* The steady state of few microbatches stands for many. */
+static void check_folded(const drawn *d) {
+    char many[64];
+    snprintf(many, sizeof many, "training.global_batch=%d", 48 * d->micro_batch * d->data);
+    char folded[128];
+    snprintf(folded, sizeof folded, "%s fidelity.microbatches=folded", many);
+    dts_run_options options = {0};
+    dts_result *all = simulate_with(&options, NULL, d->text, many, DTS_OK, NULL);
+    dts_result *few = simulate_with(&options, NULL, d->text, folded, DTS_OK, NULL);
+    assert_int_equal(few->global_batch, all->global_batch);
+    assert_close(few->iteration_time_s, all->iteration_time_s, 0.002, 0);
+    assert_close(few->samples_per_s, all->samples_per_s, 0.002, 0);
+    assert_close(few->hfu, all->hfu, 0.002, 0);
+    assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
+    assert_close(few->peak_allocated_gib, all->peak_allocated_gib, 1e-9, 0);
+    dts_result_free(all);
+    dts_result_free(few);
+}
+
 static void check_details(const drawn *d, dts_block_cache *blocks) {
     static const char *const coarse[] = {"layer", "block"};
     dts_result *kernel = simulate_detail(d, "kernel", NULL);
@@ -170,6 +189,9 @@ static void check_scenario(uint64_t seed, dts_block_cache *blocks) {
     check_result(r);
     dts_result_free(r);
     check_details(&d, blocks);
+    if (seed % 16 == 1) {
+        check_folded(&d);
+    }
     if (seed % 4 == 0) {
         check_monotone(&d);
     }

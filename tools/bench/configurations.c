@@ -13,7 +13,7 @@ static const char scenario_text[] =
     "stack: megatron-lm\n"
     "training: {global_batch: 1536, micro_batch: 1, sequence_length: 2048, precision: fp16, recompute: full}\n"
     "parallelism: {tensor: 8, pipeline: 8, data_parallel: ddp}\n"
-    "fidelity: {detail: block}\n";
+    "fidelity: {detail: block, microbatches: folded}\n";
 
 /* Illegal layouts are refused: they cost what refusing costs, and are not counted. */
 static void run_one(const dts_scenario_values *values, dts_block_cache *blocks, bench_configurations_result *result) {

@@ -517,3 +517,19 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     stage->trailing = block->trailing > 0 ? add_trailing(b, stage, block, stage->last_kernel, info) : DTS_NO_ID;
     return stage->trailing != DTS_NO_ID ? stage->trailing : stage->last_kernel;
 }
+
+bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double duration_s, double launch_s,
+                       const dts_task_info *info) {
+    dts_time launch = dts_time_from_s(launch_s);
+    dts_time one = dts_time_from_s(duration_s);
+    dts_time lead = launch > one ? count * launch - (count - 1) * one : launch; /* K - C of block.c's head */
+    if (!dts_block_wanted(b) || stage->ahead < lead || count < 1) {
+        return false;
+    }
+    dts_task_info what = *info;
+    what.device = stage->device;
+    stage->last_kernel = dts_build_task(b, stage->compute, count * one, &what);
+    stage->host_pending += count * launch;
+    stage->ahead += count * (one - launch);
+    return true;
+}

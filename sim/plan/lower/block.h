@@ -59,6 +59,11 @@ dts_id dts_block_place(struct dts_builder *b, struct dts_stage *stage, const dts
 void dts_block_allocate(struct dts_builder *b, dts_id task, const struct dts_stage *stage, dts_memory_category category,
                         double bytes);
 
+/* count kernels of duration_s each, one after the other: one task where the host is known to be ahead. False: nothing
+ * was added. */
+bool dts_block_kernels(struct dts_builder *b, struct dts_stage *stage, int64_t count, double duration_s,
+                       double launch_s, const dts_task_info *info);
+
 /* Are there collectives of a tensor-parallel group that belong to no block? Those that gather what a stage receives:
  * they stand behind the last collective of the block before, so that it is cut there. */
 bool dts_gathers_beside(const dts_plan *plan);

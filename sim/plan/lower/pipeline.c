@@ -163,12 +163,17 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
     }
     double bytes = 2 * dts_plan_boundary_B(t->b->plan);
     double duration = dts_gpu_memory_s(&t->b->plan->job.cluster->gpu, bytes);
-    for (int64_t i = 0; i < t->b->plan->job.stack->pipeline_chunk_kernels; i++) {
-        dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
-                              .microbatch = (int32_t)op->microbatch,
-                              .layer = -1,
-                              .chunk = op->chunk,
-                              .name = "pipeline_copy"};
+    const dts_stack *stack = t->b->plan->job.stack;
+    dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                          .microbatch = (int32_t)op->microbatch,
+                          .layer = -1,
+                          .chunk = op->chunk,
+                          .name = "pipeline_copy"};
+    if (dts_block_kernels(t->b, stage, stack->pipeline_chunk_kernels, duration,
+                          backward ? stack->backward_launch_s : stack->launch_s, &info)) {
+        return;
+    }
+    for (int64_t i = 0; i < stack->pipeline_chunk_kernels; i++) {
         dts_build_kernel(t->b, stage, duration, backward, DTS_NO_ID, &info);
     }
 }

@@ -1,0 +1,133 @@
+/* Few microbatches for many: the steady state of a pipeline.
+ *
+ * Once a pipeline is full every further round of microbatches takes as long as the one before: its tasks wait for each
+ * other in the same pattern, and times repeat with a constant shift (a max-plus linear system becomes periodic [1]).
+ * So an iteration of m microbatches is simulated with m1 and with m2 = m1 + u of them, u a multiple of the stages, and
+ * everything that adds up over time or microbatches follows the line through both:
+ *   x(m) = x(m2) + (m - m2) / (m2 - m1) · (x(m2) - x(m1)) (1) Filling, draining, the first and the last microbatch and
+ * the optimizer are in both runs. Memory has to be the same in both, else (gpipe, which holds all microbatches) all of
+ * them are simulated.
+ *
+ * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */
+#include "run/fold.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A pipeline is followed for two rounds of its stages, to be full, and one more. A long one with one chunk on each
+ * stage is full after as many microbatches as it has stages, and needs no whole rounds. */
+enum { LEAST_ROUND = 4, LONG_PIPELINE = 16, BEYOND = 4 };
+
+bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
+    int64_t round = (LEAST_ROUND + plan->pipeline - 1) / plan->pipeline * plan->pipeline;
+    *out = (dts_fold){.few = 2 * round, .more = 3 * round, .all = plan->microbatches};
+    if (plan->pipeline > LONG_PIPELINE && plan->virtual_stages == 1) {
+        out->few = plan->pipeline + BEYOND;
+        out->more = plan->pipeline + 2 * BEYOND;
+    }
+    return plan->microbatches > out->more && plan->job.parallelism->schedule.order == NULL &&
+           !dts_plan_asynchronous(plan);
+}
+
+static bool same_memory(const dts_result *a, const dts_result *b) {
+    bool same = a->stage_count == b->stage_count && a->host_peak_gib == b->host_peak_gib;
+    for (size_t i = 0; same && i < a->stage_count; i++) {
+        same = a->stages[i].peak_allocated_gib == b->stages[i].peak_allocated_gib;
+    }
+    return same;
+}
+
+static bool same_rows(const dts_result *a, const dts_result *b) {
+    bool same = a->communication_count == b->communication_count;
+    for (size_t i = 0; same && i < a->communication_count; i++) {
+        same = a->communication[i].kind == b->communication[i].kind &&
+               a->communication[i].group == b->communication[i].group;
+    }
+    return same;
+}
+
+/* A share that shrinks as microbatches are added will be used up: the host's step that fewer of them do not hide. The
+ * slope changes there. */
+static bool is_steady(const dts_time_shares *few, const dts_time_shares *more) {
+    static const double same = 1e-9;
+    double total = more->compute;
+    return more->exposed_communication >= few->exposed_communication - same * total &&
+           more->bubble >= few->bubble - same * total && more->host_bound >= few->host_bound - same * total &&
+           more->exposed_offload >= few->exposed_offload - same * total &&
+           more->optimizer >= few->optimizer - same * total && more->input_wait >= few->input_wait - same * total;
+}
+
+/* (1) */
+static double follow(const dts_fold *f, double few, double more) {
+    return more + (double)(f->all - f->more) / (double)(f->more - f->few) * (more - few);
+}
+
+static void follow_times(const dts_fold *f, const dts_time_shares *few, dts_time_shares *more) {
+    more->compute = follow(f, few->compute, more->compute);
+    more->exposed_communication = follow(f, few->exposed_communication, more->exposed_communication);
+    more->bubble = follow(f, few->bubble, more->bubble);
+    more->exposed_offload = follow(f, few->exposed_offload, more->exposed_offload);
+    more->host_bound = follow(f, few->host_bound, more->host_bound);
+    more->optimizer = follow(f, few->optimizer, more->optimizer);
+    more->input_wait = follow(f, few->input_wait, more->input_wait);
+}
+
+static void follow_communication(const dts_fold *f, const dts_result *few, dts_result *more) {
+    for (size_t i = 0; i < more->communication_count; i++) {
+        const dts_communication_row *from = &few->communication[i];
+        dts_communication_row *row = &more->communication[i];
+        row->count = (int64_t)(follow(f, (double)from->count, (double)row->count) + 0.5);
+        row->bytes = follow(f, from->bytes, row->bytes);
+        row->total_s = follow(f, from->total_s, row->total_s);
+        row->exposed_s = follow(f, from->exposed_s, row->exposed_s);
+    }
+}
+
+/* Throughput and utilisation follow from the time. */
+static void follow_speed(const dts_fold *f, const dts_result *few, dts_result *more, double time_s) {
+    double faster = (double)f->all / (double)f->more * more->iteration_time_s / time_s;
+    more->hfu = follow(f, few->hfu * few->iteration_time_s, more->hfu * more->iteration_time_s) / time_s;
+    more->samples_per_s *= faster;
+    more->tokens_per_s *= faster;
+    more->tokens_per_s_per_gpu *= faster;
+    more->model_tflops_per_gpu *= faster;
+    more->mfu *= faster;
+}
+
+static void follow_stages(const dts_fold *f, const dts_result *few, dts_result *more, double time_s) {
+    more->bubble_fraction = 0;
+    for (size_t i = 0; i < more->stage_count; i++) {
+        const dts_stage_row *from = &few->stages[i];
+        dts_stage_row *row = &more->stages[i];
+        row->compute_s = follow(f, from->compute_s, row->compute_s);
+        row->bubble_fraction =
+            follow(f, from->bubble_fraction * few->iteration_time_s, row->bubble_fraction * more->iteration_time_s) /
+            time_s;
+        more->bubble_fraction += row->bubble_fraction / (double)more->stage_count;
+    }
+}
+
+bool dts_fold_combine(const dts_fold *f, const dts_result *few, dts_result *more) {
+    if (!same_memory(few, more) || !same_rows(few, more) || !is_steady(&few->time_s, &more->time_s)) {
+        return false;
+    }
+    double time_s = follow(f, few->iteration_time_s, more->iteration_time_s);
+    follow_speed(f, few, more, time_s);
+    follow_stages(f, few, more, time_s);
+    follow_times(f, &few->time_s, &more->time_s);
+    follow_communication(f, few, more);
+    double samples = (double)more->global_batch / (double)more->microbatches * (double)f->all / (double)more->gpus;
+    double total_s = 0;
+    for (size_t i = 0; i < more->communication_count; i++) {
+        total_s += more->communication[i].total_s;
+    }
+    more->aco_ms_per_sample = 1e3 * total_s / samples;
+    more->exposed_aco_ms_per_sample = 1e3 * more->time_s.exposed_communication / samples;
+    more->iteration_time_s = time_s;
+    more->global_batch = more->global_batch / more->microbatches * f->all;
+    more->microbatches = f->all;
+    more->simulation.tasks += few->simulation.tasks;
+    more->simulation.events += few->simulation.events;
+    more->simulation.microbatches = f->more;
+    return true;
+}
