@@ -5,7 +5,9 @@
 #include "command.h"
 #include "kinds.h"
 #include "overrides.h"
+#include "base/quantity.h"
 #include "progress.h"
+#include "rent_write.h"
 #include "search_write.h"
 
 enum {
@@ -20,7 +22,11 @@ enum {
     OPTION_STORE,
     OPTION_THREADS,
     OPTION_FORMAT,
-    OPTION_WALL_TIME
+    OPTION_WALL_TIME,
+    OPTION_CLUSTERS,
+    OPTION_NODES,
+    OPTION_TOKENS,
+    OPTION_DEADLINE
 };
 
 static const struct argp_option options[] = {
@@ -33,6 +39,10 @@ static const struct argp_option options[] = {
     {"simulate", OPTION_SIMULATE, "N", 0,
      "simulate up to N candidates (default 48); 0: until the best is proven to be the best", 2},
     {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
+    {"clusters", OPTION_CLUSTERS, "NAMES", 0, "what to rent: search on each of these cluster profiles", 4},
+    {"nodes", OPTION_NODES, "VALUES", 0, "with each of these numbers of nodes, e.g. 1..64*2", 4},
+    {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300e9: tells time and money", 4},
+    {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"10 d\"", 4},
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
     {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
      3},
@@ -57,7 +67,10 @@ typedef struct search_arguments {
     size_t axis_count;
     long top, simulations, seed, threads;
     search_writer *write;
-    bool wall_time;
+    bool wall_time, simulations_given;
+    const char **clusters, **nodes;
+    size_t cluster_count, node_count;
+    double tokens, deadline_s;
 } search_arguments;
 
 static error_t parse_over(search_arguments *a, const char *text) {
@@ -103,6 +116,26 @@ static error_t parse_number(search_arguments *a, const char *option, const char 
     return dts_tool_integer(a->tool, option, text, minimum, maximum, out) ? 0 : DTS_EXIT_USAGE;
 }
 
+static error_t parse_values(search_arguments *a, const char *option, const char *text, const char ***values,
+                            size_t *count) {
+    dts_status status = dts_values_parse(option, text, a->tool->arena, values, count, a->tool->diag);
+    return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
+}
+
+static error_t parse_quantity(search_arguments *a, const char *option, const char *text, dts_dimension dimension,
+                              double *out) {
+    dts_diag *why = dts_diag_new();
+    dts_status status = dts_quantity_parse(text, dimension, out, NULL, NULL, why);
+    bool good = status == DTS_OK && *out > 0;
+    if (!good) {
+        const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
+        dts_tool_usage(a->tool, message != NULL ? message->help : "write a number above 0", "%s: %s", option,
+                       message != NULL ? message->text : "not above 0");
+    }
+    dts_diag_free(why);
+    return good ? 0 : DTS_EXIT_USAGE;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     static const char *const formats[] = {"text", "json", NULL};
     static search_writer *const writers[] = {dts_search_write_text, dts_search_write_json};
@@ -122,7 +155,16 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return a->objective < 0 ? DTS_EXIT_USAGE : 0;
         case OPTION_TOP:
             return parse_number(a, "--top", argument, 1, MOST_SHOWN, &a->top);
+        case OPTION_CLUSTERS:
+            return parse_values(a, "--clusters", argument, &a->clusters, &a->cluster_count);
+        case OPTION_NODES:
+            return parse_values(a, "--nodes", argument, &a->nodes, &a->node_count);
+        case OPTION_TOKENS:
+            return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, &a->tokens);
+        case OPTION_DEADLINE:
+            return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, &a->deadline_s);
         case OPTION_SIMULATE:
+            a->simulations_given = true;
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
         case OPTION_SEED:
             return parse_number(a, "--seed", argument, 0, 1 << 29, &a->seed);
@@ -159,6 +201,19 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     return status;
 }
 
+static dts_search_request request_of(const search_arguments *a, dts_progress *progress) {
+    return (dts_search_request){.restrictions = a->axes,
+                                .restriction_count = a->axis_count,
+                                .method = a->method,
+                                .objective = (dts_objective)a->objective,
+                                .simulations = (size_t)a->simulations,
+                                .seed = (uint64_t)a->seed,
+                                .threads = (int)a->threads,
+                                .stop = dts_interrupt_catch(),
+                                .progress = dts_progress_tell,
+                                .progress_context = progress};
+}
+
 /* A price is needed for what is asked in money. */
 static dts_status check_price(const search_arguments *a, const dts_scenario_values *base) {
     bool money = a->objective == DTS_OBJECTIVE_COST || a->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR;
@@ -179,20 +234,11 @@ static int answer(const search_arguments *a, const dts_scenario *scenario, dts_s
                                                         &before, a->tool->diag);
     dts_progress progress;
     dts_progress_begin(&progress, "simulations");
-    dts_search_request request = {.base = dts_scenario_get(scenario),
-                                  .restrictions = a->axes,
-                                  .restriction_count = a->axis_count,
-                                  .method = a->method,
-                                  .objective = (dts_objective)a->objective,
-                                  .simulations = (size_t)a->simulations,
-                                  .seed = (uint64_t)a->seed,
-                                  .threads = (int)a->threads,
-                                  .store = store,
-                                  .study = dts_text_string(&study),
-                                  .document = dts_text_string(&document),
-                                  .stop = dts_interrupt_catch(),
-                                  .progress = dts_progress_tell,
-                                  .progress_context = &progress};
+    dts_search_request request = request_of(a, &progress);
+    request.base = dts_scenario_get(scenario);
+    request.store = store;
+    request.study = dts_text_string(&study);
+    request.document = dts_text_string(&document);
     dts_search *search = NULL;
     status = status == DTS_OK ? a->space->run(&request, &search, a->tool->diag) : status;
     dts_progress_end(&progress);
@@ -206,6 +252,61 @@ static int answer(const search_arguments *a, const dts_scenario *scenario, dts_s
     free(before);
     dts_text_free(&study);
     dts_text_free(&document);
+    return code;
+}
+
+/* Fewer candidates are simulated on each of many clusters than on one. */
+enum { SIMULATIONS_OF_OFFER = 8 };
+
+/* What to rent. */
+static int rent(const search_arguments *a, const char *path, dts_store *store) {
+    dts_text study = {0};
+    dts_text_printf(&study, "search %s", a->scenario);
+    dts_progress progress;
+    dts_progress_begin(&progress, "simulations");
+    dts_rent_request request = {.path = path,
+                                .overrides = a->overrides.items,
+                                .override_count = a->overrides.count,
+                                .profiles = &a->tool->profiles,
+                                .clusters = a->clusters,
+                                .cluster_count = a->cluster_count,
+                                .nodes = a->nodes,
+                                .node_count = a->node_count,
+                                .tokens = a->tokens,
+                                .deadline_s = a->deadline_s,
+                                .search = request_of(a, &progress),
+                                .space = a->space};
+    request.search.store = store;
+    request.search.study = dts_text_string(&study);
+    request.search.simulations = a->simulations_given ? (size_t)a->simulations : SIMULATIONS_OF_OFFER;
+    dts_rent *made = NULL;
+    dts_status status = dts_rent_search(&request, &made, a->tool->diag);
+    dts_progress_end(&progress);
+    dts_text_free(&study);
+    dts_text text = {0};
+    if (status == DTS_OK) {
+        bool json = a->write == dts_search_write_json;
+        status = json ? dts_rent_write_json(made, &text) : dts_rent_write_text(made, &a->tool->style, &text);
+        status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    }
+    int code = dts_tool_exit(status);
+    if (status == DTS_OK) {
+        bool any = made->count > 0 && dts_offer_plan(&made->offers[0]) != NULL;
+        code = made->interrupted ? DTS_EXIT_INTERRUPTED : (any ? DTS_EXIT_DONE : DTS_EXIT_NOT_FITTING);
+    }
+    dts_text_free(&text);
+    dts_rent_free(made);
+    return code;
+}
+
+/* One cluster. */
+static int search_one(const search_arguments *a, const char *path, dts_store *store) {
+    dts_scenario *scenario = NULL;
+    dts_status status =
+        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    status = status == DTS_OK ? check_price(a, dts_scenario_get(scenario)) : status;
+    int code = status == DTS_OK ? answer(a, scenario, store) : dts_tool_exit(status);
+    dts_scenario_free(scenario);
     return code;
 }
 
@@ -232,17 +333,18 @@ static int run(search_arguments *a, int argc, char **argv) {
     if (path == NULL) {
         return DTS_EXIT_IO;
     }
-    dts_scenario *scenario = NULL;
-    dts_status status =
-        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
-    status = status == DTS_OK ? check_price(a, dts_scenario_get(scenario)) : status;
-    dts_store *store = NULL;
-    if (status == DTS_OK && a->store_path != NULL) {
-        status = dts_store_open(a->store_path, &store, a->tool->diag);
+    bool renting = a->cluster_count > 0 || a->node_count > 0 || a->deadline_s > 0 || a->tokens > 0;
+    if (renting && !(a->tokens > 0)) {
+        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
     }
-    code = status == DTS_OK ? answer(a, scenario, store) : dts_tool_exit(status);
+    dts_store *store = NULL;
+    dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);
+    if (status == DTS_OK) {
+        code = renting ? rent(a, path, store) : search_one(a, path, store);
+    } else {
+        code = dts_tool_exit(status);
+    }
     dts_store_close(store);
-    dts_scenario_free(scenario);
     return code;
 }
 

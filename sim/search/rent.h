@@ -1,0 +1,48 @@
+/* What to rent: the best plan on each of some clusters at each of some sizes, and what training on it takes in time and
+ * money. */
+#ifndef DTS_SEARCH_RENT_H
+#define DTS_SEARCH_RENT_H
+
+#include "search/search.h"
+
+typedef struct dts_rent_request {
+    const char *path; /* the scenario's file */
+    const dts_override *overrides;
+    size_t override_count;
+    const dts_profile_paths *profiles;
+    const char *const *clusters; /* profiles; empty: the scenario's own */
+    size_t cluster_count;
+    const char *const *nodes; /* numbers of nodes; empty: the scenario's own */
+    size_t node_count;
+    double tokens;     /* to train on */
+    double deadline_s; /* 0: none */
+    dts_search_request search; /* how to search; its base and document are filled in */
+    const dts_search_space *space;
+} dts_rent_request;
+
+typedef struct dts_offer {
+    const char *cluster, *nodes; /* as asked; borrowed. NULL: the scenario's own */
+    dts_scenario *scenario;      /* NULL: it could not be read */
+    dts_search *search;          /* NULL: not searched */
+    char *reason;                /* why there is no plan */
+    double duration_s;           /* for all tokens; of offers with a plan */
+    double usd;                  /* 0: the price is unknown */
+    bool in_time, pareto;        /* nothing else is sooner and cheaper */
+} dts_offer;
+
+typedef struct dts_rent {
+    dts_offer *offers; /* best first: in time before too late, then by the objective; those without a plan at the end */
+    size_t count;
+    double tokens, deadline_s;
+    dts_objective objective;
+    size_t unpriced; /* offers with a plan but without a price */
+    bool interrupted;
+} dts_rent;
+
+dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_diag *diag);
+void dts_rent_free(dts_rent *rent);
+
+/* The best plan of an offer; NULL: none fits. */
+const dts_finding *dts_offer_plan(const dts_offer *offer);
+
+#endif
