@@ -3,7 +3,8 @@
  * For a rank of the class c, m microbatches, v chunks, a schedule with its textbook bubble:
  *
  *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
- *                 FSDP: f = max(f, gathers), b + w = max(b + w, gathers + scatters) for each microbatch
+ *                 FSDP: f = max(f, gathers), b + w = max(b + w, gathers + scatters) for each microbatch, and the first
+ *                 gather of every pass; kernels beside a collective have fewer multiprocessors
  *                 activations in host memory: f = max(f, copies), b = max(b, copies)
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop)                          [1]
@@ -164,7 +165,14 @@ static double all_elements(const case_of *k, const dts_rank_class *c, bool shard
     return elements;
 }
 
-static passes passes_of(const case_of *k, const dts_rank_class *c) {
+/* A chain beside transfers that it does not wait for: its kernels have fewer multiprocessors then. kernels: their share
+ * of the chain. */
+static double beside_s(const case_of *k, double chain_s, double kernels, double transfers_s) {
+    double share = (double)k->plan->job.stack->communication_sms / (double)k->plan->job.cluster->gpu.multiprocessors;
+    return fmax(chain_s + fmin(chain_s, transfers_s) * kernels * share / (1 - share), transfers_s);
+}
+
+static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
     double repeats_s = k->recompute == FULL ? c->full_s : (k->recompute == SELECTIVE ? c->selective_s : 0);
@@ -175,10 +183,20 @@ static passes passes_of(const case_of *k, const dts_rank_class *c) {
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid];
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
         double hooks_s = c->units * stack->fsdp_unit_host_s;
-        p.forward_s = fmax(p.forward_s, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
-        p.forward_s = fmax(p.forward_s, hooks_s);
-        double backward_s = fmax(p.input_s + p.weight_s, fmax((again ? gathers_s : 0) + scatters_s, 2 * hooks_s));
-        p.input_s = backward_s - p.weight_s;
+        /* every pass begins with a gather that nothing hides */
+        double first_s = (double)frame->chunks * x->unit_gather_s[k->hybrid];
+        double forward = fmin(1, c->kernels_forward_s / p.forward_s);
+        double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
+        p.forward_s = beside_s(k, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
+        p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
+        double again_s = again ? gathers_s : 0;
+        if (splits) { /* both halves need the parameters */
+            p.input_s = fmax(beside_s(k, p.input_s, backward, again_s), hooks_s) + first_s;
+            p.weight_s = fmax(beside_s(k, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
+        } else {
+            double backward_s = beside_s(k, p.input_s + p.weight_s, backward, again_s + scatters_s);
+            p.input_s = fmax(backward_s, 2 * hooks_s) + first_s - p.weight_s;
+        }
     }
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double copies_s = kept_B(k, c, c->layers) * frame->copy_s;
@@ -273,7 +291,7 @@ static double pipeline_s(const case_of *k, const dts_schedule_method *method, do
     if (method->bubble == NULL || method->bubble_of_span) {
         return length_s + fill_s + (method->bubble == NULL ? 0 : method->bubble(&shape));
     }
-    return length_s + method->bubble(&shape);
+    return length_s + fmax(fill_s, method->bubble(&shape)); /* where W is long, F + B - W is no bubble */
 }
 
 static case_of case_make(const dts_frame *frame, const dts_candidate *candidate) {
@@ -302,7 +320,7 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
-        passes p = passes_of(&k, c);
+        passes p = passes_of(&k, c, method->splits_backward);
         double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean.forward_s += ranks * p.forward_s;
         mean.input_s += ranks * p.input_s;

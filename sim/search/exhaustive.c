@@ -2,12 +2,17 @@
  * until no other can be better, because its bound is not. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "search/layouts.h"
 
 /* Candidates at a time: enough for all threads, few enough to stop early. Independent of the number of threads, as the
  * answer has to be. */
-enum { BATCH = 16, REST = 1024 };
+enum { BATCH = 8, REST = 1024 };
+
+/* A family whose best closed form is within this of the best found may hold a better one: that is how far the closed
+ * form is off for most families. */
+static const double PROMISING = 1.3;
 
 /* How good must a candidate be able to become? */
 static double threshold(const dts_search_context *c) {
@@ -20,20 +25,78 @@ static double threshold(const dts_search_context *c) {
                                                          : figures->iteration_time_s;
 }
 
-/* Simulates those of a sorted list that may still become the best. */
-static dts_status simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
-    dts_status status = DTS_OK;
-    for (size_t i = 0; i < list->count && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
-        dts_ranked batch[BATCH];
-        size_t count = 0;
-        double beat = threshold(c);
-        for (; i < list->count && count < BATCH && c->search->count + count < limit; i++) {
-            if (dts_layouts_least(c, &list->items[i].estimate) < beat) {
-                batch[count++] = list->items[i];
-            }
+/* How much longer than its closed form a family of candidates has taken so far; this decides who is simulated next, and
+ * changes no result. */
+typedef struct family {
+    double simulated_s, estimated_s;
+    bool asked; /* in this batch */
+} family;
+
+static void learn(const dts_search_context *c, family *families) {
+    memset(families, 0, dts_layouts_families(&c->search->space) * sizeof *families);
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        family *of = &families[dts_layouts_family(&c->search->space, &f->candidate)];
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED) {
+            of->simulated_s += f->outcome.figures.iteration_time_s;
+            of->estimated_s += f->estimate.time_s;
         }
+    }
+}
+
+/* By what a candidate is chosen. One of each family that may hold the best comes first. */
+static double corrected(const dts_search_context *c, family *families, const dts_ranked *r, double beat) {
+    family *f = &families[dts_layouts_family(&c->search->space, &r->candidate)];
+    if (c->request->objective == DTS_OBJECTIVE_MEMORY) {
+        return r->score;
+    }
+    if (f->estimated_s > 0) {
+        return r->score * f->simulated_s / f->estimated_s;
+    }
+    bool first = !f->asked && r->score < PROMISING * beat;
+    f->asked = true;
+    return first ? 0 : r->score;
+}
+
+/* The best of a sorted list that have not been seen and may still become the best. */
+static size_t choose(const dts_search_context *c, const dts_top *list, family *families, bool *seen, size_t most,
+                     dts_ranked *out) {
+    learn(c, families);
+    double beat = threshold(c);
+    dts_top batch = {.items = out, .capacity = most};
+    for (size_t i = 0; i < list->count; i++) {
+        const dts_ranked *r = &list->items[i];
+        seen[i] = seen[i] || dts_layouts_least(c, &r->estimate) >= beat;
+        if (!seen[i]) {
+            dts_top_add(&batch, corrected(c, families, r, beat), &r->candidate, &r->estimate);
+        }
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < batch.count && !seen[i]; k++) {
+            seen[i] = dts_candidate_compare(&list->items[i].candidate, &out[k].candidate) == 0;
+        }
+    }
+    return batch.count;
+}
+
+static dts_status simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
+    bool *seen = calloc(list->count + 1, sizeof *seen);
+    family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
+    if (seen == NULL || families == NULL) {
+        free(seen);
+        free(families);
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = DTS_OK;
+    for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
+        dts_ranked batch[BATCH];
+        size_t most = limit - c->search->count < BATCH ? limit - c->search->count : BATCH;
+        size_t count = choose(c, list, families, seen, most, batch);
+        left = count > 0;
         status = dts_layouts_simulate(c, batch, count, diag);
     }
+    free(seen);
+    free(families);
     return status;
 }
 

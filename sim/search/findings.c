@@ -161,12 +161,45 @@ static void write_document(const dts_search_request *request, const dts_candidat
     dts_text_printf(document, "%s\nsearch %s\n", request->document, dts_text_string(settings));
 }
 
-static dts_status simulate(const dts_scenario_values *base, dts_finding *f) {
+/* A cache of blocks that no other simulation uses; NULL: the simulation makes its own. */
+static dts_block_cache *take_cache(simulation_work *w) {
+    dts_search_context *c = w->c;
+    pthread_mutex_lock(&w->lock);
+    dts_block_cache *cache = c->cache_count > 0 ? c->caches[--c->cache_count] : NULL;
+    pthread_mutex_unlock(&w->lock);
+    return cache != NULL ? cache : dts_block_cache_new(0);
+}
+
+static void give_back(simulation_work *w, dts_block_cache *cache) {
+    dts_search_context *c = w->c;
+    pthread_mutex_lock(&w->lock);
+    dts_block_cache **caches = cache == NULL ? NULL : realloc(c->caches, (c->cache_count + 1) * sizeof *caches);
+    if (caches != NULL) {
+        c->caches = caches;
+        c->caches[c->cache_count++] = cache;
+    } else {
+        dts_block_cache_free(cache);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+void dts_layouts_free_caches(dts_search_context *c) {
+    for (size_t i = 0; i < c->cache_count; i++) {
+        dts_block_cache_free(c->caches[i]);
+    }
+    free(c->caches);
+    c->caches = NULL;
+    c->cache_count = 0;
+}
+
+static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_scenario_values values;
-    dts_candidate_apply(&f->candidate, base, &values);
+    dts_candidate_apply(&f->candidate, w->c->request->base, &values);
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
-    dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(&values, NULL, &result, diag);
+    const dts_run_options options = {.blocks = take_cache(w)};
+    dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(&values, &options, &result, diag);
+    give_back(w, options.blocks);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
     } else if (status == DTS_INVALID) {
@@ -181,7 +214,7 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     const dts_search_request *request = w->c->request;
     dts_finding *f = &w->findings[index];
     if (request->store == NULL) {
-        return simulate(request->base, f);
+        return simulate(w, f);
     }
     dts_text document = {0}, settings = {0};
     char hash[17];
@@ -193,7 +226,7 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
         document.failed ? DTS_NOMEM : dts_store_find(request->store, hash, &found, &f->outcome, w->diag);
     pthread_mutex_unlock(&w->lock);
     if (status == DTS_OK && !found) {
-        status = simulate(request->base, f);
+        status = simulate(w, f);
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;

@@ -12,7 +12,8 @@
 #include "search/layouts.h"
 
 enum {
-    KEPT = 2048,          /* candidates that a method may simulate */
+    TENSOR_KINDS = 3,     /* none, inside a node, across nodes */
+    KEPT = 128,           /* candidates of each family that a method may simulate */
     KEPT_OF_BASELINE = 4, /* a baseline takes the first of these that fits */
     LARGEST_PIPELINE = 4096
 };
@@ -41,12 +42,34 @@ void dts_search_free(dts_search *search) {
     }
 }
 
+size_t dts_layouts_families(const dts_layout_space *space) {
+    return TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) * space->axes[DTS_AXIS_DATA_PARALLEL].count;
+}
+
+static size_t index_of(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {
+    size_t index = 0;
+    while (index + 1 < space->axes[axis].count && space->axes[axis].items[index] != value) {
+        index++;
+    }
+    return index;
+}
+
+size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate) {
+    const int32_t *v = candidate->value;
+    size_t kind = index_of(space, DTS_AXIS_DATA_PARALLEL, v[DTS_AXIS_DATA_PARALLEL]);
+    size_t schedule = v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + index_of(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
+    int64_t node = space->base->cluster.gpus_per_node;
+    size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
+    return (schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor;
+}
+
 /* ---- the first walk -----------------------------------------------------------------------------------------------
  */
 
 typedef struct look {
     const dts_search_context *c;
-    dts_top best, baselines[DTS_RULE_COUNT];
+    dts_top *best; /* [family] */
+    dts_top baselines[DTS_RULE_COUNT];
     uint64_t no_memory;
     bool failed;
 } look;
@@ -111,7 +134,8 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
     if (estimate->least_memory_B > l->c->capacity_B) {
         l->no_memory++;
     } else {
-        dts_top_add(&l->best, dts_layouts_score(l->c, estimate), candidate, estimate);
+        size_t family = dts_layouts_family(&l->c->search->space, candidate);
+        dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
     }
 }
 
@@ -121,12 +145,29 @@ static void merge(dts_top *into, const dts_top *from) {
     }
 }
 
-static dts_status looks_new(const dts_search_context *c, size_t pairs, size_t kept, look **out) {
+static dts_status tops_new(size_t count, size_t capacity, dts_top **out) {
+    dts_top *tops = calloc(count, sizeof *tops);
+    dts_status status = tops == NULL ? DTS_NOMEM : DTS_OK;
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        status = dts_top_new(capacity, &tops[i]);
+    }
+    *out = tops;
+    return status;
+}
+
+static void tops_free(dts_top *tops, size_t count) {
+    for (size_t i = 0; i < count && tops != NULL; i++) {
+        dts_top_free(&tops[i]);
+    }
+    free(tops);
+}
+
+static dts_status looks_new(const dts_search_context *c, size_t pairs, look **out) {
     look *looks = calloc(pairs, sizeof *looks);
     dts_status status = looks == NULL ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
-        status = dts_top_new(kept, &looks[i].best);
+        status = tops_new(dts_layouts_families(&c->search->space), KEPT, &looks[i].best);
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
             status = dts_top_new(KEPT_OF_BASELINE, &looks[i].baselines[b]);
         }
@@ -135,9 +176,9 @@ static dts_status looks_new(const dts_search_context *c, size_t pairs, size_t ke
     return status;
 }
 
-static void looks_free(look *looks, size_t pairs) {
+static void looks_free(look *looks, size_t pairs, size_t families) {
     for (size_t i = 0; i < pairs && looks != NULL; i++) {
-        dts_top_free(&looks[i].best);
+        tops_free(looks[i].best, families);
         for (int b = 0; b < DTS_RULE_COUNT; b++) {
             dts_top_free(&looks[i].baselines[b]);
         }
@@ -145,15 +186,30 @@ static void looks_free(look *looks, size_t pairs) {
     free(looks);
 }
 
+/* The best of each family over all pairs, in one list. */
+static dts_status merge_families(dts_search_context *c, const look *looks, size_t pairs, dts_diag *diag) {
+    size_t families = dts_layouts_families(&c->search->space);
+    dts_status status = dts_top_new(families * KEPT, &c->best);
+    for (size_t f = 0; f < families && status == DTS_OK; f++) {
+        dts_top family = {0};
+        status = dts_top_new(KEPT, &family);
+        for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
+            merge(&family, &looks[i].best[f]);
+        }
+        merge(&c->best, &family);
+        dts_top_free(&family);
+    }
+    return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+}
+
 static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag *diag) {
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     look *looks = NULL;
     dts_walk_counts total;
-    dts_status status = looks_new(c, pairs, KEPT, &looks);
+    dts_status status = looks_new(c, pairs, &looks);
     status = status == DTS_OK ? dts_layouts_walk(c, look_at, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
-            merge(&c->best, &looks[i].best);
             c->search->counts.no_memory += looks[i].no_memory;
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 merge(&baselines[b], &looks[i].baselines[b]);
@@ -163,7 +219,8 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
         c->search->counts.illegal = total.illegal;
         memcpy(c->search->counts.illegal_reason, total.reason, sizeof total.reason);
     }
-    looks_free(looks, pairs);
+    status = status == DTS_OK ? merge_families(c, looks, pairs, diag) : status;
+    looks_free(looks, pairs, dts_layouts_families(&c->search->space));
     return status;
 }
 
@@ -309,9 +366,6 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
         dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);
-    if (status == DTS_OK && dts_top_new(KEPT, &c.best) != DTS_OK) {
-        status = dts_diag_nomem(diag);
-    }
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         status = dts_top_new(KEPT_OF_BASELINE, &baselines[b]) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }
@@ -326,6 +380,7 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
         dts_top_free(&baselines[b]);
     }
     dts_top_free(&c.best);
+    dts_layouts_free_caches(&c);
     if (status != DTS_OK) {
         dts_search_free(search);
         return status;

@@ -23,10 +23,18 @@ void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, con
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
-    double capacity_B; /* for live tensors: the GPU's memory without the context */
-    size_t capacity;   /* of search->findings */
-    dts_top best;      /* by closed form, all that may fit */
+    double capacity_B;        /* for live tensors: the GPU's memory without the context */
+    size_t capacity;          /* of search->findings */
+    dts_top best;             /* by closed form, the best of each family that may fit */
+    dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
+    size_t cache_count;
 };
+
+/* Candidates of one family have the same schedule (or a single stage), share parameters in the same way and have tensor
+ * parallelism inside a node, across nodes or none: what the closed form leaves out is much the same for them. Below
+ * dts_layouts_families. */
+size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate);
+size_t dts_layouts_families(const dts_layout_space *space);
 
 /* Walks all pairs, on all threads; visit is called with its own context of each pair: contexts + pair · size. */
 dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, void *contexts, size_t size,
@@ -51,6 +59,8 @@ double dts_layouts_least(const dts_search_context *c, const dts_estimate *estima
 
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
+
+void dts_layouts_free_caches(dts_search_context *c);
 
 bool dts_layouts_stopped(const dts_search_context *c);
 

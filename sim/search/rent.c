@@ -49,10 +49,10 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
             (dts_override){.key = "cluster.profile", .value = offer->cluster, .place = {.file = "--clusters"}};
     }
     if (offer->nodes != NULL) {
-        overrides[count++] = (dts_override){.key = "cluster.nodes", .value = offer->nodes, .place = {.file = "--nodes"}};
+        overrides[count++] =
+            (dts_override){.key = "cluster.nodes", .value = offer->nodes, .place = {.file = "--nodes"}};
     }
-    dts_status status =
-        dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, why);
+    dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, why);
     if (status != DTS_OK && status != DTS_NOMEM) {
         offer->reason = copy(dts_diag_count(why) > 0 ? dts_diag_get(why, 0)->text : "refused");
         status = offer->reason == NULL ? DTS_NOMEM : DTS_OK;
@@ -95,7 +95,8 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
     return status;
 }
 
-/* ---- the ranking ----------------------------------------------------------------------------------------------------- */
+/* ---- the ranking
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* Smaller is better. Sorting is stable, so offers that are equal stay in the order in which they were asked for. */
 static int compare(const dts_rent *rent, const dts_offer *a, const dts_offer *b) {

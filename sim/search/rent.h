@@ -14,8 +14,8 @@ typedef struct dts_rent_request {
     size_t cluster_count;
     const char *const *nodes; /* numbers of nodes; empty: the scenario's own */
     size_t node_count;
-    double tokens;     /* to train on */
-    double deadline_s; /* 0: none */
+    double tokens;             /* to train on */
+    double deadline_s;         /* 0: none */
     dts_search_request search; /* how to search; its base and document are filled in */
     const dts_search_space *space;
 } dts_rent_request;

@@ -48,3 +48,26 @@ mcmc
 name     what it is
 layouts  degrees, schedule, microbatch, sharding, recomputation, offload,
          placement
+% What to rent.
+$ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,no-such --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|days) .*//; s/ +$//'
+1.00 billion tokens, by time
+  cluster            nodes  GPUs   time      USD     MFU  Pareto  plan
+  dgx-a100-40gb          2     8
+  dgx-a100-40gb          1     4
+  gcp-a2-highgpu-8g      1     4
+  gcp-a2-highgpu-8g      2     8
+
+* no other is both sooner and cheaper.
+The price of 2 is unknown: set cluster.price, the USD per hour of a node.
+
+Without a plan
+  no-such × 1: no profile 'no-such' in hardware/clusters/
+  no-such × 2: no profile 'no-such' in hardware/clusters/
+$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "1 s" | grep -cE 'too late|None is done in time'
+3
+$ dtsim search small.yaml --nodes 1..4
+error: time and money of a training run need --tokens
+  help: for instance --tokens 300e9
+[2]
+$ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
+error: --deadline: expected a time, got 'soon'

@@ -1,5 +1,5 @@
-/* Choosing among measured plans: for every model, cluster and batch of which several layouts were measured, the plan that
- * dtsim ranks first is compared with the one that was fastest.
+/* Choosing among measured plans: for every model, cluster and batch of which several layouts were measured, the plan
+ * that dtsim ranks first is compared with the one that was fastest.
  *
  *   regret = measured time of the chosen plan / measured time of the fastest - 1
  *
@@ -14,7 +14,7 @@ enum { MOST_ROWS = 128 };
 
 typedef struct plan_row {
     const char *id;
-    char group[256]; /* the columns that are no choice of the plan */
+    char group[256];                /* the columns that are no choice of the plan */
     double measured_s, predicted_s; /* for one sample */
     double data, micro_batch;
     bool fits, done;

@@ -20,6 +20,7 @@ _dtsim_values() {
         --metric) echo time memory both ;;
         --objective) echo time cost memory throughput-per-dollar ;;
         --method) _dtsim_names methods ;;
+        --clusters) _dtsim_names clusters ;;
         --space) _dtsim_names spaces ;;
         --color) echo auto always never ;;
         --charset) echo auto unicode ascii ;;
@@ -36,7 +37,7 @@ _dtsim_options() {
         compare) echo "--set --with --rows --format $common" ;;
         search)
             echo "--over --set --objective --space --method --simulate --seed --top --store --threads --format" \
-                "--wall-time $common"
+                "--wall-time --tokens --clusters --nodes --deadline $common"
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \

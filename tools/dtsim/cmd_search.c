@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "command.h"
 #include "kinds.h"
 #include "overrides.h"
-#include "base/quantity.h"
 #include "progress.h"
 #include "rent_write.h"
 #include "search_write.h"
@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
     {"space", OPTION_SPACE, "SPACE", 0, "layouts (default)", 2},
     {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default); `dtsim list methods` names all", 2},
     {"simulate", OPTION_SIMULATE, "N", 0,
-     "simulate up to N candidates (default 48); 0: until the best is proven to be the best", 2},
+     "simulate up to N candidates (default 96); 0: until the best is proven to be the best", 2},
     {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
     {"clusters", OPTION_CLUSTERS, "NAMES", 0, "what to rent: search on each of these cluster profiles", 4},
     {"nodes", OPTION_NODES, "VALUES", 0, "with each of these numbers of nodes, e.g. 1..64*2", 4},
@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_AXES = 32, MOST_THREADS = 256, MOST_SIMULATIONS = 1000000, MOST_SHOWN = 10000, USUAL_SIMULATIONS = 48 };
+enum { MOST_AXES = 32, MOST_THREADS = 256, MOST_SIMULATIONS = 1000000, MOST_SHOWN = 10000, USUAL_SIMULATIONS = 96 };
 
 typedef dts_status search_writer(const dts_search *search, const dts_search_writing *options, dts_text *out);
 

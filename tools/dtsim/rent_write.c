@@ -35,8 +35,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
         dts_grid_add(grid, "unknown");
     }
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%s%s", offer->pareto ? "*" : "",
-                    rent->deadline_s > 0 && !offer->in_time ? " too late" : "");
+    dts_grid_printf(grid, "%s%s", offer->pareto ? "*" : "", rent->deadline_s > 0 && !offer->in_time ? " too late" : "");
     dts_candidate_describe(&plan->candidate, base, &text);
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
