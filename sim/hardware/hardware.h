@@ -110,6 +110,7 @@ typedef struct dts_intra {
     dts_list ring_bandwidth; /* double B/s: what a ring of 2, 3, … GPUs of a node reaches, for wirings where that
                                 depends on the number; empty: bandwidth·efficiency for any */
     double in_switch_bandwidth_Bps; /* all-reduce inside the switch: bytes of the tensor over its time; 0: it cannot */
+    double all_to_all_Bps;          /* what each GPU sends in an all-to-all, one direction; 0: as much as its port */
     int64_t in_switch_ranks;        /* fewest members for which it is used */
 } dts_intra;
 

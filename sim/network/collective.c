@@ -9,7 +9,8 @@
  *   reduce-scatter   n-1        (n-1)/n · S
  *   broadcast        n-1        S          (chunks follow each other: the steps only cost latency)
  *   reduce           n-1        S
- *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node
+ *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node; what stays reaches
+ *                               all_to_all_bandwidth where that is given: send and receive kernels fall short of rings
  *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
  *
@@ -172,7 +173,8 @@ static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placeme
     double n = (double)placement.ranks, inside = n / (double)placement.nodes;
     dts_transfer transfer = {.algorithm = "p2p"};
     transfer.work_B = (n - 1) / n * bytes;
-    transfer.gpu_weight = (inside - 1) / (n - 1);
+    const double port_Bps = dts_gpu_port_Bps(cluster), reached_Bps = cluster->intra.all_to_all_Bps;
+    transfer.gpu_weight = (inside - 1) / (n - 1) * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
     transfer.latency_s = cluster->intra.base_latency_s;
     if (placement.nodes > 1) {
         double leaving = (n - inside) / (n - 1); /* share of what a rank sends */

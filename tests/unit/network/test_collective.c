@@ -42,6 +42,14 @@ static void test_closed_forms(void **state) {
     assert_close(collective(&cluster, DTS_ALL_REDUCE, 32, 4, bytes).alone_s, 2 * 31.0 / 32 * bytes / 200e9, 1e-12, 0);
     /* all-to-all: a GPU sends 24/32 of its data out through its own adapter */
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 25e9, 1e-12, 0);
+    /* pairwise exchange that falls short of a ring; between nodes the adapters are narrower still */
+    cluster.intra.all_to_all_Bps = 200e9;
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, bytes).alone_s, 7.0 / 8 * bytes / 200e9, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_GATHER, 8, 1, bytes).alone_s, 7.0 / 8 * bytes / 300e9, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 25e9, 1e-12, 0);
+    cluster.intra.all_to_all_Bps = 400e9; /* no more than the port */
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, bytes).alone_s, 7.0 / 8 * bytes / 300e9, 1e-12, 0);
+    cluster.intra.all_to_all_Bps = 0;
     /* one GPU of each node: one adapter, nothing inside the nodes */
     dts_transfer thin = collective(&cluster, DTS_ALL_REDUCE, 4, 4, bytes);
     assert_close(thin.alone_s, 2 * 3.0 / 4 * bytes / 25e9, 1e-12, 0);
