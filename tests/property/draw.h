@@ -10,7 +10,7 @@
 
 #include "simulate.h"
 
-enum { SECTION_LENGTH = 300 };
+enum { SECTION_LENGTH = 400 };
 
 /* The mappings of a scenario that techniques add keys to. */
 typedef enum section { MODEL, CLUSTER, TRAINING, PARALLELISM, OFFLOAD, SECTION_COUNT } section;
@@ -20,11 +20,13 @@ typedef struct drawn {
     int nodes, per_node;
     int tensor, pipeline, data; /* data: what the other degrees leave */
     int chunks, microbatches, micro_batch, heads, layers;
+    int context;
     bool sequence, narrow; /* sequence parallelism; 8- or 4-bit products */
+    bool dropless, hybrid; /* experts without a capacity; hybrid sharding */
     const char *parallel;  /* training.data_parallel */
     const char *stack;
     char keys[SECTION_COUNT][SECTION_LENGTH];
-    char text[LONGEST_SETTINGS]; /* the scenario */
+    char text[2 * LONGEST_SETTINGS]; /* the scenario */
 } drawn;
 
 /* A small generator of our own, so that a seed means the same scenario everywhere (SplitMix64, Steele et al. 2014). */
@@ -120,6 +122,7 @@ static inline bool may_be_hybrid(const drawn *d) {
 }
 
 static inline void draw_hybrid(drawn *d) {
+    d->hybrid = true;
     say(d, PARALLELISM, "shard_group: 2");
 }
 
@@ -163,6 +166,7 @@ static inline bool may_split_context(const drawn *d) {
 static inline void draw_context(drawn *d) {
     int degree = d->data % 4 == 0 && d->tensor < 4 ? PICK(d, 2, 4) : 2;
     d->data /= degree;
+    d->context = degree;
     say(d, PARALLELISM, "context: %d, context_method: %s", degree,
         PICK_NAME(d, "ring", "ring", "all-to-all", "all-gather"));
 }
@@ -181,9 +185,32 @@ static inline void draw_narrow(drawn *d) {
     say(d, CLUSTER, "gpu: {peak: {fp8: 624 TFLOP/s, mxfp8: 624 TFLOP/s, nvfp4: 1248 TFLOP/s}}");
 }
 
+static inline bool may_route(const drawn *d) {
+    return d->tensor == 1 || d->sequence;
+}
+
+/* Eight experts or sixteen, on as many ranks of a stage as divide them; some layers dense, some experts shared. */
+static inline void draw_experts(drawn *d) {
+    int ranks = d->data * d->context * d->tensor, experts = PICK(d, 8, 16), degree = PICK(d, 1, 2, 4, 8);
+    while (degree > 1 && (ranks % degree != 0 || d->hybrid || is_parallel(d, "dp"))) {
+        degree /= 2;
+    }
+    d->dropless = PICK(d, 0, 1, 1) == 1;
+    say(d, MODEL,
+        "experts: %d, experts_per_token: %d, expert_ffn_hidden: %d, shared_expert_ffn_hidden: %d, moe_every: %d",
+        experts, PICK(d, 1, 2, 6), PICK(d, 128, 384), PICK(d, 0, 256), PICK(d, 1, 1, 2));
+    say(d, MODEL, d->dropless ? "load_imbalance: %s" : "capacity_factor: %s", PICK_NAME(d, "1", "1.25", "2"));
+    say(d, PARALLELISM, "expert: %d", degree);
+}
+
+static inline void draw_latent_attention(drawn *d) {
+    say(d, MODEL, "kv_lora_rank: 64, qk_nope_head_dim: 32, qk_rope_head_dim: 16, v_head_dim: 32, q_lora_rank: %d",
+        PICK(d, 0, 96));
+}
+
 static inline bool may_capture(const drawn *d) {
     return strcmp(d->stack, "megatron-core") == 0 && !shards_parameters(d) && !is_parallel(d, "dp") &&
-           d->keys[OFFLOAD][0] == '\0';
+           d->keys[OFFLOAD][0] == '\0' && !d->dropless;
 }
 
 static inline void draw_graphs(drawn *d) {
@@ -212,6 +239,8 @@ static const technique techniques[] = {
     {"context", 2, may_split_context, draw_context},
     {"asynchronous tensor", 2, gathers_sequence, draw_async_tensor},
     {"narrow products", 4, always, draw_narrow},
+    {"experts", 4, may_route, draw_experts},
+    {"latent attention", 6, always, draw_latent_attention},
     {"CUDA graphs", 3, may_capture, draw_graphs},
 };
 
@@ -230,6 +259,7 @@ static inline drawn draw(uint64_t seed) {
     drawn d = {.random = seed,
                .tensor = 1,
                .pipeline = 1,
+               .context = 1,
                .chunks = 1,
                .heads = 8,
                .parallel = "ddp",
