@@ -35,9 +35,9 @@ static inline dts_result *simulate_with(const dts_run_options *options, const ch
     dts_diag *diag = dts_diag_new();
     dts_scenario *scenario = NULL;
     dts_result *result = NULL;
-    dts_status got = path != NULL
-                         ? dts_scenario_load(path, overrides, count, &profiles, &scenario, diag)
-                         : dts_scenario_parse(text, strlen(text), "test", overrides, count, &profiles, &scenario, diag);
+    dts_status got = path != NULL ? dts_scenario_load(path, overrides, count, &profiles, &scenario, diag)
+                                  : dts_scenario_parse(text, text == NULL ? 0 : strlen(text), "test", overrides, count,
+                                                       &profiles, &scenario, diag);
     if (got == DTS_OK) {
         got = dts_run(scenario, options, &result, diag);
     }

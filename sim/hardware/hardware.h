@@ -213,8 +213,9 @@ typedef struct dts_stack {
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
-    int experts;        /* dts_expert_style */
-    bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
+    int experts;            /* dts_expert_style */
+    bool tokens_cross_once; /* a token for several experts of a node crosses the network once (DeepEP) */
+    bool separate_bias;     /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
     bool tensor_backward_overlap; /* backward: tensor-parallel transfers run beside the products of the layer they
                                      belong to */
     bool separate_qkv;            /* query, key, value as three products */

@@ -65,6 +65,7 @@ typedef struct dts_model {
     int64_t first_dense_layers;
     int64_t moe_every;                 /* every n-th layer behind those has experts */
     bool router_bias;                  /* the gating product has a bias */
+    int64_t nodes_per_token;           /* routing reaches experts on at most this many nodes; 0: no limit */
     double capacity_factor;            /* 0: dropless; else tokens an expert takes, over the mean, padded to that */
     double load_imbalance;             /* tokens of the busiest rank over the mean */
     double expected_active_parameters; /* published count of those that one token uses, 0: none */

@@ -77,6 +77,8 @@ static const dts_field fields[] = {
     COUNT(first_dense_layers, 0, MAX_LAYERS, .help = "layers at the start that are dense"),
     COUNT(moe_every, 1, MAX_LAYERS, .preset = "1", .help = "of the layers behind those, every n-th has experts"),
     FLAG(router_bias, "false", "the product that scores experts has a bias"),
+    COUNT(nodes_per_token, 0, MAX_EXPERTS,
+          .help = "routing picks the experts of a token on at most this many nodes (DeepSeek-V3: 4); 0: no limit"),
     FIELD(
         capacity_factor, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1024, .preset = "0",
         .help =

@@ -11,6 +11,7 @@
  *   reduce           n-1        S
  *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node; what stays reaches
  *                               all_to_all_bandwidth where that is given: send and receive kernels fall short of rings
+ *   … of tokens                 as above; rows for several members of a node may cross once and be handed on inside
  *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
  *
@@ -168,18 +169,21 @@ static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, double byte
     return transfer;
 }
 
-static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placement, double bytes) {
+static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing) {
     const dts_inter *inter = &cluster->inter;
     double n = (double)placement.ranks, inside = n / (double)placement.nodes;
+    double leaving = (n - inside) / (n - 1); /* share of what a rank sends */
+    /* rows that cross once are handed on to the members of the other node */
+    double handed = crossing < 1 ? leaving * (inside - 1) / inside : 0;
+    const double port_Bps = dts_gpu_port_Bps(cluster), reached_Bps = cluster->intra.all_to_all_Bps;
     dts_transfer transfer = {.algorithm = "p2p"};
     transfer.work_B = (n - 1) / n * bytes;
-    const double port_Bps = dts_gpu_port_Bps(cluster), reached_Bps = cluster->intra.all_to_all_Bps;
-    transfer.gpu_weight = (inside - 1) / (n - 1) * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
+    transfer.gpu_weight = ((inside - 1) / (n - 1) + handed) * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
     transfer.latency_s = cluster->intra.base_latency_s;
     if (placement.nodes > 1) {
-        double leaving = (n - inside) / (n - 1); /* share of what a rank sends */
-        transfer.nic_weight = inside * leaving * symmetric_nic_weight(inter);
-        transfer.rate_cap_Bps = inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node / leaving;
+        transfer.nic_weight = inside * leaving * crossing * symmetric_nic_weight(inter);
+        transfer.rate_cap_Bps =
+            inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node / (leaving * crossing);
         transfer.latency_s = inter->base_latency_s + inter->hop_latency_s;
     }
     set_alone(cluster, &transfer);
@@ -208,11 +212,20 @@ void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dt
     if (placement.ranks <= 1 || !(bytes > 0)) {
         *out = (dts_transfer){.algorithm = "none"};
     } else if (kind == DTS_ALL_TO_ALL) {
-        *out = all_to_all(cluster, placement, bytes);
+        *out = all_to_all(cluster, placement, bytes, 1);
     } else if (kind == DTS_ALL_REDUCE) {
         *out = all_reduce(cluster, placement, bytes);
     } else {
         *out = ring(cluster, kind, placement, bytes);
+    }
+}
+
+void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing,
+                        dts_transfer *out) {
+    if (placement.ranks <= 1 || !(bytes > 0)) {
+        *out = (dts_transfer){.algorithm = "none"};
+    } else {
+        *out = all_to_all(cluster, placement, bytes, crossing);
     }
 }
 

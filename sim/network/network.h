@@ -38,6 +38,11 @@ typedef struct dts_transfer {
 void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                              dts_transfer *out);
 
+/* An all-to-all of rows of which some are copies for several members of a node: crossing is the share of the usual
+ * bytes between nodes that has to cross the network when each node gets a row once and hands it on inside (0 to 1). */
+void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing,
+                        dts_transfer *out);
+
 /* Sending bytes from one GPU to another, in the same node or not. */
 void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, dts_transfer *out);
 

@@ -5,6 +5,7 @@
  *   tensor-pipeline-data:  t + T·(c + C·(p + P·d))      (a pipeline's stages are neighbours)
  * and its node is rank / gpus_per_node. Ranks that reduce gradients together are counted as r = c + C·d. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "plan/internal.h"
@@ -110,6 +111,21 @@ static dts_status place_group(const dts_plan *plan, int64_t p, int64_t ranks, in
     return DTS_OK;
 }
 
+/* A token has k experts on d of the N nodes of its group: N(1 − (1 − 1/N)^k) of them with even routing, or as few as
+ * the routing is limited to. Where it crosses once for each node, d/k of its copies do. */
+static double crossing_share(const dts_plan *plan, int64_t nodes) {
+    const dts_model *model = plan->job.model;
+    if (!plan->job.stack->tokens_cross_once || nodes == 1) {
+        return 1;
+    }
+    const double all = (double)nodes, chosen = (double)model->experts_per_token;
+    double reached = all * (1 - pow(1 - 1 / all, chosen));
+    if (model->nodes_per_token > 0) {
+        reached = fmin(reached, (double)model->nodes_per_token);
+    }
+    return reached / chosen;
+}
+
 /* Neighbouring ranks of a stage exchange tokens; those that hold the same experts are a group apart. */
 static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, dts_diag *diag) {
     plan->expert_groups[p] = (dts_placement){.ranks = 1, .nodes = 1};
@@ -124,6 +140,7 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, d
     }
     if (status == DTS_OK) {
         const dts_placement *tokens = &plan->expert_groups[p], *data = &plan->expert_data_groups[p];
+        plan->expert_crossing = crossing_share(plan, tokens->nodes);
         plan->expert_groups_per_node = stage_here / (tokens->ranks / tokens->nodes);
         plan->expert_data_groups_per_node = stage_here / (data->ranks / data->nodes);
     }

@@ -191,6 +191,7 @@ typedef struct dts_plan {
     dts_placement *expert_groups; /* [pipeline] ranks that hold different experts and exchange tokens */
     dts_placement *expert_data_groups;      /* [pipeline] ranks that hold the same experts */
     int64_t expert_groups_per_node;         /* of one stage, how many of these share a node's network */
+    double expert_crossing;                 /* of the bytes for other nodes, the share that crosses the network */
     int64_t expert_data_groups_per_node;    /* the same */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
     int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */

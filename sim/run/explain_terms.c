@@ -85,12 +85,14 @@ static void fill_in(const dts_plan *plan, route *r) {
                                    : (double)plan->same_stage_per_node;
         dts_p2p_transfer(plan->job.cluster, same_node, info->bytes, &transfer);
     } else {
-        dts_placement placement = dts_lower_placement(plan, stage_of(plan, info->device), (dts_group_kind)info->group);
+        const int64_t stage = stage_of(plan, info->device);
+        dts_placement placement = dts_lower_placement(plan, stage, (dts_group_kind)info->group);
         row->kind = dts_collective_names[info->collective];
         row->ranks = placement.ranks;
         row->nodes = placement.nodes;
         row->sharing = dts_lower_sharing(plan, (dts_group_kind)info->group);
-        dts_collective_transfer(plan->job.cluster, (dts_collective)info->collective, placement, info->bytes, &transfer);
+        dts_lower_transfer(plan, stage, (dts_group_kind)info->group, (dts_collective)info->collective, info->bytes,
+                           &transfer);
     }
     row->algorithm = transfer.algorithm;
     row->bytes = info->bytes;

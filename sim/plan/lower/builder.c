@@ -257,12 +257,21 @@ size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {
     return COUNT;
 }
 
+void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind group, dts_collective kind, double bytes,
+                        dts_transfer *out) {
+    dts_placement placement = dts_lower_placement(plan, stage, group);
+    if (group == DTS_GROUP_EXPERT) {
+        dts_token_transfer(plan->job.cluster, placement, bytes, plan->expert_crossing, out);
+    } else {
+        dts_collective_transfer(plan->job.cluster, kind, placement, bytes, out);
+    }
+}
+
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    dts_placement placement = dts_lower_placement(plan, stage->index, group);
     dts_transfer transfer = {0};
-    dts_collective_transfer(plan->job.cluster, kind, placement, bytes, &transfer);
+    dts_lower_transfer(plan, stage->index, group, kind, bytes, &transfer);
     double groups = dts_lower_sharing(plan, group);
     const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
     dts_hop hops[MOST_HOPS];

@@ -121,6 +121,9 @@ typedef struct dts_lowered {
 
 /* Where the members of stage's group of this kind sit. */
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group);
+/* A collective of that group, alone. */
+void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind group, dts_collective kind, double bytes,
+                        dts_transfer *out);
 
 /* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
  * 0, but all load the node's network at the same time. */

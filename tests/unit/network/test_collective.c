@@ -50,6 +50,13 @@ static void test_closed_forms(void **state) {
     cluster.intra.all_to_all_Bps = 400e9; /* no more than the port */
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, bytes).alone_s, 7.0 / 8 * bytes / 300e9, 1e-12, 0);
     cluster.intra.all_to_all_Bps = 0;
+    /* tokens: half of what leaves crosses, and is handed on to 7/8 of the other node's members */
+    dts_transfer tokens = {0};
+    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, &tokens);
+    assert_close(tokens.alone_s, 0.5 * 24.0 / 32 * bytes / 25e9, 1e-12, 0);
+    assert_close(tokens.gpu_weight, 7.0 / 31 + 24.0 / 31 * 7 / 8, 1e-12, 0);
+    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 1, &tokens);
+    assert_close(tokens.alone_s, collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 0, 0);
     /* one GPU of each node: one adapter, nothing inside the nodes */
     dts_transfer thin = collective(&cluster, DTS_ALL_REDUCE, 4, 4, bytes);
     assert_close(thin.alone_s, 2 * 3.0 / 4 * bytes / 25e9, 1e-12, 0);

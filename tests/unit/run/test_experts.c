@@ -136,6 +136,24 @@ static void time_follows_placement_and_load(void **state) {
     dts_result_free(across);
 }
 
+/* Two experts a token on two nodes: 2(1 − 1/4) = 1.5 nodes a token, so 3/4 of what leaves crosses; limited routing:
+ * 1/2. */
+static void tokens_may_cross_once(void **state) {
+    (void)state;
+    const char *settings[] = {"parallelism.expert=16", "parallelism.expert=16 stack.tokens_cross_once=true",
+                              "parallelism.expert=16 stack.tokens_cross_once=true model.nodes_per_token=1"};
+    double total_s[3];
+    for (int i = 0; i < 3; i++) {
+        char all[LONGEST_SETTINGS];
+        snprintf(all, sizeof all, "%s cluster.inter.base_latency=0s cluster.inter.hop_latency=0s", settings[i]);
+        dts_result *r = simulate_text(base, all);
+        total_s[i] = communication_row(r, "all-to-all", "expert")->total_s;
+        dts_result_free(r);
+    }
+    assert_close(total_s[1], 0.75 * total_s[0], 0.01, 0);
+    assert_close(total_s[2], 0.5 * total_s[0], 0.02, 0);
+}
+
 static void refused(const char *settings, const char *message, const char *help) {
     dts_text messages = {0};
     assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
@@ -171,6 +189,7 @@ int main(void) {
         cmocka_unit_test(sharded_experts_are_gathered_in_their_group),
         cmocka_unit_test(tensor_ranks_share_the_experts),
         cmocka_unit_test(time_follows_placement_and_load),
+        cmocka_unit_test(tokens_may_cross_once),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
