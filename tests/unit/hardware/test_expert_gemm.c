@@ -85,8 +85,8 @@ static void test_measured(void **state) {
     errors_print(&all, "B200 grouped products");
     errors_print(&weight, "  weight gradients");
     assert_int_equal(all.count, 76);
-    assert_true(errors_mean(&all) < 0.12);
-    assert_true(errors_mean(&weight) < 0.12);
+    assert_true(errors_mean(&all) < 0.13);
+    assert_true(errors_mean(&weight) < 0.14);
     profiles_close(&p);
 }
 
