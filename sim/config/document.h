@@ -70,6 +70,9 @@ dts_status dts_document_set(dts_document *document, const char *dotted_key, cons
  * {value: …} replaces the old one with its source. */
 dts_node *dts_node_merge(dts_document *document, const dts_node *base, const dts_node *overlay);
 
+/* Adds a map as a block of YAML, a line per value with the place where it was written as a comment. */
+void dts_node_write_block(const dts_node *map, dts_text *out);
+
 /* Adds the node as one line of YAML (flow style): `{lora: {rank: 16}}`. */
 void dts_node_write(const dts_node *node, dts_text *out);
 

@@ -1,4 +1,4 @@
-/* Nodes as one line of YAML. */
+/* Nodes as YAML: one line, or a block. */
 #include <string.h>
 
 #include "base/excerpt.h"
@@ -86,4 +86,33 @@ void dts_node_write(const dts_node *node, dts_text *out) {
         dts_node_write(n, out);
     }
     dts_text_add(out, map ? "}" : "]");
+}
+
+static void write_place(const dts_place *place, dts_text *out) {
+    if (place->file != NULL && place->line > 0) {
+        dts_text_printf(out, "  # %s:%u", place->file, place->line);
+    } else if (place->file != NULL) {
+        dts_text_printf(out, "  # %s", place->file);
+    }
+    dts_text_add(out, "\n");
+}
+
+static void write_block(const dts_node *map, size_t depth, dts_text *out) {
+    for (const dts_node *n = map->first; n != NULL; n = n->next) {
+        dts_text_add_repeated(out, "  ", depth);
+        dts_yaml_write_text(n->key, out);
+        dts_text_add(out, ":");
+        if (n->kind == DTS_NODE_MAP && n->count > 0) {
+            dts_text_add(out, "\n");
+            write_block(n, depth + 1, out);
+        } else {
+            dts_text_add(out, " ");
+            dts_node_write(n, out);
+            write_place(&n->place, out);
+        }
+    }
+}
+
+void dts_node_write_block(const dts_node *map, dts_text *out) {
+    write_block(map, 0, out);
 }

@@ -18,7 +18,7 @@ bool dts_plan_gathers_quantised(const dts_plan *plan) {
 /* Matrix units of Hopper read 8-bit operands along K only, and so do block scales everywhere (model/quantise.c). */
 static int operand_copies(const dts_plan *plan) {
     const dts_gpu *gpu = &plan->job.cluster->gpu;
-    bool along_k = strcmp(gpu->vendor, "nvidia") == 0 && gpu->compute_capability < 10;
+    bool along_k = gpu->vendor != NULL && strcmp(gpu->vendor, "nvidia") == 0 && gpu->compute_capability < 10;
     return along_k || plan->storage.product != DTS_FP8 ? 2 : 1;
 }
 

@@ -36,6 +36,9 @@ dts_status dts_report_json(const dts_result *result, const dts_report_options *o
  * communication) are left to JSON. */
 dts_status dts_report_csv(const dts_result *result, const dts_report_options *options, dts_text *out);
 
+/* The task graph as CSV, a line per task (dts_run_options.graph). */
+dts_status dts_report_graph(const dts_result *result, dts_text *out);
+
 typedef struct dts_timeline_options {
     dts_style style;
     double from_s, to_s; /* the part of the iteration that is drawn; to_s 0: up to the end */

@@ -45,6 +45,9 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
 /* Devices, streams and spans for pictures (spans.c). */
 dts_status dts_measure_spans(const dts_measured *m, dts_result *result);
 
+/* Every task of the graph: result->tasks (graph_rows.c). */
+dts_status dts_measure_graph(const dts_measured *m, dts_result *result);
+
 /* Where time and bytes go, term by term, with the GPU device on the critical path: result->explanation. Needs all of
  * the figures above (explain.c). */
 dts_status dts_measure_explanation(const dts_measured *m, dts_id device, dts_result *result);

@@ -76,6 +76,20 @@ typedef struct dts_memory_sample {
     double bytes; /* allocated, all categories */
 } dts_memory_sample;
 
+/* One task of the graph, for dumps. */
+typedef struct dts_task_row {
+    const char *name, *role;
+    const char *streams;   /* "compute", "data collectives" */
+    const char *waits_for; /* numbers of tasks, besides the one before it on each stream */
+    uint32_t device;
+    int32_t microbatch, layer; /* -1: none */
+    double fixed_s;            /* fixed part of the duration */
+    double work_B;             /* then moves over shared links */
+    double flops;
+    dts_time start, end;
+    int64_t held_up_by; /* the task that ended last of all it waited for; -1: none */
+} dts_task_row;
+
 typedef struct dts_result {
     dts_arena *arena;                               /* owns everything below */
     const char *scenario, *model, *cluster, *stack; /* names */
@@ -117,6 +131,8 @@ typedef struct dts_result {
     size_t span_count;
     dts_memory_sample *memory_samples;
     size_t memory_sample_count;
+    dts_task_row *tasks; /* the whole graph, when asked for */
+    size_t task_count;
     dts_explanation *explanation; /* NULL unless asked for */
 } dts_result;
 

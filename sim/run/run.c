@@ -257,6 +257,9 @@ static dts_status measure(const dts_measured *m, const dts_run_options *options,
     if (status == DTS_OK && options != NULL && options->timeline) {
         status = dts_measure_spans(m, result);
     }
+    if (status == DTS_OK && options != NULL && options->graph) {
+        status = dts_measure_graph(m, result);
+    }
     if (status == DTS_OK && options != NULL && options->explain) {
         status = dts_measure_explanation(m, critical, result);
     }

@@ -8,6 +8,7 @@
 
 typedef struct dts_run_options {
     bool timeline;           /* keep spans and memory samples in the result (for traces and pictures) */
+    bool graph;              /* keep every task of the graph, with what it waited for and when it ran */
     bool explain;            /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
     dts_block_cache *blocks; /* for many runs: what layers and stages took in earlier ones (plan/lower/lower.h); NULL:
                                 this run's own. The result has the same bytes either way. */

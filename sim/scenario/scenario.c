@@ -7,6 +7,7 @@ struct dts_scenario {
     dts_document *document; /* owns the text that places point into */
     dts_arena *arena;       /* owns what was bound */
     dts_provenance *provenance;
+    dts_node *tree; /* in document */
     dts_scenario_values values;
 };
 
@@ -34,6 +35,10 @@ dts_job dts_scenario_job(const dts_scenario_values *values) {
 
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario) {
     return scenario->provenance;
+}
+
+const dts_node *dts_scenario_tree(const dts_scenario *scenario) {
+    return scenario->tree;
 }
 
 /* The scenario's own name, or its file's name without folder and ending. */
@@ -72,6 +77,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         status = worse(status, dts_profile_extend(&binder, "scenarios", dts_document_root(document), &root));
         status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
         scenario->provenance = binder.provenance;
+        scenario->tree = root;
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
         scenario->values.name = default_name(scenario->arena, name);

@@ -59,5 +59,7 @@ dts_status dts_scenario_parse(const char *text, size_t length, const char *name,
 void dts_scenario_free(dts_scenario *scenario);
 const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario);
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario);
+/* The file with its overrides and its bases merged, before profiles are looked up; borrowed. */
+const dts_node *dts_scenario_tree(const dts_scenario *scenario);
 
 #endif

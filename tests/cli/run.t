@@ -68,3 +68,30 @@ $ dtsim run gcp-data-parallel/scaling-ddp | grep -c $'\033'
 [1]
 $ dtsim run gcp-data-parallel/scaling-ddp --color always | grep -q $'\033' && echo coloured
 coloured
+% Each hop to a file of its own. The document loads again, and so does the scenario; the last task ends the iteration.
+$ dtsim run gcp-data-parallel/scaling-ddp --set training.micro_batch=4 --dump hops >printed.txt; ls hops
+1-document.yaml
+2-scenario.yaml
+3-graph.csv
+4-result.json
+$ grep -E 'micro_batch|^ *profile|^ *nodes|^stack' hops/1-document.yaml | sed 's|# .*/|# |'
+  profile: gcp-a2-highgpu-8g  # scaling-ddp.yaml:7
+  nodes: 2  # scaling-ddp.yaml:7
+stack: pytorch-1.11  # scaling-ddp.yaml:8
+  micro_batch: 4  # --set
+$ grep -E '^ *(micro_batch|memory_bandwidth):' hops/2-scenario.yaml | grep -oE '(micro_batch: 4 .*|memory_bandwidth: [0-9]* GB/s)'
+memory_bandwidth: 1555 GB/s
+memory_bandwidth: 280 GB/s
+micro_batch: 4  # --set
+$ head -1 hops/3-graph.csv; awk -F, 'NR > 1 && NF != 14 && !/"/ { bad++ } END { print bad + 0 }' hops/3-graph.csv
+task,name,role,device,streams,microbatch,layer,fixed_s,work_B,flops,waits_for,start_ps,end_ps,held_up_by
+0
+$ dtsim run hops/2-scenario.yaml --format json | diff - hops/4-result.json && echo same
+same
+$ dtsim run hops/1-document.yaml --format json | diff - hops/4-result.json && echo same
+same
+$ last=$(tail -n +2 hops/3-graph.csv | grep -oE ',[0-9]+,[0-9]+,[0-9]*$' | cut -d, -f3 | sort -n | tail -1); tr -d '\t,' <hops/4-result.json | awk -F: -v ps=$last '$1 == "\"iteration_time_s\"" { d = $2 - ps / 1e12; print (d * d < 1e-18 ? "same" : "off by " d) }'
+same
+$ dtsim run gcp-data-parallel/scaling-ddp --dump printed.txt
+error: cannot write printed.txt/1-document.yaml: Not a directory
+[3]

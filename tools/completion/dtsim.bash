@@ -31,7 +31,7 @@ _dtsim_values() {
 _dtsim_options() {
     local common='--output --color --width --charset --help'
     case $1 in
-        run) echo "--set --format --timeline --from --to --trace --html --check --wall-time $common" ;;
+        run) echo "--set --format --timeline --from --to --trace --html --dump --check --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format $common" ;;
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format $common" ;;
@@ -79,7 +79,7 @@ _dtsim() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-        --output | -o | --out | --trace | --html | --store)
+        --output | -o | --out | --dump | --trace | --html | --store)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;

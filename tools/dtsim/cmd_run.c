@@ -9,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "command.h"
+#include "dump.h"
 #include "report/report.h"
 #include "run/run.h"
 #include "subject.h"
@@ -21,6 +22,7 @@ enum {
     OPTION_TO,
     OPTION_TRACE,
     OPTION_HTML,
+    OPTION_DUMP,
     OPTION_CHECK,
     OPTION_WALL_TIME
 };
@@ -33,6 +35,7 @@ static const struct argp_option options[] = {
     {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
     {"trace", OPTION_TRACE, "FILE", 0, "write a trace for https://ui.perfetto.dev", 3},
     {"html", OPTION_HTML, "FILE", 0, "write everything as one web page that needs no network", 3},
+    {"dump", OPTION_DUMP, "FOLDER", 0, "write each hop to a file: document, scenario, task graph, result", 3},
     {"check", OPTION_CHECK, NULL, 0, "exit with 4 when the plan does not fit in memory", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "JSON: add how long the simulation itself took", 3},
     {0},
@@ -45,7 +48,7 @@ typedef struct run_arguments {
     const dts_report_format *format;
     bool timeline, check, wall_time;
     double from_s, to_s;
-    const char *trace_path, *html_path;
+    const char *trace_path, *html_path, *dump_path;
 } run_arguments;
 
 static error_t parse_format(run_arguments *a, const char *text) {
@@ -95,6 +98,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_HTML:
             a->html_path = argument;
             return 0;
+        case OPTION_DUMP:
+            a->dump_path = argument;
+            return 0;
         case OPTION_CHECK:
             a->check = true;
             return 0;
@@ -133,13 +139,21 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     if (status != DTS_OK) {
         return status;
     }
+    if (a->dump_path != NULL) {
+        status = dts_dump_scenario(a->tool, a->dump_path, scenario);
+        if (status != DTS_OK) {
+            dts_scenario_free(scenario);
+            return status;
+        }
+    }
     signal(SIGALRM, still_simulating);
     const struct itimerval second = {.it_value = {.tv_sec = 1}};
     const struct itimerval never = {.it_value = {.tv_sec = 0}};
     if (isatty(STDERR_FILENO)) {
         setitimer(ITIMER_REAL, &second, NULL);
     }
-    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL};
+    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
+                                            .graph = a->dump_path != NULL};
     status = dts_run(scenario, &options_of_run, out, a->tool->diag);
     setitimer(ITIMER_REAL, &never, NULL);
     dts_scenario_free(scenario);
@@ -190,6 +204,9 @@ static dts_status write_result(const run_arguments *a, const dts_result *result)
     }
     if (status == DTS_OK && a->html_path != NULL) {
         status = write_html(a->tool, result, a->html_path);
+    }
+    if (status == DTS_OK && a->dump_path != NULL) {
+        status = dts_dump_result(a->tool, a->dump_path, result);
     }
     return status;
 }

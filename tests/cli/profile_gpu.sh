@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The profile that tools/profile_gpu.py writes from recorded measurements loads, has a source for every number, and holds
+# what follows from them. The measurements in profile_gpu.csv are of a made-up GPU: copies reach 1400 GB/s, the best
+# products 250 TFLOP/s, weight gradients take 1.1 times as long, a pinned copy reaches 25 GB/s, an all-reduce of S bytes
+# among 8 takes 20 us + 2·7/8·S / 200 GB/s.
+#
+#     tests/cli/profile_gpu.sh DTSIM CHECK-SOURCES
+set -euo pipefail
+dtsim=$(realpath "$1")
+sources=$(realpath "$2")
+root=$(realpath "$(dirname "$0")/../..")
+if ! command -v python3 >/dev/null; then
+    echo "python3 is not here: tools/profile_gpu.py is not tested"
+    exit 77
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export DTSIM_DATA=$root
+failed=0
+
+write() { # NAME OPTION…: the profile from the recorded measurements
+    python3 "$root/tools/profile_gpu.py" --from "$root/tests/cli/profile_gpu.csv" --folder "$scratch" --name "$@" 2>/dev/null
+}
+
+# expect FILE KEY VALUE: `dtsim run` with the GPU says so
+expect() {
+    local got
+    got=$("$dtsim" show "$root/scenarios/gcp-data-parallel/scaling-ddp.yaml" --effective --width 200 \
+        --set cluster.gpu="$scratch/$1" --set cluster.intra.bandwidth="300 GB/s" | awk -v key="cluster.gpu.$2" '$1 == key { print $2, $3 }' | sed 's/ \[.*//')
+    if [ "$got" != "$3" ]; then
+        echo "$1: $2 is '$got', not '$3'"
+        failed=1
+    fi
+}
+
+write whole --peak bf16=312 --peak fp16=312 --memory-bandwidth 1555
+write part --extends a100-40gb --peak bf16=312
+for profile in whole.yaml part.yaml whole-intra.yaml; do
+    "$sources" "$scratch/$profile" >/dev/null || { echo "$profile: numbers without a source" && failed=1; }
+done
+expect whole.yaml gemm.max_efficiency "0.8013" # 250 / 312
+expect whole.yaml gemm.weight_gradient_factor "1.1"
+expect whole.yaml gemm.floor "3.5 us"
+expect whole.yaml memory_kernel.efficiency "0.9003" # 1400 / 1555
+expect whole.yaml memory_kernel.floor "3 us"
+expect whole.yaml memory "40960 MiB"
+expect whole.yaml peak.fp32 "18 TFLOP/s"
+expect whole.yaml flash.forward "0.6"
+expect whole.yaml flash.backward "0.54"
+expect whole.yaml pcie_bandwidth "24.98 GB/s"
+expect part.yaml gemm.tile_overhead "60" # of the profile that it extends
+expect part.yaml memory_bandwidth "1400 GB/s"
+grep -q 'bandwidth: {value: 200 GB/s' "$scratch/whole-intra.yaml" || { echo "whole-intra.yaml: not 200 GB/s" && failed=1; }
+grep -q 'base_latency: {value: 20 us' "$scratch/whole-intra.yaml" || { echo "whole-intra.yaml: not 20 us" && failed=1; }
+for profile in whole part; do
+    "$dtsim" run "$root/scenarios/gcp-data-parallel/scaling-ddp.yaml" --set cluster.gpu="$scratch/$profile.yaml" \
+        --set cluster.intra.bandwidth="300 GB/s" --format json >"$scratch/$profile.json" || { echo "$profile.yaml: cannot be simulated" && failed=1; }
+done
+# a file that is none of ours is refused
+if python3 "$root/tools/profile_gpu.py" --name x --folder "$scratch" --from "$scratch/whole.yaml" 2>"$scratch/message"; then
+    echo "a YAML file was taken for measurements" && failed=1
+fi
+grep -q 'does not begin with kind,variant' "$scratch/message" || { echo "no message about the wrong file" && failed=1; }
+exit "$failed"

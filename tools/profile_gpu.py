@@ -1,0 +1,545 @@
+#!/usr/bin/env python3
+"""Measures this machine's GPU and writes a profile that dtsim loads.
+
+    python3 tools/profile_gpu.py --name my-gpu --extends a100-40gb             needs PyTorch with CUDA (or ROCm)
+    torchrun --nproc_per_node 8 tools/profile_gpu.py --name my-gpu …           collectives as well
+    python3 tools/profile_gpu.py --name my-gpu --from my-gpu.csv               the profile again, without a GPU
+
+Writes NAME.csv, every single measurement, and NAME.yaml, the profile: put it into hardware/gpus/ or name it by its path,
+`dtsim run SCENARIO --set cluster.gpu=./my-gpu.yaml`. With several GPUs NAME-intra.yaml holds `cluster.intra`. See
+docs/profiling.md for what is measured and how numbers follow from it.
+
+Measuring (needs torch) and writing (the standard library only) are separate, so that the second is tested without a GPU.
+"""
+import argparse
+import csv
+import datetime
+import math
+import os
+import statistics
+import sys
+
+COLUMNS = ["kind", "variant", "dtype", "a", "b", "c", "d", "seconds"]
+ELEMENT_B = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
+
+# Keys that a profile cannot do without and that these measurements do not determine: what dtsim's A100 profile has.
+# Only used without --extends.
+ASSUMED = {
+    "gemm": {"tile_m": "256", "tile_n": "128", "tile_efficiency": "0.9", "vector_efficiency": "0.9",
+             "k_overhead": "221", "tile_overhead": "60", "alignment": "128 B", "misaligned_factor": "1.25",
+             "vector": "16 B", "unvectored_factor": "2"},
+    "flash": {"head_dim_half": "23", "length_overhead": "181", "tile": "128"},
+}
+
+
+# ---- measuring ------------------------------------------------------------------------------------------------------
+
+class Meter:
+    """Times GPU work with events; every result is one row."""
+
+    def __init__(self, torch, repeats, seconds):
+        self.torch, self.repeats, self.seconds, self.rows = torch, repeats, seconds, []
+
+    def time(self, work):
+        """Median seconds of one call, from batches long enough that the host does not matter."""
+        cuda = self.torch.cuda
+        for _ in range(3):
+            work()
+        cuda.synchronize()
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        start.record()
+        work()
+        end.record()
+        cuda.synchronize()
+        once = max(start.elapsed_time(end) * 1e-3, 1e-6)
+        calls = max(1, min(1000, int(self.seconds / once)))
+        times = []
+        for _ in range(self.repeats):
+            start.record()
+            for _ in range(calls):
+                work()
+            end.record()
+            cuda.synchronize()
+            times.append(start.elapsed_time(end) * 1e-3 / calls)
+        return statistics.median(times)
+
+    def add(self, kind, variant, dtype, sizes, seconds):
+        sizes = list(sizes) + [""] * (4 - len(sizes))
+        self.rows.append([kind, variant, dtype, *sizes, f"{seconds:.6g}"])
+
+    def measure(self, kind, variant, dtype, sizes, work):
+        try:
+            self.add(kind, variant, dtype, sizes, self.time(work))
+        except self.torch.cuda.OutOfMemoryError:
+            self.torch.cuda.empty_cache()
+            print(f"no memory for {kind} {variant} {dtype} {sizes}: left out", file=sys.stderr)
+
+
+def dtypes_of(torch):
+    """Names, torch types and whether tf32 is on."""
+    found = [("fp32", torch.float32, False), ("fp16", torch.float16, False)]
+    if torch.cuda.is_bf16_supported():
+        found += [("bf16", torch.bfloat16, False), ("tf32", torch.float32, True)]
+    return found
+
+
+def measure_gemm(torch, meter, quick):
+    """(m, k)·(k, n) as the layers of a transformer need it: forward, input gradient, weight gradient."""
+    hidden = [1024, 4096] if quick else [1024, 2048, 4096, 8192, 12288]
+    tokens = [2048, 8192] if quick else [512, 2048, 8192, 16384]
+    for name, dtype, tf32 in dtypes_of(torch):
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        for h in hidden:
+            for m in tokens:
+                for k, n in ((h, 4 * h), (4 * h, h), (h, h)):
+                    if name == "fp32" and h > 4096:
+                        continue
+                    x = torch.randn(m, k, device="cuda", dtype=dtype)
+                    w = torch.randn(k, n, device="cuda", dtype=dtype)
+                    y = torch.randn(m, n, device="cuda", dtype=dtype)
+                    meter.measure("gemm", "forward", name, (1, m, k, n), lambda: x @ w)
+                    meter.measure("gemm", "input", name, (1, m, n, k), lambda: y @ w.t())
+                    meter.measure("gemm", "weight", name, (1, k, m, n), lambda: x.t() @ y)
+                    del x, w, y
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def measure_small_gemm(torch, meter):
+    x = torch.randn(64, 64, device="cuda", dtype=torch.float16)
+    meter.measure("gemm", "small", "fp16", (1, 64, 64, 64), lambda: x @ x)
+
+
+def sdpa_backends(torch):
+    """A context manager per kernel of scaled_dot_product_attention."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        return {"flash": lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION),
+                "efficient": lambda: sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION),
+                "math": lambda: sdpa_kernel(SDPBackend.MATH)}
+    except ImportError:
+        def old(**on):
+            flags = {"enable_flash": False, "enable_mem_efficient": False, "enable_math": False}
+            return lambda: torch.backends.cuda.sdp_kernel(**{**flags, **on})
+        return {"flash": old(enable_flash=True), "efficient": old(enable_mem_efficient=True),
+                "math": old(enable_math=True)}
+
+
+def measure_attention(torch, meter, quick):
+    """(batch, heads, length, head_dim), causal and not, forward and backward, by each kernel there is."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    dtype, name = (torch.bfloat16, "bf16") if torch.cuda.is_bf16_supported() else (torch.float16, "fp16")
+    lengths = [1024, 4096] if quick else [512, 1024, 2048, 4096, 8192, 16384]
+    for backend, choose in sdpa_backends(torch).items():
+        for d in (64, 128):
+            for length in lengths:
+                if backend == "math" and length > 4096:
+                    continue
+                heads = 2048 // d
+                batch = max(1, 16384 // length)
+                for causal in (False, True):
+                    q, k, v = (torch.randn(batch, heads, length, d, device="cuda", dtype=dtype, requires_grad=True)
+                               for _ in range(3))
+                    kind = f"attention-{backend}" + ("-causal" if causal else "")
+                    try:
+                        with choose():
+                            meter.measure(kind, "forward", name, (batch, heads, length, d),
+                                          lambda: attend(q, k, v, is_causal=causal))
+                            out = attend(q, k, v, is_causal=causal)
+                            gradient = torch.randn_like(out)
+                            meter.measure(kind, "backward", name, (batch, heads, length, d),
+                                          lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True))
+                    except RuntimeError as error:
+                        print(f"{kind} {length}: {str(error).splitlines()[0]}: left out", file=sys.stderr)
+
+
+def measure_memory(torch, meter):
+    """Copies within the device memory; a byte that is copied is read and written."""
+    for exponent in range(10, 31, 2):
+        size = 1 << exponent
+        if 2 * size > 0.7 * torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory:
+            break
+        a = torch.empty(size, device="cuda", dtype=torch.uint8)
+        b = torch.empty_like(a)
+        meter.measure("memory", "copy", "uint8", (2 * size,), lambda: b.copy_(a))
+
+
+def measure_launch(torch, meter):
+    """Host time to issue a kernel: far more launches than the GPU can keep up with would block, so few at a time."""
+    import time
+    x = torch.zeros(1, device="cuda")
+    for variant, work in (("forward", lambda: x.add_(1)), ("matmul", None)):
+        if work is None:
+            y = torch.zeros(16, 16, device="cuda")
+            work = lambda: torch.mm(y, y)
+        best = []
+        for _ in range(20):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(100):
+                work()
+            best.append((time.perf_counter() - begin) / 100)
+        meter.add("launch", variant, "fp32", (100,), statistics.median(best))
+    torch.cuda.synchronize()
+
+
+def measure_host_link(torch, meter):
+    for pinned in (True, False):
+        for exponent in (16, 20, 24, 28):
+            size = 1 << exponent
+            host = torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
+            device = torch.empty(size, dtype=torch.uint8, device="cuda")
+            kind = "pinned" if pinned else "pageable"
+            meter.measure("host", f"h2d-{kind}", "uint8", (size,), lambda: device.copy_(host, non_blocking=pinned))
+            meter.measure("host", f"d2h-{kind}", "uint8", (size,), lambda: host.copy_(device, non_blocking=pinned))
+
+
+def measure_collectives(torch, meter, distributed, quick):
+    """Every rank takes part; the slowest one's time counts."""
+    ranks = distributed.get_world_size()
+    calls = {
+        "all-reduce": lambda x, y: distributed.all_reduce(x),
+        "all-gather": lambda x, y: distributed.all_gather_into_tensor(y, x),
+        "reduce-scatter": lambda x, y: distributed.reduce_scatter_tensor(x, y),
+        "broadcast": lambda x, y: distributed.broadcast(x, 0),
+    }
+    for exponent in range(12, 29 if quick else 31, 2):
+        size = 1 << exponent  # of the whole tensor
+        for name, call in calls.items():
+            part = size if name in ("all-reduce", "broadcast") else size // ranks
+            x = torch.zeros(max(1, part // 2), device="cuda", dtype=torch.float16)
+            y = torch.zeros(max(1, part // 2) * ranks, device="cuda", dtype=torch.float16)
+            distributed.barrier()
+            # a fixed number of calls: ranks that chose for themselves would wait for each other for ever
+            for _ in range(3):
+                call(x, y)
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            times = []
+            for _ in range(meter.repeats):
+                torch.cuda.synchronize()
+                start.record()
+                for _ in range(10):
+                    call(x, y)
+                end.record()
+                torch.cuda.synchronize()
+                times.append(start.elapsed_time(end) * 1e-4)
+            slowest = torch.tensor(statistics.median(times), device="cuda")
+            distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
+            meter.add("collective", name, "fp16", (size, ranks), float(slowest))
+
+
+def describe_device(torch, meter):
+    """What the driver says about the GPU: rows of kind `device`, the number in the last column."""
+    p = torch.cuda.get_device_properties(torch.cuda.current_device())
+    facts = {"name:" + p.name: 0, "multiprocessors": p.multi_processor_count, "memory_B": p.total_memory,
+             "compute_capability": p.major + p.minor / 10}
+    for name, factor in (("clock_rate", 1e3), ("memory_clock_rate", 1e3), ("memory_bus_width", 1), ("L2_cache_size", 1)):
+        value = getattr(p, name, 0)
+        if value:
+            facts[name] = value * factor
+    for name, value in facts.items():
+        meter.rows.append(["device", name, "", "", "", "", "", f"{value:.12g}"])
+    meter.rows.append(["device", "software:PyTorch " + torch.__version__, "", "", "", "", "", "0"])
+
+
+def measure(arguments):
+    """All rows; None on ranks that have nothing to write."""
+    try:
+        import torch
+    except ImportError:
+        sys.exit("profile_gpu.py: PyTorch is needed to measure; --from FILE.csv writes a profile without it")
+    if not torch.cuda.is_available():
+        sys.exit("profile_gpu.py: PyTorch sees no GPU")
+    rank = int(os.environ.get("RANK", "0"))
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    meter = Meter(torch, 3 if arguments.quick else 7, 0.02 if arguments.quick else 0.1)
+    if several:
+        import torch.distributed as distributed
+        # the others wait at a barrier while the first one measures alone: longer than the ten minutes of the default
+        distributed.init_process_group("nccl", timeout=datetime.timedelta(hours=2))
+    if rank == 0:
+        describe_device(torch, meter)
+        for what, work in (("memory", lambda: measure_memory(torch, meter)),
+                           ("launches", lambda: measure_launch(torch, meter)),
+                           ("host link", lambda: measure_host_link(torch, meter)),
+                           ("small products", lambda: measure_small_gemm(torch, meter)),
+                           ("products", lambda: measure_gemm(torch, meter, arguments.quick)),
+                           ("attention", lambda: measure_attention(torch, meter, arguments.quick))):
+            print(f"measuring {what} …", file=sys.stderr)
+            work()
+    if several:
+        distributed.barrier()
+        measure_collectives(torch, meter, distributed, arguments.quick)
+        distributed.destroy_process_group()
+    return meter.rows if rank == 0 else None
+
+
+# ---- the profile ----------------------------------------------------------------------------------------------------
+
+class Measurements:
+    """Rows read back as numbers."""
+
+    def __init__(self, rows):
+        self.rows = [[*row[:3], *(float(x) if x not in ("", None) else 0.0 for x in row[3:8])] for row in rows]
+
+    def of(self, kind, variant=None, dtype=None):
+        return [r for r in self.rows if r[0] == kind and variant in (None, r[1]) and dtype in (None, r[2])]
+
+    def fact(self, name, default=0.0):
+        return next((r[7] for r in self.of("device", name)), default)
+
+    def text(self, prefix, default):
+        return next((r[1][len(prefix):] for r in self.rows if r[0] == "device" and r[1].startswith(prefix)), default)
+
+
+def number(value, digits=4):
+    """Four digits, without an exponent."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def gemm_rates(m, dtype, variant=None):
+    """FLOP/s of large products: b·a·c of (m, k)·(k, n)."""
+    return [(2 * r[3] * r[4] * r[5] * r[6] / r[7], r) for r in m.of("gemm", variant, dtype) if r[1] != "small"]
+
+
+def sustained(rates):
+    """What large products reach: the mean of the best tenth, so that one lucky row does not decide."""
+    best = sorted((rate for rate, _ in rates), reverse=True)
+    best = best[:max(1, len(best) // 10)]
+    return sum(best) / len(best)
+
+
+def weight_factor(m, dtype):
+    """Time of the weight-gradient product over that of the forward product of the same layer (geometric mean)."""
+    forward = {(r[4], r[5], r[6]): r[7] for r in m.of("gemm", "forward", dtype)}  # m, k, n
+    ratios = [r[7] / forward[(r[5], r[4], r[6])]
+              for r in m.of("gemm", "weight", dtype) if (r[5], r[4], r[6]) in forward]  # k, m, n
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def flash_efficiency(m, direction, peak):
+    """Best share of the peak at head dimension 128, not causal; 4·b·h·s²·d FLOP forward, 2.5 times that backward."""
+    work = 4 if direction == "forward" else 10
+    shares = [work * r[3] * r[4] * r[5] ** 2 * r[6] / r[7] / peak for r in m.of("attention-flash", direction)
+              if r[6] == 128]
+    return max(shares) if shares else None
+
+
+class Writer:
+    """YAML with a source for everything."""
+
+    def __init__(self):
+        self.lines = []
+
+    def comment(self, text):
+        self.lines.append("# " + text)
+
+    def put(self, key, value, source=None, depth=0):
+        text = "  " * depth + f"{key}: "
+        self.lines.append(text + (f'{{value: {value}, source: "{source}"}}' if source else str(value)))
+
+    def open(self, key, source=None, depth=0):
+        self.lines.append("  " * depth + f"{key}:")
+        if source:
+            self.lines.append("  " * (depth + 1) + f'source: "{source}"')
+
+    def text(self):
+        return "\n".join(self.lines) + "\n"
+
+
+def add_peaks(m, w, given, origin):
+    """Peak rates: those that were given, else the best that was measured (then the efficiency is 1)."""
+    peaks = {}
+    for dtype in ("fp32", "tf32", "fp16", "bf16"):
+        rates = gemm_rates(m, dtype)
+        if dtype in given:
+            peaks[dtype] = (given[dtype], "given on the command line of tools/profile_gpu.py")
+        elif rates:
+            peaks[dtype] = (sustained(rates), origin + ": the best products, no data sheet was given")
+    if peaks:
+        w.open("peak")
+        for dtype, (rate, source) in peaks.items():
+            w.put(dtype, number(rate / 1e12) + " TFLOP/s", source, 1)
+    return {dtype: rate for dtype, (rate, _) in peaks.items()}
+
+
+def add_gemm(m, w, peak, dtype, origin, whole):
+    rates = gemm_rates(m, dtype)
+    factor = weight_factor(m, dtype)
+    small = [r[7] for r in m.of("gemm", "small")]
+    if not rates:
+        return
+    w.open("gemm")
+    w.put("max_efficiency", number(min(1, sustained(rates) / peak)), f"{origin}: best tenth of {len(rates)} {dtype} "
+          "products over the peak", 1)
+    if factor is not None:
+        w.put("weight_gradient_factor", number(min(10, max(0.1, factor))),
+              f"{origin}: weight-gradient over forward products of the same size", 1)
+    elif whole:
+        w.put("weight_gradient_factor", "1.05", "assumed: no pair of products of one size was measured", 1)
+    w.put("floor", number((min(small) if small else 4e-6) * 1e6) + " us",
+          f"{origin}: product of 64 x 64 x 64" if small else "assumed", 1)
+    if whole:
+        for key, value in ASSUMED["gemm"].items():
+            w.put(key, value, "assumed, as on an A100: not determined by tools/profile_gpu.py", 1)
+
+
+def add_memory(m, w, bandwidth, origin):
+    rows = sorted(m.of("memory", "copy"), key=lambda r: r[3])
+    if not rows or not bandwidth:
+        return
+    best = max(r[3] / r[7] for r in rows)
+    w.open("memory_kernel")
+    w.put("efficiency", number(min(1, best / bandwidth)), f"{origin}: copies reach {number(best / 1e9)} GB/s", 1)
+    w.put("floor", number(min(r[7] for r in rows) * 1e6) + " us", f"{origin}: smallest copy", 1)
+
+
+def add_flash(m, w, peak, origin, whole):
+    found = {d: flash_efficiency(m, d, peak) for d in ("forward", "backward")}
+    if not all(found.values()) and not whole:
+        return
+    w.open("flash")
+    for direction, share in found.items():
+        if share:
+            w.put(direction, number(min(1, share)), f"{origin}: flash attention, head dimension 128", 1)
+        else:
+            w.put(direction, "0.5", "assumed: no flash attention here", 1)
+    if whole:
+        for key, value in ASSUMED["flash"].items():
+            w.put(key, value, "assumed, as on an A100: not determined by tools/profile_gpu.py", 1)
+
+
+def host_rate(m):
+    rows = m.of("host", "h2d-pinned") + m.of("host", "d2h-pinned")
+    return max((r[3] / r[7] for r in rows), default=0)
+
+
+def gpu_profile(m, arguments):
+    device = m.text("name:", "unknown GPU")
+    origin = f"measured by tools/profile_gpu.py on {device}, {m.text('software:', 'unknown software')}"
+    whole = not arguments.extends
+    w = Writer()
+    w.comment(f"{device}, measured by tools/profile_gpu.py. Raw numbers: {os.path.basename(arguments.raw)}")
+    if arguments.extends:
+        w.put("extends", arguments.extends)
+    w.put("name", f'"{device}"')
+    for vendor in ("nvidia", "amd", "intel"):
+        if vendor in device.lower():
+            w.put("vendor", vendor)
+    driver = f"the driver, through {m.text('software:', 'PyTorch')}"
+    if m.fact("multiprocessors"):
+        w.put("multiprocessors", number(m.fact("multiprocessors"), 6), driver)
+    if m.fact("memory_B"):
+        w.put("memory", f"{m.fact('memory_B') / 2**20:.0f} MiB", driver)
+    if m.fact("compute_capability"):
+        w.put("compute_capability", number(m.fact("compute_capability")), driver)
+    if m.fact("L2_cache_size"):
+        w.put("l2", f"{m.fact('L2_cache_size') / 2**20:.4g} MiB", driver)
+    bandwidth = arguments.memory_bandwidth * 1e9
+    source = "given on the command line of tools/profile_gpu.py"
+    if not bandwidth and m.fact("memory_clock_rate") and m.fact("memory_bus_width"):
+        bandwidth = 2 * m.fact("memory_clock_rate") * m.fact("memory_bus_width") / 8
+        source = driver + ": twice the memory clock times the bus width"
+    if not bandwidth:
+        bandwidth = max((r[3] / r[7] for r in m.of("memory", "copy")), default=0)
+        source = origin + ": the fastest copy, no data sheet was given"
+    if bandwidth:
+        w.put("memory_bandwidth", number(bandwidth / 1e9) + " GB/s", source)
+    given = dict((name, float(rate) * 1e12) for name, rate in (p.split("=") for p in arguments.peak))
+    peaks = add_peaks(m, w, given, origin)
+    dtype = next((d for d in ("bf16", "fp16", "fp32") if d in peaks), None)
+    if dtype:
+        add_gemm(m, w, peaks[dtype], dtype, origin, whole)
+        add_flash(m, w, peaks[dtype], origin, whole)
+    add_memory(m, w, bandwidth, origin)
+    if host_rate(m):
+        w.put("pcie_bandwidth", number(host_rate(m) / 1e9) + " GB/s", origin + ": pinned copies")
+    launches = {r[1]: r[7] for r in m.of("launch")}
+    if launches:
+        w.comment(f"host time of a launch here: {number(max(launches.values()) * 1e6)} us; it belongs to the stack's "
+                  "profile (stack.launch)")
+    return w.text()
+
+
+def fit_line(points):
+    """t = base + bytes / rate, least squares of relative errors."""
+    sw = swx = swxx = swy = swxy = 0.0
+    for x, y in points:
+        weight = 1 / y ** 2
+        sw, swx, swxx = sw + weight, swx + weight * x, swxx + weight * x * x
+        swy, swxy = swy + weight * y, swxy + weight * x * y
+    slope = (sw * swxy - swx * swy) / (sw * swxx - swx * swx)
+    return (swy - slope * swx) / sw, 1 / slope
+
+
+def intra_profile(m, arguments):
+    """cluster.intra from all-reduces: 2(n-1)/n · S bytes leave each port of a ring."""
+    rows = m.of("collective", "all-reduce")
+    if len(rows) < 3:
+        return None
+    ranks = rows[0][4]
+    points = [(2 * (ranks - 1) / ranks * r[3], r[7]) for r in rows]
+    base, rate = fit_line(points)
+    rate = max(rate, max(x / y for x, y in points if y > 0))
+    origin = (f"measured by tools/profile_gpu.py: all-reduces of {number(ranks)} {m.text('name:', 'GPUs')}, "
+              "time = base + bytes / bandwidth")
+    w = Writer()
+    w.comment(f"For `cluster: {{intra: …}}`. Raw numbers: {os.path.basename(arguments.raw)}")
+    w.open("intra")
+    w.put("kind", "nvswitch", depth=1)
+    w.put("bandwidth", number(rate / 1e9) + " GB/s", origin + "; so efficiency is 1", 1)
+    w.put("efficiency", "1", "the bandwidth is a measured one", 1)
+    w.put("base_latency", number(max(base, 1e-6) * 1e6) + " us", origin, 1)
+    return w.text()
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+def read_rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    if not rows or rows[0] != COLUMNS:
+        sys.exit(f"profile_gpu.py: {path} does not begin with {','.join(COLUMNS)}")
+    return rows[1:]
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(path, file=sys.stderr)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--name", required=True, help="name of the profile and of the files")
+    parser.add_argument("--folder", default=".", help="where to write (default: here)")
+    parser.add_argument("--extends", metavar="GPU", help="a GPU that dtsim knows: only what was measured is replaced")
+    parser.add_argument("--peak", action="append", default=[], metavar="TYPE=TFLOPS",
+                        help="dense peak of the data sheet, e.g. bf16=312; repeatable")
+    parser.add_argument("--memory-bandwidth", type=float, default=0, metavar="GB/S", help="of the data sheet")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes: a minute instead of ten")
+    parser.add_argument("--from", dest="source", metavar="FILE.csv", help="write the profile from these measurements")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    stem = os.path.join(arguments.folder, arguments.name)
+    arguments.raw = arguments.source or stem + ".csv"
+    rows = read_rows(arguments.source) if arguments.source else measure(arguments)
+    if rows is None:
+        return
+    if not arguments.source:
+        with open(arguments.raw, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *rows])
+        print(arguments.raw, file=sys.stderr)
+    m = Measurements(rows)
+    write(stem + ".yaml", gpu_profile(m, arguments))
+    intra = intra_profile(m, arguments)
+    if intra:
+        write(stem + "-intra.yaml", intra)
+
+
+if __name__ == "__main__":
+    main()
