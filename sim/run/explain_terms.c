@@ -147,7 +147,8 @@ dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_resul
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
         bool inside = starts[i] >= m->from && starts[i] < m->to;
-        if (inside && info->role == DTS_ROLE_COMMUNICATION && (info->device == device || info->peer == device)) {
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && info->bytes > 0 &&
+            (info->device == device || info->peer == device)) {
             route *r = route_of(m->plan, info, routes, &e->transfer_count);
             if (r != NULL) {
                 r->row.count++;
@@ -173,18 +174,19 @@ static void add_term(dts_result *result, const char *name, double gib, const cha
     }
 }
 
-/* "1.2 GiB that live all the time (P elements · b B / n) and 0.3 GiB at the peak beside". */
+/* "P parameters · b B / n ranks, and 0.30 GiB gathered at the peak"; without the first part where nothing of it stays
+ * on the GPU. */
 static const char *lasting(dts_result *result, double gib, double lasting_B, double elements, double element_B,
                            double shards, const char *beside) {
-    double lasting_gib = lasting_B / GIB;
-    const char *share = shards > 1 ? dts_arena_printf(result->arena, " / %.0f ranks", shards) : "";
-    const char *rest = gib - lasting_gib > 0.005
-                           ? dts_arena_printf(result->arena, ", and %.2f GiB %s", gib - lasting_gib, beside)
-                           : "";
-    if (lasting_B <= 0 || share == NULL || rest == NULL) {
-        return dts_arena_printf(result->arena, "%s", beside);
+    double rest_gib = gib - elements * element_B / shards / GIB;
+    if (lasting_B <= 0 || rest_gib < -0.005) {
+        return beside;
     }
-    return dts_arena_printf(result->arena, "%.4g parameters · %.4g B%s%s", elements, element_B, share, rest);
+    const char *share = shards > 1 ? dts_arena_printf(result->arena, " / %.0f ranks", shards) : "";
+    const char *rest = rest_gib > 0.005 ? dts_arena_printf(result->arena, ", and %.2f GiB %s", rest_gib, beside) : "";
+    return share == NULL || rest == NULL
+               ? NULL
+               : dts_arena_printf(result->arena, "%.4g parameters · %.4g B%s%s", elements, element_B, share, rest);
 }
 
 /* What one layer keeps of one microbatch, with its largest operators. */
@@ -242,12 +244,14 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)fullest);
     const dts_storage *storage = &plan->storage;
     double shards = (double)plan->shards;
-    add_term(result, "parameters", gib->parameters,
-             lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], stage->parameters,
-                     storage->parameter_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered at the peak"));
+    add_term(
+        result, "parameters", gib->parameters,
+        lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], stage->parameters,
+                storage->parameter_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered or cast at the peak"));
     add_term(result, "gradients", gib->gradients,
              lasting(result, gib->gradients, (double)peak->final_bytes[DTS_MEMORY_GRADIENTS], stage->parameters,
-                     storage->gradient_B, dts_plan_shards_gradients(plan) ? shards : 1, "unsharded at the peak"));
+                     storage->gradient_B, dts_plan_shards_gradients(plan) ? shards : 1,
+                     "not yet handed over, or in buffers"));
     add_term(result, "optimizer", gib->optimizer,
              lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], stage->parameters,
                      storage->optimizer_B, dts_plan_shards_optimizer(plan) ? shards : 1, "during the step"));

@@ -169,6 +169,26 @@ static void inputs_know_their_sources(void **state) {
     dts_result_free(r);
 }
 
+/* ZeRO, figure 1: 2 bytes each of parameters and gradients in fp16, and all terms together are what the device holds.
+ */
+static void memory_terms_sum_to_the_peak(void **state) {
+    (void)state;
+    for (size_t s = 0; s < sizeof settings_of / sizeof settings_of[0]; s++) {
+        dts_result *r = explained(scenario, settings_of[s], false);
+        double sum_gib = 0;
+        for (size_t i = 0; i < r->explanation->memory_count; i++) {
+            sum_gib += r->explanation->memory[i].gib;
+            assert_non_null(r->explanation->memory[i].formula);
+        }
+        assert_close(sum_gib, r->peak_device_gib, 1e-9, 0);
+        if (s == 1) { /* plain DDP */
+            assert_string_equal(r->explanation->memory[0].name, "parameters");
+            assert_non_null(strstr(r->explanation->memory[0].formula, "8.34e+08 parameters · 2 B"));
+        }
+        dts_result_free(r);
+    }
+}
+
 static void plain_runs_have_no_explanation(void **state) {
     (void)state;
     dts_result *r = simulate_file(scenario, "");
@@ -184,6 +204,7 @@ int main(void) {
         cmocka_unit_test(what_ifs_move_what_they_name),
         cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
         cmocka_unit_test(inputs_know_their_sources),
+        cmocka_unit_test(memory_terms_sum_to_the_peak),
         cmocka_unit_test(plain_runs_have_no_explanation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
