@@ -4,8 +4,9 @@
 
 #include "hardware/hardware.h"
 
-static const char *const gpus[] = {"a100-40gb", "a100-80gb", "a100-40gb-pcie", "a100-80gb-pcie", "v100-16gb",
-                                   "v100-32gb", "h100"};
+static const char *const gpus[] = {"a100-40gb", "a100-80gb", "a100-40gb-pcie", "a100-80gb-pcie",
+                                   "v100-16gb", "v100-32gb", "h100",           "h20",
+                                   "b200",      "gb200",     "gb300",          "mi300x"};
 
 enum { GPUS = sizeof gpus / sizeof *gpus };
 
