@@ -71,17 +71,55 @@ dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to) {
     return *to > *from ? *to - *from : 0;
 }
 
+/* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
+ * A transfer between two devices stands for itself. */
+enum { RUN_OF_HOST = UINT32_MAX - 1, RUN_OF_ONE = UINT32_MAX };
+
+static uint32_t run_key(const dts_task_info *info) {
+    if (info->role == DTS_ROLE_HOST) {
+        return RUN_OF_HOST;
+    }
+    return info->role == DTS_ROLE_COMMUNICATION && info->device != info->peer ? RUN_OF_ONE : info->device;
+}
+
+/* The first task of the run of alike tasks, each the blocker of the next, that ends with task. Found once for each:
+ * with a thousand stages every stage's gaps lead through the same tasks. */
+static dts_id first_of_run(const dts_measured *m, dts_id task) {
+    uint32_t key = run_key(info_of(m, task));
+    if (key == RUN_OF_ONE) {
+        return task;
+    }
+    dts_id first = task;
+    while (m->runs[first] == DTS_NO_ID) {
+        dts_id before = dts_simulation_blocker(m->simulation, first);
+        if (before == DTS_NO_ID || run_key(info_of(m, before)) != key) {
+            m->runs[first] = first;
+        } else {
+            first = before;
+        }
+    }
+    first = m->runs[first];
+    for (dts_id i = task; m->runs[i] == DTS_NO_ID;) {
+        dts_id before = dts_simulation_blocker(m->simulation, i);
+        m->runs[i] = first;
+        i = before;
+    }
+    return first;
+}
+
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
     dts_measured_cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
-        dts_time begin = starts[blocker] > from ? starts[blocker] : from;
+        bool own = run_key(info_of(t->m, blocker)) == t->device;
+        dts_id first = own ? blocker : first_of_run(t->m, blocker);
+        dts_time begin = starts[first] > from ? starts[first] : from;
         if (begin < to) {
             charge_wait(t, blocker, to - begin, for_optimizer);
             to = begin;
         }
-        blocker = dts_simulation_blocker(t->m->simulation, blocker);
+        blocker = dts_simulation_blocker(t->m->simulation, first);
     }
     t->host += to > from ? to - from : 0;
 }

@@ -12,6 +12,7 @@ typedef struct dts_measured {
     const dts_lowered *lowered;
     const dts_simulation *simulation;
     bool flow_network;
+    dts_id *runs;      /* [task] found so far by charging waits (accounts.c); DTS_NO_ID: not yet */
     dts_id last_task;  /* dts_last_task */
     dts_time from, to; /* the iteration: all that was simulated, or a window of it */
 } dts_measured;

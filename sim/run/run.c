@@ -307,7 +307,11 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             m.from = dts_simulation_ends(simulation)[lowered.window_from];
             m.to = dts_simulation_ends(simulation)[lowered.window_to];
         }
-        status = measure(&m, options, result);
+        m.runs = dts_arena_array(arena, lowered.info_count, sizeof *m.runs);
+        for (size_t i = 0; m.runs != NULL && i < lowered.info_count; i++) {
+            m.runs[i] = DTS_NO_ID;
+        }
+        status = m.runs == NULL ? DTS_NOMEM : measure(&m, options, result);
         if (status != DTS_OK) {
             dts_diag_nomem(diag);
         }
