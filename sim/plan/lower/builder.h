@@ -193,7 +193,8 @@ void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, in
                              dts_id last);
 /* The gradients are complete with task: someone else has reduced them. */
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);
-/* Will gradients be handed over now (dts_sync_gradient)? Then *room says how many bytes fit before a bucket is full. */
+/* Will gradients be handed over now (dts_sync_gradient)? Then *room says how many bytes fit before a reduction begins;
+ * 0 when one has. */
 bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B);
 /* Are parameters gathered for each use (FSDP, ZeRO-3)? */
 bool dts_sync_gathers(const dts_gradient_sync *sync);

@@ -299,7 +299,7 @@ void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const dou
 
 bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B) {
     const bucket *pending = &sync->buckets[DTS_SET_COMMON];
-    *room_B = pending->limit_B - pending->pending_B;
+    *room_B = sync->flushed > 0 ? 0 : pending->limit_B - pending->pending_B;
     return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch);
 }
 

@@ -46,6 +46,15 @@ bool dts_gathers_beside(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && plan->pipeline > 1;
 }
 
+static bool splits_backward(const dts_plan *plan) {
+    for (size_t i = 0; i < plan->schedule.op_count[0]; i++) {
+        if (plan->schedule.ops[0][i].kind == DTS_OP_BACKWARD_WEIGHT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool runs_passes_in_turns(const dts_plan *plan) {
     bool fused = false;
     for (int64_t p = 0; p < plan->pipeline; p++) {
@@ -117,6 +126,9 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     }
     if (plan->tensor_group.nodes > 1) {
         return "tensor-parallel groups span nodes, whose networks they share with other transfers";
+    }
+    if (plan->job.parallelism->sequence && splits_backward(plan)) {
+        return "passes for weight gradients gather their inputs beside the kernels before them";
     }
     if (sends_weigh(plan)) {
         return "stages send to each other over links inside a node that tensor-parallel collectives use";
