@@ -40,17 +40,8 @@ typedef struct walk {
     dts_status status;
 } walk;
 
-/* Applies the candidate and asks the plan's rules; the plan borrows values. */
-static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_plan *plan) {
-    dts_candidate_apply(&w->candidate, w->space->base, values);
-    dts_job job = dts_scenario_job(values);
-    dts_status status = dts_plan_outline(&job, arena, plan, w->refusals);
-    if (status == DTS_OK) {
-        return true;
-    }
-    if (status == DTS_NOMEM) {
-        w->status = status;
-    }
+/* Keeps the reason of a refusal, and room for the next. */
+static void note_refusal(walk *w) {
     size_t count = dts_diag_count(w->refusals);
     if (w->counts->reason[0] == '\0' && count > 0) {
         const dts_message *message = dts_diag_get(w->refusals, count - 1);
@@ -61,6 +52,18 @@ static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_
         w->refusals = dts_diag_new();
         w->status = w->refusals == NULL ? DTS_NOMEM : w->status;
     }
+}
+
+/* Applies the candidate and asks the plan's rules; the plan borrows values. */
+static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_plan *plan) {
+    dts_candidate_apply(&w->candidate, w->space->base, values);
+    dts_job job = dts_scenario_job(values);
+    dts_status status = dts_plan_outline(&job, arena, plan, w->refusals);
+    if (status == DTS_OK) {
+        return true;
+    }
+    w->status = status == DTS_NOMEM ? status : w->status;
+    note_refusal(w);
     return false;
 }
 
@@ -289,7 +292,13 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
         return;
     }
     if (!w->has_costs) {
-        w->status = dts_block_costs_of(&w->plan, w->frame_arena, &w->costs, w->diag);
+        dts_status status = dts_block_costs_of(&w->plan, w->frame_arena, &w->costs, w->refusals);
+        if (status != DTS_OK) { /* shapes that the model cannot be cut into */
+            w->status = status == DTS_NOMEM ? status : w->status;
+            note_refusal(w);
+            w->counts->illegal++;
+            return;
+        }
         w->has_costs = true;
     }
     if (!*asked) {
