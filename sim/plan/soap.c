@@ -6,8 +6,8 @@
 
 enum { MOST_DEVICES = 1024, MOST_DEGREES = 64 };
 
-const char *const dts_soap_baseline_names[DTS_SOAP_BASELINE_COUNT + 1] = {"single device", "data parallel", "expert",
-                                                                          NULL};
+const char *const dts_soap_baseline_names[DTS_SOAP_BASELINE_COUNT + 1] = {
+    "single GPU", "data parallel", "expert", "data parallel on one node", "expert on one node", NULL};
 
 /* 1, the divisors of the GPUs of a node, and all of them times the divisors of the nodes; ascending. */
 static size_t list_degrees(uint32_t devices, uint32_t per_node, int64_t *out) {
@@ -179,27 +179,27 @@ dts_status dts_soap_problem_make(const dts_tensor_graph *graph, const dts_cluste
 /* ---- the strategies that need no search ----------------------------------------------------------------------------
  */
 
+/* What a baseline aims at. */
+typedef struct goal {
+    bool expert;         /* weights before samples where layers are dense */
+    int64_t most_parts;  /* of any operator */
+    int64_t most_shares; /* of its weights */
+} goal;
+
 /* How much the baseline wants of a cut; the largest wins. */
-static int64_t preference(dts_soap_baseline baseline, int64_t most_shares, const dts_tensor_op *op,
-                          const dts_soap_cut *cut) {
+static int64_t preference(const goal *wish, const dts_tensor_op *op, const dts_soap_cut *cut) {
     int64_t weights = 1, others = 1;
+    if (cut->parts > wish->most_parts) {
+        return 0;
+    }
     for (int d = 1; d < op->dims; d++) {
         *(op->split[d] == DTS_SPLIT_PARAMETER ? &weights : &others) *= cut->degree[d];
     }
     bool heads = op->type == DTS_TENSOR_ATTENTION;
     bool dense = op->type == DTS_TENSOR_LINEAR || op->type == DTS_TENSOR_EMBEDDING || heads;
-    int64_t split = heads ? cut->degree[op->dims - 1] * (cut->degree[1] == 1) : weights * (others == 1);
-    switch (baseline) {
-        case DTS_SOAP_SINGLE:
-            return cut->parts == 1;
-        case DTS_SOAP_EXPERT:
-            if (dense) { /* weights as far as allowed, samples beyond */
-                return split > most_shares ? 0 : split * MOST_DEVICES + cut->degree[0];
-            }
-            break;
-        case DTS_SOAP_DATA:
-        case DTS_SOAP_BASELINE_COUNT:
-            break;
+    if (wish->expert && dense) { /* weights (heads) as far as allowed, samples beyond */
+        int64_t split = heads ? cut->degree[op->dims - 1] * (cut->degree[1] == 1) : weights * (others == 1);
+        return split > wish->most_shares ? 0 : split * MOST_DEVICES + cut->degree[0];
     }
     return cut->degree[0] == cut->parts ? cut->parts : 0;
 }
@@ -231,15 +231,20 @@ static bool has_attention(const dts_tensor_graph *graph) {
 }
 
 void dts_soap_baseline_choices(const dts_soap_problem *problem, dts_soap_baseline baseline, dts_soap_choice *choices) {
-    int64_t most_shares = has_attention(problem->graph) ? problem->devices_per_node : problem->devices;
+    bool node = baseline == DTS_SOAP_DATA_NODE || baseline == DTS_SOAP_EXPERT_NODE;
+    goal aims = {.expert = baseline == DTS_SOAP_EXPERT || baseline == DTS_SOAP_EXPERT_NODE,
+                 .most_parts = baseline == DTS_SOAP_SINGLE ? 1
+                               : node                      ? problem->devices_per_node
+                                                           : problem->devices,
+                 .most_shares = has_attention(problem->graph) ? problem->devices_per_node : problem->devices};
     for (size_t i = 0; i < problem->graph->count; i++) {
-        if (baseline == DTS_SOAP_EXPERT && follow_input(problem, i, choices)) {
+        if (aims.expert && follow_input(problem, i, choices)) {
             continue;
         }
         int64_t best = 0;
         choices[i] = (dts_soap_choice){0};
         for (size_t c = 0; c < problem->cuts[i].count; c++) {
-            int64_t wanted = preference(baseline, most_shares, &problem->graph->ops[i], &problem->cuts[i].items[c]);
+            int64_t wanted = preference(&aims, &problem->graph->ops[i], &problem->cuts[i].items[c]);
             if (wanted > best) {
                 best = wanted;
                 choices[i].cut = (uint32_t)c;

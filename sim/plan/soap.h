@@ -59,10 +59,12 @@ dts_box dts_soap_part(const dts_tensor_op *op, const dts_soap_cut *cut, int64_t 
 
 /* The strategies that need no search. */
 typedef enum dts_soap_baseline {
-    DTS_SOAP_SINGLE,        /* all on device 0 */
-    DTS_SOAP_DATA,          /* samples over as many devices as divide the batch */
-    DTS_SOAP_EXPERT,        /* convolutions by samples, dense layers by parameters [3]; transformers: weights and heads
-                               inside a node, as Megatron does, samples beyond */
+    DTS_SOAP_SINGLE,    /* all on device 0 */
+    DTS_SOAP_DATA,      /* samples over as many devices as divide the batch */
+    DTS_SOAP_EXPERT,    /* convolutions by samples, dense layers by parameters [3]; transformers: weights and heads
+                           inside a node, as Megatron does, samples beyond */
+    DTS_SOAP_DATA_NODE, /* the same on one node, the others idle: slow networks can make that the best */
+    DTS_SOAP_EXPERT_NODE,
     DTS_SOAP_BASELINE_COUNT /* [3] Krizhevsky 2014, One weird trick …, arXiv 1404.5997 */
 } dts_soap_baseline;
 

@@ -12,7 +12,7 @@
  * in the layers of a transformer get the same choice. The chance of a proposal differs from that of its reverse, so
  * that (2) does not sample exp(-beta·cost) exactly; for optimisation that is harmless.
  *
- * Chains start at data parallelism, the experts' strategy, and random ones; they share nothing, so the answer
+ * Chains start at the baselines, the best one first, and then at random strategies. They share nothing, so the answer
  * does not depend on threads.
  *
  * [1] flexflow/FlexFlow src/runtime/model.cc, FFModel::mcmc_optimize, rewrite; Jia, Zaharia, Aiken, MLSys 2019. */
@@ -233,10 +233,8 @@ static bool open_chain(chain *c, const dts_soap_problem *problem, const dts_soap
         dts_soap_timing_new(problem, &c->timing, NULL) != DTS_OK) {
         return false;
     }
-    static const dts_soap_baseline starts[] = {DTS_SOAP_DATA, DTS_SOAP_EXPERT};
-    enum { STARTS = sizeof starts / sizeof starts[0] };
-    if (index < STARTS) {
-        return begin_at(c, known->baselines[starts[index]].choices);
+    if (index < DTS_SOAP_BASELINE_COUNT) {
+        return begin_at(c, known->baselines[known->order[index]].choices);
     }
     for (size_t i = 0; i < n; i++) {
         c->best[i] = random_choice(c, i);
@@ -254,6 +252,14 @@ static void close_chain(chain *c) {
 
 /* ---- the search ----------------------------------------------------------------------------------------------------
  */
+
+/* What fits before what does not; then the quicker, or the smaller. */
+static bool is_better(const dts_soap_strategy *a, const dts_soap_strategy *b) {
+    if (a->fits != b->fits) {
+        return a->fits;
+    }
+    return a->fits ? a->iteration_s < b->iteration_s : a->peak_B < b->peak_B;
+}
 
 static dts_status time_baselines(const dts_soap_problem *problem, dts_arena *arena, dts_soap_outcome *out,
                                  dts_diag *diag) {
@@ -277,6 +283,17 @@ static dts_status time_baselines(const dts_soap_problem *problem, dts_arena *are
         s->fits = s->peak_B <= out->capacity_B;
     }
     dts_soap_timing_free(timing);
+    for (uint32_t b = 0; b < DTS_SOAP_BASELINE_COUNT; b++) {
+        out->order[b] = b;
+    }
+    for (uint32_t b = 1; b < DTS_SOAP_BASELINE_COUNT; b++) { /* so few that moving neighbours is enough */
+        for (uint32_t k = b; k > 0 && is_better(&out->baselines[out->order[k]], &out->baselines[out->order[k - 1]]);
+             k--) {
+            uint32_t swapped = out->order[k];
+            out->order[k] = out->order[k - 1];
+            out->order[k - 1] = swapped;
+        }
+    }
     return status;
 }
 
@@ -304,15 +321,13 @@ static void gather(const chain *c, uint32_t index, dts_soap_outcome *out) {
     out->proposals += c->proposals;
     out->accepted += c->accepted;
     out->stopped |= c->stopped;
-    dts_soap_strategy *best = &out->best;
-    bool better = best->iteration_s <= 0 || (c->best_fits != best->fits ? c->best_fits
-                                             : c->best_fits             ? c->best_s < best->iteration_s
-                                                                        : c->best_B < best->peak_B);
-    if (better) {
-        memcpy(best->choices, c->best, c->problem->graph->count * sizeof *c->best);
-        best->iteration_s = c->best_s;
-        best->peak_B = c->best_B;
-        best->fits = c->best_fits;
+    dts_soap_strategy found = {
+        .name = "found", .choices = c->best, .iteration_s = c->best_s, .peak_B = c->best_B, .fits = c->best_fits};
+    if (out->best.iteration_s <= 0 || is_better(&found, &out->best)) {
+        dts_soap_choice *choices = out->best.choices;
+        memcpy(choices, c->best, c->problem->graph->count * sizeof *c->best);
+        out->best = found;
+        out->best.choices = choices;
         out->best_at = c->best_at;
         out->best_chain = index;
     }

@@ -25,6 +25,7 @@ typedef struct dts_soap_strategy {
 
 typedef struct dts_soap_outcome {
     dts_soap_strategy baselines[DTS_SOAP_BASELINE_COUNT];
+    uint32_t order[DTS_SOAP_BASELINE_COUNT]; /* indices of the baselines, best first */
     dts_soap_strategy best;
     double capacity_B;            /* of a device, without context and libraries */
     double choices_log10;         /* size of the space: log10 of the number of strategies */
