@@ -395,5 +395,10 @@ static const dts_search_space layouts = {
     .run = run,
 };
 
-const dts_search_space *const dts_search_spaces[] = {&layouts};
+static const dts_search_space soap = {
+    .name = "soap",
+    .summary = "every operator cut by itself: by sample, attribute and parameter, and where its parts lie",
+};
+
+const dts_search_space *const dts_search_spaces[] = {&layouts, &soap};
 const size_t dts_search_space_count = sizeof dts_search_spaces / sizeof dts_search_spaces[0];

@@ -118,9 +118,10 @@ const dts_search_method *dts_search_method_find(const char *name);
 /* A family of plans that can be searched. */
 typedef struct dts_search_space {
     const char *name, *summary;
-    dts_status (*run)(const dts_search_request *request, dts_search **out, dts_diag *diag);
+    dts_status (*run)(const dts_search_request *request, dts_search **out, dts_diag *diag); /* NULL: soap_search.h */
 } dts_search_space;
 
+enum { DTS_SPACE_LAYOUTS, DTS_SPACE_SOAP }; /* indices of dts_search_spaces */
 extern const dts_search_space *const dts_search_spaces[];
 extern const size_t dts_search_space_count;
 

@@ -36,8 +36,8 @@ _dtsim_options() {
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format $common" ;;
         search)
-            echo "--over --set --objective --space --method --simulate --seed --top --store --threads --format" \
-                "--wall-time --tokens --clusters --nodes --deadline $common"
+            echo "--over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
+                "--threads --format --wall-time --tokens --clusters --nodes --deadline $common"
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \

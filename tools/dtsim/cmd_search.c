@@ -8,6 +8,7 @@
 #include "overrides.h"
 #include "progress.h"
 #include "rent_write.h"
+#include "search_soap.h"
 #include "search_write.h"
 
 enum {
@@ -19,6 +20,8 @@ enum {
     OPTION_TOP,
     OPTION_SIMULATE,
     OPTION_SEED,
+    OPTION_CHAINS,
+    OPTION_PROPOSALS,
     OPTION_STORE,
     OPTION_THREADS,
     OPTION_FORMAT,
@@ -34,11 +37,14 @@ static const struct argp_option options[] = {
      "search these values of a key only, e.g. parallelism.tensor=1..8*2; repeatable", 1},
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
     {"objective", OPTION_OBJECTIVE, "WHAT", 0, "time (default), cost, memory or throughput-per-dollar", 1},
-    {"space", OPTION_SPACE, "SPACE", 0, "layouts (default)", 2},
-    {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default); `dtsim list methods` names all", 2},
+    {"space", OPTION_SPACE, "SPACE", 0,
+     "layouts (default), or soap: every operator cut by itself (default for a graph)", 2},
+    {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default; soap: mcmc); `dtsim list methods` names all", 2},
     {"simulate", OPTION_SIMULATE, "N", 0,
      "simulate up to N candidates (default 96); 0: until the best is proven to be the best", 2},
     {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
+    {"chains", OPTION_CHAINS, "N", 0, "soap: Markov chains, each from another start (default 8)", 2},
+    {"proposals", OPTION_PROPOSALS, "N", 0, "soap: strategies that each chain tries (default 10000)", 2},
     {"clusters", OPTION_CLUSTERS, "NAMES", 0, "what to rent: search on each of these cluster profiles", 4},
     {"nodes", OPTION_NODES, "VALUES", 0, "with each of these numbers of nodes, e.g. 1..64*2", 4},
     {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300e9: tells time and money", 4},
@@ -52,7 +58,17 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_AXES = 32, MOST_THREADS = 256, MOST_SIMULATIONS = 1000000, MOST_SHOWN = 10000, USUAL_SIMULATIONS = 96 };
+enum {
+    MOST_AXES = 32,
+    MOST_THREADS = 256,
+    MOST_SIMULATIONS = 1000000,
+    MOST_SHOWN = 10000,
+    USUAL_SIMULATIONS = 96,
+    MOST_CHAINS = 1024,
+    MOST_PROPOSALS = 1000000000,
+    USUAL_CHAINS = 8,
+    USUAL_PROPOSALS = 10000
+};
 
 typedef dts_status search_writer(const dts_search *search, const dts_search_writing *options, dts_text *out);
 
@@ -65,7 +81,7 @@ typedef struct search_arguments {
     dts_overrides overrides;
     dts_axis axes[MOST_AXES];
     size_t axis_count;
-    long top, simulations, seed, threads;
+    long top, simulations, seed, threads, chains, proposals;
     search_writer *write;
     bool wall_time, simulations_given;
     const char **clusters, **nodes;
@@ -168,6 +184,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
         case OPTION_SEED:
             return parse_number(a, "--seed", argument, 0, 1 << 29, &a->seed);
+        case OPTION_CHAINS:
+            return parse_number(a, "--chains", argument, 1, MOST_CHAINS, &a->chains);
+        case OPTION_PROPOSALS:
+            return parse_number(a, "--proposals", argument, 1, MOST_PROPOSALS, &a->proposals);
         case OPTION_STORE:
             a->store_path = argument;
             return 0;
@@ -204,7 +224,7 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
 static dts_search_request request_of(const search_arguments *a, dts_progress *progress) {
     return (dts_search_request){.restrictions = a->axes,
                                 .restriction_count = a->axis_count,
-                                .method = a->method,
+                                .method = a->method == NULL ? dts_search_methods[0]->name : a->method,
                                 .objective = (dts_objective)a->objective,
                                 .simulations = (size_t)a->simulations,
                                 .seed = (uint64_t)a->seed,
@@ -240,7 +260,7 @@ static int answer(const search_arguments *a, const dts_scenario *scenario, dts_s
     request.study = dts_text_string(&study);
     request.document = dts_text_string(&document);
     dts_search *search = NULL;
-    status = status == DTS_OK ? a->space->run(&request, &search, a->tool->diag) : status;
+    status = status == DTS_OK ? dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag) : status;
     dts_progress_end(&progress);
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
@@ -275,7 +295,7 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
                                 .tokens = a->tokens,
                                 .deadline_s = a->deadline_s,
                                 .search = request_of(a, &progress),
-                                .space = a->space};
+                                .space = dts_search_spaces[DTS_SPACE_LAYOUTS]};
     request.search.store = store;
     request.search.study = dts_text_string(&study);
     request.search.simulations = a->simulations_given ? (size_t)a->simulations : SIMULATIONS_OF_OFFER;
@@ -299,13 +319,40 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
     return code;
 }
 
+/* Operators cut by themselves: another kind of answer, in time only. */
+static int answer_operators(const search_arguments *a, const dts_scenario *scenario) {
+    static const char help[] = "leave it out, or use --space layouts";
+    if (a->axis_count > 0 || a->store_path != NULL || a->objective != DTS_OBJECTIVE_TIME) {
+        const char *wrong = a->axis_count > 0 ? "--over" : a->store_path != NULL ? "--store" : "--objective";
+        return dts_tool_usage(a->tool, help, "%s is not for --space soap", wrong);
+    }
+    const dts_soap_command command = {.scenario = scenario,
+                                      .method = a->method == NULL ? "mcmc" : a->method,
+                                      .seed = (uint64_t)a->seed,
+                                      .chains = (uint32_t)a->chains,
+                                      .proposals = (uint64_t)a->proposals,
+                                      .threads = (int)a->threads,
+                                      .stop = dts_interrupt_catch(),
+                                      .json = a->write == dts_search_write_json,
+                                      .wall_time = a->wall_time};
+    return dts_search_soap(a->tool, &command);
+}
+
 /* One cluster. */
 static int search_one(const search_arguments *a, const char *path, dts_store *store) {
     dts_scenario *scenario = NULL;
     dts_status status =
         dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
-    status = status == DTS_OK ? check_price(a, dts_scenario_get(scenario)) : status;
-    int code = status == DTS_OK ? answer(a, scenario, store) : dts_tool_exit(status);
+    bool graph = status == DTS_OK && dts_scenario_get(scenario)->graph.operators.count > 0;
+    bool operators = a->space == NULL ? graph : a->space->run == NULL;
+    if (status == DTS_OK && graph && !operators) {
+        status = dts_diag_fail(a->tool->diag, DTS_USAGE, "use --space soap",
+                               "a graph of operators has no layers to lay out");
+    }
+    status = status == DTS_OK && !operators ? check_price(a, dts_scenario_get(scenario)) : status;
+    int code = status != DTS_OK ? dts_tool_exit(status)
+               : operators      ? answer_operators(a, scenario)
+                                : answer(a, scenario, store);
     dts_scenario_free(scenario);
     return code;
 }
@@ -334,6 +381,9 @@ static int run(search_arguments *a, int argc, char **argv) {
         return DTS_EXIT_IO;
     }
     bool renting = a->cluster_count > 0 || a->node_count > 0 || a->deadline_s > 0 || a->tokens > 0;
+    if (renting && a->space != NULL && a->space->run == NULL) {
+        return dts_tool_usage(a->tool, "leave --space out", "what to rent is searched among layouts");
+    }
     if (renting && !(a->tokens > 0)) {
         return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
     }
@@ -350,11 +400,11 @@ static int run(search_arguments *a, int argc, char **argv) {
 
 int dts_cmd_search(dts_tool *tool, int argc, char **argv) {
     search_arguments a = {.tool = tool,
-                          .space = dts_search_spaces[0],
-                          .method = dts_search_methods[0]->name,
                           .top = 5,
                           .simulations = USUAL_SIMULATIONS,
                           .seed = 1,
+                          .chains = USUAL_CHAINS,
+                          .proposals = USUAL_PROPOSALS,
                           .write = dts_search_write_text};
     int code = run(&a, argc, argv);
     dts_overrides_free(&a.overrides);

@@ -28,6 +28,10 @@ static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_ar
     dts_diag_set_locator(tool->diag, dts_provenance_locate, dts_scenario_provenance(command->scenario));
     double begin = now_s();
     bool all = strcmp(command->method, "exhaustive") == 0;
+    if (!all && strcmp(command->method, "mcmc") != 0) {
+        return dts_diag_fail(tool->diag, DTS_USAGE, "use --method mcmc or exhaustive",
+                             "--space soap has no method '%s'", command->method);
+    }
     dts_soap_options options = {.seed = command->seed,
                                 .chains = all ? 0 : command->chains,
                                 .proposals = command->proposals,

@@ -14,12 +14,15 @@ enum { CELL = 64, SHAPE = 96 };
 
 static const double TIE = 0.03, GIB = 1024.0 * 1024.0 * 1024.0;
 
-/* The strategies, best first: what was found, then the baselines. A baseline that was found again is not repeated. */
-static size_t rank(const dts_soap_outcome *o, const dts_soap_strategy **out) {
+/* The strategies, best first: what was found, then the baselines. On a single node those of one node are no news. */
+static size_t rank(const dts_soap_problem *problem, const dts_soap_outcome *o, const dts_soap_strategy **out) {
     size_t count = 0;
     out[count++] = &o->best;
     for (int b = 0; b < DTS_SOAP_BASELINE_COUNT; b++) {
-        out[count++] = &o->baselines[o->order[b]];
+        uint32_t which = o->order[b];
+        if (which < DTS_SOAP_DATA_NODE || problem->devices > problem->devices_per_node) {
+            out[count++] = &o->baselines[which];
+        }
     }
     return count;
 }
@@ -64,12 +67,13 @@ static const dts_soap_cut *cut_of(const dts_soap_writing *w, const dts_soap_choi
     return &w->problem->cuts[op].items[choices[op].cut];
 }
 
-/* Are operators i and k cut alike and in the same place? */
+/* Are operators i and k cut alike and in the same place? Other dimensions than samples only compare within one kind of
+ * tensor. */
 static bool alike(const dts_soap_writing *w, const dts_soap_choice *choices, size_t i, size_t k) {
     const dts_tensor_op *ops = w->problem->graph->ops;
-    return ops[i].dims == ops[k].dims && choices[i].first == choices[k].first &&
-           memcmp(cut_of(w, choices, i)->degree, cut_of(w, choices, k)->degree,
-                  sizeof w->problem->cuts->items->degree) == 0;
+    const dts_soap_cut *a = cut_of(w, choices, i), *b = cut_of(w, choices, k);
+    bool comparable = ops[i].dims == ops[k].dims || (a->degree[0] == a->parts && b->degree[0] == b->parts);
+    return comparable && choices[i].first == choices[k].first && memcmp(a->degree, b->degree, sizeof a->degree) == 0;
 }
 
 /* Operators of one layer of a transformer are called "layer3.…": the number, or -1. */
@@ -120,19 +124,21 @@ static void add_rows(const dts_soap_writing *w, const dts_soap_choice *choices, 
                      const char *prefix, dts_grid *grid) {
     const dts_tensor_op *ops = w->problem->graph->ops;
     for (size_t i = from; i < to;) {
+        if (ops[i].type == DTS_TENSOR_INPUT) {
+            i++;
+            continue;
+        }
         size_t last = i;
         while (last + 1 < to && alike(w, choices, i, last + 1)) {
             last++;
         }
-        if (ops[i].type != DTS_TENSOR_INPUT) {
-            char cut[SHAPE], devices[CELL];
-            describe_cut(&ops[i], cut_of(w, choices, i), cut, sizeof cut);
-            describe_devices(&choices[i], cut_of(w, choices, i), devices, sizeof devices);
-            dts_grid_printf(grid, "%s%s%s%s", prefix, short_name(&ops[i]), last > i ? " … " : "",
-                            last > i ? short_name(&ops[last]) : "");
-            dts_grid_add(grid, cut);
-            dts_grid_add(grid, devices);
-        }
+        char cut[SHAPE], devices[CELL];
+        describe_cut(&ops[i], cut_of(w, choices, i), cut, sizeof cut);
+        describe_devices(&choices[i], cut_of(w, choices, i), devices, sizeof devices);
+        dts_grid_printf(grid, "%s%s%s%s", prefix, short_name(&ops[i]), last > i ? " … " : "",
+                        last > i ? short_name(&ops[last]) : "");
+        dts_grid_add(grid, cut);
+        dts_grid_add(grid, devices);
         i = last + 1;
     }
 }
@@ -169,7 +175,7 @@ static void write_strategy(const dts_soap_writing *w, const dts_soap_strategy *s
 static void write_ranking(const dts_soap_writing *w, dts_text *out) {
     static const char *const titles[] = {"strategy", "iteration", "samples/s", "memory", ""};
     const dts_soap_strategy *ranked[DTS_SOAP_BASELINE_COUNT + 1];
-    size_t count = rank(w->outcome, ranked);
+    size_t count = rank(w->problem, w->outcome, ranked);
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U << 4 | 1);
     for (size_t i = 0; i < count; i++) {
         const dts_soap_strategy *s = ranked[i];
@@ -272,7 +278,7 @@ dts_status dts_soap_write_json(const dts_soap_writing *w, dts_text *out) {
     dts_json_integer(&json, root, "gpus", w->problem->devices);
     dts_json_number(&json, root, "strategies_log10", o->choices_log10);
     const dts_soap_strategy *ranked[DTS_SOAP_BASELINE_COUNT + 1];
-    size_t count = rank(o, ranked);
+    size_t count = rank(w->problem, o, ranked);
     cJSON *strategies = dts_json_array(&json, root, "strategies");
     for (size_t i = 0; i < count; i++) {
         json_strategy(&json, strategies, w, ranked[i]);
