@@ -48,6 +48,8 @@ mcmc
 name     what it is
 layouts  degrees, schedule, microbatch, sharding, recomputation, offload,
          placement
+soap     every operator cut by itself: by sample, attribute and parameter, and
+         where its parts lie
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,no-such --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|days) .*//; s/ +$//'
 1.00 billion tokens, by time
