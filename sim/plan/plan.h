@@ -41,12 +41,14 @@ typedef enum dts_recompute_kind {
     DTS_RECOMPUTE_FULL,
     DTS_RECOMPUTE_EXCEPT_LAST,
     DTS_RECOMPUTE_SQRT,
-    DTS_RECOMPUTE_EVERY
+    DTS_RECOMPUTE_EVERY,
+    DTS_RECOMPUTE_FIRST /* the first layers of every chunk in full, the others not at all (Megatron-LM's block method)
+                         */
 } dts_recompute_kind;
 
 typedef struct dts_recompute {
-    int kind;      /* dts_recompute_kind */
-    int64_t every; /* one checkpoint per this many layers */
+    int kind;       /* dts_recompute_kind */
+    int64_t layers; /* EVERY: one checkpoint per this many; FIRST: this many are recomputed */
 } dts_recompute;
 
 typedef struct dts_training {

@@ -16,24 +16,34 @@ static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeli
 
 enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
 
-/* recompute: none | selective | full | except-last | sqrt | {every: n} */
+/* recompute: none | selective | full | except-last | sqrt | {every: n} | {first: n} */
 static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                   void *out) {
     static const char *const names[] = {"none", "selective", "full", "except-last", "sqrt", NULL};
     static const dts_field every[] = {{.key = "every",
                                        .type = DTS_FIELD_INT,
-                                       .offset = offsetof(dts_recompute, every),
+                                       .offset = offsetof(dts_recompute, layers),
                                        .required = true,
                                        .minimum = 1,
                                        .maximum = MOST_LAYERS,
                                        .help = "one checkpoint per this many layers"}};
+    static const dts_field first[] = {{.key = "first",
+                                       .type = DTS_FIELD_INT,
+                                       .offset = offsetof(dts_recompute, layers),
+                                       .required = true,
+                                       .minimum = 1,
+                                       .maximum = MOST_LAYERS,
+                                       .help = "layers of every chunk that are recomputed; the others are not"}};
     static const dts_schema every_schema = {
         .name = "recompute", .fields = every, .field_count = 1, .struct_size = sizeof(dts_recompute)};
+    static const dts_schema first_schema = {
+        .name = "recompute", .fields = first, .field_count = 1, .struct_size = sizeof(dts_recompute)};
     (void)field;
     dts_recompute *recompute = out;
     if (node->kind == DTS_NODE_MAP) {
-        recompute->kind = DTS_RECOMPUTE_EVERY;
-        return dts_bind(binder, &every_schema, node, key, recompute);
+        bool is_first = node->first != NULL && node->first->key != NULL && strcmp(node->first->key, "first") == 0;
+        recompute->kind = is_first ? DTS_RECOMPUTE_FIRST : DTS_RECOMPUTE_EVERY;
+        return dts_bind(binder, is_first ? &first_schema : &every_schema, node, key, recompute);
     }
     if (node->kind == DTS_NODE_SCALAR) {
         for (int i = 0; names[i] != NULL; i++) {
@@ -43,12 +53,12 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
             }
         }
         return dts_diag_error(binder->diag, &node->place, key,
-                              "write none, selective, full, except-last, sqrt or {every: 2}",
+                              "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}",
                               "unknown recomputation '%s'", node->text);
     }
     return dts_diag_error(binder->diag, &node->place, key,
-                          "write none, selective, full, except-last, sqrt or {every: 2}",
-                          "a recomputation is a name or {every: n}");
+                          "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}",
+                          "a recomputation is a name, {every: n} or {first: n}");
 }
 
 /* One entry of a given partition: a positive number of layers. */
@@ -118,7 +128,7 @@ static const dts_field training_fields[] = {
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
              "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
-             "{every: n} layers"},
+             "{every: n} layers, {first: n}: the first n layers of every chunk in full"},
 };
 #undef STRUCT
 

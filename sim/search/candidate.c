@@ -83,9 +83,12 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
     out->training.recompute = (dts_recompute){.kind = recompute};
-    if (recompute > DTS_RECOMPUTE_EVERY) {
+    if (recompute > DTS_CANDIDATE_FIRST) {
         out->training.recompute =
-            (dts_recompute){.kind = DTS_RECOMPUTE_EVERY, .every = recompute - DTS_RECOMPUTE_EVERY};
+            (dts_recompute){.kind = DTS_RECOMPUTE_FIRST, .layers = recompute - DTS_CANDIDATE_FIRST};
+    } else if (recompute > DTS_RECOMPUTE_EVERY) {
+        out->training.recompute =
+            (dts_recompute){.kind = DTS_RECOMPUTE_EVERY, .layers = recompute - DTS_RECOMPUTE_EVERY};
     }
     int32_t bits = v[DTS_AXIS_OFFLOAD];
     out->offload.optimizer = (bits & DTS_OFFLOAD_OPTIMIZER) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
@@ -95,7 +98,9 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
 }
 
 static void write_recompute(int32_t recompute, dts_text *out) {
-    if (recompute > DTS_RECOMPUTE_EVERY) {
+    if (recompute > DTS_CANDIDATE_FIRST) {
+        dts_text_printf(out, "{first: %" PRId32 "}", recompute - DTS_CANDIDATE_FIRST);
+    } else if (recompute > DTS_RECOMPUTE_EVERY) {
         dts_text_printf(out, "{every: %" PRId32 "}", recompute - DTS_RECOMPUTE_EVERY);
     } else {
         dts_text_add(out, recompute_names[recompute]);
@@ -219,11 +224,12 @@ bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out) {
     if (axis == DTS_AXIS_SCHEDULE) {
         return parse_schedule(text, out);
     }
-    static const char every[] = "{every: ";
-    if (axis == DTS_AXIS_RECOMPUTE && strncmp(text, every, sizeof every - 1) == 0) {
+    static const char every[] = "{every: ", first[] = "{first: "; /* of the same length */
+    bool is_first = strncmp(text, first, sizeof first - 1) == 0;
+    if (axis == DTS_AXIS_RECOMPUTE && (is_first || strncmp(text, every, sizeof every - 1) == 0)) {
         char *end = NULL;
         long n = strtol(text + sizeof every - 1, &end, 10);
-        *out = (int32_t)(DTS_RECOMPUTE_EVERY + n);
+        *out = (int32_t)((is_first ? DTS_CANDIDATE_FIRST : DTS_RECOMPUTE_EVERY) + n);
         return n >= 1 && n < 100000 && strcmp(end, "}") == 0;
     }
     for (int32_t i = 0; axes[axis].names != NULL && axes[axis].names[i] != NULL; i++) {

@@ -18,10 +18,13 @@ typedef enum dts_layout_axis {
     DTS_AXIS_SCHEDULE,      /* index into dts_schedule_methods */
     DTS_AXIS_DATA_PARALLEL, /* dts_data_parallel */
     DTS_AXIS_SHARD_GROUP,   /* 0: all */
-    DTS_AXIS_RECOMPUTE,     /* dts_recompute_kind; DTS_RECOMPUTE_EVERY + n: one checkpoint per n layers */
+    DTS_AXIS_RECOMPUTE,     /* dts_recompute_kind; DTS_RECOMPUTE_EVERY + n: one checkpoint per n layers;
+                           DTS_CANDIDATE_FIRST + n: the first n layers of every chunk */
     DTS_AXIS_OFFLOAD,       /* bits of dts_offload_bits */
     DTS_AXIS_COUNT
 } dts_layout_axis;
+
+enum { DTS_CANDIDATE_FIRST = 1 << 20 };
 
 enum dts_offload_bits {
     DTS_OFFLOAD_OPTIMIZER = 1,

@@ -36,6 +36,7 @@ typedef struct case_of {
     const dts_plan *plan;
     int kind;      /* dts_data_parallel */
     int recompute; /* NONE, SELECTIVE, FULL */
+    double first;  /* FULL: of the first layers of each chunk only; INFINITY: of all */
     double span;   /* layers of one checkpoint */
     int offload;   /* dts_offload_bits */
     int hybrid;    /* shards inside nodes */
@@ -91,20 +92,29 @@ static double span_of(const case_of *k, double layers) {
     return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
 }
 
+/* Layers of a chunk of layers that are recomputed in full. */
+static double repeated_of(const case_of *k, double layers) {
+    return k->recompute == FULL ? fmin(k->first, layers) : 0;
+}
+
+/* The share of a rank's layers that are recomputed in full. */
+static double repeated_share(const case_of *k, const dts_rank_class *c) {
+    double chunk = c->layers / (double)k->frame->chunks;
+    return chunk > 0 ? repeated_of(k, chunk) / chunk : 0;
+}
+
 /* What chunks of a rank with layers layers keep for their backward, B: all of its layers, or the fewest of a chunk. */
 static double kept_B(const case_of *k, const dts_rank_class *c, double layers) {
     bool all = layers == c->layers;
     double chunks = all ? (double)k->frame->chunks : 1;
-    switch (k->recompute) {
-        case FULL:
-            return layers > 0
-                       ? chunks * ceil(layers / chunks / span_of(k, layers / chunks)) * k->frame->costs.boundary_B
-                       : 0;
-        case SELECTIVE:
-            return all ? c->layers_selective_B : layers * k->frame->least_selective_B;
-        default:
-            return all ? c->layers_saved_B : layers * k->frame->least_saved_B;
+    double chunk = layers / chunks;
+    double repeated = repeated_of(k, chunk);
+    double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
+    if (k->recompute == FULL && layers > 0) {
+        return chunks * ceil(repeated / span_of(k, chunk)) * k->frame->costs.boundary_B +
+               saved_B * (chunk - repeated) / chunk;
     }
+    return k->recompute == SELECTIVE ? (all ? c->layers_selective_B : layers * k->frame->least_selective_B) : saved_B;
 }
 
 /* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
@@ -175,7 +185,8 @@ static double beside_s(const case_of *k, double chain_s, double kernels, double 
 static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
-    double repeats_s = k->recompute == FULL ? c->full_s : (k->recompute == SELECTIVE ? c->selective_s : 0);
+    double repeats_s =
+        k->recompute == FULL ? c->full_s * repeated_share(k, c) : (k->recompute == SELECTIVE ? c->selective_s : 0);
     passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s};
     if (shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
@@ -261,13 +272,21 @@ static double least_s(const case_of *k, const dts_rank_class *c, bool splits) {
     double repeats_s =
         k->recompute == FULL ? c->kernels_full_s : (k->recompute == SELECTIVE ? c->kernels_selective_s : 0);
     double way_s = k->recompute == FULL ? c->way_full_s : (k->recompute == SELECTIVE ? c->way_selective_s : 0);
+    double share = 1; /* of the layers, at least */
+    if (k->recompute == FULL && isfinite(k->first)) {
+        bool alike = k->plan->job.model->experts == 0;
+        share = alike && c->layers > 0 ? (double)k->frame->chunks * repeated_of(k, c->fewest_layers) / c->layers : 0;
+        way_s = 0;
+    }
+    repeats_s *= share;
     double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s);
     double gpu_s = c->way_forward_s + work_s + (splits ? 0 : c->way_backward_s + way_s);
     const dts_stack *stack = k->plan->job.stack;
     if (k->frame->captured) {
         return gpu_s;
     }
-    double repeats = k->recompute == FULL ? c->launches_full : (k->recompute == SELECTIVE ? c->launches_selective : 0);
+    double repeats =
+        k->recompute == FULL ? c->launches_full * share : (k->recompute == SELECTIVE ? c->launches_selective : 0);
     double forward_s = m * c->launches_forward * stack->launch_s;
     double backward_s = m * (c->launches_backward + repeats) * stack->backward_launch_s;
     return fmax(gpu_s, fmax(forward_s, backward_s));
@@ -297,13 +316,15 @@ static double pipeline_s(const case_of *k, const dts_schedule_method *method, do
 static case_of case_make(const dts_frame *frame, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
-    bool every = recompute > DTS_RECOMPUTE_EVERY;
+    bool first = recompute > DTS_CANDIDATE_FIRST;
+    bool every = recompute > DTS_RECOMPUTE_EVERY && !first;
     case_of k = {.frame = frame,
                  .plan = frame->plan,
                  .kind = v[DTS_AXIS_DATA_PARALLEL],
                  .recompute = recompute == DTS_RECOMPUTE_NONE        ? NONE
                               : recompute == DTS_RECOMPUTE_SELECTIVE ? SELECTIVE
                                                                      : FULL,
+                 .first = first ? (double)(recompute - DTS_CANDIDATE_FIRST) : (double)INFINITY,
                  .span = every ? recompute - DTS_RECOMPUTE_EVERY : (recompute == DTS_RECOMPUTE_SQRT ? 0 : 1),
                  .offload = v[DTS_AXIS_OFFLOAD],
                  .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
@@ -341,4 +362,19 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     out.time_s = pipeline_s(&k, method, busiest_s, &mean) + tail_s + frame->plan->job.stack->step_host_s;
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     return out;
+}
+
+void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
+                           dts_layer_terms *out) {
+    case_of k = case_make(frame, candidate);
+    const dts_rank_class *c = &frame->classes[class];
+    double chunks = (double)frame->chunks;
+    double saved_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
+    *out = (dts_layer_terms){.layers = (int)ceil(c->layers / chunks),
+                             .fixed_B = static_B(&k, c) + communication_B(&k, c) + c->saved_B,
+                             .kept_B = in_flight * saved_B,
+                             .checkpoint_B = in_flight * frame->costs.boundary_B,
+                             .transient_B = c->layers_peak_B,
+                             .repeated_transient_B = c->layers_peak_B + saved_B,
+                             .repeat_s = c->layers > 0 ? k.microbatches * chunks * c->full_s / c->layers : 0};
 }

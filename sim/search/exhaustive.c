@@ -79,7 +79,7 @@ static size_t choose(const dts_search_context *c, const dts_top *list, family *f
     return batch.count;
 }
 
-static dts_status simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
+dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
     bool *seen = calloc(list->count + 1, sizeof *seen);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
     if (seen == NULL || families == NULL) {
@@ -140,12 +140,12 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
 
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
-    dts_status status = simulate_list(c, &c->best, limit, diag);
+    dts_status status = dts_layouts_simulate_list(c, &c->best, limit, diag);
     for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
         dts_top open = {0};
         status = collect_rest(c, &open, diag);
         left = open.count > 0;
-        status = status == DTS_OK ? simulate_list(c, &open, limit, diag) : status;
+        status = status == DTS_OK ? dts_layouts_simulate_list(c, &open, limit, diag) : status;
         dts_top_free(&open);
     }
     return status;

@@ -68,4 +68,16 @@ typedef struct dts_estimate {
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
 
+/* What each layer of a chunk of a rank class adds: the terms of a choice of recomputation for each. */
+typedef struct dts_layer_terms {
+    int layers;                  /* of a chunk */
+    double fixed_B;              /* beside the layers' activations */
+    double kept_B, checkpoint_B; /* a layer's activations in flight: kept, or its input only */
+    double transient_B, repeated_transient_B;
+    double repeat_s; /* running the layer again, all microbatches */
+} dts_layer_terms;
+
+void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
+                           dts_layer_terms *out);
+
 #endif

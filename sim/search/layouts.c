@@ -20,7 +20,7 @@ enum {
 
 const char *const dts_rule_names[] = {"DDP", "FSDP", "Megatron's rule", NULL};
 
-const dts_search_method *const dts_search_methods[] = {&dts_method_exhaustive, &dts_method_mcmc};
+const dts_search_method *const dts_search_methods[] = {&dts_method_exhaustive, &dts_method_dp, &dts_method_mcmc};
 const size_t dts_search_method_count = sizeof dts_search_methods / sizeof dts_search_methods[0];
 
 const dts_search_method *dts_search_method_find(const char *name) {

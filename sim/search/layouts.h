@@ -50,6 +50,10 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
 /* Smaller is better; what does not fit comes behind, the less it lacks the better. */
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b);
 
+/* Simulates those of a list that may still become the best, the most promising first, until there are limit findings.
+ */
+dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag);
+
 /* The best finding that fits, or DTS_NOWHERE. */
 long dts_layouts_best(const dts_search_context *c);
 
@@ -64,6 +68,6 @@ void dts_layouts_free_caches(dts_search_context *c);
 
 bool dts_layouts_stopped(const dts_search_context *c);
 
-extern const dts_search_method dts_method_exhaustive, dts_method_mcmc;
+extern const dts_search_method dts_method_exhaustive, dts_method_dp, dts_method_mcmc;
 
 #endif

@@ -36,7 +36,7 @@ error: --over: '0' is no value of parallelism.tensor
 [2]
 $ dtsim search small.yaml --method guess
 error: --method: unknown value 'guess'
-  help: there are exhaustive, mcmc
+  help: there are exhaustive, dp, mcmc
 [2]
 $ dtsim search small.yaml --objective cost
 error: the price of cluster DGX A100 40GB is unknown
@@ -44,6 +44,7 @@ error: the price of cluster DGX A100 40GB is unknown
 [1]
 $ dtsim list methods --format names; dtsim list spaces
 exhaustive
+dp
 mcmc
 name     what it is
 layouts  degrees, schedule, microbatch, sharding, recomputation, offload,

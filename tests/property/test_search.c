@@ -217,6 +217,9 @@ static void every_method_finds_the_optimum(void **state) {
         assert_true(exhaustive->count < all.count); /* the bounds save something */
         assert_close(exhaustive->findings[0].outcome.figures.iteration_time_s, best_s, 0, 0);
         dts_search_free(exhaustive);
+        dts_search *dp = search(base, "dp", over, over_count, 0, 1, 1);
+        assert_close(dp->findings[0].outcome.figures.iteration_time_s, best_s, 0, 0);
+        dts_search_free(dp);
         int near = 0;
         enum { SEEDS = 20 };
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -231,6 +234,46 @@ static void every_method_finds_the_optimum(void **state) {
         free(all.items);
         dts_scenario_free(scenario);
     }
+}
+
+/* {first: n}: between keeping all and repeating all, and the same as repeating all when n is all. */
+static void some_layers_are_recomputed(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse(small);
+    const dts_scenario_values *base = dts_scenario_get(scenario);
+    static dts_layout_space space;
+    const dts_axis over[] = {AXIS("parallelism.pipeline", "2"),
+                             AXIS("parallelism.tensor", "1"),
+                             AXIS("training.micro_batch", "1"),
+                             AXIS("parallelism.schedule", "1f1b"),
+                             AXIS("parallelism.data_parallel", "ddp"),
+                             AXIS("parallelism.context", "1"),
+                             AXIS("offload", "none"),
+                             AXIS("training.recompute", "none", "full")};
+    list all = walk_all(base, over, sizeof over / sizeof over[0], &space);
+    dts_candidate candidate = all.items[0].candidate; /* 2 stages of 4 layers */
+    static const int32_t recomputes[] = {DTS_RECOMPUTE_NONE, DTS_CANDIDATE_FIRST + 1, DTS_CANDIDATE_FIRST + 3,
+                                         DTS_RECOMPUTE_FULL, DTS_CANDIDATE_FIRST + 4, DTS_CANDIDATE_FIRST + 9};
+    double hardware[6], peak_gib[6];
+    for (size_t i = 0; i < 6; i++) {
+        candidate.value[DTS_AXIS_RECOMPUTE] = recomputes[i];
+        dts_result *result = simulate(&candidate, base);
+        hardware[i] = result->hfu / result->mfu; /* FLOPs that run over those that count */
+        peak_gib[i] = result->peak_allocated_gib;
+        dts_result_free(result);
+    }
+    for (size_t i = 1; i < 4; i++) {
+        assert_true(hardware[i] > hardware[i - 1]);
+        assert_true(peak_gib[i] < peak_gib[i - 1]);
+    }
+    /* one of four layers is a quarter of what all four add */
+    assert_close(hardware[1] - hardware[0], (hardware[3] - hardware[0]) / 4, 1e-9, 0);
+    for (size_t i = 4; i < 6; i++) {
+        assert_close(hardware[i], hardware[3], 0, 0);
+        assert_close(peak_gib[i], peak_gib[3], 0, 0);
+    }
+    free(all.items);
+    dts_scenario_free(scenario);
 }
 
 static void assert_same_answer(const dts_search *a, const dts_search *b) {
@@ -253,13 +296,13 @@ static void threads_and_order_do_not_matter(void **state) {
                              AXIS("parallelism.data_parallel", "ddp", "fsdp", "zero1")};
     const dts_axis turned[] = {AXIS("parallelism.data_parallel", "zero1", "fsdp", "ddp"),
                                AXIS("training.micro_batch", "2", "1"), AXIS("parallelism.tensor", "4", "2", "1")};
-    static const char *const methods[] = {"exhaustive", "mcmc"};
-    for (size_t m = 0; m < 2; m++) {
+    static const char *const methods[] = {"exhaustive", "dp", "mcmc"};
+    for (size_t m = 0; m < 3; m++) {
         dts_search *one = search(base, methods[m], over, 3, 40, 3, 1);
         dts_search *four = search(base, methods[m], over, 3, 40, 3, 4);
         assert_same_answer(one, four);
         dts_search_free(four);
-        if (m == 0) {
+        if (m < 2) {
             dts_search *other = search(base, methods[m], turned, 3, 40, 3, 2);
             assert_same_answer(one, other);
             dts_search_free(other);
@@ -287,6 +330,10 @@ static void more_is_never_worse(void **state) {
     values.cluster.gpu.memory_B *= 2;
     dts_search *large = search(&values, "exhaustive", wide, 3, 0, 1, 2);
     assert_true(large->findings[0].outcome.figures.iteration_time_s <= many_s);
+    dts_search *by_layer = search(&values, "dp", wide, 3, 0, 1, 2); /* its space holds the other one */
+    assert_true(by_layer->findings[0].outcome.figures.iteration_time_s <=
+                large->findings[0].outcome.figures.iteration_time_s);
+    dts_search_free(by_layer);
     dts_search_free(few);
     dts_search_free(many);
     dts_search_free(large);
@@ -295,11 +342,9 @@ static void more_is_never_worse(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_are_the_legal_plans),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(every_method_finds_the_optimum),
-        cmocka_unit_test(threads_and_order_do_not_matter),
-        cmocka_unit_test(more_is_never_worse),
+        cmocka_unit_test(candidates_are_the_legal_plans),  cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(some_layers_are_recomputed),      cmocka_unit_test(every_method_finds_the_optimum),
+        cmocka_unit_test(threads_and_order_do_not_matter), cmocka_unit_test(more_is_never_worse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,7 +288,7 @@ static void put_environment(bytes *to, const dts_builder *b) {
     put_struct(to, &dts_cluster_schema, job->cluster, of_cluster);
     put_struct(to, &dts_stack_schema, job->stack, NULL);
     put_struct(to, &dts_training_schema, job->training, of_training);
-    const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.every};
+    const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.layers};
     put(to, recompute, sizeof recompute);
     put_struct(to, &dts_parallelism_schema, job->parallelism, of_parallelism);
     put_struct(to, &dts_offload_schema, job->offload, NULL);

@@ -172,14 +172,16 @@ static bool drops_whole_chunk(const walk *w) {
            w->pass->microbatch != plan->microbatches - 1;
 }
 
-/* Number of layers that share one checkpoint; 0: no layer is checkpointed by itself. */
-static int64_t checkpoint_span(const walk *w) {
+/* Number of layers that share one checkpoint with the chunk's layer at slot; 0: it is not checkpointed by itself. */
+static int64_t checkpoint_span(const walk *w, int64_t slot) {
     const dts_recompute *recompute = &w->b->plan->job.training->recompute;
     switch ((dts_recompute_kind)recompute->kind) {
         case DTS_RECOMPUTE_FULL:
             return 1;
         case DTS_RECOMPUTE_EVERY:
-            return recompute->every;
+            return recompute->layers;
+        case DTS_RECOMPUTE_FIRST:
+            return slot < recompute->layers ? 1 : 0;
         case DTS_RECOMPUTE_SQRT:
             return w->pass->chunk->layers > 1 ? llround(sqrt((double)w->pass->chunk->layers)) : 1;
         case DTS_RECOMPUTE_EXCEPT_LAST:
@@ -199,7 +201,7 @@ static size_t operator_count(const walk *w, dts_part part) {
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
 static double kept_B(const walk *w, int64_t slot) {
     const dts_builder *b = w->b;
-    int64_t span = checkpoint_span(w);
+    int64_t span = checkpoint_span(w, slot);
     if (drops_whole_chunk(w)) {
         return 0;
     }
@@ -217,7 +219,7 @@ static double kept_B(const walk *w, int64_t slot) {
 
 /* Brings back what backward of a slot needs, and starts on the layers before it. */
 static dts_id load_activations(walk *w, int64_t slot) {
-    int64_t span = checkpoint_span(w);
+    int64_t span = checkpoint_span(w, slot);
     span = span > 0 ? span : 1;
     int64_t group = slot / span * span;
     dts_id loaded = DTS_NO_ID;
@@ -249,10 +251,10 @@ static void capture(const walk *w, dts_part part, bool begins) {
 
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
-    int64_t span = checkpoint_span(w);
+    int64_t slot = layer - w->pass->chunk->first_layer;
+    int64_t span = checkpoint_span(w, slot);
     bool drops = drops_whole_chunk(w) || (is_layer(part) && span > 0);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
-    int64_t slot = layer - w->pass->chunk->first_layer;
     capture(w, part, true);
     if (is_layer(part)) {
         wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
@@ -514,7 +516,8 @@ static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t positi
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
-    int64_t span = is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w) : 0;
+    int64_t span =
+        is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w, layer - w->pass->chunk->first_layer) : 0;
     capture(w, part, true);
     wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {

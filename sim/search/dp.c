@@ -1,0 +1,163 @@
+/* A choice of recomputation for each layer, by dynamic programming (layer_dp.h).
+ *
+ * Exhaustive search recomputes all layers alike. Here every layout that it would look at gets the fewest recomputed
+ * layers with which it fits: for each class of ranks, the layers of a chunk choose between keeping their activations
+ * and running again, under what memory is left of parameters, gradients, states and the ends of the model. The plan
+ * writes that as {first: n}, so recomputed layers come before the others, and all chunks have as many as the tightest
+ * needs. Layers have one tensor degree and one way of sharding, because the plan has. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "search/layer_dp.h"
+#include "search/layouts.h"
+
+enum { LAYOUTS_MOST = 2048 };
+
+/* A candidate's frame, with the plan and everything that it borrows. */
+typedef struct built {
+    dts_scenario_values values;
+    dts_plan plan;
+    dts_block_costs costs;
+    dts_frame frame;
+    float *in_flight; /* [class] */
+} built;
+
+static dts_status build(const dts_search_context *c, const dts_candidate *candidate, dts_arena *arena, built *out,
+                        dts_diag *diag) {
+    dts_candidate_apply(candidate, c->request->base, &out->values);
+    dts_job job = dts_scenario_job(&out->values);
+    dts_status status = dts_plan_make(&job, arena, &out->plan, diag);
+    status = status == DTS_OK ? dts_block_costs_of(&out->plan, arena, &out->costs, diag) : status;
+    dts_layout layout = out->plan.schedule.layout == DTS_LAYOUT_V ? DTS_LAYOUT_V : DTS_LAYOUT_LOOP;
+    status = status == DTS_OK ? dts_frame_make(&out->plan, &out->costs, layout, arena, &out->frame, diag) : status;
+    if (status != DTS_OK) {
+        return status;
+    }
+    out->in_flight = dts_arena_array(arena, (size_t)out->frame.class_count, sizeof *out->in_flight);
+    for (int i = 0; i < out->frame.class_count && out->in_flight != NULL; i++) {
+        for (int rank = out->frame.classes[i].first; rank <= out->frame.classes[i].last; rank++) {
+            double peak = dts_schedule_peak_activation(&out->plan.schedule, rank) * out->plan.schedule.shape.chunks;
+            out->in_flight[i] = fmaxf(out->in_flight[i], (float)peak);
+        }
+    }
+    return out->in_flight == NULL ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+/* The fewest recomputed layers of a chunk with which a class of ranks fits; -1: none. */
+static dts_status fewest(const dts_search_context *c, const built *b, const dts_candidate *candidate, int class,
+                         dts_arena *arena, int *out) {
+    enum { AGAIN, KEEP, WAYS };
+    dts_layer_terms t;
+    dts_frame_layer_terms(&b->frame, candidate, class, (double)b->in_flight[class], &t);
+    dts_layer_cost *costs = dts_arena_array(arena, (size_t)t.layers * WAYS, sizeof *costs);
+    if (costs == NULL) {
+        return DTS_NOMEM;
+    }
+    for (int layer = 0; layer < t.layers; layer++) {
+        costs[layer * WAYS + AGAIN] =
+            (dts_layer_cost){.time_s = t.repeat_s, .kept_B = t.checkpoint_B, .transient_B = t.repeated_transient_B};
+        costs[layer * WAYS + KEEP] = (dts_layer_cost){.kept_B = t.kept_B, .transient_B = t.transient_B};
+    }
+    /* from a layer that is kept to one that is repeated: the plan cannot say it */
+    static const double transitions[WAYS * WAYS] = {0, 0, INFINITY, 0};
+    const dts_layer_problem problem = {.layers = (size_t)t.layers,
+                                       .strategies = WAYS,
+                                       .costs = costs,
+                                       .transition_s = transitions,
+                                       .capacity_B = c->capacity_B - t.fixed_B};
+    dts_layer_solution *solutions = NULL;
+    size_t count = 0;
+    dts_status status = dts_layer_dp(&problem, arena, &solutions, &count);
+    *out = count > 0 ? 0 : -1;
+    for (int layer = 0; count > 0 && layer < t.layers; layer++) {
+        *out += solutions[0].choice[layer] == AGAIN;
+    }
+    return status;
+}
+
+/* Gives the candidate its layers' choice; *fits: there is one. */
+static dts_status choose(const dts_search_context *c, const built *b, dts_candidate *candidate, dts_arena *arena,
+                         bool *fits) {
+    int most = 0, layers = 0;
+    dts_status status = DTS_OK;
+    *fits = true;
+    for (int i = 0; i < b->frame.class_count && status == DTS_OK && *fits; i++) {
+        int needed = 0;
+        status = fewest(c, b, candidate, i, arena, &needed);
+        *fits = needed >= 0;
+        most = needed > most ? needed : most;
+        int chunk = (int)ceil(b->frame.classes[i].layers / (double)b->frame.chunks);
+        layers = chunk > layers ? chunk : layers;
+    }
+    candidate->value[DTS_AXIS_RECOMPUTE] = most == 0        ? DTS_RECOMPUTE_NONE
+                                           : most >= layers ? DTS_RECOMPUTE_FULL
+                                                            : DTS_CANDIDATE_FIRST + most;
+    return status;
+}
+
+static int by_candidate(const void *a, const void *b) {
+    return dts_candidate_compare(a, b);
+}
+
+/* The layouts of the best candidates, each once, without their recomputation. */
+static size_t layouts_of(const dts_search_context *c, dts_candidate *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < c->best.count && i < LAYOUTS_MOST; i++) {
+        out[count] = c->best.items[i].candidate;
+        bool copies = (out[count].value[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS) != 0;
+        out[count].value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
+        count += !copies;
+    }
+    qsort(out, count, sizeof *out, by_candidate);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || dts_candidate_compare(&out[kept - 1], &out[i]) != 0) {
+            out[kept++] = out[i];
+        }
+    }
+    return kept;
+}
+
+static dts_status add_layout(const dts_search_context *c, dts_candidate candidate, dts_top *list, dts_diag *diag) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *refusal = dts_diag_new();
+    built b = {0};
+    bool fits = false;
+    dts_status status = arena == NULL || refusal == NULL ? DTS_NOMEM : build(c, &candidate, arena, &b, refusal);
+    if (status == DTS_OK) {
+        status = choose(c, &b, &candidate, arena, &fits);
+    }
+    if (status == DTS_OK && fits) {
+        dts_estimate estimate = dts_frame_estimate(&b.frame, &candidate, b.plan.method, b.in_flight);
+        dts_top_add(list, dts_layouts_score(c, &estimate), &candidate, &estimate);
+    }
+    dts_diag_free(refusal);
+    dts_arena_free(arena);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+static dts_status run(dts_search_context *c, dts_diag *diag) {
+    size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
+    dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
+    dts_top list = {0};
+    dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new(2 * LAYOUTS_MOST, &list);
+    status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    size_t count = status == DTS_OK ? layouts_of(c, layouts) : 0;
+    bool free_choice = !c->search->space.axes[DTS_AXIS_RECOMPUTE].given;
+    for (size_t i = 0; i < count && free_choice && status == DTS_OK && !dts_layouts_stopped(c); i++) {
+        status = add_layout(c, layouts[i], &list, diag);
+    }
+    for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) { /* and all layers alike */
+        dts_top_add(&list, c->best.items[i].score, &c->best.items[i].candidate, &c->best.items[i].estimate);
+    }
+    status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, limit, diag) : status;
+    dts_top_free(&list);
+    free(layouts);
+    return status;
+}
+
+const dts_search_method dts_method_dp = {
+    .name = "dp",
+    .summary = "as exhaustive, with a choice of recomputation for each layer",
+    .run = run,
+};
