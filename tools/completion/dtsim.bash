@@ -10,7 +10,8 @@ _dtsim_values() {
     case $1 in
         --format)
             case $2 in
-                run | sweep) echo text json csv ;;
+                run) echo text json csv ;;
+                sweep) echo text json csv map svg ;;
                 explain | compare | search) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
                 validate | calibrate) echo text json ;;
