@@ -225,6 +225,7 @@ typedef struct dts_stack {
     double ddp_bucket_B, ddp_first_bucket_B;
     double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
+    bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     /* 8- and 4-bit products */
     bool fp8_amax_kernel;     /* scales of current tensors: their largest value is found by a kernel of its own */
     bool fp8_cached_weights;  /* weights are cast once a step and kept beside the wide ones */

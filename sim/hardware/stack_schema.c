@@ -89,6 +89,11 @@ static const dts_field ddp_fields[] = {
      .required = true,
      .offset = WITHIN(ddp_bucket_B, gradient_as_bucket_view),
      .help = "gradients live in the buckets: no second copy"},
+    {.key = "keeps_fresh_gradients",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ddp_bucket_B, ddp_keeps_fresh),
+     .help = "what backward makes stays beside the buckets until the step is done"},
 };
 
 static const dts_schema ddp_schema = {
@@ -96,7 +101,7 @@ static const dts_schema ddp_schema = {
     .help = "distributed data parallel",
     .fields = ddp_fields,
     .field_count = sizeof ddp_fields / sizeof *ddp_fields,
-    .struct_size = WITHIN(ddp_bucket_B, gradient_as_bucket_view) + sizeof(bool),
+    .struct_size = WITHIN(ddp_bucket_B, ddp_keeps_fresh) + sizeof(bool),
 };
 
 static const dts_field fp8_fields[] = {

@@ -59,6 +59,7 @@ typedef struct dts_stage {
     int64_t static_B; /* memory that lives the whole iteration */
     dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
     bool contended;         /* such a collective may run beside what is issued now */
+    double fresh_B;         /* fresh gradients that live until the step is done */
     double widened_B;       /* wide copies of half gradients, alive within the step */
 } dts_stage;
 
@@ -256,6 +257,9 @@ dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, doub
 dts_id dts_build_forward(dts_builder *b, const dts_pass *pass);
 /* Passes of the same chunk that take turns at every part; made[i] as dts_build_forward returns it. */
 void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made);
+/* A loop that sums the model's outputs holds them in a variable until backward is done (loss: sum); a loss inside the
+ * model lets go of its logits. */
+double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass);
 /* How many operators of the head make its outputs; those behind are the loss. */
 size_t dts_head_outputs(const dts_builder *b);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */

@@ -369,7 +369,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     if (first != DTS_NO_ID) {
         memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved ? 0 : -o->saved_B);
+        bool held = part == DTS_PART_HEAD && index + 1 == w->b->work[part].operators.count &&
+                    dts_held_outputs_B(w->b, w->pass) > 0;
+        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved || held ? 0 : -o->saved_B);
         memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
@@ -409,8 +411,11 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     if (stays && (first_one || sums)) {
         return; /* it becomes the stored one itself */
     }
+    bool keeps = plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
+                 plan->replicas > 1 && !sums && first_one;
     bool allocates = !sums || first_one;
-    bool frees = !sums || last_one;
+    bool frees = !keeps && (!sums || last_one);
+    w->pass->stage->fresh_B += keeps ? floor(bytes) : 0;
     if (allocates && first != DTS_NO_ID) {
         dts_block_allocate(w->b, first, w->pass->stage, DTS_MEMORY_TEMPORARY, bytes);
     }
@@ -589,5 +594,6 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     }
     drop_handed(&w);
     memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -dts_plan_boundary_B(b->plan) : 0);
+    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
     return w.last;
 }

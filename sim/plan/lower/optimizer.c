@@ -200,6 +200,8 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
                      "optimizer_step");
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, -stage->widened_B);
     stage->widened_B = 0;
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -stage->fresh_B);
+    stage->fresh_B = 0;
     add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");

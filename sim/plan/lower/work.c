@@ -172,6 +172,13 @@ dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work 
     return status;
 }
 
+double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass) {
+    const dts_operators *head = &b->work[DTS_PART_HEAD].operators;
+    bool holds =
+        b->plan->job.model->loss == DTS_LOSS_SUM && b->plan->pipeline == 1 && pass->chunk->head && !pass->outputs_only;
+    return holds ? head->items[head->count - 1].saved_B : 0;
+}
+
 size_t dts_head_outputs(const dts_builder *b) {
     const dts_operators *operators = &b->work[DTS_PART_HEAD].operators;
     size_t count = operators->count;

@@ -87,7 +87,7 @@ static void memory_is_that_of_zeros_table(void **state) {
         char settings[200];
         snprintf(settings, sizeof settings,
                  "parallelism.data_parallel=%s cluster.nodes=8 training.global_batch=64 training.micro_batch=1 "
-                 "training.optimizer=adam stack.master_weights=true",
+                 "training.optimizer=adam stack.master_weights=true stack.ddp.keeps_fresh_gradients=false",
                  rows[i].kind);
         dts_result *r = simulate_text(base, settings);
         const dts_memory_gib *m = &r->memory_gib;
