@@ -180,6 +180,18 @@ static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_meth
     }
 }
 
+/* Do the rules allow hybrid sharding with the candidate's kind and group? */
+static bool allows_hybrid(walk *w) {
+    dts_candidate kept = w->candidate;
+    dts_scenario_values values;
+    dts_plan plan;
+    w->candidate.value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
+    w->candidate.value[DTS_AXIS_OFFLOAD] = 0;
+    bool allowed = outline(w, w->frame_arena, &values, &plan);
+    w->candidate = kept;
+    return allowed;
+}
+
 static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_DATA_PARALLEL, d) {
@@ -192,7 +204,8 @@ static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_m
                 v[DTS_AXIS_SHARD_GROUP] = (int32_t)frame->group;
                 group = frame->group;
             }
-            if (node ? sharded && group > 1 : group == 0 || (sharded && group == frame->group)) {
+            bool hybrid = sharded && group > 1 && group == frame->group;
+            if ((group == 0 && !node) || (hybrid && allows_hybrid(w))) {
                 visit_inner(w, frame, method, peaks_of);
             }
         }

@@ -19,6 +19,15 @@ static const char tight[] =
     "stack: pytorch-1.11\n"
     "training: {global_batch: 32, micro_batch: 1, sequence_length: 2048, precision: amp-fp16}\n";
 
+static const char experts[] =
+    "model: {profile: mixtral-8x7b, layers: 4}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 2, gpus_per_node: 4}\n"
+    "stack: megatron-core\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 2048, precision: bf16}\n";
+
+static const char *const texts[] = {small, tight, experts};
+enum { TEXTS = sizeof texts / sizeof texts[0] };
+
 static dts_scenario *parse(const char *text) {
     static const char *const roots[] = {"."};
     const dts_profile_paths profiles = {.roots = roots, .count = 1};
@@ -79,8 +88,7 @@ static list walk_all(const dts_scenario_values *base, const dts_axis *over, size
 
 static void candidates_are_the_legal_plans(void **state) {
     (void)state;
-    static const char *const texts[] = {small, tight};
-    for (size_t t = 0; t < 2; t++) {
+    for (size_t t = 0; t < TEXTS; t++) {
         dts_scenario *scenario = parse(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
         static dts_layout_space space;
@@ -102,8 +110,9 @@ static void candidates_are_the_legal_plans(void **state) {
             v[DTS_AXIS_RECOMPUTE] =
                 v[DTS_AXIS_RECOMPUTE] == DTS_RECOMPUTE_FULL ? DTS_RECOMPUTE_FULL : DTS_RECOMPUTE_NONE;
             v[DTS_AXIS_VIRTUAL_STAGES] = v[DTS_AXIS_VIRTUAL_STAGES] > 2 ? 2 : v[DTS_AXIS_VIRTUAL_STAGES];
-            bool distinct = v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] <
-                                                            base->cluster.nodes * base->cluster.gpus_per_node;
+            bool distinct =
+                v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] * v[DTS_AXIS_CONTEXT] <
+                                                base->cluster.nodes * base->cluster.gpus_per_node;
             if (distinct && dts_candidate_legal(&drawn.candidate, base)) {
                 assert_non_null(bsearch(&drawn, all.items, all.count, sizeof drawn, by_candidate));
                 found++;
@@ -129,8 +138,7 @@ static dts_result *simulate(const dts_candidate *candidate, const dts_scenario_v
 /* No simulation undercuts a bound, and the closed form stays near it. */
 static void bounds_hold(void **state) {
     (void)state;
-    static const char *const texts[] = {small, tight};
-    for (size_t t = 0; t < 2; t++) {
+    for (size_t t = 0; t < TEXTS; t++) {
         dts_scenario *scenario = parse(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
         static dts_layout_space space;
@@ -189,7 +197,6 @@ static dts_search *search(const dts_scenario_values *base, const char *method, c
 
 static void every_method_finds_the_optimum(void **state) {
     (void)state;
-    static const char *const texts[] = {small, tight};
     const dts_axis over[] = {
         AXIS("parallelism.schedule", "1f1b", "interleaved-1f1b"),
         AXIS("offload", "none", "optimizer"),
