@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "report/schedule_report.h"
+#include "report/svg.h"
 
 enum {
     WIDTH = 1600,
@@ -46,10 +47,8 @@ typedef struct picture {
 
 static void text_at(const picture *p, double x, double y, const char *anchor, int size, const char *weight,
                     const char *ink, const char *text) {
-    dts_text_printf(p->out,
-                    "<text x=\"%.6g\" y=\"%.6g\" text-anchor=\"%s\" font-size=\"%d\" font-weight=\"%s\" "
-                    "fill=\"%s\">%s</text>\n",
-                    x, y, anchor, size, weight, ink, text);
+    const dts_svg_font font = {.size = size, .anchor = anchor, .weight = weight, .ink = ink};
+    dts_svg_text(x, y, &font, text, p->out);
 }
 
 static void draw_operation(picture *p, const dts_schedule_report *r, int rank, size_t index, double top) {
@@ -67,8 +66,7 @@ static void draw_operation(picture *p, const dts_schedule_report *r, int rank, s
     p->kinds[op->kind] = true;
     p->odd = p->odd || odd;
     double gap = width > 8 ? 1 : 0; /* a seam between neighbours where there is room */
-    dts_text_printf(p->out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"%.6g\" height=\"%d\" rx=\"%d\" fill=\"%s\"/>\n",
-                    x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill);
+    dts_svg_box(x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill, p->out);
     char number[16];
     int digits = snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
     double middle = top + (ROW - ROW_GAP) / 2.0;
@@ -84,8 +82,7 @@ static void draw_stage(picture *p, const dts_schedule_report *r, int rank, doubl
     double width = r->ideal.makespan * p->per_unit;
     snprintf(text, sizeof text, "stage %d", rank);
     text_at(p, MARGIN, top + 25, "start", 20, "normal", "#000000", text);
-    dts_text_printf(p->out, "<rect x=\"%d\" y=\"%.6g\" width=\"%.6g\" height=\"%d\" fill=\"#ECECEC\"/>\n",
-                    MARGIN + LABEL, top, width, ROW - ROW_GAP);
+    dts_svg_box(MARGIN + LABEL, top, width, ROW - ROW_GAP, 0, "#ECECEC", p->out);
     for (size_t i = 0; i < r->schedule.op_count[rank]; i++) {
         draw_operation(p, r, rank, i, top);
     }
@@ -152,8 +149,7 @@ static void draw_schedule(picture *p, const dts_schedule_report *r, double tick,
 }
 
 static double legend_box(const picture *p, double x, double y, const char *fill) {
-    dts_text_printf(p->out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"22\" height=\"22\" rx=\"3\" fill=\"%s\"/>\n", x, y,
-                    fill);
+    dts_svg_box(x, y, 22, 22, 3, fill, p->out);
     return x + 26;
 }
 
@@ -192,17 +188,13 @@ dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dt
         longest = fmax(longest, reports[i].ideal.makespan);
     }
     picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest};
-    dts_text_printf(out,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.6g\" width=\"%d\" height=\"%.6g\" "
-                    "font-family=\"Helvetica, Arial, sans-serif\">\n"
-                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
-                    WIDTH, height, WIDTH, height);
+    dts_svg_begin(WIDTH, height, out);
     double top = MARGIN;
     for (size_t i = 0; i < count; i++) {
         draw_schedule(&p, &reports[i], tick_step(longest), top);
         top += height_of(&reports[i]);
     }
     draw_legend(&p, top);
-    dts_text_add(out, "</svg>\n");
+    dts_svg_end(out);
     return dts_text_status(out);
 }

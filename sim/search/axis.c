@@ -121,13 +121,72 @@ dts_status dts_values_parse(const char *option, const char *text, dts_arena *are
     return status;
 }
 
+static size_t count_slashes(const char *text) {
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += *text == '/';
+    }
+    return count;
+}
+
+/* text cut at its slashes. */
+static bool cut(const char *text, size_t count, dts_arena *arena, const char **parts) {
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(text, "/");
+        parts[i] = dts_arena_strndup(arena, text, length);
+        if (parts[i] == NULL) {
+            return false;
+        }
+        text += length + 1;
+    }
+    return true;
+}
+
+/* Keys that are joined, each with its values. */
+static dts_status read_joined(const char *option, dts_arena *arena, dts_axis *axis, dts_diag *diag) {
+    size_t slashes = count_slashes(axis->key);
+    axis->key_count = slashes == 0 ? 0 : slashes + 1;
+    if (slashes == 0) {
+        return DTS_OK;
+    }
+    axis->keys = dts_arena_array(arena, axis->key_count, sizeof *axis->keys);
+    axis->parts = dts_arena_array(arena, axis->key_count * axis->count, sizeof *axis->parts);
+    if (axis->keys == NULL || axis->parts == NULL || !cut(axis->key, axis->key_count, arena, axis->keys)) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < axis->count; i++) {
+        if (count_slashes(axis->values[i]) != slashes) {
+            return dts_diag_fail(diag, DTS_USAGE,
+                                 "join as many values as keys: --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2",
+                                 "%s: '%s' is not a value for each key of '%s'", option, axis->values[i], axis->key);
+        }
+        if (!cut(axis->values[i], axis->key_count, arena, axis->parts + i * axis->key_count)) {
+            return dts_diag_nomem(diag);
+        }
+    }
+    return DTS_OK;
+}
+
 dts_status dts_axis_parse(const char *option, const char *text, dts_arena *arena, dts_axis *out, dts_diag *diag) {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
         return dts_diag_fail(diag, DTS_USAGE, "write a dotted key, = and values: --vary training.micro_batch=1,2,4",
                              "%s: '%s' is not KEY=VALUES", option, text);
     }
-    out->key = dts_arena_strndup(arena, text, (size_t)(equals - text));
-    return out->key == NULL ? dts_diag_nomem(diag)
-                            : dts_values_parse(option, equals + 1, arena, &out->values, &out->count, diag);
+    *out = (dts_axis){.key = dts_arena_strndup(arena, text, (size_t)(equals - text))};
+    dts_status status = out->key == NULL ? dts_diag_nomem(diag)
+                                         : dts_values_parse(option, equals + 1, arena, &out->values, &out->count, diag);
+    return status == DTS_OK ? read_joined(option, arena, out, diag) : status;
+}
+
+size_t dts_axis_keys(const dts_axis *axis) {
+    return axis->key_count == 0 ? 1 : axis->key_count;
+}
+
+const char *dts_axis_key(const dts_axis *axis, size_t key) {
+    return axis->key_count == 0 ? axis->key : axis->keys[key];
+}
+
+const char *dts_axis_part(const dts_axis *axis, size_t value, size_t key) {
+    return axis->key_count == 0 ? axis->values[value] : axis->parts[value * axis->key_count + key];
 }

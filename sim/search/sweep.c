@@ -30,11 +30,15 @@ void dts_sweep_free(dts_sweep *sweep) {
     }
 }
 
-const char *dts_sweep_value(const dts_sweep *sweep, size_t index, size_t axis) {
+static size_t value_index(const dts_sweep *sweep, size_t index, size_t axis) {
     for (size_t a = sweep->axis_count; a-- > axis + 1;) {
         index /= sweep->axes[a].count;
     }
-    return sweep->axes[axis].values[index % sweep->axes[axis].count];
+    return index % sweep->axes[axis].count;
+}
+
+const char *dts_sweep_value(const dts_sweep *sweep, size_t index, size_t axis) {
+    return sweep->axes[axis].values[value_index(sweep, index, axis)];
 }
 
 void dts_sweep_settings(const dts_sweep *sweep, size_t index, dts_text *out) {
@@ -47,20 +51,27 @@ void dts_sweep_settings(const dts_sweep *sweep, size_t index, dts_text *out) {
 
 static dts_status load(const dts_sweep_request *request, const dts_sweep *sweep, size_t index, dts_scenario **out,
                        dts_diag *diag) {
-    size_t count = request->override_count + request->axis_count;
+    size_t count = request->override_count;
+    for (size_t a = 0; a < request->axis_count; a++) {
+        count += dts_axis_keys(&request->axes[a]);
+    }
     dts_override *overrides = calloc(count, sizeof *overrides);
     if (overrides == NULL) {
         return dts_diag_nomem(diag);
     }
-    for (size_t i = 0; i < request->override_count; i++) {
-        overrides[i] = request->overrides[i];
+    size_t at = 0;
+    for (; at < request->override_count; at++) {
+        overrides[at] = request->overrides[at];
     }
     for (size_t a = 0; a < request->axis_count; a++) {
-        const char *value = dts_sweep_value(sweep, index, a);
-        overrides[request->override_count + a] =
-            (dts_override){.key = request->axes[a].key,
-                           .value = value,
-                           .place = {.file = "--vary", .line = 0, .line_text = value, .line_length = strlen(value)}};
+        const dts_axis *axis = &request->axes[a];
+        for (size_t k = 0; k < dts_axis_keys(axis); k++) {
+            const char *value = dts_axis_part(axis, value_index(sweep, index, a), k);
+            overrides[at++] = (dts_override){
+                .key = dts_axis_key(axis, k),
+                .value = value,
+                .place = {.file = "--vary", .line = 0, .line_text = value, .line_length = strlen(value)}};
+        }
     }
     dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, out, diag);
     free(overrides);

@@ -53,20 +53,3 @@ $ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv | cut -d, 
 training.micro_bacth,outcome,reason
 1,illegal,unknown key 'micro_bacth'
 2,illegal,unknown key 'micro_bacth'
-% A map of three keys.
-$ dtsim sweep small.yaml --vary training.micro_batch=1,4 --vary training.sequence_length=32,64 --vary parallelism.data_parallel=ddp,fsdp --format map
-Best of parallelism.data_parallel over training.micro_batch (down) and training.sequence_length (across)
-                            32  64
-  1                         A   A 
-  4                         A   A 
-
-A  ddp
-B  fsdp
--  none is legal and fits in memory
-=  the next best is within 3 %
-$ dtsim sweep small.yaml --vary training.micro_batch=1,4 --vary training.sequence_length=32,64 --vary parallelism.data_parallel=ddp,fsdp --format svg | grep -c '<rect'
-7
-$ dtsim sweep small.yaml --vary training.micro_batch=1,4 --format map
-error: a map needs three --vary, not 1
-  help: first the rows, then the columns, then what is compared
-[2]

@@ -5,7 +5,6 @@
 #include "kinds.h"
 #include "overrides.h"
 #include "progress.h"
-#include "sweep_map.h"
 #include "sweep_write.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_THREADS };
@@ -17,7 +16,7 @@ static const struct argp_option options[] = {
     {"store", OPTION_STORE, "FILE.db", 0,
      "write every result to this SQLite file as it comes; the same command goes on where it was stopped", 2},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
-    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), csv, json; of three keys also map or svg", 3},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), csv or json", 3},
     {0},
 };
 
@@ -54,9 +53,8 @@ static error_t parse_vary(sweep_arguments *a, const char *text) {
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "csv", "json", "map", "svg", NULL};
-    static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json,
-                                            dts_sweep_write_map, dts_sweep_write_map_svg};
+    static const char *const formats[] = {"text", "csv", "json", NULL};
+    static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json};
     sweep_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
@@ -165,11 +163,6 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (a->axis_count == 0) {
         return dts_tool_usage(a->tool, "for instance --vary training.micro_batch=1,2,4; or use `dtsim run`",
                               "nothing to vary");
-    }
-    bool map = a->write == dts_sweep_write_map || a->write == dts_sweep_write_map_svg;
-    if (map && a->axis_count != DTS_MAP_AXES) {
-        return dts_tool_usage(a->tool, "first the rows, then the columns, then what is compared",
-                              "a map needs three --vary, not %zu", a->axis_count);
     }
     const char *path = dts_scenario_find(a->tool, a->scenario);
     if (path == NULL) {

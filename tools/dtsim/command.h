@@ -47,6 +47,7 @@ extern const size_t dts_command_count;
 int dts_cmd_run(dts_tool *tool, int argc, char **argv);
 int dts_cmd_explain(dts_tool *tool, int argc, char **argv);
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
+int dts_cmd_map(dts_tool *tool, int argc, char **argv);
 int dts_cmd_search(dts_tool *tool, int argc, char **argv);
 int dts_cmd_compare(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);

@@ -14,6 +14,7 @@ const dts_command dts_commands[] = {
     {"run", "simulate one training iteration of a scenario", dts_cmd_run},
     {"explain", "where time and memory of a scenario go, and what would change them", dts_cmd_explain},
     {"sweep", "simulate every combination of some values", dts_cmd_sweep},
+    {"map", "draw which of several strategies is fastest, over two axes", dts_cmd_map},
     {"search", "find the best plan for a model and a cluster", dts_cmd_search},
     {"compare", "show scenarios side by side, term by term", dts_cmd_compare},
     {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},

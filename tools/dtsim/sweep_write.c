@@ -12,10 +12,13 @@ enum { FIGURE_COLUMNS = 7, MOST_AXES = DTS_GRID_COLUMNS_MAX - FIGURE_COLUMNS, CE
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
 
-/* The last part of a key, or the whole key when two axes end alike. */
+/* The last part of a key, or the whole key when two axes end alike and where keys are joined. */
 static const char *short_key(const dts_sweep *sweep, size_t axis) {
     const char *key = sweep->axes[axis].key;
     const char *dot = strrchr(key, '.');
+    if (dts_axis_keys(&sweep->axes[axis]) > 1) {
+        return key;
+    }
     const char *last = dot == NULL ? key : dot + 1;
     for (size_t a = 0; a < sweep->axis_count; a++) {
         const char *other = strrchr(sweep->axes[a].key, '.');

@@ -44,6 +44,27 @@ static void lists_and_ranges(void **state) {
     expect("a=../model.yaml", "a: ../model.yaml");
 }
 
+static void joined_keys_change_together(void **state) {
+    (void)state;
+    expect("a.b/c=1/2,3/4", "a.b/c: 1/2 3/4");
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *diag = dts_diag_new();
+    dts_axis axis;
+    assert_int_equal(dts_axis_parse("--vary", "a.b/c/d=1/2/x,3/4/y", arena, &axis, diag), DTS_OK);
+    assert_int_equal(dts_axis_keys(&axis), 3);
+    assert_string_equal(dts_axis_key(&axis, 0), "a.b");
+    assert_string_equal(dts_axis_part(&axis, 0, 1), "2");
+    assert_string_equal(dts_axis_part(&axis, 1, 2), "y");
+    assert_int_equal(dts_axis_parse("--vary", "a.b=1,2", arena, &axis, diag), DTS_OK);
+    assert_int_equal(dts_axis_keys(&axis), 1);
+    assert_string_equal(dts_axis_key(&axis, 0), "a.b");
+    assert_string_equal(dts_axis_part(&axis, 1, 0), "2");
+    dts_diag_free(diag);
+    dts_arena_free(arena);
+    refuse("a/b=1/2,3", "--vary: '3' is not a value for each key of 'a/b'");
+    refuse("a/b=1..4", "--vary: '1' is not a value for each key of 'a/b'");
+}
+
 static void what_is_wrong(void **state) {
     (void)state;
     refuse("a", "--vary: 'a' is not KEY=VALUES");
@@ -62,6 +83,7 @@ static void what_is_wrong(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_and_ranges), cmocka_unit_test(what_is_wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_and_ranges),
+                                       cmocka_unit_test(joined_keys_change_together), cmocka_unit_test(what_is_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

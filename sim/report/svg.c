@@ -1,0 +1,45 @@
+#include "report/svg.h"
+
+void dts_svg_begin(double width, double height, dts_text *out) {
+    dts_text_printf(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.6g %.6g\" width=\"%.6g\" "
+                    "height=\"%.6g\" font-family=\"Helvetica, Arial, sans-serif\">\n"
+                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
+                    width, height, width, height);
+}
+
+void dts_svg_end(dts_text *out) {
+    dts_text_add(out, "</svg>\n");
+}
+
+static void add_escaped(const char *text, dts_text *out) {
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+            case '<':
+                dts_text_add(out, "&lt;");
+                break;
+            case '>':
+                dts_text_add(out, "&gt;");
+                break;
+            case '&':
+                dts_text_add(out, "&amp;");
+                break;
+            default:
+                dts_text_add_bytes(out, text, 1);
+        }
+    }
+}
+
+void dts_svg_text(double x, double y, const dts_svg_font *font, const char *text, dts_text *out) {
+    dts_text_printf(out,
+                    "<text x=\"%.6g\" y=\"%.6g\" text-anchor=\"%s\" font-size=\"%d\" font-weight=\"%s\" "
+                    "fill=\"%s\">",
+                    x, y, font->anchor, font->size, font->weight, font->ink);
+    add_escaped(text, out);
+    dts_text_add(out, "</text>\n");
+}
+
+void dts_svg_box(double x, double y, double width, double height, double radius, const char *fill, dts_text *out) {
+    dts_text_printf(out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"%.6g\" height=\"%.6g\" rx=\"%.6g\" fill=\"%s\"/>\n", x, y,
+                    width, height, radius, fill);
+}

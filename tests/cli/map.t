@@ -1,0 +1,72 @@
+% Which strategy is the fastest that fits, over two axes.
+$ printf 'model: {profile: gpt2}\ncluster: {profile: gcp-a2-highgpu-8g, nodes: 2}\nstack: pytorch-1.11\ntraining: {global_batch: 128, micro_batch: 8, sequence_length: 256, precision: fp16, optimizer: sgd}\nparallelism: {data_parallel: ddp}\n' >whole.yaml; sed 's/data_parallel: ddp/data_parallel: fsdp/' whole.yaml >sharded.yaml
+$ dtsim map whole.yaml sharded.yaml --down model=gpt2,gpt2-large --across cluster.nodes/training.global_batch=1/64,2/128 --best-of training.recompute=none,full
+The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
+
+              1/64          2/128
+  gpt2        whole +112 %  whole +70 %
+  gpt2-large  whole +131 %  whole +94 %
+
+whole is first in 4, sharded 0 of 4 cells.
++: throughput over that of the next; ~: less than 3 % apart; -: none fits.
+$ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --panels training.micro_batch=4,8 --set training.recompute=full --width 40
+The fastest that fits. Down: model; across: cluster.nodes
+
+training.micro_batch=4
+              1         2
+  gpt2        A +153 %  A +147 %
+  mingpt-34b  B         B
+
+training.micro_batch=8
+              1         2
+  gpt2        A +127 %  A +73 %
+  mingpt-34b  B         B
+
+A is first in 4, B 4 of 8 cells.
++: throughput over that of the next; ~: less than 3 % apart; -: none fits.
+$ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 1 --format json >one.json; dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 3 --format json | cmp - one.json; grep -cE '"winner":.*("A"|null)' one.json
+4
+$ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 348 276
+<text x="137" y="133" text-anchor="middle" font-size="18" fo
+<text x="261" y="133" text-anchor="middle" font-size="18" fo
+<text x="78" y="233" text-anchor="start" font-size="16" font
+</svg>
+% Joined keys in a sweep.
+$ dtsim sweep whole.yaml --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2 --set training.global_batch=64 --format csv | cut -d, -f1-5
+cluster.nodes/cluster.gpus_per_node,outcome,plan,gpus,iteration_time_s
+1/8,simulated,ddp 8,8,0.075682
+4/2,simulated,ddp 8,8,0.22792201208
+% Wrong usage.
+$ dtsim map whole.yaml --down model=gpt2 --across cluster.nodes=1,2
+error: a map needs two scenarios or more
+  help: name a scenario for each strategy
+[2]
+$ dtsim map whole.yaml sharded.yaml --down model=gpt2
+error: a map needs --across and --down
+  help: for instance --down model=gpt2,gpt2-xl --across training.micro_batch=1,2,4
+[2]
+$ dtsim map whole.yaml whole.yaml
+error: two strategies are called 'whole'
+  help: name them: NAME=SCENARIO
+[2]
+$ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across model=gpt2
+error: --across: 'model' is varied already
+  help: vary another key
+[2]
+$ dtsim map whole.yaml sharded.yaml --down model=gpt2 --down model=gpt2-xl
+error: --down stands there twice
+  help: give all values at once, with commas
+[2]
+$ dtsim map whole.yaml sharded.yaml --down model/cluster.nodes=gpt2/1,gpt2-xl --across training.micro_batch=1,2
+error: --down: 'gpt2-xl' is not a value for each key of 'model/cluster.nodes'
+  help: join as many values as keys: --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2
+[2]
+$ dtsim map whole.yaml no-such --down model=gpt2 --across cluster.nodes=1,2
+error: no file and no scenario 'no-such'
+  help: `dtsim list scenarios` names those that come along
+[3]
+$ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
+error: every combination of 'whole' is refused: unknown key 'node'
+  help: did you mean 'nodes'?
+[1]

@@ -1,0 +1,216 @@
+/* dtsim map: which of several strategies is the fastest that fits, over two axes. */
+#include <string.h>
+
+#include "command.h"
+#include "kinds.h"
+#include "map_write.h"
+#include "overrides.h"
+#include "progress.h"
+
+enum {
+    OPTION_SET = DTS_OPTION_FIRST,
+    OPTION_DOWN,
+    OPTION_ACROSS,
+    OPTION_PANELS,
+    OPTION_BEST_OF,
+    OPTION_FORMAT,
+    OPTION_THREADS
+};
+
+static const struct argp_option options[] = {
+    {"across", OPTION_ACROSS, "KEY=V1,V2,…", 0, "values from left to right: a list, 1..8 or 1..64*2", 1},
+    {"down", OPTION_DOWN, "KEY=V1,V2,…", 0, "values from top to bottom", 1},
+    {"panels", OPTION_PANELS, "KEY=V1,V2,…", 0, "a map for each of these values", 1},
+    {"best-of", OPTION_BEST_OF, "KEY=V1,V2,…", 0,
+     "each strategy stands there with the value that makes it fastest; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios first; repeatable", 1},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or svg", 3},
+    {0},
+};
+
+enum { MOST_THREADS = 256 };
+
+typedef dts_status map_writer(const dts_map *map, const dts_style *style, dts_text *out);
+
+typedef struct map_arguments {
+    dts_tool *tool;
+    const char *names[DTS_MAP_STRATEGIES_MOST], *paths[DTS_MAP_STRATEGIES_MOST];
+    size_t count;
+    dts_overrides overrides;
+    dts_axis across, down, panels; /* key NULL: not given */
+    dts_axis choices[DTS_MAP_CHOICES_MOST];
+    size_t choice_count;
+    long threads;
+    map_writer *write;
+} map_arguments;
+
+static error_t parse_axis(const map_arguments *a, const char *option, const char *text, dts_axis *out) {
+    const dts_axis *others[] = {&a->across, &a->down, &a->panels};
+    if (out->key != NULL) {
+        return dts_tool_usage(a->tool, "give all values at once, with commas", "%s stands there twice", option);
+    }
+    dts_axis axis;
+    if (dts_axis_parse(option, text, a->tool->arena, &axis, a->tool->diag) != DTS_OK) {
+        return DTS_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (others[i]->key != NULL && strcmp(others[i]->key, axis.key) == 0) {
+            return dts_tool_usage(a->tool, "vary another key", "%s: '%s' is varied already", option, axis.key);
+        }
+    }
+    *out = axis;
+    return 0;
+}
+
+static error_t parse_choice(map_arguments *a, const char *text) {
+    if (a->choice_count == DTS_MAP_CHOICES_MOST) {
+        return dts_tool_usage(a->tool, "give fewer", "--best-of: more than %d keys", (int)DTS_MAP_CHOICES_MOST);
+    }
+    return parse_axis(a, "--best-of", text, &a->choices[a->choice_count++]);
+}
+
+/* SCENARIO or NAME=SCENARIO; without a name what stands behind the last slash. */
+static error_t parse_strategy(map_arguments *a, const char *text) {
+    if (a->count == DTS_MAP_STRATEGIES_MOST) {
+        return dts_tool_usage(a->tool, "compare fewer at a time", "more than %d scenarios",
+                              (int)DTS_MAP_STRATEGIES_MOST);
+    }
+    const char *equals = strchr(text, '=');
+    const char *scenario = equals == NULL ? text : equals + 1;
+    const char *slash = strrchr(scenario, '/');
+    const char *base = slash == NULL ? scenario : slash + 1;
+    const char *dot = strrchr(base, '.');
+    size_t length = dot != NULL && strcmp(dot, ".yaml") == 0 ? (size_t)(dot - base) : strlen(base);
+    const char *name = equals == NULL ? dts_arena_strndup(a->tool->arena, base, length)
+                                      : dts_arena_strndup(a->tool->arena, text, (size_t)(equals - text));
+    if (name == NULL) {
+        dts_diag_nomem(a->tool->diag);
+        return DTS_EXIT_IO;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (strcmp(a->names[i], name) == 0) {
+            return dts_tool_usage(a->tool, "name them: NAME=SCENARIO", "two strategies are called '%s'", name);
+        }
+    }
+    a->names[a->count] = name;
+    a->paths[a->count++] = scenario;
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "json", "svg", NULL};
+    static map_writer *const writers[] = {dts_map_write_text, dts_map_write_json, dts_map_write_svg};
+    map_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_ACROSS:
+            return parse_axis(a, "--across", argument, &a->across);
+        case OPTION_DOWN:
+            return parse_axis(a, "--down", argument, &a->down);
+        case OPTION_PANELS:
+            return parse_axis(a, "--panels", argument, &a->panels);
+        case OPTION_BEST_OF:
+            return parse_choice(a, argument);
+        case OPTION_THREADS:
+            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT: {
+            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->write = choice < 0 ? NULL : writers[choice];
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        }
+        case ARGP_KEY_ARG:
+            return parse_strategy(a, argument);
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A strategy of which nothing is legal is a mistake, not a blank map. */
+static dts_status check_legal(const map_arguments *a, const dts_map *map) {
+    for (size_t s = 0; s < a->count; s++) {
+        const dts_sweep *sweep = map->sweeps[s];
+        if (sweep->illegal == sweep->count) {
+            const dts_outcome *first = &sweep->outcomes[0];
+            return dts_diag_fail(a->tool->diag, DTS_INVALID, first->help, "every combination of '%s' is refused: %s",
+                                 a->names[s], first->reason);
+        }
+    }
+    return DTS_OK;
+}
+
+static int make(map_arguments *a) {
+    for (size_t i = 0; i < a->count; i++) {
+        a->paths[i] = dts_scenario_find(a->tool, a->paths[i]);
+        if (a->paths[i] == NULL) {
+            return DTS_EXIT_IO;
+        }
+    }
+    dts_progress progress;
+    dts_progress_begin(&progress, "combinations");
+    const dts_map_request request = {.names = a->names,
+                                     .paths = a->paths,
+                                     .count = a->count,
+                                     .overrides = a->overrides.items,
+                                     .override_count = a->overrides.count,
+                                     .panels = a->panels.key != NULL ? &a->panels : NULL,
+                                     .down = &a->down,
+                                     .across = &a->across,
+                                     .choices = a->choices,
+                                     .choice_count = a->choice_count,
+                                     .profiles = &a->tool->profiles,
+                                     .threads = (int)a->threads,
+                                     .stop = dts_interrupt_catch(),
+                                     .progress = dts_progress_tell,
+                                     .progress_context = &progress};
+    dts_map *map = NULL;
+    dts_status status = dts_map_make(&request, &map, a->tool->diag);
+    dts_progress_end(&progress);
+    if (status != DTS_OK) {
+        return dts_tool_exit(status);
+    }
+    dts_text text = {0};
+    status = check_legal(a, map);
+    if (status == DTS_OK) {
+        status = a->write(map, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                 : dts_diag_nomem(a->tool->diag);
+    }
+    dts_text_free(&text);
+    bool interrupted = map->interrupted;
+    dts_map_free(map);
+    return status == DTS_OK && interrupted ? DTS_EXIT_INTERRUPTED : dts_tool_exit(status);
+}
+
+static int run(map_arguments *a, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "[NAME=]SCENARIO…",
+        "Draws a map: which of several scenarios is the fastest that fits, over the values of two keys."
+        "\vEach scenario is a strategy, and NAME is what it is called. Keys that change together are joined by "
+        "slashes: "
+        "--across training.global_batch/training.micro_batch=64/8,512/64. Strategies less than 3 % apart are a tie.",
+        NULL,
+        NULL,
+        NULL};
+    int code;
+    if (!dts_tool_parse(a->tool, "map", &argp, argc, argv, a, &code)) {
+        return code;
+    }
+    if (a->count < 2) {
+        return dts_tool_usage(a->tool, "name a scenario for each strategy", "a map needs two scenarios or more");
+    }
+    if (a->across.key == NULL || a->down.key == NULL) {
+        return dts_tool_usage(a->tool, "for instance --down model=gpt2,gpt2-xl --across training.micro_batch=1,2,4",
+                              "a map needs --across and --down");
+    }
+    return make(a);
+}
+
+int dts_cmd_map(dts_tool *tool, int argc, char **argv) {
+    map_arguments a = {.tool = tool, .write = dts_map_write_text};
+    int code = run(&a, argc, argv);
+    dts_overrides_free(&a.overrides);
+    return code;
+}

@@ -1,0 +1,131 @@
+/* A map as SVG: a box per cell in the colour of the strategy that is first there, lighter where two tie. Colours are
+ * from the palette of Okabe and Ito (Color Universal Design, jfly.uni-koeln.de/color); the names stand in the boxes, so
+ * that a print in grey can be read, too. */
+#include <stdio.h>
+
+#include "map_write.h"
+#include "report/svg.h"
+
+enum {
+    MARGIN = 24,
+    CELL_WIDTH = 124,
+    CELL_HEIGHT = 56,
+    SEAM = 2,
+    LETTER = 10, /* width of a letter of 16 units */
+    HEAD = 84,   /* a panel's title and the values across */
+    FOOT = 36,   /* the key across */
+    LEGEND = 52,
+    BETWEEN = 40,
+    TEXT = 128
+};
+
+static const struct {
+    const char *fill, *light, *ink;
+} shades[DTS_MAP_STRATEGIES_MOST] = {
+    {"#0072B2", "#9CCAE6", "#FFFFFF"}, {"#E69F00", "#F7DDA6", "#000000"}, {"#009E73", "#A3DCCB", "#FFFFFF"},
+    {"#CC79A7", "#EBCBDC", "#000000"}, {"#D55E00", "#F2C3A0", "#FFFFFF"}, {"#56B4E9", "#C3E3F7", "#000000"},
+    {"#F0E442", "#F9F5B8", "#000000"}, {"#666666", "#C8C8C8", "#FFFFFF"},
+};
+
+static const dts_svg_font title = {.size = 20, .anchor = "start", .weight = "bold", .ink = "#000000"};
+static const dts_svg_font quiet = {.size = 16, .anchor = "middle", .weight = "normal", .ink = "#555555"};
+
+typedef struct layout {
+    double label; /* width of the values down */
+    double panel_width, panel_height;
+    double width, height;
+} layout;
+
+static layout lay_out(const dts_map *map) {
+    const dts_map_request *r = map->request;
+    size_t longest = 0;
+    for (size_t i = 0; i < r->down->count; i++) {
+        size_t columns = dts_style_columns(r->down->values[i]);
+        longest = columns > longest ? columns : longest;
+    }
+    layout l = {.label = LETTER * (double)longest + 12};
+    l.panel_width = l.label + CELL_WIDTH * (double)map->across;
+    l.panel_height = HEAD + CELL_HEIGHT * (double)map->down + FOOT;
+    double panels = (double)map->panels;
+    l.width = 2 * MARGIN + panels * l.panel_width + (panels - 1) * BETWEEN;
+    l.height = 2 * MARGIN + l.panel_height + LEGEND;
+    return l;
+}
+
+static void draw_cell(const dts_map *map, const dts_map_cell *cell, double x, double y, dts_text *out) {
+    const char *const *names = map->request->names;
+    bool none = cell->winner == DTS_MAP_NONE;
+    const char *ink = none || cell->tie ? "#000000" : shades[cell->winner].ink;
+    const char *fill = none ? "#ECECEC" : cell->tie ? shades[cell->winner].light : shades[cell->winner].fill;
+    dts_svg_box(x, y, CELL_WIDTH - SEAM, CELL_HEIGHT - SEAM, 3, fill, out);
+    dts_svg_font name = {.size = 18, .anchor = "middle", .weight = "bold", .ink = ink};
+    dts_svg_font lead = {.size = 13, .anchor = "middle", .weight = "normal", .ink = ink};
+    double middle = x + (CELL_WIDTH - SEAM) / 2.0;
+    if (none) {
+        dts_svg_text(middle, y + 32, &lead, "none fits", out);
+        return;
+    }
+    char text[TEXT];
+    if (cell->second == DTS_MAP_NONE) {
+        snprintf(text, sizeof text, "nothing else fits");
+    } else if (cell->tie) {
+        snprintf(text, sizeof text, "tie with %s", names[cell->second]);
+    } else {
+        snprintf(text, sizeof text, "+%.0f %% over %s", 100 * cell->lead, names[cell->second]);
+    }
+    dts_svg_text(middle, y + 25, &name, names[cell->winner], out);
+    dts_svg_text(middle, y + 43, &lead, text, out);
+}
+
+static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, dts_text *out) {
+    const dts_map_request *r = map->request;
+    char text[TEXT];
+    if (r->panels != NULL) {
+        snprintf(text, sizeof text, "%s = %s", r->panels->key, r->panels->values[panel]);
+        dts_svg_text(left, MARGIN + 24, &title, text, out);
+    }
+    double top = MARGIN + HEAD;
+    dts_svg_font down = quiet;
+    down.anchor = "end";
+    for (size_t y = 0; y < map->down; y++) {
+        double at = top + CELL_HEIGHT * (double)y;
+        dts_svg_text(left + l->label - 10, at + 33, &down, r->down->values[y], out);
+        for (size_t x = 0; x < map->across; x++) {
+            draw_cell(map, dts_map_at(map, panel, y, x), left + l->label + CELL_WIDTH * (double)x, at, out);
+        }
+    }
+    for (size_t x = 0; x < map->across; x++) {
+        dts_svg_text(left + l->label + CELL_WIDTH * ((double)x + 0.5), top - 12, &quiet, r->across->values[x], out);
+    }
+    dts_svg_text(left + l->label + CELL_WIDTH * (double)map->across / 2, MARGIN + l->panel_height - 8, &quiet,
+                 r->across->key, out);
+    dts_svg_text(left + l->label - 10, top - 12, &down, r->down->key, out);
+}
+
+static void draw_legend(const dts_map *map, double top, dts_text *out) {
+    double x = MARGIN;
+    dts_svg_font font = quiet;
+    font.anchor = "start";
+    font.ink = "#000000";
+    for (size_t s = 0; s < map->request->count; s++) {
+        dts_svg_box(x, top, 22, 22, 3, shades[s].fill, out);
+        dts_svg_box(x + 26, top, 22, 22, 3, shades[s].light, out);
+        dts_svg_text(x + 54, top + 17, &font, map->request->names[s], out);
+        x += 84 + LETTER * (double)dts_style_columns(map->request->names[s]);
+    }
+    char text[TEXT];
+    snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead", 100 * dts_map_tie);
+    dts_svg_text(x, top + 17, &font, text, out);
+}
+
+dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out) {
+    (void)style;
+    layout l = lay_out(map);
+    dts_svg_begin(l.width, l.height, out);
+    for (size_t p = 0; p < map->panels; p++) {
+        draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), out);
+    }
+    draw_legend(map, MARGIN + l.panel_height + 16, out);
+    dts_svg_end(out);
+    return dts_text_status(out);
+}
