@@ -282,9 +282,9 @@ static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options
     return kernels ? DTS_DETAIL_KERNEL : (dts_detail)fidelity->detail;
 }
 
-/* Lowers and simulates a made plan, and measures into result. */
+/* Lowers and simulates a made plan, and measures into result. rhythm: NULL, or what to fill in. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
-                           dts_arena *arena, dts_result *result, dts_diag *diag) {
+                           dts_rhythm *rhythm, dts_arena *arena, dts_result *result, dts_diag *diag) {
     bool flow = fidelity->network != DTS_NETWORK_CLOSED_FORM;
     dts_lowered lowered = {0};
     dts_block_cache *own = options == NULL || options->blocks == NULL ? dts_block_cache_new(0) : NULL;
@@ -312,6 +312,9 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             m.runs[i] = DTS_NO_ID;
         }
         status = m.runs == NULL ? DTS_NOMEM : measure(&m, options, result);
+        if (status == DTS_OK && rhythm != NULL) {
+            status = dts_fold_listen(&m, result->arena, rhythm);
+        }
         if (status != DTS_OK) {
             dts_diag_nomem(diag);
         }
@@ -327,70 +330,99 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
     return status;
 }
 
-static dts_result *run_some(const dts_scenario_values *values, int64_t microbatches, const dts_plan *plan,
-                            const dts_run_options *options, dts_diag *diag) {
-    dts_scenario_values some = *values;
-    some.training.global_batch = values->training.global_batch / plan->microbatches * microbatches;
-    some.fidelity.microbatches = DTS_MICROBATCHES_ALL;
-    dts_result *result = NULL;
-    return dts_run_values(&some, options, &result, diag) == DTS_OK ? result : NULL;
+/* Simulates all microbatches of a plan. */
+static dts_status run_whole(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
+                            dts_rhythm *rhythm, dts_arena *arena, dts_result **out, dts_diag *diag) {
+    dts_result *result = calloc(1, sizeof *result);
+    dts_status status = DTS_OK;
+    if (result == NULL || (result->arena = dts_arena_new(DTS_ARENA_UNLIMITED)) == NULL) {
+        status = dts_diag_nomem(diag);
+    }
+    if (status == DTS_OK) {
+        describe(values, plan, result);
+        status = run_plan(plan, &values->fidelity, options, rhythm, arena, result, diag);
+    }
+    if (status != DTS_OK) {
+        dts_result_free(result);
+        return status;
+    }
+    *out = result;
+    return DTS_OK;
 }
 
-/* The steady state of fewer microbatches stands for all (fold.c). False: it does not. */
-static bool run_folded(const dts_scenario_values *values, const dts_fold *fold, const dts_plan *plan,
-                       const dts_run_options *options, dts_result **out, dts_diag *diag) {
-    dts_result *few = run_some(values, fold->few, plan, options, diag);
-    dts_result *more = few == NULL ? NULL : run_some(values, fold->more, plan, options, diag);
-    bool good = more != NULL && dts_fold_combine(fold, few, more);
-    if (good) {
+/* NULL: it cannot be simulated. */
+static dts_result *run_some(const dts_scenario_values *values, int64_t microbatches, const dts_plan *plan,
+                            const dts_run_options *options, dts_rhythm *rhythm, dts_diag *diag) {
+    dts_scenario_values some = *values;
+    some.training.global_batch = values->training.global_batch / plan->microbatches * microbatches;
+    dts_job job = dts_scenario_job(&some);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_plan part;
+    dts_result *result = NULL;
+    if (arena != NULL && dts_plan_make(&job, arena, &part, diag) == DTS_OK &&
+        run_whole(&some, &part, options, rhythm, arena, &result, diag) != DTS_OK) {
+        result = NULL;
+    }
+    dts_arena_free(arena);
+    return result;
+}
+
+/* NULL: the steady state is not reached with so few microbatches. */
+static dts_result *fold_once(const dts_scenario_values *values, const dts_fold *fold, const dts_plan *plan,
+                             const dts_run_options *options, dts_diag *diag) {
+    dts_rhythm rhythms[2];
+    dts_result *few = run_some(values, fold->few, plan, options, &rhythms[0], diag);
+    dts_result *more = few == NULL ? NULL : run_some(values, fold->more, plan, options, &rhythms[1], diag);
+    if (more != NULL && dts_fold_is_steady(fold, rhythms, few, more)) {
+        dts_fold_combine(fold, few, more);
         more->bottleneck = name_bottleneck(more);
-        *out = more;
     } else {
         dts_result_free(more);
+        more = NULL;
     }
     dts_result_free(few);
-    return good;
+    return more;
+}
+
+/* The steady state of fewer microbatches stands for all (fold.c). NULL: it does not. */
+static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
+                              dts_diag *diag) {
+    dts_fold fold;
+    if (!dts_fold_find(plan, &fold)) {
+        return NULL;
+    }
+    dts_result *result = fold_once(values, &fold, plan, options, diag);
+    return result == NULL && dts_fold_retry(&fold) ? fold_once(values, &fold, plan, options, diag) : result;
 }
 
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
     double begin = wall_clock_s();
     dts_job job = dts_scenario_job(values);
-    dts_result *result = calloc(1, sizeof *result);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED); /* lives until the measuring is done */
-    dts_status status = DTS_OK;
-    if (result == NULL || arena == NULL || (result->arena = dts_arena_new(DTS_ARENA_UNLIMITED)) == NULL) {
-        status = dts_diag_nomem(diag);
-    }
-    dts_plan plan;
+    dts_status status = arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
     if (status == DTS_OK && values->graph.operators.count > 0) {
         status = dts_diag_error(diag, NULL, "graph", "dtsim search --space soap searches it; run simulates a `model`",
                                 "operators without layers cannot be laid out by `parallelism`");
     }
+    dts_plan plan;
     if (status == DTS_OK) {
         status = dts_plan_make(&job, arena, &plan, diag);
     }
-    dts_fold fold;
     bool pictures = options != NULL && (options->timeline || options->explain);
-    if (status == DTS_OK && values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED && !pictures &&
-        dts_fold_find(&plan, &fold) && run_folded(values, &fold, &plan, options, out, diag)) {
-        dts_arena_free(arena);
-        dts_result_free(result);
-        (*out)->simulation.wall_s = wall_clock_s() - begin;
-        return DTS_OK;
+    dts_result *result = NULL;
+    if (status == DTS_OK && values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED && !pictures) {
+        result = run_folded(values, &plan, options, diag);
     }
-    if (status == DTS_OK) {
-        describe(values, &plan, result);
-        status = run_plan(&plan, &values->fidelity, options, arena, result, diag);
+    if (status == DTS_OK && result == NULL) {
+        status = run_whole(values, &plan, options, NULL, arena, &result, diag);
     }
     dts_arena_free(arena);
-    if (status != DTS_OK) {
-        dts_result_free(result);
-        return status;
+    if (status == DTS_OK) {
+        result->simulation.wall_s = wall_clock_s() - begin;
+        *out = result;
     }
-    result->simulation.wall_s = wall_clock_s() - begin;
-    *out = result;
-    return DTS_OK;
+    return status;
 }
 
 dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag) {

@@ -153,9 +153,9 @@ static void check_folded(const drawn *d) {
     dts_result *all = simulate_with(&options, NULL, d->text, many, DTS_OK, NULL);
     dts_result *few = simulate_with(&options, NULL, d->text, folded, DTS_OK, NULL);
     assert_int_equal(few->global_batch, all->global_batch);
-    assert_close(few->iteration_time_s, all->iteration_time_s, 0.005, 0);
-    assert_close(few->samples_per_s, all->samples_per_s, 0.005, 0);
-    assert_close(few->hfu, all->hfu, 0.005, 0);
+    assert_close(few->iteration_time_s, all->iteration_time_s, 1e-5, 0);
+    assert_close(few->samples_per_s, all->samples_per_s, 1e-5, 0);
+    assert_close(few->hfu, all->hfu, 1e-5, 0);
     assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
     assert_close(few->peak_allocated_gib, all->peak_allocated_gib, 1e-9, 0);
     dts_result_free(all);
