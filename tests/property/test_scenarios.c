@@ -1,21 +1,65 @@
 /* Invariants over random legal scenarios:
  *   the time shares sum to the iteration time, and none is negative
- *   no faster than the products at the GPU's peak
- *   memory is what lives the whole iteration again when it ends; peaks are not below it
+ *   no task begins before all it waits for has ended, or is shorter than alone on its links: so the iteration is no
+ *   shorter than its critical path; and no stage computes faster than its GPU's peak
+ *   what leaves a port or a node arrives at another; neighbours send each other activations and gradients of one size
+ *   memory is never negative (the engine refuses that) and at the end what lives the whole iteration; peaks are not
+ *   below it
  *   spans of a stream do not overlap, and none leaves the iteration
  *   exposed communication is no more than there was
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
  *   layer and block detail agree with kernel detail; a cache of blocks changes no byte
- *   the closed-form network agrees with the flow network where transfers do not share links
+ *   folded microbatches agree with all of them
  * DTSIM_PROPERTY_RUNS sets how many scenarios are drawn, DTSIM_PROPERTY_SEED the first seed,
  * DTSIM_PROPERTY_SHOW prints them. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "draw.h"
+#include "engine/simulate.h"
+#include "plan/lower/lower.h"
 #include "report/report.h"
 
 /* Small, so that the cache starts afresh now and then. */
 enum { MOST_CACHE_B = 4 << 20 };
+
+/* A scenario that has been drawn and read. */
+typedef struct subject {
+    drawn d;
+    dts_scenario *scenario;
+    dts_block_cache *blocks;
+} subject;
+
+static void read_subject(subject *x) {
+    const char *roots[] = {"."};
+    dts_profile_paths profiles = {.roots = roots, .count = 1};
+    dts_diag *diag = dts_diag_new();
+    dts_status status =
+        dts_scenario_parse(x->d.text, strlen(x->d.text), "drawn", NULL, 0, &profiles, &x->scenario, diag);
+    if (status != DTS_OK) {
+        dts_text messages = {0};
+        dts_diag_render(diag, false, &messages);
+        print_error("%s", dts_text_string(&messages));
+        dts_text_free(&messages);
+    }
+    dts_diag_free(diag);
+    assert_int_equal(status, DTS_OK);
+}
+
+static dts_result *simulate_values(const dts_scenario_values *values, const dts_run_options *options) {
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    dts_status status = dts_run_values(values, options, &result, diag);
+    if (status != DTS_OK) {
+        dts_text messages = {0};
+        dts_diag_render(diag, false, &messages);
+        print_error("%s", dts_text_string(&messages));
+        dts_text_free(&messages);
+    }
+    dts_diag_free(diag);
+    assert_int_equal(status, DTS_OK);
+    return result;
+}
 
 static void check_spans(const dts_result *r) {
     dts_time end = dts_time_from_s(r->iteration_time_s) + 1;
@@ -64,10 +108,179 @@ static void check_result(const dts_result *r) {
     check_memory(r);
 }
 
-static double iteration_time(const drawn *d, const char *network, const char *settings) {
-    char all[LONGEST_SETTINGS];
-    snprintf(all, sizeof all, "fidelity.network=%s %s", network, settings);
-    dts_result *r = simulate_text(d->text, all);
+/* ---- the graph --------------------------------------------------------------------------------------------------- */
+
+/* A graph of kernels and what became of it. */
+typedef struct lowered_run {
+    const dts_plan *plan;
+    dts_lowered lowered;
+    dts_simulation *simulation;
+} lowered_run;
+
+/* Of the work, moved as fast as the task's own limits and empty links allow. */
+static double least_s(const dts_task *task, const double *capacities) {
+    double rate = task->rate_cap > 0 ? task->rate_cap : INFINITY;
+    for (size_t h = 0; h < task->hop_count; h++) {
+        rate = fmin(rate, capacities[task->hops[h].resource] / task->hops[h].weight);
+    }
+    return dts_time_to_s(task->duration) + (task->work > 0 ? task->work / rate : 0);
+}
+
+/* By induction no end is before the critical path that leads to it. */
+static void check_starts(const lowered_run *x) {
+    const dts_graph *graph = x->lowered.graph;
+    const dts_time *starts = dts_simulation_starts(x->simulation);
+    const dts_time *ends = dts_simulation_ends(x->simulation);
+    dts_time *ready = calloc(dts_graph_tasks(graph) + 1, sizeof *ready);
+    for (dts_id s = 0; s < dts_graph_streams(graph); s++) {
+        size_t count = 0;
+        const dts_id *tasks = dts_graph_stream_tasks(graph, s, &count);
+        for (size_t i = 1; i < count; i++) {
+            ready[tasks[i]] = ends[tasks[i - 1]] > ready[tasks[i]] ? ends[tasks[i - 1]] : ready[tasks[i]];
+        }
+    }
+    for (dts_id t = 0; t < dts_graph_tasks(graph); t++) {
+        size_t count = 0;
+        const dts_id *before = dts_graph_predecessors(graph, t, &count);
+        for (size_t i = 0; i < count; i++) {
+            ready[t] = ends[before[i]] > ready[t] ? ends[before[i]] : ready[t];
+        }
+        assert_int_equal(starts[t], ready[t]); /* nor later: nothing waits without a reason */
+    }
+    free(ready);
+}
+
+/* Capacities, found from the names that links.c gives. */
+static void check_flows(const lowered_run *x) {
+    const dts_graph *graph = x->lowered.graph;
+    const dts_cluster *cluster = x->plan->job.cluster;
+    size_t count = dts_graph_resources(graph);
+    double *capacities = calloc(count + 1, sizeof *capacities);
+    bool *out = calloc(count + 1, sizeof *out);
+    bool *in = calloc(count + 1, sizeof *in);
+    for (dts_id r = 0; r < count; r++) {
+        const char *name = dts_graph_resource_name(graph, r);
+        bool port = strstr(name, "GPU link") != NULL;
+        bool network = strstr(name, "network") != NULL;
+        capacities[r] = port ? dts_gpu_port_Bps(cluster) : network ? dts_node_network_Bps(cluster) : INFINITY;
+        out[r] = (port || network) && strstr(name, " out") != NULL;
+        in[r] = (port || network) && strstr(name, " in") != NULL;
+    }
+    for (dts_id t = 0; t < dts_graph_tasks(graph); t++) {
+        dts_task task = dts_graph_task(graph, t);
+        double sent = 0;
+        double received = 0;
+        for (size_t h = 0; h < task.hop_count; h++) {
+            double amount = task.hops[h].weight * task.work;
+            sent += out[task.hops[h].resource] ? amount : 0;
+            received += in[task.hops[h].resource] ? amount : 0;
+        }
+        assert_close(sent, received, 1e-12, 0);
+        double took_s = dts_time_to_s(dts_simulation_ends(x->simulation)[t] - dts_simulation_starts(x->simulation)[t]);
+        assert_true(took_s >= least_s(&task, capacities) * (1 - 1e-9) - 1e-12);
+    }
+    free(capacities);
+    free(out);
+    free(in);
+}
+
+static void check_neighbours(const lowered_run *x) {
+    size_t devices = dts_graph_devices(x->lowered.graph);
+    double *sent = calloc(devices * devices, sizeof *sent);
+    double *flops = calloc(devices, sizeof *flops);
+    for (size_t i = 0; i < x->lowered.info_count; i++) {
+        const dts_task_info *info = &x->lowered.infos[i];
+        flops[info->device] += info->flops;
+        if (info->role == DTS_ROLE_COMMUNICATION && info->device != info->peer && info->group == DTS_GROUP_PIPELINE) {
+            sent[info->device * devices + info->peer] += info->bytes;
+        }
+    }
+    for (size_t a = 0; a < devices; a++) {
+        for (size_t b = 0; b < a; b++) {
+            assert_close(sent[a * devices + b], sent[b * devices + a], 1e-12, 0);
+        }
+    }
+    double peak = dts_gpu_peak_flops(&x->plan->job.cluster->gpu, x->plan->storage.product);
+    for (size_t d = 0; d < devices; d++) {
+        assert_true(flops[d] / peak <= dts_time_to_s(dts_simulation_end(x->simulation)) * (1 + 1e-9));
+    }
+    free(sent);
+    free(flops);
+}
+
+/* Whole bytes: a fraction is cut each time that something is taken or freed. */
+static void check_ledgers(const lowered_run *x) {
+    for (dts_id d = 0; d < dts_graph_devices(x->lowered.graph); d++) {
+        const dts_memory_peak *peak = dts_simulation_peak(x->simulation, d);
+        int64_t left = 0;
+        for (unsigned c = 0; c < DTS_MEMORY_CATEGORY_COUNT; c++) {
+            left += peak->final_bytes[c];
+        }
+        assert_close((double)left, (double)x->lowered.static_B[d], 0, 1024);
+        if (d < (dts_id)x->plan->pipeline) {
+            assert_close((double)peak->final_bytes[DTS_MEMORY_ACTIVATIONS], 0, 0, 1024);
+        }
+    }
+}
+
+static void check_graph(const subject *x, bool flow) {
+    dts_diag *diag = dts_diag_new();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_job job = dts_scenario_job(dts_scenario_get(x->scenario));
+    dts_plan plan;
+    assert_int_equal(dts_plan_make(&job, arena, &plan, diag), DTS_OK);
+    lowered_run run = {.plan = &plan};
+    dts_lower_options options = {.flow_network = flow, .detail = DTS_DETAIL_KERNEL};
+    assert_int_equal(dts_lower(&plan, &options, arena, &run.lowered, diag), DTS_OK);
+    assert_int_equal(dts_simulate(run.lowered.graph, NULL, &run.simulation, diag), DTS_OK);
+    check_starts(&run);
+    check_flows(&run);
+    check_neighbours(&run);
+    check_ledgers(&run);
+    dts_simulation_free(run.simulation);
+    dts_lowered_free(&run.lowered);
+    dts_arena_free(arena);
+    dts_diag_free(diag);
+}
+
+/* ---- faster parts ------------------------------------------------------------------------------------------------ */
+
+static void faster_host(dts_scenario_values *v) {
+    v->stack.launch_s /= 2;
+    v->stack.backward_launch_s /= 2;
+    v->stack.optimizer_launch_s /= 2;
+    v->stack.step_host_s /= 2;
+}
+
+static void faster_network(dts_scenario_values *v) {
+    v->cluster.inter.nic_bandwidth_Bps *= 2;
+    v->cluster.inter.node_goodput_Bps *= 2;
+    v->cluster.inter.node_duplex_Bps *= 2;
+    v->cluster.inter.flow_cap_Bps *= 2;
+    v->cluster.intra.bandwidth_Bps *= 2;
+    v->cluster.gpu.link_bandwidth_Bps *= 2;
+}
+
+static void faster_memory(dts_scenario_values *v) {
+    v->cluster.gpu.memory_bandwidth_Bps *= 2;
+}
+
+static void faster_host_link(dts_scenario_values *v) {
+    v->cluster.gpu.pcie_bandwidth_Bps *= 2;
+    v->cluster.host.memory_bandwidth_Bps *= 2;
+    v->cluster.host.nvme_read_Bps *= 2;
+    v->cluster.host.nvme_write_Bps *= 2;
+}
+
+static void faster_clock(dts_scenario_values *v) {
+    v->cluster.gpu.clock_Hz *= 2;
+    for (size_t i = 0; i < sizeof v->cluster.gpu.peak_flops / sizeof v->cluster.gpu.peak_flops[0]; i++) {
+        v->cluster.gpu.peak_flops[i] *= 2;
+    }
+}
+
+static double iteration_time(const dts_scenario_values *values) {
+    dts_result *r = simulate_values(values, NULL);
     double time = r->iteration_time_s;
     dts_result_free(r);
     return time;
@@ -76,29 +289,27 @@ static double iteration_time(const drawn *d, const char *network, const char *se
 /* With closed-form transfers every start is a maximum of sums of durations (streams keep their order), so a faster part
  * is never slower. Where transfers share links max-min fairly it can be, a little: a transfer that starts earlier may
  * take its share from one that is on the critical path. */
-static void check_monotone(const drawn *d) {
-    static const char *const improvements[] = {
-        "stack.launch=4us stack.backward_launch=3us stack.step_host=100us",
-        ("cluster.inter.nic_bandwidth=200Gbit/s cluster.inter.node_goodput=20GB/s cluster.inter.node_duplex=21.32GB/s "
-         "cluster.inter.flow_cap=8.46GB/s cluster.intra.bandwidth=600GB/s"),
-        "cluster.gpu.memory_bandwidth=3110GB/s",
-        "cluster.gpu.pcie_bandwidth=48GB/s cluster.host.memory_bandwidth=560GB/s",
-    };
-    double exact = iteration_time(d, "closed-form", "");
-    double shared = iteration_time(d, "flow", "");
+static void check_monotone(const subject *x, uint64_t seed) {
+    static void (*const improvements[])(dts_scenario_values *) = {faster_host, faster_network, faster_memory,
+                                                                  faster_host_link, faster_clock};
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    bool flow = seed % 2 == 0;
+    values.fidelity.network = flow ? DTS_NETWORK_FLOW : DTS_NETWORK_CLOSED_FORM;
+    double before = iteration_time(&values);
     for (size_t i = 0; i < sizeof improvements / sizeof improvements[0]; i++) {
-        assert_true(iteration_time(d, "closed-form", improvements[i]) <= exact * (1 + 1e-9));
-        assert_true(iteration_time(d, "flow", improvements[i]) <= shared * (1 + 0.05));
+        dts_scenario_values faster = values;
+        improvements[i](&faster);
+        assert_true(iteration_time(&faster) <= before * (1 + (flow ? 0.05 : 1e-9)));
     }
 }
 
 /* ---- details ---------------------------------------------------------------------------------------------------- */
 
-static dts_result *simulate_detail(const drawn *d, const char *detail, dts_block_cache *blocks) {
-    char setting[64];
-    snprintf(setting, sizeof setting, "fidelity.detail=%s", detail);
+static dts_result *simulate_detail(const subject *x, dts_detail detail, dts_block_cache *blocks) {
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.fidelity.detail = (int)detail;
     dts_run_options options = {.blocks = blocks};
-    return simulate_with(&options, NULL, d->text, setting, DTS_OK, NULL);
+    return simulate_values(&values, &options);
 }
 
 static char *json_of(const dts_result *r) {
@@ -144,14 +355,13 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
 }
 
 /* The steady state of few microbatches stands for many. */
-static void check_folded(const drawn *d) {
-    char many[64];
-    snprintf(many, sizeof many, "training.global_batch=%d", 48 * d->micro_batch * d->data);
-    char folded[128];
-    snprintf(folded, sizeof folded, "%s fidelity.microbatches=folded", many);
-    dts_run_options options = {0};
-    dts_result *all = simulate_with(&options, NULL, d->text, many, DTS_OK, NULL);
-    dts_result *few = simulate_with(&options, NULL, d->text, folded, DTS_OK, NULL);
+static void check_folded(const subject *x) {
+    enum { MANY = 48 };
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.training.global_batch = MANY * x->d.micro_batch * x->d.data;
+    dts_result *all = simulate_values(&values, NULL);
+    values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
+    dts_result *few = simulate_values(&values, NULL);
     assert_int_equal(few->global_batch, all->global_batch);
     assert_close(few->iteration_time_s, all->iteration_time_s, 1e-5, 0);
     assert_close(few->samples_per_s, all->samples_per_s, 1e-5, 0);
@@ -162,12 +372,15 @@ static void check_folded(const drawn *d) {
     dts_result_free(few);
 }
 
-static void check_details(const drawn *d, dts_block_cache *blocks) {
-    static const char *const coarse[] = {"layer", "block"};
-    dts_result *kernel = simulate_detail(d, "kernel", NULL);
+static void check_details(const subject *x, const dts_result *kernel) {
+    static const dts_detail coarse[] = {DTS_DETAIL_LAYER, DTS_DETAIL_BLOCK};
     for (size_t i = 0; i < 2; i++) {
-        dts_result *fresh = simulate_detail(d, coarse[i], NULL);
-        dts_result *cached = simulate_detail(d, coarse[i], blocks);
+        dts_result *fresh = simulate_detail(x, coarse[i], NULL);
+        if (strcmp(fresh->simulation.detail, kernel->simulation.detail) == 0) {
+            dts_result_free(fresh); /* nothing can be a block */
+            return;
+        }
+        dts_result *cached = simulate_detail(x, coarse[i], x->blocks);
         char *one = json_of(fresh);
         char *other = json_of(cached);
         assert_string_equal(one, other);
@@ -177,42 +390,64 @@ static void check_details(const drawn *d, dts_block_cache *blocks) {
         dts_result_free(fresh);
         dts_result_free(cached);
     }
-    dts_result_free(kernel);
 }
 
-static void check_scenario(uint64_t seed, dts_block_cache *blocks) {
-    drawn d = draw(seed);
+static void check_scenario(subject *x, uint64_t seed) {
+    x->d = draw(seed);
     if (getenv("DTSIM_PROPERTY_SHOW") != NULL) {
-        print_message("# seed %llu\n%s", (unsigned long long)seed, d.text);
+        print_message("# seed %llu\n%s", (unsigned long long)seed, x->d.text);
     }
-    dts_result *r = simulate_text(d.text, "");
-    check_result(r);
-    dts_result_free(r);
-    check_details(&d, blocks);
+    read_subject(x);
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.fidelity.detail = DTS_DETAIL_KERNEL;
+    dts_run_options options = {.timeline = true};
+    dts_result *kernel = simulate_values(&values, &options);
+    check_result(kernel);
+    check_details(x, kernel);
+    dts_result_free(kernel);
+    check_graph(x, seed % 4 != 0);
     if (seed % 16 == 1) {
-        check_folded(&d);
+        check_folded(x);
     }
-    if (seed % 4 == 0) {
-        check_monotone(&d);
+    if (seed % 8 < 2) {
+        check_monotone(x, seed);
     }
+    dts_scenario_free(x->scenario);
+    x->scenario = NULL;
+}
+
+/* What the run had come to, for the message when it fails. */
+static uint64_t current_seed;
+
+static uint64_t number_from(const char *variable, uint64_t otherwise) {
+    const char *text = getenv(variable);
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
 static void invariants_hold_over_random_scenarios(void **state) {
     (void)state;
-    const char *runs_text = getenv("DTSIM_PROPERTY_RUNS");
-    const char *seed_text = getenv("DTSIM_PROPERTY_SEED");
-    uint64_t runs = runs_text == NULL ? 400 : strtoull(runs_text, NULL, 10);
-    uint64_t seed = seed_text == NULL ? 1 : strtoull(seed_text, NULL, 10);
-    dts_block_cache *blocks = dts_block_cache_new(MOST_CACHE_B);
-    assert_non_null(blocks);
+    uint64_t runs = number_from("DTSIM_PROPERTY_RUNS", 400);
+    uint64_t seed = number_from("DTSIM_PROPERTY_SEED", 1);
+    subject x = {.blocks = dts_block_cache_new(MOST_CACHE_B)};
+    assert_non_null(x.blocks);
     for (uint64_t i = 0; i < runs; i++) {
-        check_scenario(seed + i, blocks);
+        current_seed = seed + i;
+        check_scenario(&x, current_seed);
     }
-    dts_block_cache_free(blocks);
+    current_seed = 0;
+    dts_block_cache_free(x.blocks);
     print_message("%llu scenarios\n", (unsigned long long)runs);
 }
 
+static int name_seed(void **state) {
+    (void)state;
+    if (current_seed != 0) {
+        print_error("DTSIM_PROPERTY_SEED=%llu DTSIM_PROPERTY_RUNS=1 repeats it\n", (unsigned long long)current_seed);
+    }
+    return 0;
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(invariants_hold_over_random_scenarios)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(invariants_hold_over_random_scenarios, name_seed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

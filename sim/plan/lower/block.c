@@ -120,6 +120,7 @@ static dts_status lower_alone(const dts_builder *b, const dts_stage *stage, doub
     dts_build_host(&s->b, &s->stage, 0, false, DTS_NO_ID, "issued"); /* and all that is pending */
     dts_sync_recorded(sync, &out->reduced_B, &out->reduced_tensors);
     out->flops = s->stage.flops;
+    out->fresh_B = s->stage.fresh_B;
     if (s->b.failed || s->b.too_large) {
         return DTS_NOMEM;
     }
@@ -513,6 +514,7 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     stage->block_end = stage->last_kernel;
     add_memory(b, stage, block, task, stage->last_kernel);
     stage->flops += block->flops;
+    stage->fresh_B += block->fresh_B;
     stage->ahead = (ahead > lead ? ahead : lead) + block->duration - block->host;
     stage->trailing = block->trailing > 0 ? add_trailing(b, stage, block, stage->last_kernel, info) : DTS_NO_ID;
     return stage->trailing != DTS_NO_ID ? stage->trailing : stage->last_kernel;

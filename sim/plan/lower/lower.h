@@ -76,6 +76,7 @@ typedef struct dts_block {
     dts_block_row *rows;
     size_t row_count;
     double flops;     /* of its products */
+    double fresh_B;   /* of left_B, fresh gradients that live until the step is done */
     double handed_B;  /* temporary that the next one takes over */
     double reduced_B; /* gradients copied into buckets, of so many tensors */
     int reduced_tensors;
