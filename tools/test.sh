@@ -2,7 +2,7 @@
 # Installs what testing needs (Debian, Ubuntu), builds in three ways and runs every test. A piece that fails does not
 # stop the later ones; the last lines say which failed.
 #
-#     tools/test.sh [PIECE…]      without arguments all of: asan release ubsan valgrind tidy quickstart
+#     tools/test.sh [PIECE…]      without arguments all of: asan release scenarios ubsan valgrind tidy quickstart
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -75,6 +75,14 @@ valgrind_units() {
     [ "$bad" -eq 0 ]
 }
 
+# The random scenarios of the release build, all 20,000: ctest draws the first 400. In parts, beside each other.
+scenarios() {
+    local all=20000 part=1250
+    seq 1 "$part" "$all" | xargs -P "$jobs" -I {} env DTSIM_PROPERTY_SEED={} DTSIM_PROPERTY_RUNS="$part" \
+        build/release/tests/property_test_scenarios 2>&1 | grep -vE '^\[( RUN|=|  PASSED|       OK)'
+    [ "${PIPESTATUS[1]}" -eq 0 ]
+}
+
 tidy() {
     tools/check-tidy build/release
 }
@@ -111,13 +119,13 @@ piece() {
 . tools/install/packages.sh
 need_to_build && need_to_test || exit 1
 
-[ $# -gt 0 ] || set -- asan release ubsan valgrind tidy quickstart
+[ $# -gt 0 ] || set -- asan release scenarios ubsan valgrind tidy quickstart
 for name in "$@"; do
     case $name in
-        asan | release | ubsan | tidy | quickstart) piece "$name" "$name" ;;
+        asan | release | scenarios | ubsan | tidy | quickstart) piece "$name" "$name" ;;
         valgrind) piece valgrind valgrind_units ;;
         *)
-            echo "no piece is called \"$name\"; there are: asan release ubsan valgrind tidy quickstart" >&2
+            echo "no piece is called \"$name\"; there are: asan release scenarios ubsan valgrind tidy quickstart" >&2
             exit 2
             ;;
     esac

@@ -332,12 +332,14 @@ static bool leaves_something_out(const dts_result *r) {
 
 /* A coarser detail tells the same: time and memory within 1 %, the same communication, the same work. */
 static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
+    /* FSDP's gathered units lie in memory for as long as their transfers let them: times and memory go together */
+    double limit = leaves_something_out(coarse) ? 0.1 : 0.01;
     for (size_t i = 0; i < kernel->stage_count; i++) {
         if (!leaves_something_out(coarse)) {
             assert_close(coarse->stages[i].compute_s, kernel->stages[i].compute_s, 0.01, 1e-9);
         }
         /* or a MiB: where a split backward makes a gradient without a kernel, the ledgers differ by that tensor */
-        assert_close(coarse->stages[i].peak_allocated_gib, kernel->stages[i].peak_allocated_gib, 0.01, 1.0 / 1024);
+        assert_close(coarse->stages[i].peak_allocated_gib, kernel->stages[i].peak_allocated_gib, limit, 1.0 / 1024);
     }
     assert_close(coarse->hfu * coarse->iteration_time_s, kernel->hfu * kernel->iteration_time_s, 1e-9, 0);
     assert_close(sum_of_shares(&coarse->time_s), coarse->iteration_time_s, 1e-9, 1e-12);
@@ -354,7 +356,8 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     }
 }
 
-/* The steady state of few microbatches stands for many. */
+/* The steady state of few microbatches stands for many. Not to the last digit: a host that is faster than its GPU gets
+ * further ahead with every microbatch, and once it is far enough the launches of the last backward are hidden, too. */
 static void check_folded(const subject *x) {
     enum { MANY = 48 };
     dts_scenario_values values = *dts_scenario_get(x->scenario);
@@ -363,9 +366,9 @@ static void check_folded(const subject *x) {
     values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     dts_result *few = simulate_values(&values, NULL);
     assert_int_equal(few->global_batch, all->global_batch);
-    assert_close(few->iteration_time_s, all->iteration_time_s, 1e-5, 0);
-    assert_close(few->samples_per_s, all->samples_per_s, 1e-5, 0);
-    assert_close(few->hfu, all->hfu, 1e-5, 0);
+    assert_close(few->iteration_time_s, all->iteration_time_s, 1e-3, 0);
+    assert_close(few->samples_per_s, all->samples_per_s, 1e-3, 0);
+    assert_close(few->hfu, all->hfu, 1e-3, 0);
     assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
     assert_close(few->peak_allocated_gib, all->peak_allocated_gib, 1e-9, 0);
     dts_result_free(all);
