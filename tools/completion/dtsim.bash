@@ -12,7 +12,7 @@ _dtsim_values() {
             case $2 in
                 run | sweep) echo text json csv ;;
                 map) echo text json svg ;;
-                explain | compare | search) echo text json ;;
+                explain | compare | search | advise) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
                 validate | calibrate) echo text json ;;
                 list) echo text json names ;;
@@ -34,6 +34,7 @@ _dtsim_options() {
     case $1 in
         run) echo "--set --format --timeline --from --to --trace --html --dump --check --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format $common" ;;
+        advise) echo "--set --threads --format $common" ;;
         map) echo "--across --down --panels --best-of --set --threads --format $common" ;;
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format $common" ;;
@@ -55,7 +56,7 @@ _dtsim_options() {
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run | explain | sweep | map | search | compare) _dtsim_names scenarios ;;
+        run | explain | sweep | map | search | advise | compare) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -72,7 +73,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep map search compare schedule validate calibrate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep map search advise compare schedule validate calibrate list show --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -94,7 +95,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | explain | sweep | map | search | compare | show | validate | calibrate) compgen -f -- "$word" ;;
+                run | explain | sweep | map | search | advise | compare | show | validate | calibrate) compgen -f -- "$word" ;;
             esac
         )
     fi

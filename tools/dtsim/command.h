@@ -49,6 +49,7 @@ int dts_cmd_explain(dts_tool *tool, int argc, char **argv);
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv);
 int dts_cmd_map(dts_tool *tool, int argc, char **argv);
 int dts_cmd_search(dts_tool *tool, int argc, char **argv);
+int dts_cmd_advise(dts_tool *tool, int argc, char **argv);
 int dts_cmd_compare(dts_tool *tool, int argc, char **argv);
 int dts_cmd_schedule(dts_tool *tool, int argc, char **argv);
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv);

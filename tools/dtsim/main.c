@@ -16,6 +16,7 @@ const dts_command dts_commands[] = {
     {"sweep", "simulate every combination of some values", dts_cmd_sweep},
     {"map", "draw which of several strategies is fastest, over two axes", dts_cmd_map},
     {"search", "find the best plan for a model and a cluster", dts_cmd_search},
+    {"advise", "which strategy, by rule of thumb and by simulation", dts_cmd_advise},
     {"compare", "show scenarios side by side, term by term", dts_cmd_compare},
     {"schedule", "draw a pipeline schedule, without hardware or model", dts_cmd_schedule},
     {"validate", "compare predictions with tables of measurements", dts_cmd_validate},

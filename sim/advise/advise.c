@@ -1,0 +1,304 @@
+/* The best plan of each family, by search, and the winner's neighbours along the axes that rules of thumb speak of. */
+#include "advise/advise.h"
+
+#include <inttypes.h>
+
+#include "plan/lower/lower.h"
+#include "run/run.h"
+
+enum {
+    SIMULATIONS = 12, /* of each family: candidates that are simulated */
+    RESTRICTIONS = 12
+};
+
+static const double TIE = 0.03; /* below it two plans are called equal, as in a search */
+
+/* ---- families ----------------------------------------------------------------------------------------------------
+ */
+
+/* How far an axis of a family goes. */
+typedef enum reach { ONE, NODE, ALL } reach;
+
+typedef struct family_line {
+    reach tensor, pipeline;
+    const char *sharing[3]; /* values of parallelism.data_parallel; NULL: no more */
+} family_line;
+
+/* Tensor-parallel groups stay inside a node ([1] of rules.c: "TP size <= GPUs per node"). */
+static const family_line lines[DTS_FAMILY_COUNT] = {
+    [DTS_FAMILY_DDP] = {ONE, ONE, {"ddp"}},      [DTS_FAMILY_ZERO] = {ONE, ONE, {"zero1", "zero2", "fsdp"}},
+    [DTS_FAMILY_PIPELINE] = {ONE, ALL, {"ddp"}}, [DTS_FAMILY_TENSOR] = {NODE, ONE, {"ddp"}},
+    [DTS_FAMILY_3D] = {NODE, ALL, {"ddp"}},      [DTS_FAMILY_3D_ZERO] = {NODE, ALL, {"zero1"}},
+};
+
+/* What of a layout no rule speaks of, at its usual value; schedules that every framework has. */
+static const struct {
+    const char *key, *values[3];
+} usual[] = {
+    {"parallelism.context", {"1"}},        {"parallelism.schedule", {"1f1b", "gpipe"}},
+    {"parallelism.virtual_stages", {"1"}}, {"parallelism.partition", {"balanced"}},
+    {"parallelism.shard_group", {"0"}},    {"training.recompute", {"none", "selective", "full"}},
+};
+
+static bool push(dts_axis *axis, const char *value) {
+    axis->values[axis->count++] = value;
+    return value != NULL;
+}
+
+/* 1, or the divisors of of from 2 to most. */
+static bool add_degrees(dts_axis *axis, reach how, int64_t of, int64_t most, dts_arena *arena) {
+    if (how == ONE) {
+        return push(axis, "1");
+    }
+    bool good = true;
+    for (int64_t d = 2; d <= most && d <= of && good; d++) {
+        good = of % d != 0 || push(axis, dts_arena_printf(arena, "%" PRId64, d));
+    }
+    return good;
+}
+
+typedef struct restrictions {
+    dts_axis items[RESTRICTIONS];
+    size_t count;
+    bool empty; /* an axis has no value: there is no such plan */
+} restrictions;
+
+static dts_axis *next(restrictions *r, const char *key, dts_arena *arena) {
+    dts_axis *axis = &r->items[r->count++];
+    *axis = (dts_axis){.key = key, .values = dts_arena_array(arena, DTS_MOST_VALUES, sizeof *axis->values)};
+    return axis->values == NULL ? NULL : axis;
+}
+
+/* The search's axes for a family; offload: also what does not fit without it. */
+static bool restrict_to(const dts_scenario_values *base, dts_family family, bool offload, dts_arena *arena,
+                        restrictions *out) {
+    const family_line *line = &lines[family];
+    int64_t gpus = base->cluster.nodes * base->cluster.gpus_per_node;
+    *out = (restrictions){0};
+    dts_axis *tensor = next(out, "parallelism.tensor", arena);
+    dts_axis *pipeline = next(out, "parallelism.pipeline", arena);
+    dts_axis *sharing = next(out, "parallelism.data_parallel", arena);
+    dts_axis *off = next(out, "offload", arena);
+    bool good = tensor != NULL && pipeline != NULL && sharing != NULL && off != NULL &&
+                add_degrees(tensor, line->tensor, gpus, base->cluster.gpus_per_node, arena) &&
+                add_degrees(pipeline, line->pipeline, gpus, base->model.layers, arena);
+    for (size_t i = 0; good && i < sizeof line->sharing / sizeof line->sharing[0] && line->sharing[i] != NULL; i++) {
+        good = push(sharing, line->sharing[i]);
+    }
+    if (good) {
+        push(off, offload ? "optimizer" : "none");
+    }
+    if (good && offload) {
+        push(off, "optimizer+gradients");
+        push(off, "optimizer+gradients+parameters");
+        push(off, "activations");
+        push(off, "optimizer+gradients+parameters+activations");
+    }
+    for (size_t i = 0; good && i < sizeof usual / sizeof usual[0]; i++) {
+        dts_axis *axis = next(out, usual[i].key, arena);
+        good = axis != NULL;
+        for (size_t v = 0; good && v < 3 && usual[i].values[v] != NULL; v++) {
+            good = push(axis, usual[i].values[v]);
+        }
+    }
+    out->empty = good && (tensor->count == 0 || pipeline->count == 0);
+    return good;
+}
+
+/* The first of the findings is the best; it fits unless none does. Sharding takes two replicas. */
+static void take_first(const dts_search *search, dts_family family, dts_contender *out) {
+    bool shards = family == DTS_FAMILY_ZERO || family == DTS_FAMILY_3D_ZERO;
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        bool belongs = !shards || dts_candidate_data(&f->candidate, search->base) > 1;
+        if (belongs && f->outcome.kind == DTS_OUTCOME_SIMULATED) {
+            if (!out->legal || f->outcome.figures.fits) {
+                *out = (dts_contender){.legal = true, .candidate = f->candidate, .figures = f->outcome.figures};
+            }
+            return;
+        }
+    }
+}
+
+static dts_status search_family(const dts_advice_request *request, dts_family family, bool offload, dts_contender *out,
+                                bool *interrupted, dts_diag *diag) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    restrictions axes;
+    if (arena == NULL || !restrict_to(request->base, family, offload, arena, &axes)) {
+        dts_arena_free(arena);
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = DTS_OK;
+    if (!axes.empty) {
+        const dts_search_request search = {.base = request->base,
+                                           .restrictions = axes.items,
+                                           .restriction_count = axes.count,
+                                           .method = "exhaustive",
+                                           .objective = DTS_OBJECTIVE_TIME,
+                                           .simulations = SIMULATIONS,
+                                           .seed = 1,
+                                           .threads = request->threads,
+                                           .stop = request->stop,
+                                           .progress = request->progress,
+                                           .progress_context = request->progress_context};
+        dts_search *found = NULL;
+        status = dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&search, &found, diag);
+        if (status == DTS_OK) {
+            take_first(found, family, out);
+        }
+        *interrupted |= status == DTS_OK && found->interrupted;
+        dts_search_free(found);
+    }
+    dts_arena_free(arena);
+    return status;
+}
+
+/* Offload is only looked at where nothing fits without it. */
+static dts_status find_contenders(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (int f = 0; f < DTS_FAMILY_COUNT && status == DTS_OK && !out->interrupted; f++) {
+        dts_contender *c = &out->families[f];
+        status = search_family(request, (dts_family)f, false, c, &out->interrupted, diag);
+        if (status == DTS_OK && c->legal && !c->figures.fits && !out->interrupted) {
+            status = search_family(request, (dts_family)f, true, c, &out->interrupted, diag);
+        }
+    }
+    out->best = DTS_NO_TRIAL;
+    for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+        const dts_contender *c = &out->families[f];
+        if (c->legal && c->figures.fits &&
+            (out->best < 0 || c->figures.iteration_time_s < out->families[out->best].figures.iteration_time_s)) {
+            out->best = f;
+        }
+    }
+    return status;
+}
+
+/* ---- verdicts ----------------------------------------------------------------------------------------------------
+ */
+
+static dts_verdict judge(const dts_advice *advice, const dts_branch *branch) {
+    dts_verdict v = {.branch = branch, .best = DTS_NO_TRIAL};
+    double fastest_s = 0;
+    double slowest_s = 0;
+    for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+        const dts_contender *c = &advice->families[f];
+        if ((branch->families & 1U << f) == 0 || !c->legal || !c->figures.fits) {
+            continue;
+        }
+        double time_s = c->figures.iteration_time_s;
+        if (v.best < 0 || time_s < fastest_s) {
+            v.best = f;
+            fastest_s = time_s;
+        }
+        slowest_s = time_s > slowest_s ? time_s : slowest_s;
+    }
+    if (v.best >= 0) {
+        v.behind = fastest_s / advice->families[advice->best].figures.iteration_time_s - 1;
+        v.agrees = v.behind < TIE;
+        v.spread = slowest_s / fastest_s - 1;
+    }
+    return v;
+}
+
+/* ---- neighbours of the winner ------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *rule, *source;
+    dts_layout_axis axis;
+    int32_t values[3]; /* of recomputation and offload: what the rule prefers comes last */
+    size_t count;      /* 0: the microbatches that divide the batch */
+} questions[DTS_TRIALS_COUNT] = {
+    [DTS_TRIALS_MICRO_BATCH] = {"the largest microbatch that fits",
+                                "Hugging Face, Efficient Training on a Single GPU: gradient accumulation",
+                                DTS_AXIS_MICRO_BATCH,
+                                {0},
+                                0},
+    [DTS_TRIALS_RECOMPUTE] = {"recompute only what memory asks for",
+                              "Hugging Face, Efficient Training on a Single GPU: gradient checkpointing",
+                              DTS_AXIS_RECOMPUTE,
+                              {DTS_RECOMPUTE_FULL, DTS_RECOMPUTE_SELECTIVE, DTS_RECOMPUTE_NONE},
+                              3},
+    [DTS_TRIALS_OFFLOAD] = {"offload only what memory asks for",
+                            "Hugging Face, Efficient Training on a Single GPU: DeepSpeed ZeRO",
+                            DTS_AXIS_OFFLOAD,
+                            {DTS_OFFLOAD_OPTIMIZER | DTS_OFFLOAD_GRADIENTS, DTS_OFFLOAD_OPTIMIZER, 0},
+                            3},
+};
+
+/* Refused ones are left out. */
+static dts_status try_value(const dts_advice *advice, dts_trials *trials, int32_t value, dts_block_cache *blocks,
+                            dts_diag *diag) {
+    dts_candidate candidate = advice->families[advice->best].candidate;
+    candidate.value[trials->axis] = value;
+    if (!dts_candidate_legal(&candidate, advice->base)) {
+        return DTS_OK;
+    }
+    dts_scenario_values values;
+    dts_candidate_apply(&candidate, advice->base, &values);
+    const dts_run_options options = {.blocks = blocks};
+    dts_result *result = NULL;
+    dts_outcome outcome = {0};
+    dts_status status = dts_run_values(&values, &options, &result, diag);
+    status = status == DTS_OK && dts_outcome_of_result(result, &outcome) != DTS_OK ? dts_diag_nomem(diag) : status;
+    if (status == DTS_OK) {
+        int index = (int)trials->count;
+        trials->items[trials->count++] = (dts_trial){.value = value, .figures = outcome.figures};
+        trials->preferred = outcome.figures.fits ? index : trials->preferred;
+        bool faster = trials->fastest < 0 ||
+                      outcome.figures.iteration_time_s < trials->items[trials->fastest].figures.iteration_time_s;
+        trials->fastest = outcome.figures.fits && faster ? index : trials->fastest;
+    }
+    dts_outcome_clear(&outcome);
+    dts_result_free(result);
+    return status;
+}
+
+static dts_status try_question(const dts_advice_request *request, dts_advice *out, int q, dts_block_cache *blocks,
+                               dts_diag *diag) {
+    dts_trials *trials = &out->trials[q];
+    *trials = (dts_trials){.rule = questions[q].rule,
+                           .source = questions[q].source,
+                           .axis = questions[q].axis,
+                           .preferred = DTS_NO_TRIAL,
+                           .fastest = DTS_NO_TRIAL};
+    dts_status status = DTS_OK;
+    int64_t batch = out->base->training.global_batch;
+    for (size_t i = 0; i < questions[q].count && status == DTS_OK; i++) {
+        status = try_value(out, trials, questions[q].values[i], blocks, diag);
+    }
+    for (int64_t m = 1; questions[q].count == 0 && m <= batch && trials->count < DTS_TRIALS_MOST && status == DTS_OK;
+         m++) {
+        if (request->stop != NULL && atomic_load(request->stop)) {
+            out->interrupted = true;
+            break;
+        }
+        bool fits = trials->count == 0 || trials->items[trials->count - 1].figures.fits;
+        if (batch % m == 0 && fits) { /* one that does not fit shows where the memory ends */
+            status = try_value(out, trials, (int32_t)m, blocks, diag);
+        }
+    }
+    return status;
+}
+
+dts_status dts_advice_make(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
+    *out = (dts_advice){.base = request->base, .best = DTS_NO_TRIAL};
+    dts_status status = dts_facts_find(request->base, &out->facts, diag);
+    status = status == DTS_OK ? find_contenders(request, out, diag) : status;
+    for (int b = 0; b < DTS_BOOK_COUNT && status == DTS_OK; b++) {
+        out->verdicts[b] = judge(out, dts_rule_book_branch(&dts_rule_books[b], &out->facts));
+    }
+    if (status != DTS_OK || out->best < 0 || out->interrupted) {
+        return status;
+    }
+    dts_block_cache *blocks = dts_block_cache_new(0);
+    if (blocks == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (int q = 0; q < DTS_TRIALS_COUNT && status == DTS_OK; q++) {
+        status = try_question(request, out, q, blocks, diag);
+    }
+    dts_block_cache_free(blocks);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* dtsim advise: which strategy, by rule of thumb and by simulation. */
+#include "advise_write.h"
+#include "command.h"
+#include "kinds.h"
+#include "overrides.h"
+#include "progress.h"
+
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_THREADS };
+
+static const struct argp_option options[] = {
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {0},
+};
+
+enum { MOST_THREADS = 256 };
+
+typedef dts_status advise_writer(const dts_advice *advice, const dts_style *style, dts_text *out);
+
+typedef struct advise_arguments {
+    dts_tool *tool;
+    const char *scenario;
+    dts_overrides overrides;
+    long threads;
+    advise_writer *write;
+} advise_arguments;
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+    static const char *const formats[] = {"text", "json", NULL};
+    static advise_writer *const writers[] = {dts_advise_write_text, dts_advise_write_json};
+    advise_arguments *a = state->input;
+    switch (key) {
+        case OPTION_SET:
+            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_THREADS:
+            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_FORMAT: {
+            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
+            a->write = choice < 0 ? NULL : writers[choice];
+            return choice < 0 ? DTS_EXIT_USAGE : 0;
+        }
+        case ARGP_KEY_ARG:
+            if (a->scenario != NULL) {
+                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
+            }
+            a->scenario = argument;
+            return 0;
+        default:
+            return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int advise(const advise_arguments *a, const dts_scenario *scenario) {
+    dts_progress progress;
+    dts_progress_begin(&progress, "plans");
+    const dts_advice_request request = {.base = dts_scenario_get(scenario),
+                                        .threads = (int)a->threads,
+                                        .stop = dts_interrupt_catch(),
+                                        .progress = dts_progress_tell,
+                                        .progress_context = &progress};
+    dts_advice advice;
+    dts_status status = dts_advice_make(&request, &advice, a->tool->diag);
+    dts_progress_end(&progress);
+    if (status != DTS_OK) {
+        return dts_tool_exit(status);
+    }
+    dts_text text = {0};
+    status = a->write(&advice, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                 : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&text);
+    if (status != DTS_OK) {
+        return dts_tool_exit(status);
+    }
+    return advice.interrupted ? DTS_EXIT_INTERRUPTED : advice.best < 0 ? DTS_EXIT_NOT_FITTING : DTS_EXIT_DONE;
+}
+
+static int run(advise_arguments *a, int argc, char **argv) {
+    static const struct argp argp = {
+        options,
+        parse,
+        "SCENARIO",
+        "Says which strategy suits the scenario's model, cluster and batch: what published rules of thumb advise, what "
+        "simulation finds, and where the two disagree."
+        "\vThe scenario's own plan does not matter. The best plan of each family of strategies is searched and "
+        "simulated; `dtsim search` looks at everything at once. Exits with 4 when nothing fits.",
+        NULL,
+        NULL,
+        NULL};
+    int code;
+    if (!dts_tool_parse(a->tool, "advise", &argp, argc, argv, a, &code)) {
+        return code;
+    }
+    if (a->scenario == NULL) {
+        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+    }
+    const char *path = dts_scenario_find(a->tool, a->scenario);
+    if (path == NULL) {
+        return DTS_EXIT_IO;
+    }
+    dts_scenario *scenario = NULL;
+    dts_status status =
+        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    if (status == DTS_OK && dts_scenario_get(scenario)->graph.operators.count > 0) {
+        status = dts_diag_error(a->tool->diag, NULL, NULL, "`dtsim search` cuts its operators",
+                                "a graph of operators has no layers to lay out");
+    }
+    code = status == DTS_OK ? advise(a, scenario) : dts_tool_exit(status);
+    dts_scenario_free(scenario);
+    return code;
+}
+
+int dts_cmd_advise(dts_tool *tool, int argc, char **argv) {
+    advise_arguments a = {.tool = tool, .write = dts_advise_write_text};
+    int code = run(&a, argc, argv);
+    dts_overrides_free(&a.overrides);
+    return code;
+}
