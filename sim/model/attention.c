@@ -68,10 +68,12 @@ static void add_qkv(dts_builder *builder) {
             linear.saved_B = i == 0 || (casts && !l->quantises) ? l->column_B : 0;
             linear.kept_B = i == 0 ? query_B : key_B;
             linear.shares = i > 0;
+            linear.role = i == 1 ? DTS_LINEAR_ATTENTION : DTS_LINEAR_QUERY_OR_VALUE;
             dts_add_linear(builder, &linear);
         }
     } else {
         linear.name = "qkv";
+        linear.role = DTS_LINEAR_QUERY_KEY_VALUE;
         linear.n = (l->a + 2 * l->kv) * l->d;
         linear.saved_B = l->column_B;
         linear.kept_B = query_B + 2 * key_B;
@@ -275,9 +277,11 @@ void dts_add_attention(dts_builder *builder) {
                                               : DTS_BIAS_OWN,
                          .input_B = l->e,
                          .saved_B = output_B,
-                         /* fused attention needs its output for its own backward, as it was before the cast */
-                         .kept_B = flash && l->quantises ? output_B : 0,
-                         .row_split = true};
+                         .row_split = true,
+                         .role = DTS_LINEAR_ATTENTION};
+    /* fused attention needs its output for its own backward, as it was before the cast, or where no product keeps it */
+    const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
+    output.kept_B = flash && (l->quantises || unkept) ? output_B : 0;
     dts_add_linear(builder, &output);
     dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",
                      model->bias, true);

@@ -14,7 +14,8 @@
  *   dropout                  one kernel each way, saves a mask
  *   residual sum             saves nothing; backward adds the gradients of the two branches: one kernel, 3 T
  *   autocast cast            reads one type, writes the other; weights and biases are cast once per forward pass (the
- *                            cache of autocast), activations at each use; backward casts the gradients back [4]
+ *                            cache of autocast) and kept for the products of backward, activations at each use;
+ * backward casts the gradients back [4]
  *
  * Exchanges of tensor and sequence parallelism are those of [5]: after a row-split product forward, and after the
  * backward of a column-split product, an all-reduce of (s, b, h); with sequence parallelism a reduce-scatter, and
@@ -68,19 +69,14 @@ static void add_casts(dts_builder *builder, const dts_linear *linear) {
                                 .forward_B = bytes,
                                 .backward_B = bytes,
                                 .input_B = inputs * linear->input_B,
-                                .output_B = inputs * l->e});
+                                .output_B = inputs * l->e,
+                                .saved_B = weights * dts_numeric_bytes(builder->execution->weight)});
 }
 
-dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
+dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
-    if (l->quantises) {
-        dts_add_operand_casts(builder, linear);
-    } else if (builder->execution->autocast) {
-        add_casts(builder, linear);
-    }
-    double groups = linear->experts > 0 ? (double)linear->experts : 1;
-    double output_B = groups * (double)linear->rows * (double)linear->n * l->e;
     dts_operator *product = add(builder, linear->name, DTS_OPERATOR_GEMM);
+    double groups = linear->experts > 0 ? (double)linear->experts : 1;
     if (linear->experts > 0) {
         product->batch = linear->experts;
         product->experts = true;
@@ -93,9 +89,48 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     product->forward_kernels = 1;
     product->backward_kernels = 2;
     product->input_B = groups * (double)linear->rows * (double)linear->k * l->e;
-    product->output_B = output_B;
-    product->saved_B = linear->saved_B * (l->quantises ? l->q / l->e : 1) + linear->kept_B;
+    product->output_B = groups * (double)linear->rows * (double)linear->n * l->e;
+    return product;
+}
+
+/* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. */
+static void add_own_bias(dts_builder *builder, const dts_linear *linear, double output_B) {
+    const dts_local *l = &builder->local;
+    double rows_B = linear->row_split && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
+    bool separate = builder->execution->separate_bias || (linear->row_split && l->parallel);
+    bool trained = !dts_model_adapts(builder->execution);
+    dts_add_memory(builder, "bias",
+                   (dts_passes){.forward_kernels = separate ? 1 : 0,
+                                .forward_B = separate ? 2 * rows_B : 0,
+                                .backward_kernels = trained ? 1 : 0,
+                                .backward_B = trained ? rows_B : 0,
+                                .input_B = rows_B,
+                                .output_B = rows_B});
+}
+
+dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
+    const dts_local *l = &builder->local;
+    const bool frozen = dts_model_adapts(builder->execution);
+    double deltas_B = 0; /* outputs of adapters that wait for the product */
+    if (frozen) {
+        deltas_B = l->layer ? dts_add_adapters(builder, linear) : 0;
+    } else if (l->quantises) {
+        dts_add_operand_casts(builder, linear);
+    } else if (builder->execution->autocast) {
+        add_casts(builder, linear);
+    }
+    double groups = linear->experts > 0 ? (double)linear->experts : 1;
+    dts_operator *product = dts_add_product(builder, linear);
+    double output_B = product->output_B;
+    product->saved_B = (frozen ? 0 : linear->saved_B * (l->quantises ? l->q / l->e : 1)) + linear->kept_B;
     product->quantised = l->quantises;
+    if (deltas_B > 0) { /* forward they pass by, backward the gradient that their products need does */
+        product->output_B += deltas_B;
+        product->input_B += output_B;
+    }
+    if (frozen && l->layer && builder->execution->adaptation.narrow) {
+        product->workspace_B = (double)linear->n * (double)linear->k * l->e;
+    }
     if (!linear->borrowed) {
         product->parameters[0] = groups * (double)linear->n * (double)linear->k;
     }
@@ -107,17 +142,11 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     if (l->quantises) {
         dts_add_gradient_cast(builder, linear);
     }
+    if (deltas_B > 0) {
+        dts_add_adapted_sums(builder, linear);
+    }
     if (linear->bias == DTS_BIAS_OWN) {
-        /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. */
-        double rows_B = linear->row_split && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
-        bool separate = builder->execution->separate_bias || (linear->row_split && l->parallel);
-        dts_add_memory(builder, "bias",
-                       (dts_passes){.forward_kernels = separate ? 1 : 0,
-                                    .forward_B = separate ? 2 * rows_B : 0,
-                                    .backward_kernels = 1,
-                                    .backward_B = rows_B,
-                                    .input_B = rows_B,
-                                    .output_B = rows_B});
+        add_own_bias(builder, linear, output_B);
     }
     return product;
 }
@@ -146,6 +175,11 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
         passes.backward_B = elements * (casts ? 68 + 8 * l->r : 84);
         passes.saved_B = elements * (FP32_B + l->r) + statistics_B;
         passes.workspace_B = elements * FP32_B;
+    }
+    if (dts_model_adapts(builder->execution)) { /* the gradient of scale and shift falls away */
+        bool eager = model->rms_norm && !builder->execution->fuse_norm;
+        passes.backward_kernels -= eager ? 2 : 1;
+        passes.backward_B -= elements * l->r * (eager ? 4 : 2);
     }
     dts_operator *norm = dts_add_memory(builder, name, passes);
     norm->parameters[0] = (double)l->h;
@@ -267,6 +301,7 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     builder->local = local_sizes(model, execution);
     dts_local *l = &builder->local;
     const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+    l->layer = layer;
     l->quantises = layer && dts_model_quantises(&execution->quantisation);
     l->q = dts_numeric_bytes(execution->quantisation.format);
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
@@ -289,5 +324,8 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
         case DTS_PART_HEAD:
             dts_add_head(builder);
             break;
+    }
+    if (dts_model_adapts(execution)) {
+        dts_freeze_part(builder, part);
     }
 }

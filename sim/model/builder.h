@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-enum { DTS_OPERATORS_MAX = 96 }; /* of one part; the largest has about 70 */
+enum { DTS_OPERATORS_MAX = 144 }; /* of one part; the largest has about 70, and 50 more with adapters */
 
 /* Sizes on one rank. Lower-case names follow Korthikanti et al. 2022: s, b, h, a, t. */
 typedef struct dts_local {
@@ -25,6 +25,7 @@ typedef struct dts_local {
     bool parallel, sequence; /* tensor > 1; sequence parallelism within it */
     double full_B;           /* (b, s, h) in activation type, B */
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
+    bool layer;              /* this part is a layer, with or without experts */
     bool quantises;          /* linear products of this part run in 8 or 4 bits */
     double q;                /* B of an element of their operands */
     bool gathers_quantised;  /* sequence parallelism gathers their operands after the cast */
@@ -53,6 +54,16 @@ dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes 
 
 /* Adds a linear layer (rows, k)·(k, n): under autocast its casts, then the product, then its bias. */
 typedef enum dts_bias { DTS_BIAS_NONE, DTS_BIAS_OWN, DTS_BIAS_DEFERRED /* added by a later fused kernel */ } dts_bias;
+/* What a linear layer is to those who choose targets for adapters; PLAIN: never one. */
+typedef enum dts_linear_role {
+    DTS_LINEAR_PLAIN,
+    DTS_LINEAR_QUERY_OR_VALUE,
+    DTS_LINEAR_QUERY_KEY_VALUE, /* all three in one product */
+    DTS_LINEAR_ATTENTION,       /* other projections of attention */
+    DTS_LINEAR_GATE_UP,         /* both in one product */
+    DTS_LINEAR_FEED_FORWARD
+} dts_linear_role;
+
 typedef struct dts_linear {
     const char *name;
     int64_t rows, n, k;
@@ -65,8 +76,21 @@ typedef struct dts_linear {
     bool shares;        /* its input is that of the product before, and cast there where it is quantised */
     int64_t experts;    /* > 0: that many products of rows each, with weights of their own */
     double routed_rows; /* with experts: of all of them, the mean over the ranks */
+    dts_linear_role role;
 } dts_linear;
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
+
+/* The product alone, without casts, bias or parameters. */
+dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear);
+
+/* Around a frozen product: the adapters' products and the weight's way to its type before it (returns what they leave
+ * for the sum, B), and the sum behind it (adapters.c). */
+double dts_add_adapters(dts_builder *builder, const dts_linear *linear);
+void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear);
+/* Does an adapter keep the input of this product as it is? */
+bool dts_adapter_keeps_input(const dts_builder *builder, const dts_linear *linear);
+/* Takes the gradients of all weights but the adapters' out of a part. */
+void dts_freeze_part(dts_builder *builder, dts_part part);
 
 /* What a column-split product gathers again in backward for its weight gradient, B. */
 double dts_gathers_again_B(const dts_builder *builder);

@@ -26,6 +26,7 @@ static void add_up(dts_builder *builder) {
     }
     linear.name = separate ? "mlp_gate" : gated ? "mlp_gate_up" : "mlp_up";
     linear.n = gated && !separate ? 2 * l->f : l->f;
+    linear.role = gated && !separate ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD;
     dts_operator *product = dts_add_linear(builder, &linear);
     product->gathers_again_B = dts_gathers_again_B(builder);
     if (separate) {
@@ -104,7 +105,8 @@ void dts_add_feed_forward(dts_builder *builder) {
                                             : DTS_BIAS_OWN,
                        .input_B = l->e,
                        .saved_B = inner * l->e,
-                       .row_split = true};
+                       .row_split = true,
+                       .role = DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &down);
     dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
     if (model->architecture == DTS_ARCH_BERT) {

@@ -118,6 +118,25 @@ typedef struct dts_quantisation {
 /* Do the layers' linear products run in 8 or 4 bits? */
 bool dts_model_quantises(const dts_quantisation *quantisation);
 
+/* Which linear layers get a low-rank adapter: Hugging Face PEFT's usual targets of a decoder, all projections of
+ * attention, or every linear layer but the head. */
+typedef enum dts_adapter_targets {
+    DTS_TARGETS_QUERY_VALUE,
+    DTS_TARGETS_ATTENTION,
+    DTS_TARGETS_ALL_LINEAR
+} dts_adapter_targets;
+
+/* Low-rank adapters are trained, all other weights are frozen (adapters.c). */
+typedef struct dts_adaptation {
+    int64_t rank; /* 0: no adapters, everything is trained */
+    int targets;  /* dts_adapter_targets */
+    bool dropout;
+    double base_B; /* B of a frozen weight of the layers' products, as it is stored */
+    bool narrow;   /* it is stored in a format that products cannot read */
+    bool double_quantised;
+    double trained_B; /* B of an adapter's element, as it is stored */
+} dts_adaptation;
+
 /* How a part is cut and executed; what the plan and the software stack decide. */
 typedef struct dts_execution {
     int64_t micro_batch, sequence_length;
@@ -127,6 +146,7 @@ typedef struct dts_execution {
     dts_numeric activation; /* storage of activations */
     dts_numeric weight;     /* storage of the weights that the products read */
     dts_quantisation quantisation;
+    dts_adaptation adaptation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
@@ -177,6 +197,9 @@ typedef struct dts_operator {
     int forward_kernels, backward_kernels; /* launches; GEMM backward: of input and weight gradient together */
     double
         parameters[DTS_PARAMETER_TENSORS]; /* elements of the weight and the bias (or scale and shift), on this rank */
+    bool adapter;                          /* product of a low-rank adapter */
+    bool constant;                         /* GEMM: the weight is frozen and has no gradient */
+    double frozen, frozen_B;               /* elements that are not trained, on this rank, and their B */
     double input_B;                        /* (micro_batch, sequence, features) input tensor, B */
     double output_B;                       /* output tensor, B */
     double saved_B;     /* kept from forward until this operator's backward, B; an input shared with another operator is
@@ -198,6 +221,9 @@ typedef struct dts_operators {
 /* Operators of one part in forward order; backward runs them in reverse. */
 dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_execution *execution, dts_arena *arena,
                                dts_operators *out, dts_diag *diag);
+
+/* Are only adapters trained? */
+bool dts_model_adapts(const dts_execution *execution);
 
 /* FLOPs of a product's forward, 2 per multiply-add; 0 for others. */
 double dts_operator_flops(const dts_operator *o);

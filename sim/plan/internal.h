@@ -35,6 +35,15 @@ dts_status dts_plan_check_experts(dts_plan *plan, dts_diag *diag);
 /* What is offloaded, after the degrees are known (rules_offload.c). */
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag);
 
+/* What adapters go together with, after the degrees are known (adapters.c). */
+dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag);
+
+/* training.adapters: none | {lora: {…}} (adapters.c) */
+dts_field_parser dts_plan_parse_adapters;
+
+/* The same for the model. */
+dts_adaptation dts_plan_adaptation(const dts_plan *plan);
+
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 

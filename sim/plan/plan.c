@@ -64,6 +64,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .activation = plan->storage.activation,
         .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
         .quantisation = quantisation_of(plan),
+        .adaptation = dts_plan_adaptation(plan),
         .flash_attention = stack->attention == DTS_ATTENTION_FLASH,
         .fuse_bias_gelu = stack->fuse_bias_gelu || stack->compile,
         .fuse_bias_dropout_add = stack->fuse_bias_dropout_add || stack->compile,

@@ -29,7 +29,8 @@ typedef enum dts_optimizer {
     DTS_OPTIMIZER_ADAFACTOR,
     DTS_OPTIMIZER_ADAMW_8BIT,
     DTS_OPTIMIZER_LAMB,
-    DTS_OPTIMIZER_LION
+    DTS_OPTIMIZER_LION,
+    DTS_OPTIMIZER_ADAFACTOR_MOMENTUM /* with a first moment */
 } dts_optimizer;
 
 /* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default).
@@ -51,6 +52,18 @@ typedef struct dts_recompute {
     int64_t layers; /* EVERY: one checkpoint per this many; FIRST: this many are recomputed */
 } dts_recompute;
 
+/* How frozen weights of the layers' products are stored beside adapters; NATIVE: in the format of the products. */
+typedef enum dts_base_format { DTS_BASE_NATIVE, DTS_BASE_INT8, DTS_BASE_FP8, DTS_BASE_NF4 } dts_base_format;
+
+/* training.adapters: what is trained instead of the weights. */
+typedef struct dts_adapters {
+    int64_t rank; /* of low-rank adapters; 0: none */
+    int targets;  /* dts_adapter_targets */
+    int base;     /* dts_base_format */
+    bool double_quantisation;
+    bool dropout;
+} dts_adapters;
+
 typedef struct dts_training {
     int64_t global_batch;    /* samples per optimizer step, all replicas */
     int64_t micro_batch;     /* samples per forward pass of one replica */
@@ -58,6 +71,7 @@ typedef struct dts_training {
     int precision;           /* dts_precision */
     int optimizer;           /* dts_optimizer */
     dts_recompute recompute;
+    dts_adapters adapters;
 } dts_training;
 
 typedef enum dts_data_parallel {
@@ -242,6 +256,9 @@ double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantis
 
 /* Is adding a new gradient to the stored one a kernel of its own? */
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan);
+
+/* Are only low-rank adapters trained? */
+bool dts_plan_adapts(const dts_plan *plan);
 
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);

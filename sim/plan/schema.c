@@ -7,8 +7,8 @@
 
 static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",    "amp-fp16", "amp-bf16",
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
-static const char *const optimizer_names[] = {"sgd",        "sgd-momentum", "adam", "adamw", "adafactor",
-                                              "adamw-8bit", "lamb",         "lion", NULL};
+static const char *const optimizer_names[] = {
+    "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
@@ -129,6 +129,9 @@ static const dts_field training_fields[] = {
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
              "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
              "{every: n} layers, {first: n}: the first n layers of every chunk in full"},
+    {FIELD(adapters), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_adapters, .preset = "none",
+     .help = "parameter-efficient fine-tuning: none, or {lora: {rank: 16, targets: query-value, base: native, "
+             "double_quantisation: true, dropout: true}}: low-rank adapters are trained, all other weights are frozen"},
 };
 #undef STRUCT
 

@@ -8,8 +8,10 @@
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
  *   fp8, mxfp8, nvfp4  as amp-bf16: 8- and 4-bit formats are those of products' operands. What copies of the weights
  * live beside them, or instead of them, is the stack's (plan.c)
- * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor row
- * and column statistics only (counted as 0 here: they are O(rows + columns)), SGD nothing.
+ * With adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format
+ * says, and have no gradients and states.
+ * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor rows
+ * and columns, SGD nothing; what statistics take beside elements follows from the tensors (lower/work.c).
  *
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
@@ -26,6 +28,7 @@ static double optimizer_moments(dts_optimizer optimizer) {
             return 2;
         case DTS_OPTIMIZER_SGD_MOMENTUM:
         case DTS_OPTIMIZER_LION:
+        case DTS_OPTIMIZER_ADAFACTOR_MOMENTUM:
             return 1;
         case DTS_OPTIMIZER_SGD:
         case DTS_OPTIMIZER_ADAFACTOR:
@@ -112,6 +115,9 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
         s.autocast = false; /* shards stay in fp32 */
         s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
+    }
+    if (training->adapters.rank > 0) {
+        s.autocast = false; /* frozen weights have the format of the products: only the adapters are cast */
     }
     double master_B = s.step_B > s.parameter_B ? s.step_B : 0;
     s.optimizer_B = master_B + (training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT

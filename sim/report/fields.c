@@ -32,6 +32,7 @@ static const dts_report_field result_fields[] = {
     INTEGER(microbatches),
     INTEGER(sequence_length),
     NUMBER(parameters),
+    NUMBER(trainable_parameters),
     NUMBER(iteration_time_s),
     NUMBER(samples_per_s),
     NUMBER(tokens_per_s),

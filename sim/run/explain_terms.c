@@ -244,16 +244,21 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)fullest);
     const dts_storage *storage = &plan->storage;
     double shards = (double)plan->shards;
+    double trained = m->lowered->stage_parameters[fullest];
+    double frozen = m->lowered->stage_frozen[fullest];
+    bool adapts = frozen > 0; /* frozen weights in several formats: their mean */
+    double stored_B = adapts
+                          ? (m->lowered->stage_frozen_B[fullest] + trained * storage->parameter_B) / (frozen + trained)
+                          : storage->parameter_B;
+    add_term(result, "parameters", gib->parameters,
+             lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], frozen + trained,
+                     stored_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered or cast at the peak"));
     add_term(
-        result, "parameters", gib->parameters,
-        lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], stage->parameters,
-                storage->parameter_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered or cast at the peak"));
-    add_term(result, "gradients", gib->gradients,
-             lasting(result, gib->gradients, (double)peak->final_bytes[DTS_MEMORY_GRADIENTS], stage->parameters,
-                     storage->gradient_B, dts_plan_shards_gradients(plan) ? shards : 1,
-                     "not yet handed over, or in buffers"));
+        result, "gradients", gib->gradients,
+        lasting(result, gib->gradients, (double)peak->final_bytes[DTS_MEMORY_GRADIENTS], trained, storage->gradient_B,
+                dts_plan_shards_gradients(plan) ? shards : 1, "not yet handed over, or in buffers"));
     add_term(result, "optimizer", gib->optimizer,
-             lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], stage->parameters,
+             lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], trained,
                      storage->optimizer_B, dts_plan_shards_optimizer(plan) ? shards : 1, "during the step"));
     add_term(result, "activations", gib->activations, describe_activations(m, gib->activations, result));
     add_term(result, "temporary", gib->temporary,
@@ -262,7 +267,7 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
                               "%.4g s",
                               stage->peak_cause, stage->peak_at_s));
     add_term(result, "communication", gib->communication,
-             lasting(result, gib->communication, (double)peak->final_bytes[DTS_MEMORY_COMMUNICATION], stage->parameters,
+             lasting(result, gib->communication, (double)peak->final_bytes[DTS_MEMORY_COMMUNICATION], trained,
                      storage->reduce_B, 1, "buffers of transfers under way"));
     add_term(result, "fragmentation", gib->fragmentation,
              dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left",

@@ -95,7 +95,8 @@ typedef struct dts_result {
     const char *scenario, *model, *cluster, *stack; /* names */
     const char *plan;                               /* "ddp 16", "fsdp 8 × pipeline 4", one line */
     int64_t gpus, nodes, global_batch, micro_batch, microbatches, sequence_length;
-    double parameters;
+    double parameters;           /* of the model */
+    double trainable_parameters; /* what is trained: all of them, or the adapters */
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
     double model_tflops_per_gpu, mfu, hfu;
     double aco_ms_per_sample, exposed_aco_ms_per_sample;

@@ -90,7 +90,8 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->price_usd_per_hour = values->cluster.price_usd_per_hour * (double)values->cluster.nodes;
 }
 
-/* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass twice, no recomputation. */
+/* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass twice, or
+ * once where the weights are frozen; no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
     double time = dts_time_to_s(m->to - m->from);
@@ -99,8 +100,9 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     result->samples_per_s = (double)result->global_batch / time;
     result->tokens_per_s = result->samples_per_s * (double)result->sequence_length;
     result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
+    const double passes = dts_plan_adapts(plan) ? 2 : 3;
     double model_flops =
-        3 * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
+        passes * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */
     double hardware_flops =
         counted * m->lowered->flops * (double)plan->tensor * (double)plan->context * (double)plan->data;
@@ -123,7 +125,8 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         dts_stage_row *row = &result->stages[p];
         row->stage = p;
         row->compute_s = accounts.shares.compute;
-        row->parameters = m->lowered->stage_parameters[p];
+        row->parameters = m->lowered->stage_parameters[p] + m->lowered->stage_frozen[p];
+        result->trainable_parameters += m->lowered->stage_parameters[p] * (double)plan->tensor;
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
         result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
         for (int64_t v = 0; v < plan->virtual_stages; v++) {

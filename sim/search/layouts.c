@@ -350,6 +350,10 @@ static dts_status lift_shortages(dts_search_context *c, dts_diag *diag) {
  */
 
 static dts_status run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
+    if (request->base->training.adapters.rank > 0) {
+        return dts_diag_error(diag, NULL, "training.adapters", "use `dtsim sweep`, or adapters: none",
+                              "the bounds of this search are those of trained weights, not of adapters");
+    }
     const dts_search_method *method = dts_search_method_find(request->method);
     dts_search *search = calloc(1, sizeof *search);
     if (search == NULL) {

@@ -19,15 +19,17 @@ a100-40gb-pcie
 a100-80gb
 a100-80gb-pcie
 $ dtsim list optimizers
-name          what it is
-sgd           plain gradient descent: no states
-sgd-momentum  one state per parameter
-adam          two states per parameter
-adamw         two states per parameter, decoupled weight decay
-adafactor     factored second moment: rows and columns instead of a full state
-adamw-8bit    two states per parameter of one byte each
-lamb          two states per parameter, layer-wise trust ratio
-lion          one state per parameter
+name                what it is
+sgd                 plain gradient descent: no states
+sgd-momentum        one state per parameter
+adam                two states per parameter
+adamw               two states per parameter, decoupled weight decay
+adafactor           factored second moment: rows and columns instead of a full
+                    state
+adamw-8bit          two states per parameter of one byte each
+lamb                two states per parameter, layer-wise trust ratio
+lion                one state per parameter
+adafactor-momentum  the same with a first moment
 $ dtsim list data-parallel
 name   what it is
 dp     one process feeds all GPUs (torch.nn.DataParallel)

@@ -218,6 +218,17 @@ static inline void draw_graphs(drawn *d) {
                          "{profile: megatron-core, cuda_graphs: iteration}");
 }
 
+static inline bool may_adapt(const drawn *d) {
+    return d->tensor * d->pipeline * d->context == 1 && !d->narrow && !is_parallel(d, "dp") &&
+           strstr(d->keys[MODEL], "expert") == NULL && strstr(d->keys[MODEL], "kv_lora") == NULL;
+}
+
+static inline void draw_adapters(drawn *d) {
+    say(d, TRAINING, "adapters: {lora: {rank: %d, targets: %s, base: %s, dropout: %s}}", PICK(d, 4, 16),
+        PICK_NAME(d, "query-value", "attention", "all-linear"), PICK_NAME(d, "native", "nf4", "int8"),
+        PICK_NAME(d, "true", "false"));
+}
+
 typedef struct technique {
     const char *name;
     int one_in; /* drawn once in so many of the scenarios where it is legal */
@@ -242,6 +253,7 @@ static const technique techniques[] = {
     {"experts", 4, may_route, draw_experts},
     {"latent attention", 6, always, draw_latent_attention},
     {"CUDA graphs", 3, may_capture, draw_graphs},
+    {"adapters", 3, may_adapt, draw_adapters},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */
@@ -282,7 +294,7 @@ static inline drawn draw(uint64_t seed) {
     say(&d, TRAINING, "global_batch: %d, micro_batch: %d, sequence_length: %d, precision: %s, optimizer: %s",
         d.data * d.micro_batch * d.microbatches, d.micro_batch, PICK(&d, 64, 128, 200),
         d.narrow ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4") : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16"),
-        PICK_NAME(&d, "sgd", "sgd-momentum", "adamw", "adafactor", "lamb"));
+        PICK_NAME(&d, "sgd", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum", "adamw-8bit", "lion", "lamb"));
     say(&d, PARALLELISM, "partition: uniform, data_parallel: %s", d.parallel);
     write_scenario(&d);
     return d;

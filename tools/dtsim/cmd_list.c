@@ -122,6 +122,7 @@ static const name_line lines[] = {
     {"adam", "two states per parameter"},
     {"adamw", "two states per parameter, decoupled weight decay"},
     {"adafactor", "factored second moment: rows and columns instead of a full state"},
+    {"adafactor-momentum", "the same with a first moment"},
     {"adamw-8bit", "two states per parameter of one byte each"},
     {"lamb", "two states per parameter, layer-wise trust ratio"},
     {"lion", "one state per parameter"},

@@ -290,6 +290,10 @@ static void put_environment(bytes *to, const dts_builder *b) {
     put_struct(to, &dts_training_schema, job->training, of_training);
     const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.layers};
     put(to, recompute, sizeof recompute);
+    const dts_adapters *adapters = &job->training->adapters;
+    const int64_t adaptation[] = {adapters->rank, adapters->targets, adapters->base, adapters->double_quantisation,
+                                  adapters->dropout};
+    put(to, adaptation, sizeof adaptation);
     put_struct(to, &dts_parallelism_schema, job->parallelism, of_parallelism);
     put_struct(to, &dts_offload_schema, job->offload, NULL);
     const double derived[] = {

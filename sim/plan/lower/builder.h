@@ -18,7 +18,9 @@ typedef struct dts_part_work {
     double saved_B;                   /* of all operators */
     double parameters[DTS_SET_COUNT]; /* elements on one rank */
     double quantised[DTS_SET_COUNT];  /* of these, in products of 8 or 4 bits */
-    int tensors;                      /* parameter tensors */
+    double frozen, frozen_B;          /* elements that are not trained, and their B; none are experts */
+    double statistics;                /* elements of optimizer statistics beside the moments */
+    int tensors;                      /* parameter tensors, of those that are trained */
 } dts_part_work;
 
 enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
@@ -54,6 +56,8 @@ typedef struct dts_stage {
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
     double quantised[DTS_SET_COUNT];    /* of these, in products of 8 or 4 bits */
+    double frozen, frozen_B;            /* elements that are not trained, and their B */
+    double statistics;                  /* elements of optimizer statistics beside the moments */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     int64_t static_B; /* memory that lives the whole iteration */

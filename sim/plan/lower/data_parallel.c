@@ -32,6 +32,7 @@
 /* Parameters that are gathered and freed together. */
 typedef struct unit {
     double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
+    double frozen_B[DTS_SET_COUNT]; /* of those that are not trained, in their stored format */
     bool gathered;
     bool copied;   /* out of the gathered buffer */
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
@@ -86,6 +87,7 @@ static unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t po
 }
 
 static void unit_add(unit *u, const dts_part_work *work) {
+    u->frozen_B[DTS_SET_COMMON] += work->frozen_B;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         u->elements[set] += work->parameters[set];
         u->quantised[set] += work->quantised[set];
@@ -354,7 +356,17 @@ dts_id dts_sync_finish(dts_gradient_sync *sync) {
 /* ---- units ------------------------------------------------------------------------------------------------------ */
 
 static double gathered_B(const dts_gradient_sync *sync, const unit *u, dts_parameter_set set) {
-    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]);
+    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]) + u->frozen_B[set];
+}
+
+/* Bytes of a unit's shard where it rests in host memory. */
+static double shard_B(const dts_gradient_sync *sync, const unit *u, dts_parameter_set set) {
+    const dts_plan *plan = sync->b->plan;
+    return (u->elements[set] * plan->storage.parameter_B + u->frozen_B[set]) / (double)dts_plan_shards(plan, set);
+}
+
+static bool has_parameters(const unit *u, dts_parameter_set set) {
+    return u->elements[set] > 0 || u->frozen_B[set] > 0;
 }
 
 /* The framework's work around a unit's collective, on the host. */
@@ -372,12 +384,11 @@ static double unit_B(const dts_gradient_sync *sync, const unit *u) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double shards = (double)dts_plan_shards(plan, (dts_parameter_set)set);
         bytes += shards > 1 ? gathered_B(sync, u, (dts_parameter_set)set) : 0;
-        bytes += offloads_parameters(sync) ? floor(u->elements[set] / shards) * plan->storage.parameter_B : 0;
+        bytes += offloads_parameters(sync) ? floor(shard_B(sync, u, (dts_parameter_set)set)) : 0;
     }
     return bytes;
 }
 
-/* The shard of a set comes from host memory and the others' shards from their GPUs; returns what made it whole. */
 /* Parameters that rest on NVMe come to a pinned buffer first: when one is free, or, without prefetch, when they are
  * asked for and the unit before them is whole. */
 static dts_id read_shard(dts_gradient_sync *sync, double bytes) {
@@ -393,6 +404,7 @@ static dts_id read_shard(dts_gradient_sync *sync, double bytes) {
     return read;
 }
 
+/* The shard of a set comes from host memory and the others' shards from their GPUs; returns what made it whole. */
 static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_parameter_set set, bool backward) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
@@ -401,7 +413,7 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_paramet
     if (offloads_parameters(sync)) {
         dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
         dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
-        double bytes = u->elements[set] / shards * plan->storage.parameter_B;
+        double bytes = shard_B(sync, u, set);
         dts_id read = read_shard(sync, bytes);
         shard = dts_build_copy(b, sync->stage, true, bytes, backward, after, &in);
         dts_graph_depend(b->graph, shard, read);
@@ -431,7 +443,9 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const unit *u, dts_paramet
 static void make_whole(dts_gradient_sync *sync, unit *u, bool backward) {
     u->gather = DTS_NO_ID;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        dts_id made = u->elements[set] > 0 ? make_set_whole(sync, u, (dts_parameter_set)set, backward) : DTS_NO_ID;
+        dts_id made = has_parameters(u, (dts_parameter_set)set)
+                          ? make_set_whole(sync, u, (dts_parameter_set)set, backward)
+                          : DTS_NO_ID;
         if (made != DTS_NO_ID) {
             dts_graph_depend(sync->b->graph, made, u->gather);
             u->gather = made;
@@ -495,7 +509,7 @@ static dts_id hand_in_gradients(dts_gradient_sync *sync, const unit *u, dts_id l
 }
 
 static void gather(dts_gradient_sync *sync, unit *u, bool backward) {
-    if (u->gathered || u->elements[DTS_SET_COMMON] <= 0) { /* every unit has some, or is empty */
+    if (u->gathered || !has_parameters(u, DTS_SET_COMMON)) { /* every unit has some, or is empty */
         return;
     }
     dts_builder *b = sync->b;

@@ -473,7 +473,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
     size_t repeated_from = operators->count; /* operators from here on have been repeated already */
     for (size_t i = operator_count(w, part); i-- > 0;) {
         const dts_operator *o = &operators->items[i];
-        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
+        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
             if (repeated(b, o) && i < repeated_from) {
                 repeated_from = repeated_run_start(b, part, i);

@@ -81,6 +81,11 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
     out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
+    out->stage_frozen = dts_arena_array(b->arena, stages, sizeof *out->stage_frozen);
+    out->stage_frozen_B = dts_arena_array(b->arena, stages, sizeof *out->stage_frozen_B);
+    if (out->stage_frozen == NULL || out->stage_frozen_B == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
     if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL || out->static_B == NULL) {
         return dts_diag_nomem(b->diag);
     }
@@ -96,6 +101,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     for (size_t p = 0; p < stages; p++) {
         out->compute_stream[p] = b->stages[p].compute;
         out->stage_parameters[p] = dts_stage_parameters(&b->stages[p]);
+        out->stage_frozen[p] = b->stages[p].frozen;
+        out->stage_frozen_B[p] = b->stages[p].frozen_B;
     }
     for (int64_t i = 0; i < b->stage_count * copies; i++) {
         int64_t first = copies > 1 ? i % copies : 0;

@@ -115,7 +115,9 @@ typedef struct dts_lowered {
     dts_id *nvme_device;    /* [host_count] the same of its drives; DTS_NO_ID: none are used */
     size_t host_count;
     dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
-    double *stage_parameters;      /* [pipeline] elements on one tensor-parallel rank */
+    double *stage_parameters;      /* [pipeline] elements that are trained, on one tensor-parallel rank */
+    double *stage_frozen;          /* [pipeline] elements that are not */
+    double *stage_frozen_B;        /* [pipeline] and their B */
     int64_t *static_B;             /* [device] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;

@@ -9,6 +9,7 @@
  *   lamb           as adam, two norms, ratio                                              13 kernels, 28 passes
  *   lion           sign update and one moment                                              5 kernels, 12 passes
  *   adafactor      squares, row and column means, rsqrt, product, clip, update             12 kernels, 20 passes
+ *   with momentum  and m.mul_, m.add_                                                     14 kernels, 25 passes
  *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,  3 passes + 4
  * bytes
  *
@@ -24,10 +25,15 @@ typedef struct optimizer_work {
 } optimizer_work;
 
 static const optimizer_work works[] = {
-    [DTS_OPTIMIZER_SGD] = {1, 3, 3},          [DTS_OPTIMIZER_SGD_MOMENTUM] = {3, 8, 5},
-    [DTS_OPTIMIZER_ADAM] = {9, 22, 7},        [DTS_OPTIMIZER_ADAMW] = {9, 22, 7},
-    [DTS_OPTIMIZER_ADAFACTOR] = {12, 20, 20}, [DTS_OPTIMIZER_ADAMW_8BIT] = {1, 5, 5},
-    [DTS_OPTIMIZER_LAMB] = {13, 28, 10},      [DTS_OPTIMIZER_LION] = {5, 12, 5},
+    [DTS_OPTIMIZER_SGD] = {1, 3, 3},
+    [DTS_OPTIMIZER_SGD_MOMENTUM] = {3, 8, 5},
+    [DTS_OPTIMIZER_ADAM] = {9, 22, 7},
+    [DTS_OPTIMIZER_ADAMW] = {9, 22, 7},
+    [DTS_OPTIMIZER_ADAFACTOR] = {12, 20, 20},
+    [DTS_OPTIMIZER_ADAMW_8BIT] = {1, 5, 5},
+    [DTS_OPTIMIZER_LAMB] = {13, 28, 10},
+    [DTS_OPTIMIZER_LION] = {5, 12, 5},
+    [DTS_OPTIMIZER_ADAFACTOR_MOMENTUM] = {14, 25, 25},
 };
 
 double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels) {

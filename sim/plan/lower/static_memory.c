@@ -19,6 +19,8 @@
 
 #include "plan/lower/builder.h"
 
+static const double STATISTIC_B = 4; /* fp32 */
+
 enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 
 /* Bytes of one rank: on its GPU (DTS_OFFLOAD_NONE), in the memory of its host, or on the host's drives. */
@@ -52,7 +54,7 @@ typedef struct shapes {
 static void add_shapes(shapes *all, const dts_operators *operators) {
     for (size_t i = 0; i < operators->count; i++) {
         const dts_operator *o = &operators->items[i];
-        bool known = !o->weight || all->count == SHAPES_MOST;
+        bool known = !o->weight || o->constant || all->count == SHAPES_MOST;
         for (size_t s = 0; s < all->count && !known; s++) {
             known = all->n[s] == o->n && all->k[s] == o->k;
         }
@@ -91,6 +93,8 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
     double parameters = stage->parameters[set];
     const dts_offload *offload = plan->job.offload;
+    add(b, stage, DTS_MEMORY_PARAMETERS, set == DTS_SET_COMMON ? stage->frozen_B * share : 0,
+        (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised[set]) * share,
         (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
@@ -105,6 +109,10 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     }
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
         (dts_offload_target)offload->optimizer);
+    if (set == DTS_SET_COMMON) {
+        add(b, stage, DTS_MEMORY_OPTIMIZER, stage->statistics * STATISTIC_B * optimizer_share,
+            (dts_offload_target)offload->optimizer);
+    }
     if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
         bool copies = offload->parameters == DTS_OFFLOAD_NONE;
         bool arrive = offload->gradients == DTS_OFFLOAD_NONE;

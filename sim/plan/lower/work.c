@@ -5,6 +5,7 @@
  * context) count both as input gradients, because both carry on the chain. */
 #include "plan/lower/work.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "plan/lower/walk.h"
@@ -41,6 +42,11 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
     t->forward_flops = dts_operator_flops(o);
     t->backward_input_flops = t->forward_flops;
     t->backward_weight_flops = t->forward_flops;
+    if (o->constant) {
+        t->backward_weight_s = 0;
+        t->backward_weight_kernels = 0;
+        t->backward_weight_flops = 0;
+    }
 }
 
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
@@ -50,7 +56,11 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
     double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, false);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
-    if (o->weight) {
+    if (o->constant) {
+        t->backward_input_s = of_a;
+        t->backward_input_kernels = 1;
+        t->backward_input_flops = flops;
+    } else if (o->weight) {
         t->backward_input_s = of_a;
         t->backward_weight_s = dts_build_gemm_s(b, o, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
@@ -126,6 +136,36 @@ static void keep_every_second_product(dts_part_work *work) {
     }
 }
 
+/* Elements of statistics that an optimizer keeps of a parameter tensor beside its moments. Adafactor [1]: a row and a
+ * column of a matrix's squares, all squares of a vector. 8-bit Adam [2]: a constant per block of each of two moments.
+ *
+ * [1] Shazeer and Stern 2018, Adafactor, arXiv 1804.04235, section 3.
+ * [2] Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization, arXiv 2110.02861, section 2: blocks of 2048.
+ */
+static double statistics_of(const dts_builder *b, const dts_operator *o, int tensor) {
+    enum { BLOCK = 2048 };
+    const double elements = o->parameters[tensor], hidden = (double)b->plan->job.model->hidden;
+    const bool product = o->kind == DTS_OPERATOR_GEMM && tensor == 0;
+    switch ((dts_optimizer)b->plan->job.training->optimizer) {
+        case DTS_OPTIMIZER_ADAFACTOR:
+        case DTS_OPTIMIZER_ADAFACTOR_MOMENTUM:
+            if (product && elements > 0) {
+                return (double)(o->experts ? o->batch : 1) * ((double)o->n + (double)o->k);
+            }
+            return elements > hidden ? elements / hidden + hidden : elements; /* tables are (rows, hidden) */
+        case DTS_OPTIMIZER_ADAMW_8BIT:
+            return 2 * ceil(elements / BLOCK);
+        case DTS_OPTIMIZER_SGD:
+        case DTS_OPTIMIZER_SGD_MOMENTUM:
+        case DTS_OPTIMIZER_ADAM:
+        case DTS_OPTIMIZER_ADAMW:
+        case DTS_OPTIMIZER_LAMB:
+        case DTS_OPTIMIZER_LION:
+            break;
+    }
+    return 0;
+}
+
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
@@ -154,10 +194,13 @@ dts_status dts_build_work(dts_builder *b) {
             }
             dts_build_operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
+            work->frozen += o->frozen;
+            work->frozen_B += o->frozen_B;
             dts_parameter_set set = dts_operator_set(b->plan, o);
             work->quantised[set] += o->quantised ? o->parameters[0] : 0;
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
                 work->parameters[set] += o->parameters[p];
+                work->statistics += statistics_of(b, o, p);
                 work->tensors += o->parameters[p] > 0;
             }
         }
@@ -208,6 +251,9 @@ const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
 }
 
 static void count_part(dts_stage *stage, const dts_part_work *work) {
+    stage->statistics += work->statistics;
+    stage->frozen += work->frozen;
+    stage->frozen_B += work->frozen_B;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         stage->parameters[set] += work->parameters[set];
         stage->quantised[set] += work->quantised[set];

@@ -112,14 +112,16 @@ static void test_fp32(void **state) {
 }
 
 /* torch.autocast: norm inputs stay fp32 (2·2sbh more), softmax is kept in fp32 and its dropped-out form in fp16
- * (2as²b more). With separate products each keeps its own cast of the input (2·2sbh more). */
+ * (2as²b more). The cast copies of weights and biases stay until backward (autocast's cache). With separate products
+ * each keeps its own cast of the input (2·2sbh more). */
 static void test_autocast(void **state) {
     (void)state;
     dts_model model = gpt_175b();
     dts_execution x = plain_fp16(1, 2048);
     x.autocast = true;
     double s = 2048, b = 1, h = 12288, a = 96;
-    double want = 38 * s * b * h + 7 * a * s * s * b + statistics(s * b);
+    double weights_B = 2 * (12 * h * h + 9 * h);
+    double want = 38 * s * b * h + 7 * a * s * s * b + statistics(s * b) + weights_B;
     assert_close(layer_saved(&model, &x, false), want, 0, 0);
     x.separate_qkv = true;
     assert_close(layer_saved(&model, &x, false), want + 4 * s * b * h, 0, 0);

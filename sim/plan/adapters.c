@@ -1,0 +1,117 @@
+/* training.adapters: low-rank adapters beside frozen weights (model/adapters.c has the operators and the sources).
+ *
+ * Bytes of a frozen weight of the layers' products: native 4 or 2 (the products' format), int8 and fp8 1, nf4 4 bits
+ * and its constants. All other frozen weights stay native. Adapters themselves are stored, reduced and stepped as plan/
+ * storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in half with bf16. */
+#include <stddef.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+enum { MOST_RANK = 65536, BLOCK = 64, SECOND_BLOCK = 256 };
+
+static const char *const target_names[] = {"query-value", "attention", "all-linear", NULL};
+static const char *const base_names[] = {"native", "int8", "fp8", "nf4", NULL};
+
+#define FIELD(member) .key = #member, .offset = offsetof(dts_adapters, member)
+static const dts_field lora_fields[] = {
+    {FIELD(rank), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_RANK,
+     .help = "inner width of the adapters"},
+    {FIELD(targets), .type = DTS_FIELD_ENUM, .names = target_names, .preset = "query-value",
+     .help = "which projections get an adapter: query-value, attention (with key and output) or all-linear (with the "
+             "feed-forward block)"},
+    {FIELD(base), .type = DTS_FIELD_ENUM, .names = base_names, .preset = "native",
+     .help = "how frozen weights of the layers are stored: native (the products' format), int8, fp8 or nf4 (QLoRA)"},
+    {FIELD(double_quantisation), .type = DTS_FIELD_BOOL, .preset = "true",
+     .help = "nf4: the constants of its blocks are quantised as well"},
+    {FIELD(dropout), .type = DTS_FIELD_BOOL, .preset = "true", .help = "dropout in front of the adapters"},
+};
+#undef FIELD
+
+static const dts_schema lora_schema = {.name = "lora",
+                                       .help = "low-rank adapters",
+                                       .fields = lora_fields,
+                                       .field_count = sizeof lora_fields / sizeof lora_fields[0],
+                                       .struct_size = sizeof(dts_adapters)};
+
+dts_status dts_plan_parse_adapters(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                   void *out) {
+    static const dts_field kinds[] = {
+        {.key = "lora", .type = DTS_FIELD_MAP, .sub = &lora_schema, .required = true, .help = "low-rank adapters"}};
+    static const dts_schema kind_schema = {
+        .name = "adapters", .fields = kinds, .field_count = 1, .struct_size = sizeof(dts_adapters)};
+    (void)field;
+    if (node->kind == DTS_NODE_MAP) {
+        return dts_bind(binder, &kind_schema, node, key, out);
+    }
+    if (node->kind == DTS_NODE_SCALAR && strcmp(node->text, "none") == 0) {
+        return DTS_OK;
+    }
+    return dts_diag_error(binder->diag, &node->place, key, "write none or {lora: {rank: 16}}",
+                          node->kind == DTS_NODE_SCALAR ? "unknown adapters '%s'" : "adapters are none or a map%s",
+                          node->kind == DTS_NODE_SCALAR ? node->text : "");
+}
+
+bool dts_plan_adapts(const dts_plan *plan) {
+    return plan->job.training->adapters.rank > 0;
+}
+
+static double base_B(const dts_adapters *adapters, double native_B) {
+    switch ((dts_base_format)adapters->base) {
+        case DTS_BASE_INT8:
+        case DTS_BASE_FP8:
+            return 1;
+        case DTS_BASE_NF4:
+            return 0.5 +
+                   (adapters->double_quantisation ? 1.0 / BLOCK + 4.0 / (BLOCK * SECOND_BLOCK) : 4.0 / (double)BLOCK);
+        case DTS_BASE_NATIVE:
+            break;
+    }
+    return native_B;
+}
+
+dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
+    const dts_adapters *adapters = &plan->job.training->adapters;
+    const dts_storage *storage = &plan->storage;
+    return (dts_adaptation){.rank = adapters->rank,
+                            .targets = adapters->targets,
+                            .dropout = adapters->dropout,
+                            .base_B = base_B(adapters, dts_numeric_bytes(storage->activation)),
+                            .narrow = adapters->base != DTS_BASE_NATIVE,
+                            .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,
+                            .trained_B = storage->parameter_B};
+}
+
+dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag) {
+    const dts_job *job = &plan->job;
+    if (!dts_plan_adapts(plan)) {
+        return DTS_OK;
+    }
+    const bool other_ranks = plan->tensor > 1 || plan->context > 1 || plan->pipeline > 1 || plan->expert > 1;
+    const struct {
+        bool broken;
+        const char *key, *help, *what;
+    } rules[] = {
+        {other_ranks, "training.adapters", "use ddp, zero1 to zero3 or fsdp over all GPUs",
+         "adapters are simulated with data parallelism only, not with tensor, context, expert or pipeline parallelism"},
+        {job->parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1, "parallelism.data_parallel",
+         "use ddp", "single-process data parallelism (dp) would send the frozen weights in every iteration"},
+        {dts_plan_quantises(plan), "training.precision", "use amp-bf16; base: fp8 stores the frozen weights in 8 bits",
+         "adapters are not simulated with 8- and 4-bit products"},
+        {job->model->kv_lora_rank > 0, "training.adapters", "use adapters: none",
+         "adapters are not simulated with latent attention"},
+        {job->model->experts > 0 && (job->training->adapters.targets == DTS_TARGETS_ALL_LINEAR ||
+                                     job->training->adapters.base != DTS_BASE_NATIVE),
+         "training.adapters", "use targets: attention with base: native",
+         "adapters of experts, and experts in narrow formats, are not simulated"},
+        {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "use cpu",
+         "frozen weights on NVMe are not simulated"},
+    };
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].broken) {
+            status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);
+        }
+    }
+    return status;
+}

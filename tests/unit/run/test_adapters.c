@@ -1,0 +1,187 @@
+/* Low-rank adapters and narrow base weights against published counts and memory, and against what can be counted. */
+#include "simulate.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+static const char *const base =
+    "model: llama-2-7b\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 1}\n"
+    "stack: {profile: pytorch-2, dropout: false}\n"
+    "training: {global_batch: 2, micro_batch: 2, sequence_length: 512, precision: bf16,\n"
+    "           recompute: full, adapters: {lora: {rank: 8}}}\n";
+
+#define LORA "training.adapters.lora"
+
+static void published_counts_of_trained_parameters(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        double trained;
+    } all[] = {
+        /* huggingface/peft, print_trainable_parameters of Llama 7B, r = 8: 4,194,304 of 6,742,609,920 */
+        {"", 4194304},
+        /* Llama 3 8B, r = 16: query and value; every linear layer (unslothai/unsloth prints both) */
+        {"model=llama-3-8b " LORA ".rank=16", 6815744},
+        {"model=llama-3-8b " LORA ".rank=16 " LORA ".targets=all-linear", 41943040},
+        /* the same whether products are separate or joined */
+        {"model=llama-3-8b stack.separate_qkv=true " LORA ".rank=16 " LORA ".targets=all-linear", 41943040},
+        /* Hu et al. 2021, arXiv 2106.09685, table 4: GPT-3 with 4.7M */
+        {"model=gpt3-175b " LORA ".rank=1", 4718592},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dts_result *r = simulate_text(base, all[i].settings);
+        assert_close(r->trainable_parameters, all[i].trained, 0, 0);
+        dts_result_free(r);
+    }
+    dts_result *r = simulate_text(base, "");
+    assert_close(r->stages[0].parameters, 6742609920.0, 0, 0);
+    dts_result_free(r);
+}
+
+/* What lives the whole iteration: 2 B a frozen weight; 2 B an adapter's element, its gradient and each moment. */
+static void memory_is_counted_in_full(void **state) {
+    (void)state;
+    const double frozen = 6738415616.0, trained = 4194304;
+    dts_result *r = simulate_text(base, "");
+    assert_close(r->memory_gib.parameters * GIB, 2 * (frozen + trained), 1e-9, 0);
+    assert_close(r->memory_gib.gradients * GIB, 2 * trained, 1e-9, 0);
+    assert_close(r->memory_gib.optimizer * GIB, 4 * trained, 1e-9, 0);
+    dts_result_free(r);
+    r = simulate_text(base, "training.precision=amp-bf16"); /* adapters in fp32 beside the same base */
+    assert_close(r->memory_gib.parameters * GIB, 2 * frozen + 4 * trained, 1e-9, 0);
+    assert_close(r->memory_gib.optimizer * GIB, 8 * trained, 1e-9, 0);
+    dts_result_free(r);
+    /* QLoRA, arXiv 2305.14314, section 3: double quantisation takes the constants from 0.5 to 0.127 bits */
+    const double ends = 2 * 32000.0 * 4096, norms = (2 * 32 + 1) * 4096.0, products = frozen - ends - norms;
+    const struct {
+        const char *settings;
+        double element_B;
+    } narrow[] = {{LORA ".base=nf4", (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8},
+                  {LORA ".base=nf4 " LORA ".double_quantisation=false", (4 + 32.0 / 64) / 8},
+                  {LORA ".base=int8", 1},
+                  {LORA ".base=fp8", 1}};
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++) {
+        r = simulate_text(base, narrow[i].settings);
+        assert_close(r->memory_gib.parameters * GIB, products * narrow[i].element_B + 2 * (ends + norms + trained),
+                     1e-8, 0);
+        dts_result_free(r);
+    }
+}
+
+/* A frozen weight has no weight gradient: of three products of a layer two are left, and the backward of the first
+ * kernel of all, the embedding's, is gone. Narrow weights cost time, not FLOPs. */
+static void frozen_weights_have_no_weight_gradient(void **state) {
+    (void)state;
+    dts_result *all = simulate_text(base, "training.adapters=none training.recompute=none");
+    dts_result *lora = simulate_text(base, "training.recompute=none " LORA ".dropout=false");
+    dts_result *nf4 = simulate_text(base, "training.recompute=none " LORA ".dropout=false " LORA ".base=nf4");
+    const double flops = all->hfu * all->iteration_time_s, left = lora->hfu * lora->iteration_time_s;
+    assert_close(left / flops, 2.0 / 3, 0.03, 0); /* and attention, whose gradients are all of activations */
+    assert_true(lora->iteration_time_s < 0.7 * all->iteration_time_s);
+    assert_close(nf4->hfu * nf4->iteration_time_s, left, 1e-9, 0);
+    /* every layer's weights are written out twice: 2 + 0.516 B an element over 80 to 90 % of 2,039 GB/s */
+    const double written_s = (2 + 0.516) * 2 * 6476005376.0 / 2039e9;
+    assert_true(nf4->iteration_time_s - lora->iteration_time_s > written_s);
+    assert_true(nf4->iteration_time_s - lora->iteration_time_s < 1.4 * written_s);
+    /* without dropout an adapter keeps x, which all products of it share; other products keep nothing */
+    assert_true(lora->memory_gib.activations < 0.85 * all->memory_gib.activations);
+    dts_result_free(all);
+    dts_result_free(lora);
+    dts_result_free(nf4);
+}
+
+/* torchtune, docs/source/tutorials/qlora_finetune.rst: Llama 2 7B on one GPU, batch 2 of Alpaca's short samples,
+ * recomputation: LoRA holds 13.96 GB after loading and reserves 15.57 GB, QLoRA 9.29 GB (its loading peaks at 9.13). */
+static void memory_of_published_runs(void **state) {
+    (void)state;
+    const char *all_linear = LORA ".targets=all-linear " LORA ".dropout=true training.optimizer=adamw";
+    dts_result *r = simulate_text(base, all_linear);
+    print_message("torchtune LoRA: parameters %.2f GB (13.96), reserved %.2f GB (15.57)\n",
+                  r->memory_gib.parameters * GIB / 1e9, r->peak_reserved_gib * GIB / 1e9);
+    assert_close(r->memory_gib.parameters * GIB / 1e9, 13.96, 0.04, 0);
+    assert_close(r->peak_reserved_gib * GIB / 1e9, 15.57, 0.1, 0);
+    dts_result_free(r);
+    r = simulate_text(base, LORA ".targets=all-linear " LORA ".base=nf4");
+    print_message("torchtune QLoRA: reserved %.2f GB (below 9.29)\n", r->peak_reserved_gib * GIB / 1e9);
+    assert_true(r->peak_reserved_gib * GIB / 1e9 < 9.29);
+    dts_result_free(r);
+    /* QLoRA, abstract: 65B on one GPU of 48 GB, which full fine-tuning exceeds by far (over 780 GB) */
+    const char *large =
+        "model=llama model.layers=80 model.hidden=8192 model.heads=64 model.ffn_hidden=22016 "
+        "model.vocab=32000 cluster.gpu.memory=48GB training.micro_batch=1 training.global_batch=1 ";
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%s%s", large,
+             LORA ".rank=64 " LORA ".targets=all-linear " LORA ".base=nf4 training.optimizer=adamw-8bit");
+    r = simulate_text(base, settings);
+    assert_close(r->parameters, 65.2e9, 0.01, 0);
+    print_message("QLoRA 65B: %.1f GB on the GPU\n", r->peak_device_gib * GIB / 1e9);
+    assert_true(r->fits);
+    assert_true(r->peak_device_gib * GIB / 1e9 > 36);
+    dts_result_free(r);
+    snprintf(settings, sizeof settings, "%s%s", large, "training.adapters=none training.precision=amp-bf16");
+    r = simulate_text(base, settings);
+    assert_false(r->fits);
+    assert_true(r->peak_allocated_gib * GIB > 780e9);
+    dts_result_free(r);
+}
+
+static double moved_B(const dts_result *r, const char *kind) {
+    const dts_communication_row *row = communication_row(r, kind, "data");
+    return row == NULL ? 0 : row->bytes;
+}
+
+/* DDP and ZeRO send the adapters' gradients only; FSDP and ZeRO-3 gather the frozen weights in their stored format, a
+ * pass in each direction, and keep a share. */
+static void replicas_send_what_is_trained(void **state) {
+    (void)state;
+    const double trained = 4194304, frozen = 6738415616.0;
+    const char *eight = "cluster.gpus_per_node=8 training.global_batch=16 training.recompute=none ";
+    char settings[LONGEST_SETTINGS];
+    static const char *const kinds[] = {"ddp", "zero1", "zero2"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(settings, sizeof settings, "%sparallelism.data_parallel=%s", eight, kinds[i]);
+        dts_result *r = simulate_text(base, settings);
+        assert_close(moved_B(r, "all-reduce") + moved_B(r, "reduce-scatter"), 2 * trained, 1e-9, 0);
+        assert_close(moved_B(r, "all-gather"), i == 0 ? 0 : 2 * trained, 1e-9, 0);
+        dts_result_free(r);
+    }
+    snprintf(settings, sizeof settings, "%sparallelism.data_parallel=fsdp", eight);
+    dts_result *r = simulate_text(base, settings);
+    const double ends = 2 * 32000.0 * 4096 + 4096;
+    assert_close(moved_B(r, "all-gather"), 2 * (2 * (frozen + trained) - ends), 1e-6, 0); /* the root unit once */
+    assert_close(moved_B(r, "reduce-scatter"), 2 * trained, 1e-9, 0);
+    assert_close(r->memory_gib.parameters * GIB, 2 * (frozen + trained) / 8, 1e-8, 0);
+    dts_result_free(r);
+    /* base and states in host memory: Answer.AI's "70B on two 24 GB GPUs" needs this */
+    snprintf(settings, sizeof settings,
+             "%sparallelism.data_parallel=fsdp offload.parameters=cpu offload.optimizer=cpu " LORA ".base=nf4", eight);
+    r = simulate_text(base, settings);
+    assert_close(r->memory_gib.parameters, 0, 0, 0);
+    assert_true(r->host_peak_gib * GIB > 3.3e9);
+    dts_result_free(r);
+}
+
+static void refused(const char *settings, const char *message) {
+    dts_text messages = {0};
+    assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
+    assert_non_null(strstr(dts_text_string(&messages), message));
+    dts_text_free(&messages);
+}
+
+static void what_is_not_simulated_is_refused(void **state) {
+    (void)state;
+    refused("cluster.gpus_per_node=8 parallelism.tensor=8", "data parallelism only");
+    refused("cluster.gpus_per_node=2 parallelism.data_parallel=dp training.global_batch=4", "frozen weights");
+    refused("cluster=dgx-h100 cluster.gpus_per_node=1 training.precision=fp8", "8- and 4-bit products");
+    refused("model=deepseek-v2-lite", "latent attention");
+    refused("model=mixtral-8x7b " LORA ".base=nf4", "experts in narrow formats");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_counts_of_trained_parameters), cmocka_unit_test(memory_is_counted_in_full),
+        cmocka_unit_test(frozen_weights_have_no_weight_gradient), cmocka_unit_test(memory_of_published_runs),
+        cmocka_unit_test(replicas_send_what_is_trained),          cmocka_unit_test(what_is_not_simulated_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
