@@ -62,6 +62,7 @@ static void add_casts(dts_builder *builder, const dts_linear *linear) {
     double weights = groups * (double)linear->n * ((double)linear->k + (linear->bias != DTS_BIAS_NONE ? 1 : 0));
     double inputs = linear->input_B > l->e ? groups * (double)linear->rows * (double)linear->k : 0;
     int kernels = 1 + (linear->bias != DTS_BIAS_NONE ? 1 : 0) + (inputs > 0 ? 1 : 0);
+    double copies_B = weights * dts_numeric_bytes(builder->execution->weight);
     double bytes = weights * (l->p + dts_numeric_bytes(builder->execution->weight)) + inputs * (linear->input_B + l->e);
     dts_add_memory(builder, "cast",
                    (dts_passes){.forward_kernels = kernels,
@@ -70,7 +71,8 @@ static void add_casts(dts_builder *builder, const dts_linear *linear) {
                                 .backward_B = bytes,
                                 .input_B = inputs * linear->input_B,
                                 .output_B = inputs * l->e,
-                                .saved_B = weights * dts_numeric_bytes(builder->execution->weight)});
+                                .saved_B = copies_B})
+        ->weight_copy_B = copies_B;
 }
 
 dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {

@@ -68,6 +68,7 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     }
     if (t->forward_kernels > 0) {
         out->saved_B += floor(o->saved_B);
+        out->copies_B += ceil(o->weight_copy_B);
         out->selective_B += o->recomputed_selectively ? 0 : floor(o->saved_B);
     }
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);

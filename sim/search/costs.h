@@ -16,6 +16,7 @@ typedef struct dts_part_cost {
     dts_pass_cost repeated;                 /* what selective recomputation runs again */
     double accumulate_s;                    /* adding the weight gradients to stored ones, where that is a kernel */
     double saved_B;                         /* kept for backward, whole bytes per operator */
+    double copies_B;                        /* of that, cast weights: a split backward frees them before the rest */
     double selective_B;                     /* the same with selective recomputation */
     double forward_peak_B, backward_peak_B; /* temporaries while the part runs */
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */

@@ -147,9 +147,9 @@ static void memory(const case_of *k, const dts_rank_class *c, double in_flight, 
     double chunks = (double)k->frame->chunks;
     double live_B = in_flight / chunks * kept_B(k, c, c->layers) +
                     (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
-    double least_B =
-        resident_B + in_flight * (c->fewest_layers == c->layers && chunks == 1 ? kept_B(k, c, c->layers)
-                                                                               : kept_B(k, c, c->fewest_layers));
+    double fewest = c->fewest_layers == c->layers && chunks == 1 ? c->layers : c->fewest_layers;
+    double copies_B = (fewest - repeated_of(k, fewest)) * k->frame->most_copies_B;
+    double least_B = resident_B + in_flight * fmax(0, kept_B(k, c, fewest) - copies_B);
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double layer_B = c->layers > 0 ? kept_B(k, c, c->layers) / c->layers : 0;
         live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);

@@ -282,6 +282,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     const dts_part_cost *plain = &costs->parts[experts < model->layers ? DTS_PART_LAYER : DTS_PART_EXPERT_LAYER];
     const dts_part_cost *other = &costs->parts[experts > 0 ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER];
     out->least_saved_B = fmin(plain->saved_B, other->saved_B);
+    out->most_copies_B = fmax(plain->copies_B, other->copies_B);
     out->least_selective_B = fmin(plain->selective_B, other->selective_B);
     out->send_s = send_s(plan, costs->boundary_B);
     cost_host(out);

@@ -42,6 +42,7 @@ typedef struct dts_frame {
     const dts_plan *plan; /* an outline */
     dts_block_costs costs;
     double least_saved_B, least_selective_B; /* of any layer */
+    double most_copies_B;                    /* the same: cast weights among them */
     dts_rank_class *classes;
     int class_count;
     int64_t chunks; /* per rank */
