@@ -337,10 +337,11 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
 static dts_status run_whole(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
                             dts_rhythm *rhythm, dts_arena *arena, dts_result **out, dts_diag *diag) {
     dts_result *result = calloc(1, sizeof *result);
-    dts_status status = DTS_OK;
-    if (result == NULL || (result->arena = dts_arena_new(DTS_ARENA_UNLIMITED)) == NULL) {
-        status = dts_diag_nomem(diag);
+    if (result == NULL) {
+        return dts_diag_nomem(diag);
     }
+    result->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_status status = result->arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
     if (status == DTS_OK) {
         describe(values, plan, result);
         status = run_plan(plan, &values->fidelity, options, rhythm, arena, result, diag);
@@ -421,7 +422,7 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
         status = run_whole(values, &plan, options, NULL, arena, &result, diag);
     }
     dts_arena_free(arena);
-    if (status == DTS_OK) {
+    if (result != NULL) { /* so status is DTS_OK */
         result->simulation.wall_s = wall_clock_s() - begin;
         *out = result;
     }

@@ -361,7 +361,7 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
 static void check_folded(const subject *x) {
     enum { MANY = 48 };
     dts_scenario_values values = *dts_scenario_get(x->scenario);
-    values.training.global_batch = MANY * x->d.micro_batch * x->d.data;
+    values.training.global_batch = (int64_t)MANY * x->d.micro_batch * x->d.data;
     dts_result *all = simulate_values(&values, NULL);
     values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     dts_result *few = simulate_values(&values, NULL);
