@@ -264,7 +264,7 @@ static void visit_schedule(walk *w, int32_t schedule) {
  */
 
 static bool same_cut(const dts_plan *a, const dts_plan *b) {
-    for (int64_t s = 0; s < a->pipeline * a->virtual_stages; s++) {
+    for (int64_t s = 0; s < a->stages; s++) {
         if (a->chunks[s].layers != b->chunks[s].layers) {
             return false;
         }

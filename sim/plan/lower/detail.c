@@ -30,7 +30,7 @@ static bool overlaps(const dts_plan *plan) {
         return false;
     }
     double largest_B = 0;
-    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
+    for (int64_t s = 0; s < plan->stages; s++) {
         const dts_chunk *chunk = &plan->chunks[s];
         const dts_model *model = plan->job.model;
         double parameters = dts_model_part_parameters(model, DTS_PART_LAYER) * (double)chunk->layers;
@@ -98,7 +98,7 @@ static bool sends_weigh(const dts_plan *plan) {
         inside |= plan->stage_node[p] == plan->stage_node[p - 1];
     }
     inside |= plan->virtual_stages > 1 && plan->stage_node[plan->pipeline - 1] == plan->stage_node[0];
-    for (int64_t s = 0; s < plan->pipeline * plan->virtual_stages; s++) {
+    for (int64_t s = 0; s < plan->stages; s++) {
         few |= plan->chunks[s].layers < ENOUGH_LAYERS;
     }
     return inside && few;
