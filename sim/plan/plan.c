@@ -72,6 +72,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .expert = plan->expert,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
+        .masked_share = stack->masked_share,
         .frees_logits = stack->frees_logits,
         .fuse_permute = stack->fuse_permute || stack->compile,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
