@@ -206,6 +206,8 @@ typedef struct dts_stack {
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
+    bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
+    bool repeats_keys;   /* keys and values are copied to all query heads before fused attention, too */
     double masked_share; /* BERT: of the positions whose logits are computed where the model does not say; 0: all */
     bool frees_logits;   /* the training loop drops the model's output before backward */
     bool compile_loss;   /* with compile: the loss, too, not only the layers */

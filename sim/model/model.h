@@ -129,6 +129,8 @@ typedef struct dts_execution {
     dts_quantisation quantisation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32 */
+    bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
     double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */

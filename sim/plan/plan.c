@@ -72,6 +72,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .expert = plan->expert,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
+        .complex_rotary = stack->complex_rotary,
+        .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
         .frees_logits = stack->frees_logits,
         .fuse_permute = stack->fuse_permute || stack->compile,
