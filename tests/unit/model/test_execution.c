@@ -383,13 +383,19 @@ static void test_largest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_grouped_queries),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_grouped_queries),
         cmocka_unit_test(test_complex_rotary),
-        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_parameters_are_cut),
-        cmocka_unit_test(test_launches),  cmocka_unit_test(test_exchanged_bytes),
-        cmocka_unit_test(test_fusions),   cmocka_unit_test(test_autocast),
-        cmocka_unit_test(test_boundary),  cmocka_unit_test(test_all_combinations),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_parameters_are_cut),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_exchanged_bytes),
+        cmocka_unit_test(test_fusions),
+        cmocka_unit_test(test_autocast),
+        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_all_combinations),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
