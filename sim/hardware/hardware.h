@@ -158,6 +158,11 @@ typedef enum dts_attention_kind { DTS_ATTENTION_MATERIALISED, DTS_ATTENTION_FLAS
 
 /* What selective recomputation repeats: the attention core, or every operator but fused attention and every second
  * matrix product (torchtitan). */
+typedef enum dts_backward_overlap {
+    DTS_BACKWARD_OVERLAP_NONE,
+    DTS_BACKWARD_OVERLAP_SEQUENCE,
+    DTS_BACKWARD_OVERLAP_ALL
+} dts_backward_overlap;
 typedef enum dts_selective_kind { DTS_SELECTIVE_ATTENTION, DTS_SELECTIVE_OPERATORS } dts_selective_kind;
 
 /* What is captured and replayed with one launch: nothing, each layer's forward and backward of a microbatch, or all
@@ -201,6 +206,9 @@ typedef struct dts_stack {
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
+    bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
+    bool repeats_keys;   /* keys and values are copied to all query heads before fused attention, too */
+    double masked_share; /* BERT: of the positions whose logits are computed where the model does not say; 0: all */
     bool frees_logits;   /* the training loop drops the model's output before backward */
     bool compile_loss;   /* with compile: the loss, too, not only the layers */
     int attention;       /* dts_attention_kind */
@@ -216,11 +224,11 @@ typedef struct dts_stack {
     int experts;            /* dts_expert_style */
     bool tokens_cross_once; /* a token for several experts of a node crosses the network once (DeepEP) */
     bool separate_bias;     /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
-    bool tensor_backward_overlap; /* backward: tensor-parallel transfers run beside the products of the layer they
-                                     belong to */
-    bool separate_qkv;            /* query, key, value as three products */
-    bool dropout;                 /* dropout kernels and masks are there */
-    bool mask_bool_bytes;         /* dropout masks of one byte per element (else bit-packed) */
+    int tensor_backward_overlap; /* dts_backward_overlap: tensor-parallel transfers of backward run beside the products
+                                    of the layer they belong to */
+    bool separate_qkv;           /* query, key, value as three products */
+    bool dropout;                /* dropout kernels and masks are there */
+    bool mask_bool_bytes;        /* dropout masks of one byte per element (else bit-packed) */
     /* DDP */
     double ddp_bucket_B, ddp_first_bucket_B;
     double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */

@@ -14,21 +14,33 @@
  * [3]. Autocast computes softmax and its dropout in fp32, and casts for the next product.
  *
  * Keys and values shared by groups of query heads are copied to full width for the batched products [4]; flash
- * attention reads them as they are.
+ * attention reads them as they are, unless the model's code copies them all the same [5].
  *
  * [1] Korthikanti et al. 2022, arXiv 2205.05198, section 4.1 and equation 2; selective recomputation: section 5.
  * [2] karpathy/minGPT mingpt/model.py; huggingface/transformers modeling_bert.py, BertSelfAttention; PyTorch
  *     aten/src/ATen/native/{LinearAlgebra.cpp matmul, TensorAdvancedIndexing.cpp masked_fill}.
  * [3] Dao 2023, FlashAttention-2, arXiv 2307.08691, algorithms 1 and 2.
- * [4] huggingface/transformers modeling_llama.py: repeat_kv, apply_rotary_pos_emb, eager attention. */
+ * [4] huggingface/transformers modeling_llama.py: repeat_kv, apply_rotary_pos_emb, eager attention.
+ * [5] pytorch/torchtitan torchtitan/models/llama/model.py: apply_rotary_emb multiplies complex64, which torch.compile
+ *     leaves to eager kernels (pytorch/pytorch issues 105267 and 125718); repeat_kv before the fused attention. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
 
+/* Are keys and values copied once for each query head? */
+static bool repeats_keys(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    return l->kv < l->a && (!builder->execution->flash_attention || builder->execution->repeats_keys);
+}
+
+/* Are queries, too, copied into the layout of the attention kernels? */
+static bool copies_queries(const dts_builder *builder) {
+    return !builder->execution->flash_attention && !builder->execution->fuse_softmax;
+}
+
 /* Do copies bring query, key and value into the layout of the attention kernels? */
 static bool copies_layout(const dts_builder *builder) {
-    const dts_local *l = &builder->local;
-    return !builder->execution->flash_attention && (!builder->execution->fuse_softmax || l->kv < l->a);
+    return copies_queries(builder) || repeats_keys(builder);
 }
 
 /* Bytes of queries, or of keys, of this rank as attention keeps them. */
@@ -40,7 +52,7 @@ static double kept_B(const dts_builder *builder, int64_t heads) {
 static double kept_keys_B(const dts_builder *builder) {
     const dts_local *l = &builder->local;
     if (builder->execution->flash_attention) {
-        return kept_B(builder, l->kv);
+        return kept_B(builder, repeats_keys(builder) ? l->a : l->kv);
     }
     return kept_B(builder, l->a) * (double)l->S / (double)l->s; /* of all positions, one for each query head */
 }
@@ -108,18 +120,26 @@ static void add_qk_norm(dts_builder *builder) {
 
 static void add_rotary(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    double T = (double)l->b * (double)l->s * (double)((l->a + l->kv) * l->d) * l->e;
-    bool fused = builder->execution->fuse_rotary;
+    const double elements = (double)l->b * (double)l->s * (double)((l->a + l->kv) * l->d);
+    const double T = elements * l->e;
+    const bool complex = builder->execution->complex_rotary;
+    const bool fused = builder->execution->fuse_rotary;
     /* Of query and of key, forward: x·cos 2, rotate (negate a half 1, concatenate 2), ·sin 2, sum 3. Backward: two
      * products 4, negation 1, two slice gradients (fill and copy) 4, two sums 6. */
-    dts_add_memory(builder, "rotary",
-                   (dts_passes){.forward_kernels = fused ? 2 : 10,
-                                .forward_B = (fused ? 2 : 10) * T,
-                                .backward_kernels = fused ? 2 : 18,
-                                .backward_B = (fused ? 2 : 15) * T,
-                                .input_B = T,
-                                .output_B = T,
-                                .workspace_B = fused ? 0 : 2 * T});
+    dts_passes passes = {.forward_kernels = fused ? 2 : 10,
+                         .forward_B = (fused ? 2 : 10) * T,
+                         .backward_kernels = fused ? 2 : 18,
+                         .backward_B = (fused ? 2 : 15) * T,
+                         .input_B = T,
+                         .output_B = T,
+                         .workspace_B = fused ? 0 : 2 * T};
+    if (complex) { /* in both directions: to fp32, a product of complex numbers, and back [5] */
+        const bool casts = l->e < FP32_B;
+        passes.forward_kernels = passes.backward_kernels = casts ? 6 : 2;
+        passes.forward_B = passes.backward_B = 2 * elements * FP32_B + (casts ? 2 * (T + elements * FP32_B) : 0);
+        passes.workspace_B = 2 * elements * FP32_B;
+    }
+    dts_add_memory(builder, "rotary", passes);
 }
 
 /* Brings query, key and value into the layout of the attention kernels, where that takes copies; repeating keys and
@@ -129,7 +149,7 @@ static void add_layout(dts_builder *builder) {
     const double query_B = kept_B(builder, l->a), kv_B = kept_B(builder, l->kv);
     dts_passes passes = {.input_B = query_B + 2 * kv_B, .output_B = query_B + 2 * kv_B};
     if (copies_layout(builder)) {
-        bool queries = !builder->execution->fuse_softmax;
+        bool queries = copies_queries(builder);
         passes.output_B = 3 * query_B;
         passes.saved_B = query_B + 2 * kept_keys_B(builder);
         passes.forward_kernels = queries ? 3 : 2;
@@ -221,18 +241,19 @@ static void add_materialised(dts_builder *builder) {
 static void add_flash(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double rows = (double)l->b * (double)l->s;
+    const int64_t kv = repeats_keys(builder) ? l->a : l->kv;
     dts_operator *attention =
         dts_add_memory(builder, "flash_attention",
                        (dts_passes){.forward_kernels = 1,
                                     .backward_kernels = 3, /* row sums of dO·O, the gradient, the type of dQ */
-                                    .input_B = rows * (double)(l->a * l->dq + l->kv * (l->dq + l->dv)) * l->e,
+                                    .input_B = rows * (double)(l->a * l->dq + kv * (l->dq + l->dv)) * l->e,
                                     .output_B = rows * (double)(l->a * l->dv) * l->e,
                                     .saved_B = rows * (double)l->a * FP32_B,
                                     .workspace_B = rows * (double)(l->a * l->dq) * FP32_B /* dQ in fp32 */});
     attention->kind = DTS_OPERATOR_ATTENTION;
     attention->batch = l->b;
     attention->heads = l->a;
-    attention->kv_heads = l->kv;
+    attention->kv_heads = kv;
     attention->head_dim = (l->dq + l->dv) / 2; /* the same FLOPs and bytes where they differ */
     attention->query_length = l->s;
     attention->key_length = l->S;

@@ -282,7 +282,8 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.dv = dts_model_v_head_dim(model);
     l.f = dts_model_ffn_hidden(model) / x->tensor;
     l.V = (model->vocab + x->tensor - 1) / x->tensor;
-    const double share = model->predicted_share > 0 ? model->predicted_share : 1;
+    const double masked = model->architecture == DTS_ARCH_BERT ? x->masked_share : 0;
+    const double share = model->predicted_share > 0 ? model->predicted_share : masked > 0 ? masked : 1;
     l.predicted = (int64_t)fmax(1, round(share * (double)l.b * (double)l.s));
     l.e = dts_numeric_bytes(x->activation);
     l.p = x->autocast ? FP32_B : dts_numeric_bytes(x->weight);

@@ -49,7 +49,7 @@ typedef struct dts_model {
     bool lm_transform;          /* BERT prediction head: dense + norm before the decoder, whose bias it has */
     int head;                   /* dts_head */
     int64_t labels;             /* of a classification head */
-    double predicted_share;     /* share of the positions whose logits are computed; 0 or 1: all */
+    double predicted_share;     /* share of the positions whose logits are computed; 0: as the stack says, or all */
     int loss;                   /* dts_loss */
     double expected_parameters; /* published count, 0: none */
     double expected_tolerance;  /* relative */
@@ -149,6 +149,9 @@ typedef struct dts_execution {
     dts_adaptation adaptation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32 */
+    bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
+    double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */

@@ -52,7 +52,9 @@ static const dts_field fields[] = {
           .help = "what the last part computes: logits over the vocabulary, or classes of a whole sequence"),
     COUNT(labels, 1, MAX_VOCAB, .preset = "2", .help = "classes of the classification or next-sentence head"),
     FIELD(predicted_share, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 1e-6, .maximum = 1,
-          .preset = "1", .help = "share of the positions whose logits are computed (masked language modelling)"),
+          .help =
+              "share of the positions whose logits are computed (masked language modelling); without it that of the "
+              "stack's masked_share for BERT, else all"),
     FIELD(loss, DTS_FIELD_ENUM, .names = loss_names, .preset = "cross-entropy",
           .help = "cross-entropy: on logits cast to fp32; cross-entropy-native: in their own type; sum: no labels"),
     FIELD(expected_parameters, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e18,

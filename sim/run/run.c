@@ -399,6 +399,14 @@ static dts_result *run_folded(const dts_scenario_values *values, const dts_plan 
     return result == NULL && dts_fold_retry(&fold) ? fold_once(values, &fold, plan, options, diag) : result;
 }
 
+/* Thousands of equal microbatches show nothing that a few do not, and take all memory of a computer. */
+static bool is_to_fold(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options) {
+    static const int64_t many = 4096;
+    bool pictures = options != NULL && (options->timeline || options->explain || options->graph);
+    return !pictures && (values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED ||
+                         (values->fidelity.microbatches == DTS_MICROBATCHES_AUTO && plan->microbatches > many));
+}
+
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
     double begin = wall_clock_s();
@@ -413,9 +421,8 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     if (status == DTS_OK) {
         status = dts_plan_make(&job, arena, &plan, diag);
     }
-    bool pictures = options != NULL && (options->timeline || options->explain);
     dts_result *result = NULL;
-    if (status == DTS_OK && values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED && !pictures) {
+    if (status == DTS_OK && is_to_fold(values, &plan, options)) {
         result = run_folded(values, &plan, options, diag);
     }
     if (status == DTS_OK && result == NULL) {

@@ -14,7 +14,11 @@ typedef struct dts_fidelity {
     int microbatches; /* dts_microbatch_detail */
 } dts_fidelity;
 
-typedef enum dts_microbatch_detail { DTS_MICROBATCHES_ALL, DTS_MICROBATCHES_FOLDED } dts_microbatch_detail;
+typedef enum dts_microbatch_detail {
+    DTS_MICROBATCHES_AUTO,
+    DTS_MICROBATCHES_ALL,
+    DTS_MICROBATCHES_FOLDED
+} dts_microbatch_detail;
 
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
 typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED } dts_rank_detail;

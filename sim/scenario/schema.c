@@ -4,7 +4,7 @@
 #include "scenario/scenario.h"
 
 static const char *const network_names[] = {"auto", "closed-form", "flow", NULL};
-static const char *const microbatch_names[] = {"all", "folded", NULL};
+static const char *const microbatch_names[] = {"auto", "all", "folded", NULL};
 static const char *const rank_names[] = {"auto", "folded", NULL};
 
 #define STRUCT        dts_fidelity
@@ -18,9 +18,9 @@ static const dts_field fidelity_fields[] = {
      .help = "closed-form: each collective takes its formula; flow: transfers share links; auto: flow"},
     {FIELD(ranks), .type = DTS_FIELD_ENUM, .names = rank_names, .preset = "auto",
      .help = "folded: one representative of each class of identical ranks; auto: folded"},
-    {FIELD(microbatches), .type = DTS_FIELD_ENUM, .names = microbatch_names, .preset = "all",
+    {FIELD(microbatches), .type = DTS_FIELD_ENUM, .names = microbatch_names, .preset = "auto",
      .help = "all: every microbatch; folded: as many as fill the pipeline and show its steady state, which stands for "
-             "the rest"},
+             "the rest; auto: all, and folded beyond 4096 microbatches"},
 };
 #undef STRUCT
 static const dts_schema fidelity_schema = {.name = "fidelity",

@@ -110,6 +110,7 @@ static double bubble_interleaved(const dts_schedule_shape *shape) {
 
 const dts_schedule_method dts_schedule_interleaved = {
     .name = "interleaved-1f1b",
+    .alias = "1f1b-interleaved",
     .summary = "v chunks per stage: a v times smaller bubble",
     .origin = "Megatron-LM (Narayanan et al. 2021)",
     .layout = DTS_LAYOUT_LOOP,

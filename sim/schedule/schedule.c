@@ -44,7 +44,8 @@ const dts_schedule_method *const *dts_schedule_methods(size_t *count) {
 
 const dts_schedule_method *dts_schedule_find(const char *name) {
     for (size_t i = 0; i < METHOD_COUNT; i++) {
-        if (strcmp(methods[i]->name, name) == 0) {
+        const char *alias = methods[i]->alias;
+        if (strcmp(methods[i]->name, name) == 0 || (alias != NULL && strcmp(alias, name) == 0)) {
             return methods[i];
         }
     }

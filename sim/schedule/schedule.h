@@ -55,6 +55,7 @@ typedef struct dts_schedule {
 
 typedef struct dts_schedule_method {
     const char *name;    /* with hyphens: "1f1b", "interleaved-1f1b" */
+    const char *alias;   /* what the origin calls it, where that is not the name; NULL */
     const char *summary; /* one line for `dtsim list schedules` */
     const char *origin;  /* paper or framework */
     dts_layout layout;
@@ -75,7 +76,7 @@ typedef struct dts_schedule_method {
 
 /* All schedules, in teaching order. */
 const dts_schedule_method *const *dts_schedule_methods(size_t *count);
-/* NULL when unknown. */
+/* By name or alias. NULL when unknown. */
 const dts_schedule_method *dts_schedule_find(const char *name);
 
 /* Builds name for shape. The operations are complete and unique (each microbatch once forward and once backward per

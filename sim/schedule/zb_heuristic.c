@@ -273,6 +273,7 @@ static dts_status build_2p(const dts_schedule_shape *shape, dts_arena *arena, dt
 
 const dts_schedule_method dts_schedule_zb1p_heuristic = {
     .name = "zb1p-heuristic",
+    .alias = "zb-1p",
     .summary = "zb-h1 made for the given times",
     .origin = "Qi et al. 2024, automatic schedule",
     .layout = DTS_LAYOUT_SINGLE,
@@ -284,6 +285,7 @@ const dts_schedule_method dts_schedule_zb1p_heuristic = {
 
 const dts_schedule_method dts_schedule_zb2p_heuristic = {
     .name = "zb2p-heuristic",
+    .alias = "zb-2p",
     .summary = "zb-h2 made for the given times",
     .origin = "Qi et al. 2024, automatic schedule",
     .layout = DTS_LAYOUT_SINGLE,

@@ -350,9 +350,10 @@ static bool has_parameters(const dts_operator *o) {
 /* Do the transfers of a product run beside its two products in backward: the gather of the input beside the gradient of
  * the input, its reduction beside the gradient of the weight? Where both are parts of one pass. */
 static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool split) {
-    bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
-    return product && !split && b->plan->tensor > 1 &&
-           (dts_async_is_on(b) || b->plan->job.stack->tensor_backward_overlap);
+    const dts_job *job = &b->plan->job;
+    int least = job->parallelism->sequence ? DTS_BACKWARD_OVERLAP_SEQUENCE : DTS_BACKWARD_OVERLAP_ALL;
+    return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && b->plan->tensor > 1 &&
+           (dts_async_is_on(b) || job->stack->tensor_backward_overlap >= least);
 }
 
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */

@@ -92,6 +92,28 @@ static void test_grouped_queries(void **state) {
     assert_null(find(layer, "qkv_layout"));
     assert_close(find(layer, "query")->saved_B, 4096.0 * 8192 * 2 + 16 * 4096.0 * 128 * 2, 0, 0);
     assert_close(find(layer, "key")->saved_B, 2 * 4096.0 * 128 * 2, 0, 0);
+    assert_int_equal(find(layer, "flash_attention")->kv_heads, 2);
+    /* The model's code may copy them all the same: read 2 heads, write 16, of keys and of values. */
+    x.repeats_keys = true;
+    layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+    assert_close(find(layer, "qkv_layout")->forward_B, 2 * (2 + 16) * 4096.0 * 128 * 2, 0, 0);
+    assert_close(find(layer, "qkv_layout")->saved_B, 3 * 4096.0 * 16 * 128 * 2, 0, 0);
+    assert_int_equal(find(layer, "flash_attention")->kv_heads, 16);
+    dts_arena_free(arena);
+}
+
+/* A half number is read and written in fp32 (6 bytes), multiplied (8) and written in half again (6). */
+static void test_complex_rotary(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(1, 4096);
+    x.complex_rotary = x.fuse_rotary = true;
+    dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+    const dts_operator *rotary = find(layer, "rotary");
+    assert_close(rotary->forward_B, 20 * 4096.0 * (64 + 8) * 128, 0, 0);
+    assert_close(rotary->backward_B, rotary->forward_B, 0, 0);
+    assert_int_equal(rotary->forward_kernels, 6);
     dts_arena_free(arena);
 }
 
@@ -361,12 +383,19 @@ static void test_largest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_grouped_queries),
-        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_parameters_are_cut),
-        cmocka_unit_test(test_launches),  cmocka_unit_test(test_exchanged_bytes),
-        cmocka_unit_test(test_fusions),   cmocka_unit_test(test_autocast),
-        cmocka_unit_test(test_boundary),  cmocka_unit_test(test_all_combinations),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_grouped_queries),
+        cmocka_unit_test(test_complex_rotary),
+        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_parameters_are_cut),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_exchanged_bytes),
+        cmocka_unit_test(test_fusions),
+        cmocka_unit_test(test_autocast),
+        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_all_combinations),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,6 +336,14 @@ static dts_schedule_shape shape_of(int p, int m, int v) {
     return (dts_schedule_shape){.stages = p, .microbatches = m, .chunks = v};
 }
 
+static void papers_names_find_the_same_schedules(void **state) {
+    (void)state;
+    assert_ptr_equal(dts_schedule_find("zb-1p"), dts_schedule_find("zb1p-heuristic"));
+    assert_ptr_equal(dts_schedule_find("zb-2p"), dts_schedule_find("zb2p-heuristic"));
+    assert_ptr_equal(dts_schedule_find("1f1b-interleaved"), dts_schedule_find("interleaved-1f1b"));
+    assert_null(dts_schedule_find("zb-3p"));
+}
+
 static void refusals_say_what_to_do(void **state) {
     (void)state;
     expect_refusal("interleaved-1f1b", shape_of(4, 10, 2),
@@ -377,6 +385,7 @@ static void refusals_say_what_to_do(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_keeps_the_invariants),
+        cmocka_unit_test(papers_names_find_the_same_schedules),
         cmocka_unit_test(refusals_say_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
