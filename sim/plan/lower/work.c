@@ -146,13 +146,15 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
     enum { BLOCK = 2048 };
     const double elements = o->parameters[tensor], hidden = (double)b->plan->job.model->hidden;
     const bool product = o->kind == DTS_OPERATOR_GEMM && tensor == 0;
+    const bool table = o->kind == DTS_OPERATOR_MEMORY && tensor == 0 && elements > hidden;
     switch ((dts_optimizer)b->plan->job.training->optimizer) {
         case DTS_OPTIMIZER_ADAFACTOR:
         case DTS_OPTIMIZER_ADAFACTOR_MOMENTUM:
             if (product && elements > 0) {
                 return (double)(o->experts ? o->batch : 1) * ((double)o->n + (double)o->k);
             }
-            return elements > hidden ? elements / hidden + hidden : elements; /* tables are (rows, hidden) */
+            /* tables are (rows, hidden); biases, scales and shifts are vectors */
+            return table ? elements / hidden + hidden : elements;
         case DTS_OPTIMIZER_ADAMW_8BIT:
             return 2 * ceil(elements / BLOCK);
         case DTS_OPTIMIZER_SGD:
