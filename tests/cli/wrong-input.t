@@ -35,3 +35,12 @@ $ dtsim show mingpt-larg
 error: neither a scenario nor a profile: 'mingpt-larg'
   help: did you mean 'mingpt-large'? `dtsim list` names all kinds
 [1]
+% torch Pipe drives all stages from one process: a pipeline cannot leave its node.
+$ dtsim run gcp-data-parallel/scaling-pdp --set parallelism.order=tensor-data-pipeline
+--set: error: one process drives all stages of a pipeline, but they lie on several nodes [parallelism.order]
+  help: use order: tensor-pipeline-data, which keeps a pipeline inside a node
+[1]
+$ dtsim run gcp-data-parallel/scaling-pdp --set parallelism.pipeline=16
+--set: error: one process drives all stages of a pipeline, but they lie on several nodes [parallelism.pipeline]
+  help: use fewer stages, or a stack with a process for each GPU
+[1]
