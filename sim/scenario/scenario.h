@@ -12,12 +12,13 @@ typedef struct dts_fidelity {
     int network;      /* dts_network_detail */
     int ranks;        /* dts_rank_detail */
     int microbatches; /* dts_microbatch_detail */
+    int64_t seed;     /* of what is drawn: cluster.jitter, cluster.gpu_spread */
 } dts_fidelity;
 
 typedef enum dts_microbatch_detail { DTS_MICROBATCHES_ALL, DTS_MICROBATCHES_FOLDED } dts_microbatch_detail;
 
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
-typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED } dts_rank_detail;
+typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED, DTS_RANKS_FULL } dts_rank_detail;
 
 typedef struct dts_scenario_values {
     const char *name;
