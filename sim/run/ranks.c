@@ -21,8 +21,7 @@ static dts_status refuse(const dts_plan *plan, const dts_fidelity *fidelity, con
     const char *at = key != NULL ? key : "fidelity.ranks";
     if (dts_plan_single_process(plan)) {
         return dts_diag_error(diag, NULL, at, help,
-                              "full ranks need a process for each GPU, and one drives all with data_parallel: "
-                              "single-process");
+                              "full ranks need a process for each GPU, and one drives all with `data_parallel: dp`");
     }
     if (plan->copies > 1) {
         return dts_diag_error(diag, NULL, at, help,
@@ -66,7 +65,7 @@ static dts_time busy(const dts_measured *m, dts_id device) {
 
 void dts_measure_ranks(const dts_measured *m, dts_result *result) {
     const int64_t stages = m->plan->pipeline;
-    if (m->lowered->rows == 1) {
+    if (!m->lowered->full_ranks) {
         return;
     }
     /* of the ranks that run the same stage: others have other work */
@@ -81,7 +80,7 @@ void dts_measure_ranks(const dts_measured *m, dts_result *result) {
     }
     result->ranks.count = m->lowered->rows * stages;
     result->ranks.critical = m->lowered->gpus[m->critical];
-    result->ranks.fastest = m->lowered->gpus[fastest];
+    result->ranks.least_busy = m->lowered->gpus[fastest];
     result->ranks.critical_busy_s = dts_time_to_s(busy(m, m->critical));
     result->ranks.least_busy_s = dts_time_to_s(least);
 }

@@ -113,7 +113,7 @@ typedef struct dts_result {
     double host_peak_gib, host_capacity_gib; /* of the fullest node, what is offloaded; 0: nothing is */
     struct {
         int64_t count;                        /* GPUs simulated one by one; 0: one stands for all of a stage */
-        int64_t critical, fastest;            /* GPUs, over all nodes */
+        int64_t critical, least_busy;         /* GPUs, over all nodes */
         double critical_busy_s, least_busy_s; /* the time that their kernels run */
     } ranks;
     const char *bottleneck; /* one line: what limits the iteration */

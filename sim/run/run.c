@@ -227,7 +227,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
                               100 * stack->slow_path_threshold));
     }
     warn_of_detail(m, result);
-    if (m->lowered->rows == 1 && dts_lower_rows_differ(plan)) {
+    if (!m->lowered->full_ranks && dts_lower_rows_differ(plan)) {
         warn(result,
              "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "
              "simulates each");

@@ -63,6 +63,7 @@ static bool host_reads(const dts_builder *b) {
 static dts_status tables_new(dts_builder *b, dts_lowered *out) {
     size_t stages = (size_t)(b->rows * b->plan->pipeline);
     out->rows = b->rows;
+    out->full_ranks = b->full;
     out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
     out->gpus = dts_arena_array(b->arena, stages, sizeof *out->gpus);
     out->stage_parameters = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_parameters);

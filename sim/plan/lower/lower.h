@@ -112,7 +112,8 @@ typedef struct dts_lowered {
     dts_detail detail;    /* what was taken */
     dts_task_info *infos; /* by task id */
     size_t info_count;
-    int64_t rows;           /* of ranks, each a pipeline: device row · pipeline + stage; 1: one stands for all */
+    bool full_ranks;        /* every rank is there; else one row stands for all */
+    int64_t rows;           /* of ranks, each a pipeline: device row · pipeline + stage */
     dts_id *compute_stream; /* [rows · pipeline] */
     int64_t *gpus;          /* [rows · pipeline] the GPU of each, over all nodes */
     dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
