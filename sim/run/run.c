@@ -403,7 +403,7 @@ static dts_result *fold_once(const dts_scenario_values *values, const dts_fold *
 static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
                               dts_diag *diag) {
     dts_fold fold;
-    if (!dts_fold_find(plan, &fold)) {
+    if (dts_ranks_are_drawn(plan) || !dts_fold_find(plan, &fold)) { /* what is drawn is refused with its reason */
         return NULL;
     }
     dts_result *result = fold_once(values, &fold, plan, options, diag);
