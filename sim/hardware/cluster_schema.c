@@ -266,6 +266,54 @@ static const dts_schema host_schema = {
     .struct_size = sizeof(dts_host),
 };
 
+static const dts_field straggler_fields[] = {
+    {.key = "node",
+     .type = DTS_FIELD_INT,
+     .maximum = 1000000,
+     .required = true,
+     .offset = offsetof(dts_straggler, node),
+     .help = "which node, from 0"},
+    {.key = "gpu",
+     .type = DTS_FIELD_INT,
+     .minimum = -1,
+     .maximum = 1024,
+     .preset = "-1",
+     .offset = offsetof(dts_straggler, gpu),
+     .help = "which GPU of the node, from 0; -1: all of them"},
+    {.key = "slowdown",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 1000,
+     .preset = "1",
+     .offset = offsetof(dts_straggler, slowdown),
+     .help = "its kernels take so many times as long"},
+    {.key = "network_slowdown",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 1000,
+     .preset = "1",
+     .offset = offsetof(dts_straggler, network_slowdown),
+     .help = "the node's network has only this part of its goodput: 2 for half (failed adapters)"},
+};
+
+static dts_status straggler_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    const dts_straggler *s = bound;
+    if (s->gpu >= 0 && s->network_slowdown > 1) {
+        return dts_diag_error(binder->diag, node ? &node->place : NULL, key, "leave `gpu` out",
+                              "network_slowdown is about a node, not about one of its GPUs");
+    }
+    return DTS_OK;
+}
+
+static const dts_schema straggler_schema = {
+    .name = "straggler",
+    .help = "what is slower than its like",
+    .fields = straggler_fields,
+    .field_count = sizeof straggler_fields / sizeof *straggler_fields,
+    .struct_size = sizeof(dts_straggler),
+    .check = straggler_check,
+};
+
 static const dts_field cluster_fields[] = {
     {.key = "name",
      .type = DTS_FIELD_STRING,
@@ -317,12 +365,44 @@ static const dts_field cluster_fields[] = {
      .maximum = 1e6,
      .offset = offsetof(dts_cluster, price_usd_per_hour),
      .help = "one node; 0 or left out: unknown"},
+    {.key = "jitter",
+     .type = DTS_FIELD_QUANTITY,
+     .maximum = 1,
+     .offset = offsetof(dts_cluster, jitter),
+     .help = "relative standard deviation of a kernel's time, drawn anew for each kernel of each GPU"},
+    {.key = "gpu_spread",
+     .type = DTS_FIELD_QUANTITY,
+     .maximum = 1,
+     .offset = offsetof(dts_cluster, gpu_spread),
+     .help = "relative standard deviation of the GPUs' speed, drawn once for each GPU"},
+    {.key = "stragglers",
+     .type = DTS_FIELD_LIST,
+     .sub = &straggler_schema,
+     .offset = offsetof(dts_cluster, stragglers),
+     .help = "GPUs or nodes that are slower than the others"},
 };
+
+/* A straggler has to exist. */
+static dts_status check_stragglers(dts_binder *binder, const dts_place *place, const char *key,
+                                   const dts_cluster *cluster) {
+    const dts_straggler *stragglers = cluster->stragglers.items;
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < cluster->stragglers.count; i++) {
+        const dts_straggler *s = &stragglers[i];
+        bool node = s->node >= cluster->nodes;
+        if (node || s->gpu >= cluster->gpus_per_node) {
+            status = dts_diag_error(binder->diag, place, key, "count from 0", "stragglers[%zu] names %s %lld of %lld",
+                                    i, node ? "node" : "gpu", (long long)(node ? s->node : s->gpu),
+                                    (long long)(node ? cluster->nodes : cluster->gpus_per_node));
+        }
+    }
+    return status;
+}
 
 static dts_status cluster_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_cluster *cluster = bound;
     const dts_place *place = node ? &node->place : NULL;
-    dts_status status = DTS_OK;
+    dts_status status = check_stragglers(binder, place, key, cluster);
     if (cluster->gpus_per_node > 1 && cluster->intra.kind == DTS_INTRA_NONE) {
         status = dts_diag_error(binder->diag, place, key, "say intra.kind: nvswitch, mesh or pcie, or gpus_per_node: 1",
                                 "%lld GPUs in a node that has no connection between them",

@@ -139,6 +139,12 @@ typedef struct dts_host {
     double nvme_capacity_B, nvme_read_Bps, nvme_write_Bps; /* all drives of a node; 0: none */
 } dts_host;
 
+/* What is slower than its like: a GPU, or all of a node, and a node's network. */
+typedef struct dts_straggler {
+    int64_t node, gpu;                 /* from 0; gpu: of the node, -1: all */
+    double slowdown, network_slowdown; /* kernels, and transfers, take so many times as long */
+} dts_straggler;
+
 typedef struct dts_cluster {
     const char *name;
     dts_gpu gpu;
@@ -148,6 +154,8 @@ typedef struct dts_cluster {
     dts_inter inter;
     dts_host host;
     double price_usd_per_hour; /* one node; 0: unknown */
+    double jitter, gpu_spread; /* relative standard deviations: of a kernel's time, and of a GPU's speed */
+    dts_list stragglers;       /* of dts_straggler */
 } dts_cluster;
 
 extern const dts_schema dts_cluster_schema;

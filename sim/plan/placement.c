@@ -28,14 +28,31 @@ static int64_t stage_of(const dts_plan *plan, int64_t gpu) {
                                                                           : slot / dts_plan_stage_ranks(plan);
 }
 
+int64_t dts_plan_rows(const dts_plan *plan) {
+    return plan->tensor * dts_plan_stage_ranks(plan);
+}
+
+int64_t dts_plan_gpu(const dts_plan *plan, int64_t row, int64_t p) {
+    return gpu_of(plan, row / plan->tensor, p) + row % plan->tensor;
+}
+
+static int64_t switch_width(const dts_plan *plan) {
+    int64_t width = plan->job.cluster->host.gpus_per_pcie_switch;
+    return width < 1 ? 1 : (width < plan->gpus_per_node ? width : plan->gpus_per_node);
+}
+
+int64_t dts_plan_switch(const dts_plan *plan, int64_t gpu) {
+    int64_t width = switch_width(plan);
+    int64_t per_node = (plan->gpus_per_node + width - 1) / width;
+    return gpu / plan->gpus_per_node * per_node + gpu % plan->gpus_per_node / width;
+}
+
 /* The PCIe switch of stage p, and the GPUs behind it that run the same stage. */
 static void place_on_switch(dts_plan *plan, int64_t p) {
-    int64_t width = plan->job.cluster->host.gpus_per_pcie_switch;
-    width = width < 1 ? 1 : (width < plan->gpus_per_node ? width : plan->gpus_per_node);
-    int64_t per_node = (plan->gpus_per_node + width - 1) / width;
+    int64_t width = switch_width(plan);
     int64_t gpu = gpu_of(plan, 0, p);
     int64_t within = gpu % plan->gpus_per_node / width;
-    plan->stage_switch[p] = gpu / plan->gpus_per_node * per_node + within;
+    plan->stage_switch[p] = dts_plan_switch(plan, gpu);
     for (int64_t i = within * width; i < (within + 1) * width && i < plan->gpus_per_node; i++) {
         plan->stage_per_switch[p] += stage_of(plan, gpu - gpu % plan->gpus_per_node + i) == p;
     }

@@ -263,6 +263,13 @@ bool dts_plan_adapts(const dts_plan *plan);
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 
+/* Ranks of a stage, tensor-parallel ones included: each is a row, whose GPUs run one pipeline. Row t + T·(c + C·d) has
+ * the coordinates t, c, d (placement.c). */
+int64_t dts_plan_rows(const dts_plan *plan);
+/* The GPU that runs stage p of a row, over all nodes; and the PCIe switch of a GPU, over all nodes. */
+int64_t dts_plan_gpu(const dts_plan *plan, int64_t row, int64_t p);
+int64_t dts_plan_switch(const dts_plan *plan, int64_t gpu);
+
 /* Bytes of the tensor handed from layer to layer, of one microbatch on one rank. */
 double dts_plan_boundary_B(const dts_plan *plan);
 

@@ -1,4 +1,5 @@
 /* The page that a person reads after `dtsim run`: first what was asked (time, throughput, memory), then why. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,6 +160,16 @@ static void write_speed(const page *p) {
         dts_text_printf(&drives[0], "%.0f of %.0f GiB", r->nvme_peak_gib, r->nvme_capacity_gib);
         dts_text_add(&drives[1], "of a node, by offload");
         facts(p, "NVMe", drives);
+    }
+    if (r->ranks.count > 0) {
+        dts_text ranks[3] = {{0}, {0}, {0}};
+        dts_text_printf(&ranks[0], "GPU %" PRId64 " critical", r->ranks.critical);
+        dts_format_time(r->ranks.critical_busy_s, &ranks[1]);
+        dts_text_add(&ranks[1], " busy");
+        dts_text_add(&ranks[2], "least ");
+        dts_format_time(r->ranks.least_busy_s, &ranks[2]);
+        dts_text_printf(&ranks[2], ", GPU %" PRId64, r->ranks.least_busy);
+        facts(p, "Ranks", ranks);
     }
 }
 

@@ -30,9 +30,16 @@ static size_t column(const dts_task_info *info) {
     return info->collective < 0 ? DTS_COLLECTIVE_COUNT : (size_t)info->collective;
 }
 
-/* Does this transfer start or end at device? */
-static bool takes_part(const dts_task_info *info, dts_id device) {
-    return info->device == device || info->peer == device;
+bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device) {
+    const dts_task_info *info = info_of(m, task);
+    bool part = info->device == device || info->peer == device;
+    if (info->gang && !part) {
+        dts_task all = dts_graph_task(m->lowered->graph, task);
+        for (size_t i = 0; i < all.stream_count && !part; i++) {
+            part = dts_graph_stream_device(m->lowered->graph, all.streams[i]) == device;
+        }
+    }
+    return part;
 }
 
 static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer) {
@@ -42,7 +49,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             *(for_optimizer ? &t->optimizer : &t->host) += length;
             break;
         case DTS_ROLE_COMMUNICATION:
-            if (takes_part(info, t->device)) {
+            if (dts_takes_part(t->m, blocker, t->device)) {
                 t->communication += length;
                 t->out->exposed_by_row[info->group][column(info)] += dts_time_to_s(length);
             } else {
@@ -72,14 +79,15 @@ dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to) {
 }
 
 /* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
- * A transfer between two devices stands for itself. */
+ * A transfer between two devices or more stands for itself. */
 enum { RUN_OF_HOST = UINT32_MAX - 1, RUN_OF_ONE = UINT32_MAX };
 
 static uint32_t run_key(const dts_task_info *info) {
     if (info->role == DTS_ROLE_HOST) {
         return RUN_OF_HOST;
     }
-    return info->role == DTS_ROLE_COMMUNICATION && info->device != info->peer ? RUN_OF_ONE : info->device;
+    bool several = info->role == DTS_ROLE_COMMUNICATION && (info->device != info->peer || info->gang);
+    return several ? RUN_OF_ONE : info->device;
 }
 
 /* The first task of the run of alike tasks, each the blocker of the next, that ends with task. Found once for each:
@@ -208,7 +216,7 @@ dts_status dts_measure_communication(const dts_measured *m, dts_id device, const
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
         bool inside = starts[i] >= m->from && starts[i] < m->to;
-        if (inside && info->role == DTS_ROLE_COMMUNICATION && !info->rest && takes_part(info, device)) {
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(m, (dts_id)i, device)) {
             dts_communication_row *row = &rows[info->group][column(info)];
             row->count++;
             row->bytes += info->bytes;

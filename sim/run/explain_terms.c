@@ -20,9 +20,9 @@ typedef struct route {
     dts_transfer_row row;
 } route;
 
-/* A device's pipeline stage: the replicas of a single process all run stage 0. */
+/* A device's pipeline stage, in whichever row; the replicas of a single process all run stage 0. */
 static int64_t stage_of(const dts_plan *plan, dts_id device) {
-    return (int64_t)device < plan->pipeline ? (int64_t)device : 0;
+    return (int64_t)device % plan->pipeline;
 }
 
 static const char *formula_of(const char *algorithm, int collective) {
@@ -148,8 +148,7 @@ dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_resul
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
         bool inside = starts[i] >= m->from && starts[i] < m->to;
-        if (inside && info->role == DTS_ROLE_COMMUNICATION && info->bytes > 0 &&
-            (info->device == device || info->peer == device)) {
+        if (inside && info->role == DTS_ROLE_COMMUNICATION && info->bytes > 0 && dts_takes_part(m, (dts_id)i, device)) {
             route *r = route_of(m->plan, info, routes, &e->transfer_count);
             if (r != NULL) {
                 r->row.count++;

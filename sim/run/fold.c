@@ -222,6 +222,8 @@ void dts_fold_combine(const dts_fold *f, const dts_result *few, dts_result *more
     }
     more->aco_ms_per_sample = 1e3 * total_s / samples;
     more->exposed_aco_ms_per_sample = 1e3 * more->time_s.exposed_communication / samples;
+    more->ranks.critical_busy_s = follow(f, few->ranks.critical_busy_s, more->ranks.critical_busy_s);
+    more->ranks.least_busy_s = follow(f, few->ranks.least_busy_s, more->ranks.least_busy_s);
     more->iteration_time_s = time_s;
     more->global_batch = more->global_batch / more->microbatches * f->all;
     more->microbatches = f->all;

@@ -14,6 +14,7 @@ typedef struct dts_measured {
     bool flow_network;
     dts_id *runs;      /* [task] found so far by charging waits (accounts.c); DTS_NO_ID: not yet */
     dts_id last_task;  /* dts_last_task */
+    dts_id critical;   /* dts_critical_device */
     dts_time from, to; /* the iteration: all that was simulated, or a window of it */
 } dts_measured;
 
@@ -32,6 +33,9 @@ typedef struct dts_accounts {
 /* Accounts for device's iteration: its compute stream is busy, or idle for a reason. A gap is charged by walking back
  * through what the next kernel waited for (accounts.c). */
 void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out);
+
+/* Does a transfer start or end at device, or is device a member of its group? */
+bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device);
 
 /* The device that spends most time on the critical path. */
 dts_status dts_critical_device(const dts_measured *m, dts_id *out);

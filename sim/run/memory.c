@@ -65,9 +65,19 @@ static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *are
                : dts_arena_strdup(arena, name);
 }
 
+/* Of the ranks that run stage p, the one with the highest peak. */
+static const dts_memory_peak *fullest(const dts_measured *m, int64_t p) {
+    const dts_memory_peak *most = dts_simulation_peak(m->simulation, (dts_id)p);
+    for (int64_t row = 1; row < m->lowered->rows; row++) {
+        const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)(row * m->plan->pipeline + p));
+        most = peak->bytes > most->bytes ? peak : most;
+    }
+    return most;
+}
+
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_plan *plan = m->plan;
-    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)p);
+    const dts_memory_peak *peak = fullest(m, p);
     double context_B = plan->job.cluster->gpu.context_B + plan->job.stack->context_B;
     double allocated_B = (double)peak->bytes;
     double reserved = reserved_B(plan, peak, context_B);

@@ -112,7 +112,12 @@ typedef struct dts_result {
     size_t stage_count;
     double nvme_peak_gib, nvme_capacity_gib; /* the same of its NVMe drives */
     double host_peak_gib, host_capacity_gib; /* of the fullest node, what is offloaded; 0: nothing is */
-    const char *bottleneck;                  /* one line: what limits the iteration */
+    struct {
+        int64_t count;                        /* GPUs simulated one by one; 0: one stands for all of a stage */
+        int64_t critical, least_busy;         /* GPUs, over all nodes */
+        double critical_busy_s, least_busy_s; /* the time that their kernels run */
+    } ranks;
+    const char *bottleneck; /* one line: what limits the iteration */
     const char **warnings;
     size_t warning_count;
     double price_usd_per_hour; /* of all GPUs used; 0: unknown */

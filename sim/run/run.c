@@ -6,6 +6,7 @@
 
 #include "run/fold.h"
 #include "run/measure.h"
+#include "run/ranks.h"
 
 void dts_result_free(dts_result *result) {
     if (result != NULL) {
@@ -119,9 +120,10 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
     if (result->stages == NULL) {
         return DTS_NOMEM;
     }
+    const dts_id first = m->critical - m->critical % (dts_id)plan->pipeline; /* of its row of ranks */
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_accounts accounts;
-        dts_account_device(m, (dts_id)p, &accounts);
+        dts_account_device(m, first + (dts_id)p, &accounts);
         dts_stage_row *row = &result->stages[p];
         row->stage = p;
         row->compute_s = accounts.shares.compute;
@@ -228,6 +230,11 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
                               100 * stack->slow_path_threshold));
     }
     warn_of_detail(m, result);
+    if (!m->lowered->full_ranks && dts_lower_rows_differ(plan)) {
+        warn(result,
+             "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "
+             "simulates each");
+    }
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     if (dts_plan_shards_parameters(plan) && pipelined) {
         warn(result,
@@ -240,16 +247,16 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     return DTS_OK;
 }
 
-static dts_status measure(const dts_measured *m, const dts_run_options *options, dts_result *result) {
+static dts_status measure(dts_measured *m, const dts_run_options *options, dts_result *result) {
     measure_speed(m, result);
-    dts_id critical = 0;
-    if (dts_critical_device(m, &critical) != DTS_OK) {
+    if (dts_critical_device(m, &m->critical) != DTS_OK) {
         return DTS_NOMEM;
     }
     dts_accounts accounts;
-    dts_account_device(m, critical, &accounts);
+    dts_account_device(m, m->critical, &accounts);
     result->time_s = accounts.shares;
-    dts_status status = dts_measure_communication(m, critical, &accounts, result);
+    dts_measure_ranks(m, result);
+    dts_status status = dts_measure_communication(m, m->critical, &accounts, result);
     if (status == DTS_OK) {
         measure_aco(m->plan, result);
         status = measure_stages(m, result);
@@ -264,7 +271,7 @@ static dts_status measure(const dts_measured *m, const dts_run_options *options,
         status = dts_measure_graph(m, result);
     }
     if (status == DTS_OK && options != NULL && options->explain) {
-        status = dts_measure_explanation(m, critical, result);
+        status = dts_measure_explanation(m, m->critical, result);
     }
     if (status == DTS_OK) {
         result->bottleneck = name_bottleneck(result);
@@ -288,12 +295,19 @@ static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options
 /* Lowers and simulates a made plan, and measures into result. rhythm: NULL, or what to fill in. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
                            dts_rhythm *rhythm, dts_arena *arena, dts_result *result, dts_diag *diag) {
+    bool full = false;
+    if (dts_ranks_choose(plan, fidelity, &full, diag) != DTS_OK) {
+        return DTS_INVALID;
+    }
     bool flow = fidelity->network != DTS_NETWORK_CLOSED_FORM;
     dts_lowered lowered = {0};
     dts_block_cache *own = options == NULL || options->blocks == NULL ? dts_block_cache_new(0) : NULL;
     dts_block_cache *given = options != NULL ? options->blocks : NULL;
-    dts_lower_options how = {
-        .flow_network = flow, .detail = detail_for(fidelity, options), .blocks = own != NULL ? own : given};
+    dts_lower_options how = {.flow_network = flow,
+                             .detail = detail_for(fidelity, options),
+                             .blocks = own != NULL ? own : given,
+                             .full_ranks = full,
+                             .seed = (uint64_t)fidelity->seed};
     dts_status status = how.blocks == NULL ? dts_diag_nomem(diag) : dts_lower(plan, &how, arena, &lowered, diag);
     dts_simulation *simulation = NULL;
     if (status == DTS_OK) {
@@ -325,7 +339,8 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         result->simulation.events = dts_simulation_events(simulation);
         result->simulation.detail = dts_detail_names[lowered.detail];
         result->simulation.network = flow ? "flow" : "closed-form";
-        result->simulation.ranks = "folded";
+        result->simulation.ranks = full ? "full" : "folded";
+        result->simulation.seed = dts_ranks_are_drawn(plan) ? (uint64_t)fidelity->seed : 0;
     }
     dts_simulation_free(simulation);
     dts_lowered_free(&lowered);
@@ -392,7 +407,7 @@ static dts_result *fold_once(const dts_scenario_values *values, const dts_fold *
 static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
                               dts_diag *diag) {
     dts_fold fold;
-    if (!dts_fold_find(plan, &fold)) {
+    if (dts_ranks_are_drawn(plan) || !dts_fold_find(plan, &fold)) { /* what is drawn is refused with its reason */
         return NULL;
     }
     dts_result *result = fold_once(values, &fold, plan, options, diag);

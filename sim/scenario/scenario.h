@@ -12,6 +12,7 @@ typedef struct dts_fidelity {
     int network;      /* dts_network_detail */
     int ranks;        /* dts_rank_detail */
     int microbatches; /* dts_microbatch_detail */
+    int64_t seed;     /* of what is drawn: cluster.jitter, cluster.gpu_spread */
 } dts_fidelity;
 
 typedef enum dts_microbatch_detail {
@@ -21,7 +22,7 @@ typedef enum dts_microbatch_detail {
 } dts_microbatch_detail;
 
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
-typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED } dts_rank_detail;
+typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED, DTS_RANKS_FULL } dts_rank_detail;
 
 typedef struct dts_scenario_values {
     const char *name;

@@ -5,7 +5,7 @@
 
 static const char *const network_names[] = {"auto", "closed-form", "flow", NULL};
 static const char *const microbatch_names[] = {"auto", "all", "folded", NULL};
-static const char *const rank_names[] = {"auto", "folded", NULL};
+static const char *const rank_names[] = {"auto", "folded", "full", NULL};
 
 #define STRUCT        dts_fidelity
 #define FIELD(member) .key = #member, .offset = offsetof(STRUCT, member)
@@ -17,10 +17,13 @@ static const dts_field fidelity_fields[] = {
     {FIELD(network), .type = DTS_FIELD_ENUM, .names = network_names, .preset = "auto",
      .help = "closed-form: each collective takes its formula; flow: transfers share links; auto: flow"},
     {FIELD(ranks), .type = DTS_FIELD_ENUM, .names = rank_names, .preset = "auto",
-     .help = "folded: one representative of each class of identical ranks; auto: folded"},
+     .help = "folded: one representative of each class of identical ranks; full: every rank by itself; auto: folded, "
+             "and full where the cluster has stragglers, jitter or gpu_spread"},
     {FIELD(microbatches), .type = DTS_FIELD_ENUM, .names = microbatch_names, .preset = "auto",
      .help = "all: every microbatch; folded: as many as fill the pipeline and show its steady state, which stands for "
              "the rest; auto: all, and folded beyond 4096 microbatches"},
+    {FIELD(seed), .type = DTS_FIELD_INT, .maximum = 4294967295, .preset = "1",
+     .help = "of what is drawn at random: cluster.jitter and cluster.gpu_spread"},
 };
 #undef STRUCT
 static const dts_schema fidelity_schema = {.name = "fidelity",

@@ -78,7 +78,7 @@ void dts_stash_update(dts_builder *b, dts_stage *stage, dts_gradient_sync *sync,
     const dts_plan *plan = b->plan;
     dts_id begin = dts_build_stage_update(b, stage, dts_sync_finish(sync));
     turn_version(b, stage, microbatch, begin);
-    if (stage->index == 0) {
+    if (stage->index == 0 && stage->row == 0) {
         int64_t updates = b->stash->shelves[0].updates;
         b->window_from = updates == DTS_PLAN_FILL * plan->pipeline ? stage->last_kernel : b->window_from;
         b->window_to =

@@ -115,6 +115,7 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
+    duration_s = dts_ranks_duration_s(b, stage, duration_s);
     double launch_s =
         launch_s_of(stack, (dts_role)info->role, backward) * (shares_process ? stack->pipeline_launch_factor : 1);
     dts_id issue = dts_build_launch(b, stage, launch_s, backward);
@@ -144,7 +145,12 @@ void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, con
 
 dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
                           size_t hop_count, const dts_task_info *info) {
-    dts_task task = {.streams = &stream, .stream_count = 1};
+    return dts_build_transfer_of(b, &stream, 1, transfer, hops, hop_count, info);
+}
+
+dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,
+                             const dts_hop *hops, size_t hop_count, const dts_task_info *info) {
+    dts_task task = {.streams = streams, .stream_count = stream_count};
     if (b->flow_network && transfer->work_B > 0) {
         task.duration = dts_time_from_s(transfer->latency_s);
         task.work = transfer->work_B;
@@ -215,13 +221,14 @@ static double multiprocessor_weight(const dts_builder *b, const dts_transfer *tr
     return fmin(most, fmax(2, most * share)) / rate_Bps;
 }
 
-/* The transfer runs beside products and takes some of their multiprocessors. */
-static void take_multiprocessors(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer, double groups,
-                                 dts_hop *hops, size_t *count) {
-    if (stage->multiprocessors != DTS_NO_ID && transfer->work_B > 0) {
-        hop_add(hops, count, stage->multiprocessors, multiprocessor_weight(b, transfer, groups));
-        stage->contended = true;
+/* The transfer runs beside products and takes some of their multiprocessors: how many per unit of work. */
+static double take_multiprocessors(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer,
+                                   double groups) {
+    if (stage->multiprocessors == DTS_NO_ID || !(transfer->work_B > 0)) {
+        return 0;
     }
+    stage->contended = true;
+    return multiprocessor_weight(b, transfer, groups);
 }
 
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
@@ -257,9 +264,8 @@ size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {
     return COUNT;
 }
 
-void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind group, dts_collective kind, double bytes,
-                        dts_transfer *out) {
-    dts_placement placement = dts_lower_placement(plan, stage, group);
+static void transfer_at(const dts_plan *plan, dts_placement placement, dts_group_kind group, dts_collective kind,
+                        double bytes, dts_transfer *out) {
     if (group == DTS_GROUP_EXPERT) {
         dts_token_transfer(plan->job.cluster, placement, bytes, plan->expert_crossing, out);
     } else {
@@ -267,22 +273,36 @@ void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind grou
     }
 }
 
+void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind group, dts_collective kind, double bytes,
+                        dts_transfer *out) {
+    transfer_at(plan, dts_lower_placement(plan, stage, group), group, kind, bytes, out);
+}
+
+/* A transfer of all members of stage's group at once. beside: it takes multiprocessors from products. */
+static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
+                           bool beside, const dts_task_info *info) {
+    double groups = dts_lower_sharing(b->plan, group);
+    double multiprocessors = beside ? take_multiprocessors(b, stage, transfer, groups) : 0;
+    if (stage->gangs[group] != NULL) {
+        return dts_ranks_transfer(b, stage, group, transfer, multiprocessors, info);
+    }
+    const dts_network_links *node = &b->nodes[stage->node];
+    dts_hop hops[MOST_HOPS];
+    size_t count = 0;
+    hop_add(hops, &count, stage->port_out, transfer->gpu_weight);
+    hop_add(hops, &count, stage->port_in, transfer->gpu_weight);
+    hop_add(hops, &count, node->out, transfer->nic_weight * groups);
+    hop_add(hops, &count, node->in, transfer->nic_weight * groups);
+    hop_add(hops, &count, stage->multiprocessors, multiprocessors);
+    return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
+}
+
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     dts_transfer transfer = {0};
-    dts_lower_transfer(plan, stage->index, group, kind, bytes, &transfer);
-    double groups = dts_lower_sharing(plan, group);
-    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
-    dts_hop hops[MOST_HOPS];
-    size_t count = 0;
-    hop_add(hops, &count, stage->port_out, transfer.gpu_weight);
-    hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
-    hop_add(hops, &count, node->out, transfer.nic_weight * groups);
-    hop_add(hops, &count, node->in, transfer.nic_weight * groups);
-    if (group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA) {
-        take_multiprocessors(b, stage, &transfer, groups, hops, &count);
-    }
+    transfer_at(plan, dts_ranks_placement(b, stage, group), group, kind, bytes, &transfer);
+    bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
@@ -291,7 +311,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = dts_build_transfer(b, stage->collective[group], &transfer, hops, count, &what);
+    dts_id task = add_exchange(b, stage, group, &transfer, beside, &what);
     dts_graph_depend(b->graph, task, issue);
     if (group == DTS_GROUP_TENSOR) {
         dts_graph_depend(b->graph, task, stage->collectives_done);
@@ -303,21 +323,11 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    bool same_node = dts_lower_placement(plan, stage->index, group).nodes == 1;
+    bool same_node = dts_ranks_placement(b, stage, group).nodes == 1;
     dts_transfer transfer = {0};
-    dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
     /* all ranks send at the same time; between nodes one rank of each group does, and it is the slowest */
-    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
-    double senders = dts_lower_sharing(plan, group);
-    dts_hop hops[MOST_HOPS];
-    size_t count = 0;
-    hop_add(hops, &count, stage->port_out, transfer.gpu_weight);
-    hop_add(hops, &count, stage->port_in, transfer.gpu_weight);
-    hop_add(hops, &count, node->out, transfer.nic_weight * senders);
-    hop_add(hops, &count, node->in, transfer.nic_weight * senders);
-    if (group == DTS_GROUP_CONTEXT) { /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
-        take_multiprocessors(b, stage, &transfer, senders, hops, &count);
-    }
+    dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
+    bool beside = group == DTS_GROUP_CONTEXT; /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
@@ -326,7 +336,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = dts_build_transfer(b, stage->collective[group], &transfer, hops, count, &what);
+    dts_id task = add_exchange(b, stage, group, &transfer, beside, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
     return task;
@@ -335,20 +345,18 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
 dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
                       const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    int64_t from_node = plan->stage_node[from->index];
-    int64_t to_node = plan->stage_node[to->index];
-    bool same_node = from_node == to_node;
+    bool same_node = from->node == to->node;
     dts_transfer transfer = {0};
     dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
     /* all GPUs of a node that run this stage send at the same time */
-    double senders = same_node ? 1 : (double)plan->same_stage_per_node;
+    double senders = same_node ? 1 : (double)dts_build_sharers(b);
     dts_hop hops[MOST_HOPS];
     size_t count = 0;
     hop_add(hops, &count, from->port_out, transfer.gpu_weight);
     hop_add(hops, &count, to->port_in, transfer.gpu_weight);
     if (!same_node) {
-        hop_add(hops, &count, b->nodes[from_node].out, transfer.nic_weight * senders);
-        hop_add(hops, &count, b->nodes[to_node].in, transfer.nic_weight * senders);
+        hop_add(hops, &count, b->nodes[from->node].out, transfer.nic_weight * senders);
+        hop_add(hops, &count, b->nodes[to->node].in, transfer.nic_weight * senders);
     }
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;

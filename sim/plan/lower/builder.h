@@ -31,9 +31,13 @@ enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
 /* The host may have waited for the GPU: it is not known to be ahead. Far below zero, and far from overflow. */
 #define DTS_NEVER_AHEAD (INT64_MIN / 4)
 
-/* One pipeline stage of replica 0. */
+struct dts_gang;
+struct dts_random;
+
+/* One pipeline stage of a row of ranks: of row 0, which stands for all, or of each (ranks.c). */
 typedef struct dts_stage {
     int64_t index;
+    int64_t row, node, gpu; /* gpu: over all nodes */
     dts_id device;
     dts_id host;     /* the thread that runs the training loop */
     dts_id autograd; /* the thread that issues the backward pass: the same stream unless the stack has one per GPU */
@@ -65,6 +69,12 @@ typedef struct dts_stage {
     bool contended;         /* such a collective may run beside what is issued now */
     double fresh_B;         /* fresh gradients that live until the step is done */
     double widened_B;       /* wide copies of half gradients, alive within the step */
+    /* every rank simulated */
+    struct dts_gang *gangs[DTS_GROUP_COUNT]; /* this rank's groups; NULL: this rank stands for them */
+    size_t joined[DTS_GROUP_COUNT];          /* collectives of each that this rank has issued */
+    int64_t pcie_switch;
+    double slowdown;           /* kernels take so many times as long */
+    struct dts_random *jitter; /* draws for each kernel; NULL: none */
 } dts_stage;
 
 typedef struct dts_network_links {
@@ -90,9 +100,15 @@ typedef struct dts_builder {
     dts_block_cache *blocks; /* not with KERNEL */
     uint32_t environment;    /* of the blocks */
     dts_part_work work[DTS_PART_COUNT];
-    dts_stage *stages; /* [stage_count] the pipeline's, or the replicas of a single process */
+    dts_stage *all_stages; /* [rows][stage_count] */
+    bool full;             /* every rank; else one row stands for all */
+    int64_t rows;
+    dts_hop *hops;   /* room for those of a collective of all rows */
+    dts_id *streams; /* the same for its streams */
+    uint64_t seed;
+    dts_stage *stages; /* [stage_count] the pipeline's of one row, or the replicas of a single process */
     int64_t stage_count;
-    dts_network_links *nodes; /* [nodes of replica 0], by stage_node */
+    dts_network_links *nodes; /* [node_count] nodes of row 0, or all */
     int64_t node_count;
     struct dts_parked **parked;    /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
     struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
@@ -142,6 +158,8 @@ dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool
                       const dts_task_info *info);
 
 /* A transfer as a task: with the flow network it shares what it crosses, else it takes its closed form. */
+dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,
+                             const dts_hop *hops, size_t hop_count, const dts_task_info *info);
 dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *transfer, const dts_hop *hops,
                           size_t hop_count, const dts_task_info *info);
 
@@ -154,8 +172,31 @@ double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, 
 /* Time of fused attention with the stack's kernels (work.c). */
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 
-/* Devices, streams and links of replica 0 (links.c). */
+/* Devices, streams and links of all rows (links.c). */
 dts_status dts_build_stages(dts_builder *b);
+/* Makes a row's stages those that are built with. */
+void dts_build_select_row(dts_builder *b, int64_t row);
+
+/* ---- every rank (ranks.c) --------------------------------------------------------------------------------------- */
+
+/* How many GPUs with a task of the same stage a task stands for, on a node and behind a PCIe switch. */
+int64_t dts_build_sharers(const dts_builder *b);
+int64_t dts_build_switch_sharers(const dts_builder *b, const dts_stage *stage);
+
+/* The groups of all ranks, and what differs between them. */
+dts_status dts_ranks_new(dts_builder *b);
+void dts_ranks_free(dts_builder *b);
+
+/* A kernel's duration on this rank. */
+double dts_ranks_duration_s(const dts_builder *b, const dts_stage *stage, double duration_s);
+
+/* Where the members of stage's group sit. */
+dts_placement dts_ranks_placement(const dts_builder *b, const dts_stage *stage, dts_group_kind group);
+
+/* The transfer that is the next one of stage's group: the first member to issue it adds it for all. multiprocessors: of
+ * each member, per unit of work. */
+dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
+                          double multiprocessors, const dts_task_info *info);
 /* Only one stage, as *stage; its tables live in b->arena. */
 dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage);
 

@@ -1,13 +1,24 @@
-/* Devices, streams and links of replica 0. */
+/* Devices, streams and links of the ranks that are simulated. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "plan/lower/builder.h"
 
+/* What cluster.stragglers says of a node's network. */
+static double network_slowdown(const dts_builder *b, int64_t node) {
+    const dts_list *stragglers = &b->plan->job.cluster->stragglers;
+    double slowdown = 1;
+    for (size_t i = 0; b->full && i < stragglers->count; i++) {
+        const dts_straggler *s = &((const dts_straggler *)stragglers->items)[i];
+        slowdown *= s->node == node ? s->network_slowdown : 1;
+    }
+    return slowdown;
+}
+
 /* A node's network with the capacities the cluster states. */
 static void add_node(dts_builder *b, int64_t index) {
     const dts_inter *inter = &b->plan->job.cluster->inter;
-    double capacity = dts_node_network_Bps(b->plan->job.cluster);
+    double capacity = dts_node_network_Bps(b->plan->job.cluster) / network_slowdown(b, index);
     dts_network_links *node = &b->nodes[index];
     *node = (dts_network_links){.out = DTS_NO_ID,
                                 .in = DTS_NO_ID,
@@ -39,6 +50,14 @@ static void add_node(dts_builder *b, int64_t index) {
     node->in = dts_graph_add_resource(b->graph, name, capacity);
 }
 
+/* What the names of a stage's links begin with. */
+static const char *of_stage(dts_builder *b, int64_t index, const dts_stage *stage) {
+    const char *name = b->full ? dts_arena_printf(b->arena, "gpu %" PRId64, stage->gpu)
+                               : dts_arena_printf(b->arena, "stage %" PRId64, index);
+    b->failed |= name == NULL;
+    return name == NULL ? "" : name;
+}
+
 /* Streams for copies, and the link of the PCIe switch: stages on the same switch share it. */
 static void add_host_link(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
@@ -48,24 +67,31 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
         stage->nvme_read = dts_graph_add_stream(b->graph, stage->device, "nvme read");
         stage->nvme_write = dts_graph_add_stream(b->graph, stage->device, "nvme write");
     }
-    for (int64_t p = 0; p < stage->index; p++) {
-        if (plan->stage_switch[p] == plan->stage_switch[stage->index]) {
-            stage->pcie_in = b->stages[p].pcie_in;
-            stage->pcie_out = b->stages[p].pcie_out;
+    for (const dts_stage *other = b->all_stages; other < stage; other++) {
+        if (other->pcie_switch == stage->pcie_switch) {
+            stage->pcie_in = other->pcie_in;
+            stage->pcie_out = other->pcie_out;
             return;
         }
     }
     char name[64];
     double capacity_Bps = plan->job.cluster->gpu.pcie_bandwidth_Bps;
-    snprintf(name, sizeof name, "stage %" PRId64 " host link in", stage->index);
+    snprintf(name, sizeof name, "%s host link in", of_stage(b, stage->index, stage));
     stage->pcie_in = dts_graph_add_resource(b->graph, name, capacity_Bps);
-    snprintf(name, sizeof name, "stage %" PRId64 " host link out", stage->index);
+    snprintf(name, sizeof name, "%s host link out", of_stage(b, stage->index, stage));
     stage->pcie_out = dts_graph_add_resource(b->graph, name, capacity_Bps);
 }
 
-static void add_stage(dts_builder *b, int64_t index, dts_stage *stage) {
+static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    *stage = (dts_stage){.index = dts_plan_single_process(plan) ? 0 : index,
+    const int64_t number = dts_plan_single_process(plan) ? 0 : index;
+    const int64_t gpu = dts_plan_gpu(plan, row, number);
+    *stage = (dts_stage){.index = number,
+                         .row = row,
+                         .gpu = gpu,
+                         .node = gpu / plan->gpus_per_node,
+                         .pcie_switch = dts_plan_switch(plan, gpu),
+                         .slowdown = 1,
                          .last_kernel = DTS_NO_ID,
                          .last_host = DTS_NO_ID,
                          .block_end = DTS_NO_ID,
@@ -75,7 +101,9 @@ static void add_stage(dts_builder *b, int64_t index, dts_stage *stage) {
     snprintf(name, sizeof name, "stage %" PRId64, index);
     bool replicas = dts_plan_single_process(plan);
     if (plan->pipeline == 1) {
-        snprintf(name, sizeof name, "gpu %" PRId64, index);
+        snprintf(name, sizeof name, "gpu %" PRId64, b->full ? gpu : index);
+    } else if (b->full) {
+        snprintf(name, sizeof name, "gpu %" PRId64 ", stage %" PRId64, gpu, index);
     }
     stage->device = dts_graph_add_device(b->graph, name);
     bool shared_host = replicas || (plan->job.stack->pipeline_single_process && plan->pipeline > 1);
@@ -100,7 +128,7 @@ static void add_stage(dts_builder *b, int64_t index, dts_stage *stage) {
     }
     stage->multiprocessors = DTS_NO_ID;
     if (b->flow_network && plan->job.stack->communication_sms > 0 && plan->replicas > 1 && !replicas) {
-        snprintf(name, sizeof name, "stage %" PRId64 " multiprocessors", index);
+        snprintf(name, sizeof name, "%s multiprocessors", of_stage(b, index, stage));
         stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)plan->job.cluster->gpu.multiprocessors);
     }
     stage->h2d = DTS_NO_ID;
@@ -109,32 +137,42 @@ static void add_stage(dts_builder *b, int64_t index, dts_stage *stage) {
     stage->port_in = DTS_NO_ID;
     double port = dts_gpu_port_Bps(plan->job.cluster);
     if (port > 0) {
-        snprintf(name, sizeof name, "stage %" PRId64 " GPU link out", index);
+        snprintf(name, sizeof name, "%s GPU link out", of_stage(b, index, stage));
         stage->port_out = dts_graph_add_resource(b->graph, name, port);
-        snprintf(name, sizeof name, "stage %" PRId64 " GPU link in", index);
+        snprintf(name, sizeof name, "%s GPU link in", of_stage(b, index, stage));
         stage->port_in = dts_graph_add_resource(b->graph, name, port);
     }
 }
 
 dts_status dts_build_stages(dts_builder *b) {
     const dts_plan *plan = b->plan;
-    b->node_count = plan->stage_node[plan->pipeline - 1] + 1; /* nodes grow with the stage */
+    b->rows = b->full ? dts_plan_rows(plan) : 1;
+    /* nodes grow with the stage and the row */
+    b->node_count = dts_plan_gpu(plan, b->rows - 1, plan->pipeline - 1) / plan->gpus_per_node + 1;
     b->stage_count = dts_plan_single_process(plan) ? plan->data : plan->pipeline;
     b->nodes = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *b->nodes);
-    b->stages = dts_arena_array(b->arena, (size_t)b->stage_count, sizeof *b->stages);
-    if (b->nodes == NULL || b->stages == NULL) {
+    b->all_stages = dts_arena_array(b->arena, (size_t)(b->rows * b->stage_count), sizeof *b->all_stages);
+    if (b->nodes == NULL || b->all_stages == NULL) {
         return dts_diag_nomem(b->diag);
     }
-    for (int64_t p = 0; p < b->stage_count; p++) {
-        add_stage(b, p, &b->stages[p]);
-        if (dts_plan_offloads(plan)) {
-            add_host_link(b, &b->stages[p]);
+    for (int64_t row = 0; row < b->rows; row++) {
+        dts_build_select_row(b, row);
+        for (int64_t p = 0; p < b->stage_count; p++) {
+            add_stage(b, row, p, &b->stages[p]);
+            if (dts_plan_offloads(plan)) {
+                add_host_link(b, &b->stages[p]);
+            }
         }
     }
-    for (int64_t i = 0; i < b->node_count; i++) { /* behind the stages: device p is stage p */
+    dts_build_select_row(b, 0);
+    for (int64_t i = 0; i < b->node_count; i++) { /* behind the stages: device p is stage p of row 0 */
         add_node(b, i);
     }
-    return DTS_OK;
+    return dts_ranks_new(b);
+}
+
+void dts_build_select_row(dts_builder *b, int64_t row) {
+    b->stages = &b->all_stages[row * b->stage_count];
 }
 
 dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage) {
@@ -143,7 +181,7 @@ dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage
     if (b->nodes == NULL) {
         return dts_diag_nomem(b->diag);
     }
-    add_stage(b, index, stage);
+    add_stage(b, 0, index, stage);
     add_node(b, node);
     return DTS_OK;
 }

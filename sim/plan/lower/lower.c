@@ -31,7 +31,13 @@ static dts_status check_size(const dts_builder *b) {
     double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] +
                   kernels[DTS_PART_LAYER] * ((double)plan->job.model->layers - with_experts) +
                   kernels[DTS_PART_EXPERT_LAYER] * with_experts;
-    double tasks = 2 * pass * (double)plan->passes;
+    double tasks = 2 * pass * (double)plan->passes * (double)b->rows;
+    if (tasks > most_tasks && b->rows > 1) {
+        return dts_diag_error(b->diag, NULL, "fidelity.ranks", "use `ranks: folded`, or fewer GPUs or microbatches",
+                              "one iteration of all %.4g ranks has about %.2g million kernels, more than the %.0f "
+                              "million that are simulated",
+                              (double)plan->gpus, tasks / 2e6, most_tasks / 2e6);
+    }
     if (tasks > most_tasks) {
         return dts_diag_error(
             b->diag, NULL, "training.global_batch",
@@ -53,6 +59,82 @@ static bool host_reads(const dts_builder *b) {
     return reads;
 }
 
+/* Tables of what was lowered, by device. */
+static dts_status tables_new(dts_builder *b, dts_lowered *out) {
+    size_t stages = (size_t)(b->rows * b->plan->pipeline);
+    out->rows = b->rows;
+    out->full_ranks = b->full;
+    out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
+    out->gpus = dts_arena_array(b->arena, stages, sizeof *out->gpus);
+    out->stage_parameters = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_parameters);
+    out->stage_frozen = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen);
+    out->stage_frozen_B = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen_B);
+    out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
+    out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
+    out->nvme_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->nvme_device);
+    if (out->compute_stream == NULL || out->gpus == NULL || out->stage_parameters == NULL || out->static_B == NULL ||
+        out->host_device == NULL || out->nvme_device == NULL || out->stage_frozen == NULL ||
+        out->stage_frozen_B == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    for (int64_t n = 0; n < b->node_count && dts_plan_offloads(b->plan); n++) {
+        out->nvme_device[out->host_count] = b->nodes[n].nvme;
+        out->host_device[out->host_count++] = b->nodes[n].host;
+    }
+    return DTS_OK;
+}
+
+static dts_gradient_sync **syncs_new(dts_builder *b) {
+    int64_t copies = b->plan->copies; /* each copy of a stage is reduced by itself */
+    dts_gradient_sync **syncs =
+        dts_arena_array(b->arena, (size_t)(b->stage_count * copies), sizeof(dts_gradient_sync *));
+    for (int64_t i = 0; syncs != NULL && i < b->stage_count * copies; i++) {
+        int64_t first = copies > 1 ? i % copies : 0;
+        int64_t last = copies > 1 ? first : b->plan->virtual_stages - 1;
+        syncs[i] = dts_sync_new(b, &b->stages[i / copies], first, last);
+        if (syncs[i] == NULL) {
+            return NULL;
+        }
+    }
+    return syncs;
+}
+
+/* All of one row of ranks: its pipeline, and its steps. */
+static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
+    dts_build_select_row(b, row);
+    dts_status status = dts_offload_new(b);
+    if (status == DTS_OK) {
+        status = dts_stash_new(b);
+    }
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_build_count_parameters(b);
+    dts_gradient_sync **syncs = syncs_new(b);
+    if (syncs == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    dts_build_static_memory(b);
+    for (int64_t p = 0; p < b->stage_count; p++) {
+        out->static_B[b->stages[p].device] = b->stages[p].static_B;
+    }
+    status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_build_optimizer(b, syncs);
+    for (int64_t p = 0; p < b->plan->pipeline; p++) {
+        const dts_stage *stage = &b->stages[p];
+        out->compute_stream[row * b->plan->pipeline + p] = stage->compute;
+        out->gpus[row * b->plan->pipeline + p] = stage->gpu;
+        out->stage_parameters[p] = dts_stage_parameters(stage);
+        out->stage_frozen[p] = stage->frozen;
+        out->stage_frozen_B[p] = stage->frozen_B;
+        out->flops += row == 0 ? stage->flops : 0;
+    }
+    return DTS_OK;
+}
+
 static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_status status = dts_build_stages(b);
     if (status == DTS_OK) {
@@ -65,79 +147,26 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         status = check_size(b);
     }
     if (status == DTS_OK) {
-        status = dts_offload_new(b);
+        status = tables_new(b, out);
     }
-    if (status == DTS_OK) {
-        status = dts_stash_new(b);
+    for (int64_t row = 0; row < b->rows && status == DTS_OK; row++) {
+        status = build_row(b, out, row);
     }
-    if (status != DTS_OK) {
-        return status;
-    }
-    dts_build_count_parameters(b);
-    size_t stages = (size_t)b->plan->pipeline;
-    int64_t copies = b->plan->copies; /* each copy of a stage is reduced by itself */
-    dts_gradient_sync **syncs =
-        dts_arena_array(b->arena, (size_t)(b->stage_count * copies), sizeof(dts_gradient_sync *));
-    out->compute_stream = dts_arena_array(b->arena, stages, sizeof *out->compute_stream);
-    out->stage_parameters = dts_arena_array(b->arena, stages, sizeof *out->stage_parameters);
-    out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
-    out->stage_frozen = dts_arena_array(b->arena, stages, sizeof *out->stage_frozen);
-    out->stage_frozen_B = dts_arena_array(b->arena, stages, sizeof *out->stage_frozen_B);
-    if (out->stage_frozen == NULL || out->stage_frozen_B == NULL) {
-        return dts_diag_nomem(b->diag);
-    }
-    if (syncs == NULL || out->compute_stream == NULL || out->stage_parameters == NULL || out->static_B == NULL) {
-        return dts_diag_nomem(b->diag);
-    }
-    out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
-    out->nvme_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->nvme_device);
-    if (out->host_device == NULL || out->nvme_device == NULL) {
-        return dts_diag_nomem(b->diag);
-    }
-    for (int64_t n = 0; n < b->node_count && dts_plan_offloads(b->plan); n++) {
-        out->nvme_device[out->host_count] = b->nodes[n].nvme;
-        out->host_device[out->host_count++] = b->nodes[n].host;
-    }
-    for (size_t p = 0; p < stages; p++) {
-        out->compute_stream[p] = b->stages[p].compute;
-        out->stage_parameters[p] = dts_stage_parameters(&b->stages[p]);
-        out->stage_frozen[p] = b->stages[p].frozen;
-        out->stage_frozen_B[p] = b->stages[p].frozen_B;
-    }
-    for (int64_t i = 0; i < b->stage_count * copies; i++) {
-        int64_t first = copies > 1 ? i % copies : 0;
-        int64_t last = copies > 1 ? first : b->plan->virtual_stages - 1;
-        syncs[i] = dts_sync_new(b, &b->stages[i / copies], first, last);
-        if (syncs[i] == NULL) {
-            return dts_diag_nomem(b->diag);
-        }
-    }
-    dts_build_static_memory(b);
-    for (int64_t p = 0; p < b->stage_count; p++) {
-        out->static_B[b->stages[p].device] = b->stages[p].static_B;
-    }
-    for (size_t n = 0; n < out->host_count; n++) {
+    for (size_t n = 0; n < out->host_count && status == DTS_OK; n++) {
         out->static_B[out->host_device[n]] = b->nodes[n].static_B;
         if (out->nvme_device[n] != DTS_NO_ID) {
             out->static_B[out->nvme_device[n]] = b->nodes[n].nvme_static_B;
         }
     }
-    status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
-    if (status == DTS_OK) {
-        dts_build_optimizer(b, syncs);
-        out->window_from = b->window_from;
-        out->window_to = b->window_to;
-        for (size_t p = 0; p < stages; p++) {
-            out->flops += b->stages[p].flops;
-        }
-    }
+    out->window_from = b->window_from;
+    out->window_to = b->window_to;
     return status;
 }
 
 static dts_detail detail_of(const dts_plan *plan, const dts_lower_options *options) {
     dts_detail detail =
         options->detail == DTS_DETAIL_AUTO ? dts_lower_detail(plan, options->flow_network) : options->detail;
-    return options->blocks == NULL || !dts_blocks_possible(plan) ? DTS_DETAIL_KERNEL : detail;
+    return options->full_ranks || options->blocks == NULL || !dts_blocks_possible(plan) ? DTS_DETAIL_KERNEL : detail;
 }
 
 dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts_arena *arena, dts_lowered *out,
@@ -154,6 +183,8 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .flow_network = options->flow_network,
                        .detail = detail_of(plan, options),
                        .blocks = options->blocks,
+                       .full = options->full_ranks,
+                       .seed = options->seed,
                        .window_from = DTS_NO_ID,
                        .window_to = DTS_NO_ID};
     if (b->graph == NULL) {
@@ -164,6 +195,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
     if (status == DTS_OK) {
         status = build(b, out);
     }
+    dts_ranks_free(b);
     if (status == DTS_OK && b->failed) {
         status = dts_diag_nomem(diag);
     }

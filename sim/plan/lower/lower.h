@@ -2,7 +2,8 @@
  *
  * One replica stands for all (folded ranks): every pipeline stage of replica 0 is a device with a host thread, a
  * compute stream, one stream per communicator and one per direction of each pipeline link. Collectives with the other
- * replicas are flows over the replica's links, with weights that count the identical groups sharing them. */
+ * replicas are flows over the replica's links, with weights that count the identical groups sharing them. With full
+ * ranks every GPU is such a device, and a collective is one task on the streams of all members (ranks.c). */
 #ifndef DTS_PLAN_LOWER_LOWER_H
 #define DTS_PLAN_LOWER_LOWER_H
 
@@ -102,6 +103,7 @@ typedef struct dts_task_info {
     double bytes;           /* communication: payload, B */
     double flops;           /* products on this GPU, FLOP */
     bool rest;              /* part of something whose task before it was counted as a whole */
+    bool gang;              /* a transfer of all whose streams it takes, not only of device */
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;
 
@@ -110,7 +112,10 @@ typedef struct dts_lowered {
     dts_detail detail;    /* what was taken */
     dts_task_info *infos; /* by task id */
     size_t info_count;
-    dts_id *compute_stream; /* [pipeline] */
+    bool full_ranks;        /* every rank is there; else one row stands for all */
+    int64_t rows;           /* of ranks, each a pipeline: device row · pipeline + stage */
+    dts_id *compute_stream; /* [rows · pipeline] */
+    int64_t *gpus;          /* [rows · pipeline] the GPU of each, over all nodes */
     dts_id *host_device;    /* [host_count] offload: whose ledger is a node's host memory */
     dts_id *nvme_device;    /* [host_count] the same of its drives; DTS_NO_ID: none are used */
     size_t host_count;
@@ -160,7 +165,12 @@ typedef struct dts_lower_options {
     bool flow_network;
     dts_detail detail;       /* AUTO: as dts_lower_detail says */
     dts_block_cache *blocks; /* borrowed; needed for LAYER and BLOCK */
+    bool full_ranks;         /* every rank, kernel by kernel; not for a single process or two copies of a stage */
+    uint64_t seed;           /* of cluster.jitter and gpu_spread, with full ranks */
 } dts_lower_options;
+
+/* Do rows of ranks lie on the nodes in another way than the first, so that it does not stand for all? */
+bool dts_lower_rows_differ(const dts_plan *plan);
 
 /* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (detail.c). */
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);

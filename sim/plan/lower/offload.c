@@ -36,13 +36,13 @@ enum { PINNED_PASSES = 1, PAGEABLE_PASSES = 3 };
 dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
                       const dts_task_info *info) {
     const dts_plan *plan = b->plan;
-    const dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+    const dts_network_links *node = &b->nodes[stage->node];
     bool pinned = plan->job.offload->pin_memory;
     double pcie_Bps = plan->job.cluster->gpu.pcie_bandwidth_Bps;
     dts_hop hops[] = {{.resource = to_device ? stage->pcie_in : stage->pcie_out,
-                       .weight = (double)plan->stage_per_switch[stage->index]},
+                       .weight = (double)dts_build_switch_sharers(b, stage)},
                       {.resource = node->memory,
-                       .weight = (pinned ? PINNED_PASSES : PAGEABLE_PASSES) * (double)plan->same_stage_per_node}};
+                       .weight = (pinned ? PINNED_PASSES : PAGEABLE_PASSES) * (double)dts_build_sharers(b)}};
     double rate_Bps = fmin(pcie_Bps / hops[0].weight, plan->job.cluster->host.memory_bandwidth_Bps / hops[1].weight);
     dts_transfer transfer = {.latency_s = copy_latency_s, .work_B = bytes, .rate_cap_Bps = pinned ? 0 : pcie_Bps / 2};
     rate_Bps = pinned ? rate_Bps : fmin(rate_Bps, transfer.rate_cap_Bps);
@@ -66,8 +66,7 @@ dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double b
 
 dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name) {
     const dts_plan *plan = b->plan;
-    dts_hop hop = {.resource = b->nodes[plan->stage_node[stage->index]].memory,
-                   .weight = (double)plan->same_stage_per_node};
+    dts_hop hop = {.resource = b->nodes[stage->node].memory, .weight = (double)dts_build_sharers(b)};
     dts_transfer transfer = {.work_B = bytes,
                              .rate_cap_Bps = plan->job.stack->cpu_step_Bps,
                              .alone_s = bytes * hop.weight / plan->job.cluster->host.memory_bandwidth_Bps};
@@ -88,17 +87,17 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
 
 void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes) {
-    int64_t whole = (int64_t)bytes * b->plan->same_stage_per_node;
+    int64_t whole = (int64_t)bytes * dts_build_sharers(b);
     if (whole != 0) {
-        dts_graph_memory(b->graph, task, moment, b->nodes[b->plan->stage_node[stage->index]].host, category, whole);
+        dts_graph_memory(b->graph, task, moment, b->nodes[stage->node].host, category, whole);
     }
 }
 
 void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes) {
-    int64_t whole = (int64_t)bytes * b->plan->same_stage_per_node;
+    int64_t whole = (int64_t)bytes * dts_build_sharers(b);
     if (whole != 0) {
-        dts_graph_memory(b->graph, task, moment, b->nodes[b->plan->stage_node[stage->index]].nvme, category, whole);
+        dts_graph_memory(b->graph, task, moment, b->nodes[stage->node].nvme, category, whole);
     }
 }
 

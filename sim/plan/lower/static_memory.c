@@ -26,7 +26,6 @@ enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 /* Bytes of one rank: on its GPU (DTS_OFFLOAD_NONE), in the memory of its host, or on the host's drives. */
 static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes,
                 dts_offload_target rests) {
-    const dts_plan *plan = b->plan;
     if (!(bytes <= DTS_MOST_BYTES)) {
         b->too_large = true;
         return;
@@ -36,9 +35,9 @@ static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, 
         dts_graph_memory_static(b->graph, stage->device, category, whole);
         stage->static_B += whole;
     } else {
-        dts_network_links *node = &b->nodes[plan->stage_node[stage->index]];
+        dts_network_links *node = &b->nodes[stage->node];
         bool drives = rests == DTS_OFFLOAD_NVME;
-        whole *= plan->same_stage_per_node;
+        whole *= dts_build_sharers(b);
         dts_graph_memory_static(b->graph, drives ? node->nvme : node->host, category, whole);
         *(drives ? &node->nvme_static_B : &node->static_B) += whole;
     }

@@ -1,0 +1,291 @@
+/* Every rank by itself.
+ *
+ * A row is a rank of a stage's group with the pipeline that it belongs to (plan.h). With full ranks each row is lowered
+ * by the same code, one after another, onto devices, streams and ports of its own and onto the networks of the nodes
+ * that its GPUs lie on. A collective is one task (a gang): the first member of its group that issues it adds it, on the
+ * communication streams of all members; the others' issues and gradients are further dependencies of it. All members
+ * run the same program, so the n-th collective of one is the n-th of all. It starts when the last member is there,
+ * which is how a late rank holds up the others, and crosses the links of all members: the port of each, and the network
+ * of each node once in both directions. Where one row stands for all, weights count the groups that share a link; here
+ * each group is there, and the engine's sharing does it.
+ *
+ * What differs between ranks:
+ *   kernel time on GPU g = time · slowdown(g) · spread(g) · jitter(g, kernel)                                      (1)
+ * slowdown is what cluster.stragglers says. spread (once for a GPU) and jitter (for each kernel) are log-normal with
+ * mean 1 and the relative standard deviation c of cluster.gpu_spread and cluster.jitter [1]:
+ *   exp(s·z − s²/2), s² = ln(1 + c²), z standard normal                                                             (2)
+ * Every GPU has a generator of its own, seeded with fidelity.seed and its number, so that a GPU's draws do not depend
+ * on how many others there are.
+ *
+ * Identical GPUs of one installation differ by 8 % in the mean and up to 22 % [2].
+ *
+ * [1] Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions", volume 1, 1994, chapter 14.
+ * [2] Sinha et al., "Not All GPUs Are Created Equal: Characterizing Variability in Large-Scale, Accelerator-Rich
+ *     Systems", SC 2022 (arXiv 2208.11035), abstract. */
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "plan/lower/builder.h"
+
+/* Ranks of one stage that communicate, and what they have issued so far. */
+typedef struct dts_gang {
+    dts_stage **members;
+    size_t count;
+    dts_id *nodes; /* [node_count] indices of the nodes that members lie on */
+    size_t node_count;
+    dts_id *transfers; /* in the order of issue */
+    size_t transfer_count, capacity;
+} dts_gang;
+
+/* Rows first, first + stride, … of a group. */
+typedef struct span {
+    int64_t first, stride, count;
+} span;
+
+/* The group of a kind that a row belongs to (numbers of rows: placement.c). */
+static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
+    const int64_t t = plan->tensor, rank = row / t, shards = plan->shards;
+    switch (group) {
+        case DTS_GROUP_TENSOR:
+            return (span){.first = row - row % t, .stride = 1, .count = t};
+        case DTS_GROUP_CONTEXT:
+            return (span){
+                .first = rank / plan->context * plan->context * t + row % t, .stride = t, .count = plan->context};
+        case DTS_GROUP_DATA:
+            return (span){.first = rank / shards * shards * t + row % t, .stride = t, .count = shards};
+        case DTS_GROUP_REPLICA:
+            return (span){.first = rank % shards * t + row % t, .stride = shards * t, .count = plan->replicas / shards};
+        case DTS_GROUP_EXPERT:
+            return (span){.first = row - row % plan->expert, .stride = 1, .count = plan->expert};
+        case DTS_GROUP_EXPERT_DATA:
+            return (span){.first = row % plan->expert, .stride = plan->expert, .count = plan->expert_replicas};
+        case DTS_GROUP_PIPELINE:
+        case DTS_GROUP_EMBEDDING:
+        case DTS_GROUP_COUNT:
+            break;
+    }
+    return (span){.first = row, .stride = 1, .count = 1};
+}
+
+static int64_t node_of(const dts_plan *plan, int64_t row, int64_t p) {
+    return dts_plan_gpu(plan, row, p) / plan->gpus_per_node;
+}
+
+static int64_t nodes_of(const dts_plan *plan, span s, int64_t p) {
+    int64_t nodes = 0, before = -1; /* nodes grow with the row */
+    for (int64_t i = 0; i < s.count; i++) {
+        int64_t node = node_of(plan, s.first + i * s.stride, p);
+        nodes += node != before;
+        before = node;
+    }
+    return nodes;
+}
+
+bool dts_lower_rows_differ(const dts_plan *plan) {
+    static const dts_group_kind kinds[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT, DTS_GROUP_DATA};
+    if (plan->copies > 1 || dts_plan_single_process(plan)) {
+        return false;
+    }
+    bool differ = false;
+    for (int64_t row = 1; row < dts_plan_rows(plan) && !differ; row++) {
+        for (int64_t p = 1; p < plan->pipeline; p++) {
+            bool first_crosses = node_of(plan, 0, p) != node_of(plan, 0, p - 1);
+            differ |= first_crosses != (node_of(plan, row, p) != node_of(plan, row, p - 1));
+        }
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            span here = span_of(plan, kinds[k], row);
+            bool other = here.first == row && row != 0; /* each group once */
+            for (int64_t p = 0; p < plan->pipeline && other; p++) {
+                differ |= nodes_of(plan, here, p) != nodes_of(plan, span_of(plan, kinds[k], 0), p);
+            }
+        }
+    }
+    return differ;
+}
+
+int64_t dts_build_sharers(const dts_builder *b) {
+    return b->full ? 1 : b->plan->same_stage_per_node;
+}
+
+int64_t dts_build_switch_sharers(const dts_builder *b, const dts_stage *stage) {
+    return b->full ? 1 : b->plan->stage_per_switch[stage->index];
+}
+
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
+
+static dts_stage *stage_at(const dts_builder *b, int64_t row, int64_t p) {
+    return &b->all_stages[row * b->stage_count + p];
+}
+
+static dts_gang *gang_new(dts_builder *b, dts_group_kind group, span s, int64_t p) {
+    dts_gang *gang = dts_arena_alloc(b->arena, sizeof *gang);
+    if (gang == NULL) {
+        return NULL;
+    }
+    *gang = (dts_gang){.members = dts_arena_array(b->arena, (size_t)s.count, sizeof(dts_stage *)),
+                       .nodes = dts_arena_array(b->arena, (size_t)s.count, sizeof(dts_id))};
+    if (gang->members == NULL || gang->nodes == NULL) {
+        return NULL;
+    }
+    for (int64_t i = 0; i < s.count; i++) {
+        dts_stage *member = stage_at(b, s.first + i * s.stride, p);
+        dts_id node = (dts_id)member->node;
+        if (gang->node_count == 0 || gang->nodes[gang->node_count - 1] != node) {
+            gang->nodes[gang->node_count++] = node;
+        }
+        member->gangs[group] = gang;
+        gang->members[gang->count++] = member;
+    }
+    return gang;
+}
+
+static dts_status groups_new(dts_builder *b) {
+    for (int64_t row = 0; row < b->rows; row++) {
+        for (int64_t p = 0; p < b->stage_count; p++) {
+            for (int g = 0; g < DTS_GROUP_COUNT; g++) {
+                const dts_stage *stage = stage_at(b, row, p);
+                span s = span_of(b->plan, (dts_group_kind)g, row);
+                if (stage->collective[g] != DTS_NO_ID && stage->gangs[g] == NULL &&
+                    gang_new(b, (dts_group_kind)g, s, p) == NULL) {
+                    return dts_diag_nomem(b->diag);
+                }
+            }
+        }
+    }
+    return DTS_OK;
+}
+
+dts_placement dts_ranks_placement(const dts_builder *b, const dts_stage *stage, dts_group_kind group) {
+    const dts_gang *gang = stage->gangs[group];
+    if (gang == NULL) {
+        return dts_lower_placement(b->plan, stage->index, group);
+    }
+    return (dts_placement){.ranks = (int64_t)gang->count, .nodes = (int64_t)gang->node_count};
+}
+
+static void hop_add(dts_builder *b, size_t *count, dts_id resource, double weight) {
+    if (resource != DTS_NO_ID && weight > 0) {
+        b->hops[(*count)++] = (dts_hop){.resource = resource, .weight = weight};
+    }
+}
+
+static dts_id add_for_all(dts_builder *b, const dts_gang *gang, dts_group_kind group, const dts_transfer *transfer,
+                          double multiprocessors, const dts_task_info *info) {
+    size_t count = 0;
+    for (size_t i = 0; i < gang->count; i++) {
+        const dts_stage *member = gang->members[i];
+        b->streams[i] = member->collective[group];
+        hop_add(b, &count, member->port_out, transfer->gpu_weight);
+        hop_add(b, &count, member->port_in, transfer->gpu_weight);
+        hop_add(b, &count, member->multiprocessors, multiprocessors);
+    }
+    for (size_t i = 0; i < gang->node_count; i++) {
+        hop_add(b, &count, b->nodes[gang->nodes[i]].out, transfer->nic_weight);
+        hop_add(b, &count, b->nodes[gang->nodes[i]].in, transfer->nic_weight);
+    }
+    dts_task_info what = *info;
+    what.gang = true;
+    return dts_build_transfer_of(b, b->streams, gang->count, transfer, b->hops, count, &what);
+}
+
+dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
+                          double multiprocessors, const dts_task_info *info) {
+    dts_gang *gang = stage->gangs[group];
+    size_t number = stage->joined[group]++;
+    if (number < gang->transfer_count) {
+        return gang->transfers[number];
+    }
+    if (gang->transfer_count == gang->capacity) {
+        size_t capacity = gang->capacity == 0 ? 64 : 2 * gang->capacity;
+        dts_id *grown = dts_arena_array(b->arena, capacity, sizeof *grown);
+        if (grown == NULL) {
+            b->failed = true;
+            return DTS_NO_ID;
+        }
+        if (gang->transfer_count > 0) {
+            memcpy(grown, gang->transfers, gang->transfer_count * sizeof *grown);
+        }
+        gang->transfers = grown;
+        gang->capacity = capacity;
+    }
+    dts_id task = add_for_all(b, gang, group, transfer, multiprocessors, info);
+    gang->transfers[gang->transfer_count++] = task;
+    return task;
+}
+
+/* ---- differences ------------------------------------------------------------------------------------------------ */
+
+/* (2) */
+static double log_normal(dts_random *random, double relative) {
+    double variance = log1p(relative * relative);
+    return exp(dts_random_normal(random, -variance / 2, sqrt(variance)));
+}
+
+/* A seed of 32 bits from two numbers: the mixing of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom
+ * Number Generators", OOPSLA 2014). */
+static uint64_t mix(uint64_t seed, uint64_t gpu) {
+    uint64_t z = seed * 0x9e3779b97f4a7c15U + (gpu + 1) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    z ^= z >> 31;
+    return (z & 0xffffffffU) == 0 ? 1 : z;
+}
+
+static double straggles(const dts_cluster *cluster, int64_t node, int64_t gpu) {
+    const dts_straggler *stragglers = cluster->stragglers.items;
+    double slowdown = 1;
+    for (size_t i = 0; i < cluster->stragglers.count; i++) {
+        bool meant = stragglers[i].node == node && (stragglers[i].gpu < 0 || stragglers[i].gpu == gpu);
+        slowdown *= meant ? stragglers[i].slowdown : 1;
+    }
+    return slowdown;
+}
+
+/* (1) */
+static dts_status make_different(dts_builder *b, dts_stage *stage) {
+    const dts_cluster *cluster = b->plan->job.cluster;
+    stage->slowdown = straggles(cluster, stage->node, stage->gpu % b->plan->gpus_per_node);
+    if (cluster->gpu_spread > 0 || cluster->jitter > 0) {
+        stage->jitter = dts_random_new(mix(b->seed, (uint64_t)stage->gpu));
+        if (stage->jitter == NULL) {
+            return dts_diag_nomem(b->diag);
+        }
+        double spread = log_normal(stage->jitter, cluster->gpu_spread);
+        stage->slowdown *= cluster->gpu_spread > 0 ? spread : 1;
+    }
+    return DTS_OK;
+}
+
+double dts_ranks_duration_s(const dts_builder *b, const dts_stage *stage, double duration_s) {
+    if (!b->full) {
+        return duration_s;
+    }
+    double jitter = b->plan->job.cluster->jitter;
+    return duration_s * stage->slowdown * (jitter > 0 ? log_normal(stage->jitter, jitter) : 1);
+}
+
+dts_status dts_ranks_new(dts_builder *b) {
+    if (!b->full) {
+        return DTS_OK;
+    }
+    size_t rows = (size_t)b->rows;
+    b->hops = dts_arena_array(b->arena, 5 * rows, sizeof *b->hops); /* three of each member, two of each node */
+    b->streams = dts_arena_array(b->arena, rows, sizeof *b->streams);
+    if (b->hops == NULL || b->streams == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
+    for (int64_t i = 0; i < b->rows * b->stage_count; i++) {
+        if (make_different(b, &b->all_stages[i]) != DTS_OK) {
+            return DTS_NOMEM;
+        }
+    }
+    return groups_new(b);
+}
+
+void dts_ranks_free(dts_builder *b) {
+    for (int64_t i = 0; b->all_stages != NULL && i < b->rows * b->stage_count; i++) {
+        dts_random_free(b->all_stages[i].jitter);
+        b->all_stages[i].jitter = NULL;
+    }
+}
