@@ -242,7 +242,10 @@ static dts_status profile_node(dts_binder *binder, const dts_field *field, const
                               "expected the name of a profile, got %s", dts_node_excerpt(name).text);
     }
     dts_node *base = NULL;
+    dts_profile_adopter *outer = binder->adopt;
+    binder->adopt = field->sub->adopt;
     dts_status status = dts_profile_resolve(binder, field->profile_folder, name->text, &name->place, key, &base);
+    binder->adopt = outer;
     if (base == NULL) {
         return status;
     }

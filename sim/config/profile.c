@@ -321,7 +321,10 @@ static dts_status load(const lookup *l, const char *name, const chain *above, dt
         return dts_diag_error(l->binder->diag, &place, l->key, "a profile is a map: KEY: VALUE on each line",
                               "expected a profile, got %s", got);
     }
-    return dts_status_worse(status, extend(l, tree, &link, out));
+    if (l->binder->adopt != NULL) {
+        status = dts_status_worse(status, l->binder->adopt(l->binder, tree, &tree));
+    }
+    return tree == NULL ? status : dts_status_worse(status, extend(l, tree, &link, out));
 }
 
 dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,

@@ -60,6 +60,9 @@ static inline bool dts_field_always(const dts_field *field) {
     return field->required && field->unless == NULL;
 }
 
+/* A profile file in another tool's format as one of ours, in the binder's document; any other file is *out itself. */
+typedef dts_status dts_profile_adopter(dts_binder *binder, dts_node *root, dts_node **out);
+
 struct dts_schema {
     const char *name; /* "scenario", "gpu", … */
     const char *help;
@@ -68,6 +71,7 @@ struct dts_schema {
     size_t struct_size;
     /* After all fields were bound: what single fields cannot say (a <= b). May be NULL. */
     dts_status (*check)(dts_binder *binder, const dts_node *node, const char *key, void *bound);
+    dts_profile_adopter *adopt; /* files of this kind that another tool wrote; may be NULL */
 };
 
 /* Where profiles are looked for: `folder/NAME.yaml` under each root in turn. */
@@ -98,8 +102,9 @@ struct dts_binder {
     dts_profile_paths profiles;
     dts_provenance *provenance; /* made by dts_bind when NULL; in the arena */
     dts_diag *diag;
-    unsigned depth;  /* of profiles inside profiles */
-    bool incomplete; /* a base of `extends` could not be read: what it may hold is not missed */
+    dts_profile_adopter *adopt; /* of the profiles that are read now; set by dts_bind from the schema */
+    unsigned depth;             /* of profiles inside profiles */
+    bool incomplete;            /* a base of `extends` could not be read: what it may hold is not missed */
 };
 
 /* Binds node to the struct at out (schema->struct_size bytes; zeroed first when key is ""): resolves profile

@@ -1,6 +1,7 @@
 /* The keys of a model profile, and what single keys cannot say. */
 #include <math.h>
 
+#include "model/huggingface.h"
 #include "model/model.h"
 
 #define FIELD(member, field_type, ...) \
@@ -175,4 +176,5 @@ const dts_schema dts_model_schema = {
     .field_count = sizeof fields / sizeof fields[0],
     .struct_size = sizeof(dts_model),
     .check = check,
+    .adopt = dts_model_adopt,
 };

@@ -1,6 +1,6 @@
 % The manual page and the completion know every command and every option.
 $ commands=$(dtsim --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p'); echo $commands
-run explain sweep map search advise compare schedule validate calibrate list show
+run explain sweep map search advise compare schedule validate calibrate list show export import
 $ for c in $(dtsim --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p'); do for o in $(dtsim $c --help | grep -oE '^ +(-., +)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do for f in docs/dtsim.1 tools/completion/dtsim.bash; do tr -d '\\' <$DATA/$f | grep -q -- "$o" || echo "$f does not know $c $o"; done; done; done
 % Completion as bash would ask for it.
 $ printf '. %s/tools/completion/dtsim.bash\nask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtsim; printf "%%s " "${COMPREPLY[@]}"; echo; }\n' $DATA >ask.sh

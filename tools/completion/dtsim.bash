@@ -23,6 +23,15 @@ _dtsim_values() {
         --method) _dtsim_names methods ;;
         --clusters) _dtsim_names clusters ;;
         --space) _dtsim_names spaces ;;
+        --to | --export)
+            [ "$2" != run ] || return 1
+            echo megatron-lm deepspeed accelerate torchtitan torchtitan-cli torchtitan-toml torchrun
+            ;;
+        --from)
+            [ "$2" = import ] || return 1
+            echo auto huggingface megatron-lm deepspeed accelerate torchtitan-cli torchtitan-toml
+            ;;
+        --scenario) _dtsim_names scenarios ;;
         --color) echo auto always never ;;
         --charset) echo auto unicode ascii ;;
         *) return 1 ;;
@@ -39,7 +48,7 @@ _dtsim_options() {
         explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format $common" ;;
         search)
-            echo "--over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
+            echo "--export --over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
                 "--threads --format --wall-time --tokens --clusters --nodes --deadline $common"
             ;;
         schedule)
@@ -50,13 +59,15 @@ _dtsim_options() {
         calibrate) echo "--fit --set --where --metric --folds --by --out --format --threads $common" ;;
         list) echo "--format $common" ;;
         show) echo "--effective --set --json-schema --reference $common" ;;
+        export) echo "--to --set $common" ;;
+        import) echo "--from --scenario --set $common" ;;
     esac
 }
 
 # What may stand where no option stands.
 _dtsim_arguments() {
     case $1 in
-        run | explain | sweep | map | search | advise | compare) _dtsim_names scenarios ;;
+        run | explain | sweep | map | search | advise | compare | export) _dtsim_names scenarios ;;
         schedule) _dtsim_names schedules ;;
         list) dtsim list --format names 2>/dev/null ;;
         show)
@@ -73,7 +84,7 @@ _dtsim() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} values
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep map search advise compare schedule validate calibrate list show --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run explain sweep map search advise compare schedule validate calibrate list show export import --help --version' -- "$word")
         return
     fi
     if [ "$word" = = ]; then # --format=…
@@ -95,7 +106,7 @@ _dtsim() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_dtsim_arguments "$command")" -- "$word"
             case $command in
-                run | explain | sweep | map | search | advise | compare | show | validate | calibrate) compgen -f -- "$word" ;;
+                run | explain | sweep | map | search | advise | compare | show | validate | calibrate | export | import) compgen -f -- "$word" ;;
             esac
         )
     fi

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 #include "command.h"
 #include "kinds.h"
+#include "launch.h"
 #include "overrides.h"
 #include "progress.h"
 #include "rent_write.h"
@@ -29,7 +30,8 @@ enum {
     OPTION_CLUSTERS,
     OPTION_NODES,
     OPTION_TOKENS,
-    OPTION_DEADLINE
+    OPTION_DEADLINE,
+    OPTION_EXPORT
 };
 
 static const struct argp_option options[] = {
@@ -49,6 +51,8 @@ static const struct argp_option options[] = {
     {"nodes", OPTION_NODES, "VALUES", 0, "with each of these numbers of nodes, e.g. 1..64*2", 4},
     {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300e9: tells time and money", 4},
     {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"10 d\"", 4},
+    {"export", OPTION_EXPORT, "LAUNCHER", 0,
+     "write the best plan for this launcher (see `dtsim export`), not the table", 3},
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
     {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
      3},
@@ -83,6 +87,7 @@ typedef struct search_arguments {
     dts_axis axes[MOST_AXES];
     size_t axis_count;
     long top, simulations, seed, threads, chains, proposals;
+    const dts_launcher *launcher; /* --export; NULL: none */
     search_writer *write;
     bool wall_time, simulations_given;
     const char **clusters, **nodes;
@@ -170,6 +175,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_OBJECTIVE:
             a->objective = dts_tool_choice(a->tool, "--objective", dts_objective_names, argument);
             return a->objective < 0 ? DTS_EXIT_USAGE : 0;
+        case OPTION_EXPORT:
+            a->launcher = dts_launch_choose(a->tool, "--export", argument, false);
+            return a->launcher == NULL ? DTS_EXIT_USAGE : 0;
         case OPTION_TOP:
             return parse_number(a, "--top", argument, 1, MOST_SHOWN, &a->top);
         case OPTION_CLUSTERS:
@@ -222,6 +230,21 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     return status;
 }
 
+/* The best plan as a launcher's configuration, in place of the table. */
+static dts_status write_launcher(const search_arguments *a, const char *path, const dts_search *search) {
+    enum { MOST_FOUND = 64 };
+    dts_override *all = dts_arena_array(a->tool->arena, a->overrides.count + MOST_FOUND, sizeof *all);
+    if (all == NULL) {
+        return dts_diag_nomem(a->tool->diag);
+    }
+    for (size_t i = 0; i < a->overrides.count; i++) {
+        all[i] = a->overrides.items[i];
+    }
+    size_t found = dts_search_overrides(search, a->tool->arena, all + a->overrides.count, MOST_FOUND);
+    const dts_subject subject = {.path = path, .overrides = all, .override_count = a->overrides.count + found};
+    return dts_launch_write(a->tool, &subject, a->launcher, NULL);
+}
+
 static dts_search_request request_of(const search_arguments *a, dts_progress *progress) {
     return (dts_search_request){.restrictions = a->axes,
                                 .restriction_count = a->axis_count,
@@ -245,7 +268,7 @@ static dts_status check_price(const search_arguments *a, const dts_scenario_valu
                           "the price of cluster %s is unknown", base->cluster.name);
 }
 
-static int answer(const search_arguments *a, const dts_scenario *scenario, dts_store *store) {
+static int answer(const search_arguments *a, const char *path, const dts_scenario *scenario, dts_store *store) {
     dts_text study = {0}, document = {0};
     dts_text_printf(&study, "search %s", a->scenario);
     dts_effective_document(scenario, &document);
@@ -265,8 +288,9 @@ static int answer(const search_arguments *a, const dts_scenario *scenario, dts_s
     dts_progress_end(&progress);
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
-        code = dts_tool_exit(write_answer(a, search));
         bool fits = search->count > 0 && search->findings[0].outcome.figures.fits;
+        bool export = fits && a->launcher != NULL;
+        code = dts_tool_exit(export ? write_launcher(a, path, search) : write_answer(a, search));
         code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));
     }
     dts_search_free(search);
@@ -358,7 +382,7 @@ static int search_one(const search_arguments *a, const char *path, dts_store *st
     status = status == DTS_OK && !operators ? check_price(a, dts_scenario_get(scenario)) : status;
     int code = status != DTS_OK ? dts_tool_exit(status)
                : operators      ? answer_operators(a, scenario)
-                                : answer(a, scenario, store);
+                                : answer(a, path, scenario, store);
     dts_scenario_free(scenario);
     return code;
 }

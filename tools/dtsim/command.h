@@ -56,6 +56,8 @@ int dts_cmd_validate(dts_tool *tool, int argc, char **argv);
 int dts_cmd_calibrate(dts_tool *tool, int argc, char **argv);
 int dts_cmd_list(dts_tool *tool, int argc, char **argv);
 int dts_cmd_show(dts_tool *tool, int argc, char **argv);
+int dts_cmd_export(dts_tool *tool, int argc, char **argv);
+int dts_cmd_import(dts_tool *tool, int argc, char **argv);
 
 /* Keys of options without a short letter start here; those of dts_tool_parse itself lie below. */
 enum { DTS_OPTION_FIRST = 0x200 };

@@ -23,6 +23,8 @@ const dts_command dts_commands[] = {
     {"calibrate", "fit numbers of profiles to tables of measurements", dts_cmd_calibrate},
     {"list", "name what there is: models, clusters, schedules, …", dts_cmd_list},
     {"show", "print a scenario or profile with all its values", dts_cmd_show},
+    {"export", "write a plan for Megatron-LM, DeepSpeed, accelerate or torchtitan", dts_cmd_export},
+    {"import", "read their configurations, or a Hugging Face config.json", dts_cmd_import},
 };
 const size_t dts_command_count = sizeof dts_commands / sizeof dts_commands[0];
 

@@ -8,7 +8,7 @@
 #include "report/grid.h"
 #include "report/json_tree.h"
 
-enum { CELL = 64 };
+enum { CELL = 64, MOST_SETTINGS = 64 };
 
 static const double MIB = 1024.0 * 1024.0;
 
@@ -99,24 +99,42 @@ static void write_baselines(const dts_search *search, dts_text *out) {
     }
 }
 
+size_t dts_search_overrides(const dts_search *search, dts_arena *arena, dts_override *out, size_t most) {
+    const dts_candidate *best = &search->findings[0].candidate;
+    const dts_place place = {.file = "search"};
+    size_t count = 0;
+    out[count++] = (dts_override){.key = "parallelism.data",
+                                  .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(best, search->base)),
+                                  .place = place};
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL && count < most; i++) {
+            if ((axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && best->value[axis] == 0) {
+                continue; /* as usual: nothing to say */
+            }
+            dts_text value = {0};
+            dts_candidate_write(best, (dts_layout_axis)axis, i, &value);
+            out[count++] = (dts_override){.key = dts_candidate_key((dts_layout_axis)axis, i),
+                                          .value = dts_arena_strdup(arena, dts_text_string(&value)),
+                                          .place = place};
+            dts_text_free(&value);
+        }
+    }
+    return count;
+}
+
 static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     if (search->count == 0 || !search->findings[0].outcome.figures.fits) {
         return;
     }
-    dts_text_printf(out, "\nThe first again: dtsim run %s \\\n    --set 'parallelism.data=%" PRId64 "'",
-                    options->scenario, dts_candidate_data(&search->findings[0].candidate, search->base));
-    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
-        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            int32_t value = search->findings[0].candidate.value[axis];
-            bool usual = (axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && value == 0;
-            if (!usual) {
-                dts_text_printf(out, " \\\n    --set '%s=", dts_candidate_key((dts_layout_axis)axis, i));
-                dts_candidate_write(&search->findings[0].candidate, (dts_layout_axis)axis, i, out);
-                dts_text_add(out, "'");
-            }
-        }
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_override settings[MOST_SETTINGS];
+    size_t count = arena == NULL ? 0 : dts_search_overrides(search, arena, settings, MOST_SETTINGS);
+    dts_text_printf(out, "\nThe first again: dtsim run %s", options->scenario);
+    for (size_t i = 0; i < count; i++) {
+        dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);
     }
     dts_text_add(out, "\n");
+    dts_arena_free(arena);
 }
 
 static void write_counted(uint64_t count, const char *what, const dts_style *style, dts_text *out) {

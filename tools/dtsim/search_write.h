@@ -3,6 +3,7 @@
 #define DTS_TOOLS_DTSIM_SEARCH_WRITE_H
 
 #include "report/style.h"
+#include "scenario/scenario.h"
 #include "search/search.h"
 
 typedef struct dts_search_writing {
@@ -14,5 +15,8 @@ typedef struct dts_search_writing {
 
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out);
+
+/* The best plan as overrides of the scenario that was searched, up to most; values lie in arena. */
+size_t dts_search_overrides(const dts_search *search, dts_arena *arena, dts_override *out, size_t most);
 
 #endif

@@ -1,0 +1,264 @@
+/* Facts: the keys of a scenario as text, and numbers that follow from its plan; and the way back.
+ *
+ *   [1] gpus = data · tensor · context · pipeline;  global_batch = micro_batch · microbatches · data
+ *   [2] layers of a virtual stage = layers / (pipeline · virtual_stages)
+ *   [3] hybrid sharding: data · context = replicate · shard
+ * Sources: the rank arithmetic of megatron/core/parallel_state.py, deepspeed/runtime/config.py (train_batch_size) and
+ * torchtitan/distributed/parallel_dims.py. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/interop.h"
+
+static void put(dts_settings *out, const char *path, int64_t value) {
+    dts_settings_set(out, path, "%" PRId64, value);
+}
+
+/* Optional dimensions of the model with their rule applied; what is 0 does not exist. */
+static void add_model(const dts_model *model, dts_settings *out) {
+    const struct {
+        const char *path;
+        int64_t value;
+    } numbers[] = {
+        {"model.kv_heads", dts_model_kv_heads(model)},
+        {"model.ffn_hidden", dts_model_ffn_hidden(model)},
+        {"plan.kv_groups", dts_model_kv_heads(model) == model->heads ? 0 : dts_model_kv_heads(model)},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (numbers[i].value > 0) {
+            put(out, numbers[i].path, numbers[i].value);
+        }
+    }
+}
+
+/* Megatron-LM's words for stages that differ: E embedding, t layer, L loss, | between virtual stages. */
+static void add_layout(const dts_plan *plan, dts_settings *out) {
+    bool uneven = false;
+    for (int64_t s = 1; s < plan->stages; s++) {
+        uneven = uneven || plan->chunks[s].layers != plan->chunks[0].layers;
+    }
+    if (!uneven) {
+        return;
+    }
+    dts_text text = {0};
+    for (int64_t s = 0; s < plan->stages; s++) {
+        dts_text_add(&text, s == 0 ? "E" : "|");
+        dts_text_add_repeated(&text, "t", (size_t)plan->chunks[s].layers);
+    }
+    dts_text_add(&text, "L");
+    dts_settings_add(out, "plan.layout", dts_text_string(&text), NULL);
+    out->failed = out->failed || text.failed;
+    dts_text_free(&text);
+}
+
+/* Which layers have experts, in Megatron-LM's words: every n-th, or a list of zeros and ones. */
+static void add_expert_layers(const dts_model *model, dts_settings *out) {
+    if (model->experts > 0 && model->first_dense_layers > 0) {
+        dts_settings_set(out, "plan.expert_layers", "([0]*%" PRId64 "+[1]*%" PRId64 ")", model->first_dense_layers,
+                         model->layers - model->first_dense_layers);
+    } else if (model->experts > 0) {
+        put(out, "plan.expert_layers", model->moe_every);
+    }
+}
+
+static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_settings *out) {
+    int64_t shards = plan->shards > 0 ? plan->shards : 1;
+    int64_t all = plan->data * plan->context;
+    bool sharded = dts_plan_shards_parameters(plan);
+    const struct {
+        const char *path;
+        int64_t value;
+    } numbers[] = {
+        {"parallelism.data", plan->data},
+        {"parallelism.tensor", plan->tensor},
+        {"parallelism.context", plan->context},
+        {"parallelism.pipeline", plan->pipeline},
+        {"parallelism.expert", plan->expert},
+        {"parallelism.virtual_stages", plan->virtual_stages},
+        {"plan.gpus", plan->gpus},
+        {"plan.nodes", v->cluster.nodes},
+        {"plan.gpus_per_node", v->cluster.gpus_per_node},
+        {"plan.microbatches", plan->microbatches},
+        {"plan.rank_samples", plan->microbatches * v->training.micro_batch},
+        {"plan.microbatch_tokens", v->training.micro_batch * v->training.sequence_length},
+        {"plan.step_tokens", v->training.global_batch * v->training.sequence_length},
+        {"plan.replicate", sharded && shards < all ? all / shards
+                           : sharded               ? 1
+                                                   : plan->data},
+        {"plan.shard", sharded ? (shards < all ? shards : plan->data) : 1},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        put(out, numbers[i].path, numbers[i].value);
+    }
+    if (v->model.layers % plan->stages == 0 && plan->stages > 0) {
+        put(out, "plan.stage_layers", v->model.layers / plan->stages);
+    }
+    add_layout(plan, out);
+    add_expert_layers(&v->model, out);
+    dts_settings_add(out, "plan.pipelined", plan->pipeline > 1 ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.accumulates", plan->microbatches > 1 ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.split", plan->tensor * plan->context > 1 ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.interleaved", plan->virtual_stages > 1 ? "true" : "false", NULL);
+}
+
+void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out) {
+    const dts_scenario_values *values = dts_scenario_get(scenario);
+    const dts_provenance *provenance = dts_scenario_provenance(scenario);
+    for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
+        const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
+        bool absent = strncmp(entry->key, "model.", 6) == 0 && strcmp(entry->value, "0") == 0;
+        dts_setting *setting = absent ? NULL : dts_settings_add(out, entry->key, entry->value, &entry->place);
+        if (setting != NULL) {
+            setting->preset = entry->place.file == NULL;
+        }
+    }
+    if (values->graph.operators.count == 0) {
+        add_model(&values->model, out);
+    }
+    if (plan != NULL) {
+        add_plan(values, plan, out);
+    }
+}
+
+/* ---- the way back ---- */
+
+static int64_t number(const dts_settings *ours, const dts_settings *base, const char *path) {
+    int64_t value = dts_settings_count(ours, path);
+    return value > 0 ? value : dts_settings_count(base, path);
+}
+
+/* [3] */
+static void complete_shards(dts_settings *ours) {
+    int64_t replicate = dts_settings_count(ours, "plan.replicate"), shard = dts_settings_count(ours, "plan.shard");
+    const char *rest = dts_settings_get(ours, "plan.shard");
+    if (replicate > 0 && shard > 0 && dts_settings_find(ours, "parallelism.data") == NULL) {
+        put(ours, "parallelism.data", replicate * shard);
+    }
+    bool sharded = shard > 1 || (rest != NULL && strcmp(rest, "-1") == 0);
+    if (rest != NULL && dts_settings_find(ours, "parallelism.data_parallel") == NULL) {
+        dts_settings_add(ours, "parallelism.data_parallel", sharded ? "fsdp" : "ddp", NULL);
+    }
+    if (replicate > 1 && shard > 1) {
+        put(ours, "parallelism.shard_group", shard);
+    }
+}
+
+/* [1] from tokens, from what one rank takes, and from microbatches. */
+static void complete_batch(dts_settings *ours, const dts_settings *base) {
+    int64_t sequence = number(ours, base, "training.sequence_length");
+    int64_t tokens = dts_settings_count(ours, "plan.microbatch_tokens");
+    int64_t step = dts_settings_count(ours, "plan.step_tokens");
+    if (tokens > 0 && sequence > 0 && tokens % sequence == 0) {
+        put(ours, "training.micro_batch", tokens / sequence);
+    }
+    if (step > 0 && sequence > 0 && step % sequence == 0) {
+        put(ours, "training.global_batch", step / sequence);
+    }
+    int64_t microbatches = dts_settings_count(ours, "plan.microbatches");
+    int64_t samples = dts_settings_count(ours, "plan.rank_samples");
+    if (samples > 0 && dts_settings_find(ours, "training.micro_batch") == NULL) {
+        put(ours, "training.micro_batch",
+            microbatches > 0 && samples % microbatches == 0 ? samples / microbatches : samples);
+    }
+    int64_t micro = number(ours, base, "training.micro_batch");
+    int64_t global = dts_settings_count(ours, "training.global_batch");
+    int64_t gpus = dts_settings_count(ours, "plan.gpus");
+    if (gpus == 0) {
+        int64_t nodes = number(ours, base, "cluster.nodes"), per_node = number(ours, base, "cluster.gpus_per_node");
+        gpus = nodes > 0 && per_node > 0 ? nodes * per_node : 0;
+    }
+    int64_t data = dts_settings_count(ours, "parallelism.data");
+    if (data == 0 && global > 0 && microbatches > 0 && micro > 0 && global % (microbatches * micro) == 0) {
+        data = global / (microbatches * micro);
+        put(ours, "parallelism.data", data);
+    }
+    if (data == 0 && gpus > 0) {
+        int64_t others = 1;
+        static const char *const degrees[] = {"parallelism.tensor", "parallelism.context", "parallelism.pipeline"};
+        for (size_t i = 0; i < 3; i++) {
+            int64_t degree = number(ours, base, degrees[i]);
+            others *= degree > 0 ? degree : 1;
+        }
+        data = gpus % others == 0 ? gpus / others : 0;
+    }
+    if (global == 0 && data > 0 && micro > 0) {
+        put(ours, "training.global_batch",
+            samples > 0 ? samples * data : (microbatches > 0 ? microbatches : 1) * micro * data);
+    }
+    if (micro == 0 && global > 0 && data > 0 && microbatches > 0 && global % (microbatches * data) == 0) {
+        put(ours, "training.micro_batch", global / (microbatches * data));
+    }
+}
+
+/* "([0]*3+[1]*58)", or every n-th; another list stays unsaid. */
+static bool complete_expert_layers(dts_settings *ours) {
+    const char *text = dts_settings_get(ours, "plan.expert_layers");
+    int64_t every = dts_settings_count(ours, "plan.expert_layers");
+    int dense, sparse, end = 0;
+    if (every > 0) {
+        put(ours, "model.moe_every", every);
+    } else if (text != NULL && sscanf(text, "([0]*%d+[1]*%d)%n", &dense, &sparse, &end) == 2 && text[end] == '\0') {
+        put(ours, "model.first_dense_layers", dense);
+    } else {
+        return text == NULL;
+    }
+    return true;
+}
+
+/* "Ett|tt|ttL" → [2, 2, 2]. */
+static bool complete_layout(dts_settings *ours) {
+    const char *text = dts_settings_get(ours, "plan.layout");
+    if (text == NULL) {
+        return true;
+    }
+    int64_t pipeline = dts_settings_count(ours, "parallelism.pipeline"), stages = 0;
+    dts_text list = {0};
+    bool good = true;
+    for (const char *at = text; good; at++) {
+        int64_t layers = 0;
+        for (; *at == 't' || *at == 'E' || *at == 'L'; at++) {
+            layers += *at == 't' ? 1 : 0;
+        }
+        dts_text_printf(&list, "%s%" PRId64, stages++ == 0 ? "[" : ", ", layers);
+        good = *at == '|' || *at == '\0';
+        if (*at == '\0') {
+            break;
+        }
+    }
+    dts_text_add(&list, "]");
+    good = good && pipeline > 0 && stages % pipeline == 0;
+    if (good) {
+        dts_settings_add(ours, "parallelism.partition", dts_text_string(&list), NULL);
+        if (stages > pipeline) {
+            put(ours, "parallelism.virtual_stages", stages / pipeline);
+            dts_settings_add(ours, "parallelism.schedule", "interleaved-1f1b", NULL);
+        }
+    }
+    dts_text_free(&list);
+    return good;
+}
+
+bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
+    int64_t nodes = dts_settings_count(ours, "plan.nodes"), per_node = dts_settings_count(ours, "plan.gpus_per_node");
+    int64_t gpus = dts_settings_count(ours, "plan.gpus");
+    if (nodes > 0) {
+        put(ours, "cluster.nodes", nodes);
+    }
+    per_node = per_node == 0 && gpus > 0 && nodes > 0 && gpus % nodes == 0 ? gpus / nodes : per_node;
+    if (per_node > 0) {
+        put(ours, "cluster.gpus_per_node", per_node);
+    }
+    bool whole = complete_expert_layers(ours);
+    whole = complete_layout(ours) && whole;
+    complete_shards(ours);
+    complete_batch(ours, base);
+    int64_t layers = number(ours, base, "model.layers"),
+            pipeline = dts_settings_count(ours, "parallelism.pipeline"); /* [2] */
+    int64_t stage = dts_settings_count(ours, "plan.stage_layers");
+    if (stage > 0 && layers > 0 && pipeline > 0 && layers % (pipeline * stage) == 0) {
+        put(ours, "parallelism.virtual_stages", layers / (pipeline * stage));
+    }
+    return whole;
+}

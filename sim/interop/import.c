@@ -1,0 +1,178 @@
+/* A launcher's configuration as overrides of a scenario. */
+#include <stdio.h>
+#include <string.h>
+
+#include "interop/inside.h"
+
+typedef struct importer {
+    const dts_launcher *launcher;
+    dts_notes *notes;
+    dts_diag *diag;
+} importer;
+
+static void note_defaults(importer *i, const dts_settings *ours) {
+    bool model = dts_settings_find(ours, "model.layers") != NULL;
+    for (size_t k = 0; k < ours->count; k++) {
+        const dts_setting *s = &ours->items[k];
+        if (s->preset && (model || strncmp(s->path, "model.", 6) != 0)) {
+            dts_notes_add(i->notes, DTS_NOTE_ASSUMED, NULL, NULL, "%s = %s", s->path, s->value);
+        }
+    }
+}
+
+/* Values that the file leaves to the script or to the shell are no values. */
+static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones) {
+    size_t kept = 0;
+    for (size_t k = 0; k < theirs->count; k++) {
+        dts_setting *s = &theirs->items[k];
+        bool known = dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path) != NULL;
+        bool open = strcmp(s->value, "auto") == 0 || strchr(s->value, '$') != NULL || strcmp(s->value, "null") == 0;
+        if (known && open) {
+            dts_notes_add(i->notes, DTS_NOTE_LOST, "the file leaves it to the script: give it with --set", &s->place,
+                          "%s = %s", s->path, s->value);
+            dts_settings_add(open_ones, s->path, s->value, &s->place);
+        } else {
+            theirs->items[kept++] = *s;
+        }
+    }
+    theirs->count = kept;
+}
+
+static void warn_unknown(importer *i, const dts_setting *s) {
+    const char *names[512];
+    size_t count = 0;
+    for (size_t t = 0; t < 4 && i->launcher->rules[t] != NULL; t++) {
+        count += dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, 512 - count);
+    }
+    const char *nearest = dts_nearest_name(s->path, names, count);
+    char help[160] = "";
+    if (nearest != NULL) {
+        snprintf(help, sizeof help, "did you mean '%s'?", nearest);
+    }
+    dts_diag_warning(i->diag, &s->place, NULL, nearest != NULL ? help : NULL, "unknown key '%s' is left out", s->path);
+    dts_notes_add(i->notes, DTS_NOTE_UNKNOWN, NULL, &s->place, "%s = %s", s->path, s->value);
+}
+
+/* A default does not hold where the file says something about its key that no rule understood. */
+static void drop_default(const importer *i, const char *path, dts_settings *ours) {
+    for (size_t t = 0; t < 4 && i->launcher->rules[t] != NULL; t++) {
+        const char *keys[16];
+        size_t count = dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, path, i->notes->arena, keys, 16);
+        for (size_t k = 0; k < count; k++) {
+            dts_setting *s = dts_settings_find(ours, keys[k]);
+            if (s != NULL && s->preset) {
+                *s = ours->items[--ours->count];
+            }
+        }
+    }
+}
+
+/* What no rule took: known to be of no concern, a value without a counterpart, or unknown. */
+static void note_rest(importer *i, const dts_settings *theirs, dts_settings *ours) {
+    for (size_t k = 0; k < theirs->count; k++) {
+        const dts_setting *s = &theirs->items[k];
+        const dts_mapping *rules = s->used ? NULL : dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path);
+        const dts_remark *remark = dts_remark_find(i->launcher->irrelevant, s->path);
+        if (s->used) {
+            dts_notes_add(i->notes, DTS_NOTE_USED, NULL, &s->place, "%s = %s", s->path, s->value);
+        } else if (remark != NULL || strcmp(s->value, "false") == 0 || strcmp(s->value, "null") == 0) {
+            dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, remark == NULL ? "switched off" : remark->text, &s->place,
+                          "%s = %s", s->path, s->value);
+        } else if (rules != NULL) {
+            drop_default(i, s->path, ours);
+            dts_text known = {0};
+            dts_text_add(&known, "known: ");
+            dts_rules_values(rules, DTS_TO_OURS, s->path, &known);
+            dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&known),
+                             "'%s %s' has no counterpart, at least here", s->path, s->value);
+            dts_notes_add(i->notes, DTS_NOTE_LOST, dts_text_string(&known), &s->place, "%s = %s", s->path, s->value);
+            dts_text_free(&known);
+        } else {
+            warn_unknown(i, s);
+        }
+    }
+}
+
+/* ---- overrides ---- */
+
+typedef struct overrides {
+    dts_override *items;
+    size_t count;
+} overrides;
+
+static void add(overrides *list, const char *key, const char *value, const dts_place *place) {
+    list->items[list->count++] = (dts_override){.key = key, .value = value, .place = *place};
+}
+
+/* Keys of base's parallelism that the launcher has no word for stay; all others are cleared first. */
+static void clear_plan(const importer *i, const dts_settings *base, overrides *list, const dts_place *whole) {
+    add(list, "parallelism", "{}", whole);
+    for (size_t k = 0; k < base->count; k++) {
+        const dts_setting *s = &base->items[k];
+        bool plan = strncmp(s->path, "parallelism.", 12) == 0 && !s->preset && s->place.file != NULL;
+        bool follows = strcmp(s->path, "parallelism.data") == 0 || strcmp(s->path, "parallelism.shard_group") == 0;
+        bool theirs = i->launcher->whole_plan && dts_launcher_rules(i->launcher, DTS_TO_THEIRS, s->path) != NULL;
+        if (plan && !follows && !theirs) {
+            add(list, s->path, s->value, &s->place);
+        }
+    }
+}
+
+static bool last_of_its_path(const dts_settings *ours, size_t k) {
+    return dts_settings_find(ours, ours->items[k].path) == &ours->items[k];
+}
+
+static void collect(const importer *i, const dts_settings *ours, const dts_settings *base, const char *name,
+                    overrides *list) {
+    const dts_place whole = {.file = name};
+    const dts_setting *layers = dts_settings_find(ours, "model.layers");
+    const char *family = dts_settings_get(ours, "model.architecture");
+    clear_plan(i, base, list, &whole);
+    if (layers != NULL) {
+        add(list, "model", family != NULL && strcmp(family, "llama") == 0 ? "llama" : "gpt", &whole);
+    }
+    if (i->launcher->stack != NULL && dts_settings_find(base, "stack") == NULL) {
+        add(list, "stack", i->launcher->stack, &whole);
+        dts_notes_add(i->notes, DTS_NOTE_ASSUMED, NULL, NULL, "stack=%s", i->launcher->stack);
+    }
+    for (size_t k = 0; k < ours->count; k++) {
+        const dts_setting *s = &ours->items[k];
+        bool skipped = strncmp(s->path, "plan.", 5) == 0 || (strncmp(s->path, "model.", 6) == 0 && layers == NULL);
+        if (!skipped && last_of_its_path(ours, k)) {
+            add(list, s->path, s->value, s->place.file == NULL ? &whole : &s->place);
+        }
+    }
+}
+
+dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
+                      const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag) {
+    importer i = {.launcher = launcher, .notes = notes, .diag = diag};
+    dts_settings theirs = {.arena = notes->arena}, ours = {.arena = notes->arena};
+    dts_status status = launcher->read(text, length, name, &theirs, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_settings open_ones = {.arena = notes->arena};
+    set_aside(&i, &theirs, &open_ones);
+    for (size_t t = 0; t < 4 && launcher->rules[t] != NULL; t++) {
+        dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
+    }
+    for (size_t k = 0; k < open_ones.count; k++) {
+        drop_default(&i, open_ones.items[k].path, &ours);
+    }
+    note_rest(&i, &theirs, &ours);
+    note_defaults(&i, &ours);
+    if (!dts_facts_complete(&ours, base)) {
+        status = dts_diag_error(diag, &(dts_place){.file = name}, NULL,
+                                "write layers as Ett|tt|ttL, and experts as ([0]*3+[1]*58)",
+                                "a layout of stages or experts that is not understood");
+    }
+    overrides list = {.items = dts_arena_array(notes->arena, ours.count + base->count + 4, sizeof *list.items)};
+    if (list.items == NULL || theirs.failed || ours.failed || notes->failed) {
+        return dts_diag_nomem(diag);
+    }
+    collect(&i, &ours, base, name, &list);
+    *out = list.items;
+    *count = list.count;
+    return status;
+}

@@ -1,0 +1,38 @@
+/* Inside of interop/: syntaxes that several launchers share, and notes. */
+#ifndef DTS_INTEROP_INSIDE_H
+#define DTS_INTEROP_INSIDE_H
+
+#include "interop/interop.h"
+
+extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_launcher_accelerate,
+    dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun;
+
+/* Adds a note; text and place may be NULL. */
+void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
+                   ...) DTS_PRINTF(5, 6);
+
+/* The first rule table of the launcher that reads path in this direction, or NULL. */
+const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_direction direction, const char *path);
+/* The remark on path in a table, or NULL. */
+const dts_remark *dts_remark_find(const dts_remark *table, const char *path);
+
+/* YAML and JSON. */
+dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);
+/* The settings as nested maps: JSON, or YAML blocks. */
+dts_status dts_write_json(const dts_settings *settings, dts_text *out);
+dts_status dts_write_yaml(const dts_settings *settings, dts_text *out);
+
+/* A shell script or a list of arguments: the flags of the command that starts the training. */
+dts_status dts_read_shell(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);
+/* " \\\n    --flag value" for every setting. */
+void dts_write_flags(const dts_settings *settings, dts_text *out);
+/* "torchrun --nnodes 2 --nproc-per-node 8 …" */
+void dts_write_torchrun(const dts_plan_facts *facts, dts_text *out);
+
+dts_status dts_read_toml(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);
+void dts_write_toml(const dts_settings *settings, dts_text *out);
+
+/* Is the value a number, true or false, which formats write without quotes? */
+bool dts_is_plain_value(const char *value);
+
+#endif

@@ -1,0 +1,424 @@
+/* Shell scripts and argument lists: the flags of the command that starts the training.
+ *
+ * Understood: words, quotes, comments, continued lines, NAME=value, NAME+=value, NAME=(array), $NAME, ${NAME},
+ * ${NAME[@]}, ${NAME:-default}, $((products, quotients, sums)). Of conditions and loops every line counts, in order.
+ * What cannot be known ($1, $(command)) stays as it is written. The command is the last one that has flags. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/inside.h"
+
+enum { WORDS_MOST = 4096, VARIABLES_MOST = 512 };
+
+typedef struct word {
+    const char *text;
+    dts_place place;
+} word;
+
+typedef struct words {
+    word *items;
+    size_t count;
+} words;
+
+typedef struct variable {
+    const char *name;
+    words value;
+} variable;
+
+typedef struct shell {
+    const char *name, *at, *end, *line;
+    uint32_t number;
+    dts_arena *arena;
+    variable variables[VARIABLES_MOST];
+    size_t variable_count;
+    words command; /* the words so far */
+    words found;   /* of the last command with flags */
+    bool failed;
+} shell;
+
+/* ---- places and words ---- */
+
+static dts_place here(shell *s) {
+    const char *newline = memchr(s->line, '\n', (size_t)(s->end - s->line));
+    size_t length = (size_t)((newline == NULL ? s->end : newline) - s->line);
+    return (dts_place){.file = s->name,
+                       .line = s->number,
+                       .column = (uint32_t)(s->at - s->line) + 1,
+                       .line_text = dts_arena_strndup(s->arena, s->line, length),
+                       .line_length = length};
+}
+
+static void add_word(shell *s, words *list, const char *text, const dts_place *place) {
+    if (list->items == NULL) {
+        list->items = dts_arena_array(s->arena, WORDS_MOST, sizeof *list->items);
+    }
+    if (text == NULL || list->items == NULL || list->count == WORDS_MOST) {
+        s->failed = true;
+        return;
+    }
+    list->items[list->count++] = (word){text, *place};
+}
+
+static void advance(shell *s) {
+    if (*s->at++ == '\n') {
+        s->number++;
+        s->line = s->at;
+    }
+}
+
+static variable *find_variable(shell *s, const char *name, size_t length) {
+    for (size_t i = 0; i < s->variable_count; i++) {
+        if (strncmp(s->variables[i].name, name, length) == 0 && s->variables[i].name[length] == '\0') {
+            return &s->variables[i];
+        }
+    }
+    return NULL;
+}
+
+/* The words of text, split at blanks. */
+static void split_words(shell *s, const char *text, const dts_place *place, words *out) {
+    while (*(text += strspn(text, " \t\n")) != '\0') {
+        size_t length = strcspn(text, " \t\n");
+        add_word(s, out, dts_arena_strndup(s->arena, text, length), place);
+        text += length;
+    }
+}
+
+static size_t name_length(const char *at, const char *end) {
+    size_t n = 0;
+    while (at + n < end && (isalnum((unsigned char)at[n]) || at[n] == '_') &&
+           !(n == 0 && isdigit((unsigned char)at[0]))) {
+        n++;
+    }
+    return n;
+}
+
+/* ---- $((expression)): numbers and variables with + - * / from left to right, products first ---- */
+
+static int64_t operand(shell *s, const char **at, const char *end) {
+    *at += strspn(*at, " $(){}");
+    size_t length = name_length(*at, end);
+    if (length == 0) {
+        char *behind;
+        long long value = strtoll(*at, &behind, 10);
+        *at = behind;
+        return value;
+    }
+    variable *v = find_variable(s, *at, length);
+    *at += length;
+    return v != NULL && v->value.count > 0 ? strtoll(v->value.items[0].text, NULL, 10) : 0;
+}
+
+static int64_t evaluate(shell *s, const char *text, size_t length) {
+    const char *at = text, *end = text + length;
+    double sum = 0, sign = 1, product = (double)operand(s, &at, end); /* doubles: a script cannot make them overflow */
+    while (at < end) {
+        char sort = *at++;
+        if (strchr("*/+-", sort) == NULL) {
+            continue;
+        }
+        double next = (double)operand(s, &at, end);
+        if (sort == '*') {
+            product *= next;
+        } else if (sort == '/' && next > 0) {
+            product = (double)(int64_t)(product / next);
+        } else {
+            sum += sign * product;
+            sign = sort == '-' ? -1 : 1;
+            product = next;
+        }
+    }
+    sum += sign * product;
+    return sum < 0 || sum > 1e15 ? 0 : (int64_t)sum;
+}
+
+/* ---- words ---- */
+
+static size_t closing(const shell *s, const char *text, char open, char close) {
+    int depth = 0;
+    for (const char *at = text; at < s->end; at++) {
+        depth += *at == open ? 1 : (*at == close ? -1 : 0);
+        if (depth == 0) {
+            return (size_t)(at - text);
+        }
+    }
+    return (size_t)(s->end - text);
+}
+
+static void jump(shell *s, size_t count) {
+    for (size_t i = 0; i < count && s->at < s->end; i++) {
+        advance(s);
+    }
+}
+
+/* Behind a $: adds what it stands for to text; whole arrays go to *list when the word is nothing else. */
+static void expand(shell *s, dts_text *text, words *list) {
+    const char *start = s->at; /* at '$' */
+    char next = start + 1 < s->end ? start[1] : '\0';
+    if (next == '(') {
+        size_t length = closing(s, start + 1, '(', ')');
+        if (length > 2 && start[2] == '(') {
+            dts_text_printf(text, "%" PRId64, evaluate(s, start + 3, length - 3));
+        } else {
+            dts_text_add_bytes(text, start,
+                               length + 2 <= (size_t)(s->end - start) ? length + 2 : (size_t)(s->end - start));
+        }
+        jump(s, length + 2);
+        return;
+    }
+    bool braces = next == '{';
+    const char *name = start + (braces ? 2 : 1);
+    size_t length = name_length(name, s->end);
+    size_t whole = braces ? closing(s, start + 1, '{', '}') + 2 : length + 1;
+    variable *v = find_variable(s, name, length);
+    const char *standard =
+        braces && length + 3 < whole && name[length] == ':' && name[length + 1] == '-' ? name + length + 2 : NULL;
+    if (v != NULL) {
+        for (size_t i = 0; i < v->value.count; i++) {
+            if (list != NULL) {
+                add_word(s, list, v->value.items[i].text, &v->value.items[i].place);
+            } else {
+                dts_text_add(text, i > 0 ? " " : "");
+                dts_text_add(text, v->value.items[i].text);
+            }
+        }
+    } else if (standard != NULL) {
+        dts_text_add_bytes(text, standard, (size_t)(start + whole - 1 - standard));
+    } else {
+        dts_text_add_bytes(text, start, whole == 1 ? 2 : whole);
+        whole = whole == 1 ? 2 : whole; /* $1, $@ */
+    }
+    jump(s, whole);
+}
+
+static bool ends_word(char c) {
+    return strchr(" \t\n;&|)", c) != NULL;
+}
+
+/* Does the word from here consist of one variable only? */
+static bool lone_variable(const shell *s, const char *at) {
+    bool quoted = *at == '"';
+    at += quoted ? 1 : 0;
+    if (at + 1 >= s->end || *at != '$' || at[1] == '(') {
+        return false;
+    }
+    at = at[1] == '{' ? at + 1 + closing(s, at + 1, '{', '}') + 1 : at + 1 + name_length(at + 1, s->end);
+    if (quoted && at < s->end && *at == '"') {
+        at++;
+    }
+    return at >= s->end || ends_word(*at);
+}
+
+/* One word; a variable alone becomes its words. */
+static void read_word(shell *s, words *out) {
+    dts_place place = here(s);
+    dts_text text = {0};
+    bool lone = lone_variable(s, s->at), any = false;
+    char quote = '\0';
+    size_t before = out->count;
+    while (s->at < s->end && (quote != '\0' || !ends_word(*s->at))) {
+        char c = *s->at;
+        if (quote == '\0' && (c == '"' || c == '\'')) {
+            quote = c;
+            any = true;
+            advance(s);
+        } else if (c == quote) {
+            quote = '\0';
+            advance(s);
+        } else if (c == '\\' && quote != '\'' && s->at + 1 < s->end) {
+            advance(s);
+            if (*s->at != '\n') {
+                dts_text_add_bytes(&text, s->at, 1);
+            } else if (quote == '\0') {
+                advance(s);
+                break;
+            } else {
+                dts_text_add(&text, " ");
+            }
+            advance(s);
+        } else if (c == '$' && quote != '\'') {
+            expand(s, &text, lone ? out : NULL);
+        } else {
+            dts_text_add_bytes(&text, s->at, 1);
+            advance(s);
+        }
+    }
+    s->failed = s->failed || text.failed;
+    if (text.length > 0 || (any && out->count == before && !lone)) {
+        add_word(s, out, dts_arena_strdup(s->arena, dts_text_string(&text)), &place);
+    }
+    dts_text_free(&text);
+}
+
+/* ---- lines ---- */
+
+static void skip_blanks(shell *s) {
+    while (s->at < s->end) {
+        if (*s->at == ' ' || *s->at == '\t') {
+            advance(s);
+        } else if (*s->at == '\\' && s->at + 1 < s->end && s->at[1] == '\n') {
+            jump(s, 2);
+        } else {
+            return;
+        }
+    }
+}
+
+static void skip_comment(shell *s) {
+    while (s->at < s->end && *s->at != '\n') {
+        advance(s);
+    }
+}
+
+/* NAME=…, NAME+=… at the begin of a command; false: something else stands here. */
+static bool read_assignment(shell *s) {
+    size_t length = name_length(s->at, s->end);
+    const char *name = s->at, *behind = s->at + length;
+    bool more = behind + 1 < s->end && behind[0] == '+' && behind[1] == '=';
+    if (length == 0 || behind >= s->end || (*behind != '=' && !more)) {
+        return false;
+    }
+    jump(s, length + (more ? 2 : 1));
+    words value = {0};
+    variable *v = find_variable(s, name, length);
+    if (more && v != NULL) {
+        value = v->value;
+    }
+    if (s->at < s->end && *s->at == '(') {
+        advance(s);
+        for (skip_blanks(s); s->at < s->end && *s->at != ')'; skip_blanks(s)) {
+            if (*s->at == '#') {
+                skip_comment(s);
+            } else if (*s->at == '\n' || strchr(";&|", *s->at) != NULL) {
+                advance(s);
+            } else {
+                read_word(s, &value);
+            }
+        }
+        jump(s, 1);
+    } else if (s->at < s->end && !ends_word(*s->at)) {
+        words one = {0};
+        read_word(s, &one);
+        for (size_t i = 0; i < one.count; i++) {
+            split_words(s, one.items[i].text, &one.items[i].place, &value);
+        }
+    }
+    if (v == NULL && s->variable_count < VARIABLES_MOST) {
+        v = &s->variables[s->variable_count++];
+        v->name = dts_arena_strndup(s->arena, name, length);
+        s->failed = s->failed || v->name == NULL;
+    }
+    if (v != NULL) {
+        v->value = value;
+    }
+    return true;
+}
+
+static bool is_flag(const char *text) {
+    return text[0] == '-' && text[1] != '\0' && !isdigit((unsigned char)text[1]) && text[1] != '.';
+}
+
+static void end_command(shell *s) {
+    for (size_t i = 0; i < s->command.count; i++) {
+        if (strncmp(s->command.items[i].text, "--", 2) == 0 && s->command.items[i].text[2] != '\0') {
+            s->found = s->command;
+            break;
+        }
+    }
+    s->command = (words){0};
+}
+
+static void read_all(shell *s) {
+    while (s->at < s->end && !s->failed) {
+        skip_blanks(s);
+        if (s->at == s->end) {
+            break;
+        }
+        if (*s->at == '#') {
+            skip_comment(s);
+        } else if (strchr("\n;&|)", *s->at) != NULL) {
+            end_command(s);
+            advance(s);
+        } else {
+            bool exported = s->command.count == 1 && strcmp(s->command.items[0].text, "export") == 0;
+            if ((s->command.count == 0 || exported) && read_assignment(s)) {
+                continue;
+            }
+            read_word(s, &s->command);
+        }
+    }
+    end_command(s);
+}
+
+/* ---- flags ---- */
+
+static bool is_script(const char *text) {
+    size_t length = strlen(text);
+    return length > 3 && strcmp(text + length - 3, ".py") == 0;
+}
+
+/* `--name`, with - for _ where the name is no dotted path. */
+static const char *flag_path(shell *s, const char *text) {
+    const char *name = text + strspn(text, "-");
+    char *path = dts_arena_strndup(s->arena, name, strcspn(name, "="));
+    for (char *c = path; path != NULL && strchr(path, '.') == NULL && *c != '\0'; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+    return path;
+}
+
+static void take_flags(shell *s, dts_settings *out) {
+    const words *w = &s->found;
+    for (size_t i = 0; i < w->count; i++) {
+        const char *text = w->items[i].text;
+        if (!is_flag(text)) {
+            continue;
+        }
+        const char *path = flag_path(s, text), *equals = strchr(text, '=');
+        dts_text value = {0};
+        if (equals != NULL) {
+            dts_text_add(&value, equals + 1);
+        }
+        for (; equals == NULL && i + 1 < w->count && !is_flag(w->items[i + 1].text) && !is_script(w->items[i + 1].text);
+             i++) {
+            dts_text_add(&value, value.length > 0 ? " " : "");
+            dts_text_add(&value, w->items[i + 1].text);
+        }
+        const dts_place *place = &w->items[i].place;
+        for (size_t j = i; j > 0 && !is_flag(w->items[j].text); j--) {
+            place = &w->items[j - 1].place;
+        }
+        if (path == NULL || value.failed) {
+            s->failed = true;
+        } else if (strcmp(path, "m") != 0) { /* torchrun -m MODULE */
+            dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", place);
+        }
+        dts_text_free(&value);
+    }
+}
+
+dts_status dts_read_shell(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    shell *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    s->name = name;
+    s->at = s->line = text;
+    s->end = text + length;
+    s->number = 1;
+    s->arena = out->arena;
+    read_all(s);
+    dts_status status = DTS_OK;
+    if (s->failed) {
+        status = dts_diag_fail(diag, DTS_INVALID, NULL, "%s: more than %d words in a command", name, (int)WORDS_MOST);
+    } else if (s->found.count == 0) {
+        status = dts_diag_error(diag, &(dts_place){.file = name}, NULL,
+                                "give the script that starts the training, or its arguments", "no command with flags");
+    } else {
+        take_flags(s, out);
+    }
+    free(s);
+    return status;
+}

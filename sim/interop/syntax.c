@@ -1,0 +1,176 @@
+/* Settings as JSON, YAML, flags; documents as settings and as YAML. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/inside.h"
+
+bool dts_is_plain_value(const char *value) {
+    if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) {
+        return true;
+    }
+    char *end;
+    strtod(value, &end);
+    return end != value && *end == '\0' && strspn(value, "+-.0123456789eE") == strlen(value);
+}
+
+/* Python and YAML 1.1 write True; ours are lower case. */
+static const char *plain_word(const char *value) {
+    static const char *const words[][2] = {{"True", "true"}, {"TRUE", "true"}, {"False", "false"}, {"FALSE", "false"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(value, words[i][0]) == 0) {
+            return words[i][1];
+        }
+    }
+    return value;
+}
+
+dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    dts_document *document = NULL;
+    dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
+    if (document == NULL) {
+        return status;
+    }
+    dts_node *root = dts_document_root(document);
+    if (root->kind != DTS_NODE_MAP) {
+        status = dts_diag_error(diag, &root->place, NULL, "KEY: VALUE, or {\"KEY\": VALUE}", "expected a map of keys");
+    } else {
+        size_t before = out->count;
+        dts_settings_flatten(root, "", out);
+        for (size_t i = before; i < out->count; i++) {
+            dts_setting *setting = &out->items[i];
+            setting->value = plain_word(setting->value);
+            setting->place.file = name; /* what it points at outlives the document */
+            setting->place.line_text =
+                setting->place.line_text == NULL
+                    ? NULL
+                    : dts_arena_strndup(out->arena, setting->place.line_text, setting->place.line_length);
+        }
+    }
+    dts_document_free(document);
+    return status;
+}
+
+/* ---- nested maps ---- */
+
+static bool place_item(cJSON *root, const dts_setting *setting) {
+    cJSON *map = root;
+    const char *at = setting->path;
+    for (const char *dot = strchr(at, '.'); dot != NULL && map != NULL; at = dot + 1, dot = strchr(at, '.')) {
+        char key[128];
+        size_t length = (size_t)(dot - at);
+        if (length >= sizeof key) {
+            return false;
+        }
+        memcpy(key, at, length);
+        key[length] = '\0';
+        cJSON *next = cJSON_GetObjectItemCaseSensitive(map, key);
+        map = next != NULL ? next : cJSON_AddObjectToObject(map, key);
+    }
+    if (map == NULL) {
+        return false;
+    }
+    if (strcmp(setting->value, "true") == 0 || strcmp(setting->value, "false") == 0) {
+        return cJSON_AddBoolToObject(map, at, setting->value[0] == 't') != NULL;
+    }
+    return (dts_is_plain_value(setting->value) ? cJSON_AddRawToObject(map, at, setting->value)
+                                               : cJSON_AddStringToObject(map, at, setting->value)) != NULL;
+}
+
+static cJSON *build(const dts_settings *settings) {
+    cJSON *root = cJSON_CreateObject();
+    bool good = root != NULL;
+    for (size_t i = 0; i < settings->count && good; i++) {
+        good = place_item(root, &settings->items[i]);
+    }
+    if (!good) {
+        cJSON_Delete(root);
+        return NULL;
+    }
+    return root;
+}
+
+dts_status dts_write_json(const dts_settings *settings, dts_text *out) {
+    cJSON *root = build(settings);
+    char *text = root == NULL ? NULL : cJSON_Print(root);
+    if (text != NULL) {
+        dts_text_add(out, text);
+        dts_text_add(out, "\n");
+    }
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return text == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+static void write_map(const cJSON *map, size_t depth, dts_text *out) {
+    for (const cJSON *item = map->child; item != NULL; item = item->next) {
+        dts_text_add_repeated(out, "  ", depth);
+        if (cJSON_IsObject(item)) {
+            dts_text_printf(out, "%s:\n", item->string);
+            write_map(item, depth + 1, out);
+        } else if (cJSON_IsString(item)) {
+            bool word = strcmp(item->valuestring, "no") == 0; /* YAML 1.1 reads it as false */
+            dts_text_printf(out, word ? "%s: '%s'\n" : "%s: %s\n", item->string, item->valuestring);
+        } else if (cJSON_IsBool(item)) {
+            dts_text_printf(out, "%s: %s\n", item->string, cJSON_IsTrue(item) ? "true" : "false");
+        } else {
+            dts_text_printf(out, "%s: %s\n", item->string, item->valuestring);
+        }
+    }
+}
+
+dts_status dts_write_yaml(const dts_settings *settings, dts_text *out) {
+    cJSON *root = build(settings);
+    if (root == NULL) {
+        return DTS_NOMEM;
+    }
+    write_map(root, 0, out);
+    cJSON_Delete(root);
+    return DTS_OK;
+}
+
+static void write_node(const dts_node *map, size_t depth, dts_text *out) {
+    for (const dts_node *node = map->first; node != NULL; node = node->next) {
+        dts_text_add_repeated(out, "  ", depth);
+        dts_text_printf(out, "%s:", node->key);
+        if (node->kind == DTS_NODE_MAP && node->count > 0) {
+            dts_text_add(out, "\n");
+            write_node(node, depth + 1, out);
+        } else {
+            dts_text_add(out, " ");
+            dts_node_write(node, out);
+            dts_text_add(out, "\n");
+        }
+    }
+}
+
+void dts_interop_write_yaml(const dts_node *root, dts_text *out) {
+    write_node(root, 0, out);
+}
+
+/* ---- flags ---- */
+
+void dts_write_flags(const dts_settings *settings, dts_text *out) {
+    for (size_t i = 0; i < settings->count; i++) {
+        const dts_setting *setting = &settings->items[i];
+        if (strcmp(setting->value, "false") == 0) {
+            continue;
+        }
+        bool bare = strcmp(setting->value, "true") == 0;
+        bool special = strpbrk(setting->value, "|()[]*;&$ ") != NULL;
+        dts_text_printf(out, " \\\n    --%s", setting->path);
+        if (!bare) {
+            dts_text_printf(out, special ? " '%s'" : " %s", setting->value);
+        }
+    }
+    dts_text_add(out, "\n");
+}
+
+void dts_write_torchrun(const dts_plan_facts *facts, dts_text *out) {
+    const char *nodes = dts_settings_get(facts->ours, "plan.nodes");
+    const char *gpus = dts_settings_get(facts->ours, "plan.gpus_per_node");
+    dts_text_printf(out, "torchrun --nnodes %s --nproc-per-node %s", nodes, gpus);
+    if (strcmp(nodes, "1") != 0) {
+        dts_text_add(out, " --node-rank \"$NODE_RANK\" --master-addr \"$MASTER_ADDR\" --master-port 29500");
+    }
+}

@@ -1,0 +1,307 @@
+/* torchtitan: the Python configuration it reads since February 2026, the same as command-line overrides, and the TOML
+ * files before that. Today batches are counted in tokens; TOML counts samples of a rank.
+ *
+ * Sources: pytorch/torchtitan torchtitan/config, torchtitan/distributed/parallel_dims.py and docs, commit b5bcd76; the
+ * TOML keys before commit 9810191. */
+#include <string.h>
+
+#include "interop/inside.h"
+
+#define OUT    DTS_TO_THEIRS
+#define IN     DTS_TO_OURS
+#define P(key) "parallelism." key
+
+static const dts_mapping plan_rules[] = {
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true; plan.pipelined=true",
+     P("fsdp_reshard_after_forward=always"), OUT, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", P("fsdp_reshard_after_forward=always"),
+     0, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", P("fsdp_reshard_after_forward=never"),
+     0, NULL, false},
+    {"parallelism.data_parallel=ddp", P("data_parallel_shard_degree=1"), IN, NULL, false},
+    {"parallelism.data_parallel=ddp", "", OUT, NULL, false},
+    {"parallelism.data_parallel=zero3", P("fsdp_reshard_after_forward=always"), OUT,
+     "FSDP is nearest: the same shards, gathered per block", false},
+    {"parallelism.data_parallel=zero2", P("fsdp_reshard_after_forward=never"), OUT,
+     "FSDP that keeps gathered parameters is nearest: ZeRO-2's traffic, with whole 16-bit weights", false},
+    {"parallelism.data_parallel=zero1", P("fsdp_reshard_after_forward=never"), OUT,
+     "FSDP that keeps gathered parameters is nearest; it shards gradients too", false},
+    {"parallelism.data_parallel=*", "", OUT, "no single-process data parallelism: set parallelism.data_parallel=ddp",
+     true},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", "", IN, NULL, false},
+    {"parallelism.reshard_after_forward=*", "", OUT, NULL, false},
+    {"plan.replicate=@; parallelism.data_parallel=ddp", P("data_parallel_replicate_degree=@"), OUT, NULL, false},
+    {"plan.replicate=@; parallelism.data_parallel=fsdp", P("data_parallel_replicate_degree=@"), OUT, NULL, false},
+    {"plan.replicate=@; parallelism.data_parallel=zero3", P("data_parallel_replicate_degree=@"), OUT, NULL, false},
+    {"plan.replicate=1", P("data_parallel_replicate_degree=1"), OUT, NULL, false},
+    {"plan.replicate=*", P("data_parallel_replicate_degree=1"), OUT, NULL, false},
+    {"plan.replicate=@", P("data_parallel_replicate_degree=@"), IN, NULL, false},
+    {"plan.replicate=1", "", IN, NULL, false},
+    {"plan.shard=@; parallelism.data_parallel=ddp", P("data_parallel_shard_degree=1"), OUT, NULL, false},
+    {"plan.shard=@; parallelism.data_parallel=fsdp", P("data_parallel_shard_degree=@"), OUT, NULL, false},
+    {"plan.shard=@; parallelism.data_parallel=zero3", P("data_parallel_shard_degree=@"), OUT, NULL, false},
+    {"plan.shard=*", P("data_parallel_shard_degree=-1"), OUT, NULL, false},
+    {"plan.shard=@", P("data_parallel_shard_degree=@"), IN, NULL, false},
+    {"parallelism.shard_group=*", "", OUT, NULL, false},
+    {"parallelism.data=*", "", OUT, NULL, false},
+    {"parallelism.tensor=@", P("tensor_parallel_degree=@"), 0, NULL, false},
+    {"parallelism.tensor=1", "", IN, NULL, false},
+    {"parallelism.sequence=*; parallelism.tensor=1", "", OUT, NULL, false},
+    {"parallelism.sequence=false", P("tensor_parallel_degree=1"), IN, NULL, false},
+    {"parallelism.sequence=true", P("enable_sequence_parallel=true"), 0, NULL, false},
+    {"parallelism.sequence=false", P("enable_sequence_parallel=false"), 0, NULL, false},
+    {"parallelism.sequence=true", P("tensor_parallel_degree=*"), IN, NULL, false},
+    {"parallelism.context=@", P("context_parallel_degree=@"), 0, NULL, false},
+    {"parallelism.context=1", "", IN, NULL, false},
+    {"parallelism.context_method=*; parallelism.context=1", "", OUT, NULL, false},
+    {"parallelism.context_method=all-gather", "", 0, NULL, false},
+    {"parallelism.context_method=*", "", OUT, "context parallelism gathers keys and values: all-gather is nearest",
+     false},
+    {"parallelism.pipeline=@", P("pipeline_parallel_degree=@"), 0, NULL, false},
+    {"parallelism.pipeline=1", "", IN, NULL, false},
+    {"parallelism.expert=@", P("expert_parallel_degree=@"), 0, NULL, false},
+    {"parallelism.expert=1", "", IN, NULL, false},
+    {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},
+    {"parallelism.schedule=1f1b", P("pipeline_parallel_schedule=1F1B"), 0, NULL, false},
+    {"parallelism.schedule=gpipe", P("pipeline_parallel_schedule=GPipe"), 0, NULL, false},
+    {"parallelism.schedule=interleaved-1f1b", P("pipeline_parallel_schedule=Interleaved1F1B"), 0, NULL, false},
+    {"parallelism.schedule=looped-bfs", P("pipeline_parallel_schedule=LoopedBFS"), 0, NULL, false},
+    {"parallelism.schedule=interleaved-zb1p", P("pipeline_parallel_schedule=InterleavedZeroBubble"), 0, NULL, false},
+    {"parallelism.schedule=zbv", P("pipeline_parallel_schedule=ZBVZeroBubble"), 0, NULL, false},
+    {"parallelism.schedule=dualpipev", P("pipeline_parallel_schedule=DualPipeV"), 0, NULL, false},
+    {"parallelism.schedule=dualpipe", P("pipeline_parallel_schedule=DualPipeV"), OUT,
+     "its form folded into a V is nearest: dualpipev", false},
+    {"parallelism.schedule=*; parallelism.virtual_stages=2", P("pipeline_parallel_schedule=ZBVZeroBubble"), OUT,
+     "zbv is nearest", false},
+    {"parallelism.schedule=*; plan.interleaved=true", P("pipeline_parallel_schedule=Interleaved1F1B"), OUT,
+     "interleaved-1f1b is nearest", false},
+    {"parallelism.schedule=*", P("pipeline_parallel_schedule=1F1B"), OUT,
+     "1f1b is nearest; an order of your own can be given as pipeline_parallel_schedule_csv", false},
+    {"parallelism.schedule=1f1b", "", IN, NULL, false},
+    {"parallelism.virtual_stages=*", "", OUT, NULL, false},
+    {"plan.stage_layers=@; plan.pipelined=true",
+     P("pipeline_parallel_layers_per_stage=@; parallelism.pipeline_parallel_first_stage_less_layers=0; "
+       "parallelism.pipeline_parallel_last_stage_less_layers=0"),
+     OUT, NULL, false},
+    {"plan.stage_layers=@", P("pipeline_parallel_layers_per_stage=@"), IN, NULL, false},
+    {"parallelism.partition=*; plan.layout=*", "", OUT, "module_fqns_per_model_part lists what each stage holds",
+     false},
+    {"parallelism.partition=*", "", OUT, NULL, false},
+    {"parallelism.order=tensor-data-pipeline", "", OUT, NULL, false},
+    {"training.sequence_length=*", "", OUT, NULL, false},
+    {"training.optimizer=adamw", "optimizer.name=AdamW", IN, NULL, false},
+    {"training.optimizer=adam", "optimizer.name=Adam", IN, NULL, false},
+    {"training.precision=amp-bf16", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32",
+     0, NULL, false},
+    {"training.precision=bf16", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32", OUT,
+     "fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy", false},
+    {"training.precision=fp32", "training.mixed_precision_param=float32", 0, NULL, false},
+    {"training.precision=amp-bf16", "training.mixed_precision_param=bfloat16", IN, NULL, false},
+    {"training.precision=*", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32", OUT,
+     "bf16 is written; 8-bit products are a converter: Float8LinearConverter.Config()", false},
+    {"training.precision=amp-bf16", "", IN, NULL, false},
+    {"offload.parameters=cpu", "training.enable_cpu_offload=true", 0, NULL, false},
+    {"offload.parameters=none", "", 0, NULL, false},
+    {"offload.parameters=*", "", OUT, "host memory is nearest: set offload.parameters=cpu", true},
+    {"offload.optimizer=cpu; offload.parameters=cpu", "", OUT, NULL, false},
+    {"offload.optimizer=cpu", "training.enable_cpu_offload=true", IN, NULL, false},
+    {"offload.optimizer=none", "", OUT, NULL, false},
+    {"offload.optimizer=*", "", OUT, "parameters, gradients and optimizer go together: set offload.parameters=cpu too",
+     true},
+    {"offload.gradients=*; offload.parameters=cpu", "", OUT, NULL, false},
+    {"offload.gradients=none", "", OUT, NULL, false},
+    {"offload.gradients=*", "", OUT, "parameters, gradients and optimizer go together", false},
+    {"offload.activations=none", "", OUT, NULL, false},
+    {"offload.activations=*", "", OUT, "recomputation instead: training.recompute=selective", false},
+    {0},
+};
+
+static const dts_mapping token_rules[] = {
+    {"training.sequence_length=@", "training.max_context_length=@", 0, NULL, false},
+    {"training.micro_batch=*", "", OUT, NULL, false},
+    {"training.global_batch=*", "", OUT, NULL, false},
+    {"plan.microbatch_tokens=@", "training.num_tokens_per_microbatch_per_dp_rank=@", 0, NULL, false},
+    {"plan.step_tokens=@", "training.num_tokens_per_train_step=@", 0, NULL, false},
+    {"plan.microbatches=@; plan.pipelined=true", "parallelism.num_pp_microbatches=@", OUT, NULL, false},
+    {"plan.microbatches=@", "parallelism.num_pp_microbatches=@", IN, NULL, false},
+    {"parallelism.async_tensor=true", "compile.enable_async_tensor_parallel=true; compile.enable=true", 0, NULL, false},
+    {"parallelism.async_tensor=false", "", 0, NULL, false},
+    {"training.recompute=none", "activation_checkpoint=None", 0, NULL, false},
+    {"training.recompute=selective", "activation_checkpoint=SelectiveAC.Config()", 0, NULL, false},
+    {"training.recompute=full", "activation_checkpoint=FullAC.Config()", 0, NULL, false},
+    {"training.recompute=*", "activation_checkpoint=FullAC.Config()", OUT, "full recomputation is nearest", false},
+    {0},
+};
+
+/* The command line chooses a class for activation_checkpoint by subcommand; flags cannot. */
+static const dts_mapping token_rules_cli[] = {
+    {"training.sequence_length=@", "training.max_context_length=@", 0, NULL, false},
+    {"training.micro_batch=*", "", OUT, NULL, false},
+    {"training.global_batch=*", "", OUT, NULL, false},
+    {"plan.microbatch_tokens=@", "training.num_tokens_per_microbatch_per_dp_rank=@", 0, NULL, false},
+    {"plan.step_tokens=@", "training.num_tokens_per_train_step=@", 0, NULL, false},
+    {"plan.microbatches=@; plan.pipelined=true", "parallelism.num_pp_microbatches=@", OUT, NULL, false},
+    {"plan.microbatches=@", "parallelism.num_pp_microbatches=@", IN, NULL, false},
+    {"parallelism.async_tensor=true", "compile.enable_async_tensor_parallel=true; compile.enable=true", 0, NULL, false},
+    {"parallelism.async_tensor=false", "", 0, NULL, false},
+    {"training.recompute=*", "", OUT, "no flag: activation_checkpoint of the --config counts; export to torchtitan",
+     false},
+    {"plan.nodes=@", "nnodes=@", IN, NULL, false},
+    {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
+    {0},
+};
+
+static const dts_mapping toml_rules[] = {
+    {"training.sequence_length=@", "training.seq_len=@", 0, NULL, false},
+    {"training.global_batch=@", "training.global_batch_size=@", 0, NULL, false},
+    {"training.micro_batch=@; plan.pipelined=true", "parallelism.pipeline_parallel_microbatch_size=@", OUT, NULL,
+     false},
+    {"training.micro_batch=@", "training.local_batch_size=@", OUT, NULL, false},
+    {"training.micro_batch=@", "parallelism.pipeline_parallel_microbatch_size=@", IN, NULL, false},
+    {"plan.rank_samples=@; plan.pipelined=true", "training.local_batch_size=@", OUT, NULL, false},
+    {"plan.rank_samples=@", "training.local_batch_size=@", IN, NULL, false},
+    {"plan.rank_samples=@", "training.batch_size=@", IN, NULL, false},
+    {"parallelism.async_tensor=true", "parallelism.enable_async_tensor_parallel=true; compile.enable=true", 0, NULL,
+     false},
+    {"parallelism.async_tensor=false", "", 0, NULL, false},
+    {"training.recompute=none", "activation_checkpoint.mode=none", 0, NULL, false},
+    {"training.recompute=selective",
+     "activation_checkpoint.mode=selective; activation_checkpoint.selective_ac_option=op", 0, NULL, false},
+    {"training.recompute=full", "activation_checkpoint.mode=full", 0, NULL, false},
+    {"training.recompute=selective", "activation_checkpoint.mode=selective", IN, NULL, false},
+    {"training.recompute=*", "activation_checkpoint.mode=full", OUT, "full recomputation is nearest", false},
+    {"training.recompute=selective", "", IN, NULL, false},
+    {0},
+};
+
+static const dts_remark elsewhere[] = {
+    {"model", "model.flavor, or model_spec: torchtitan's own list"},
+    {"training.optimizer", "the recipe's optimizer"},
+    {"cluster", "is the machine"},
+    {"stack", "is the installed software"},
+    {"input", "the recipe's data loader"},
+    {"offload.prefetch", "not to be set"},
+    {"offload.pin_memory", "not to be set"},
+    {NULL, NULL},
+};
+
+#define TIME "no effect on the time of an iteration"
+static const dts_remark irrelevant[] = {
+    {"job", TIME},
+    {"profiling", TIME},
+    {"metrics", TIME},
+    {"lr_scheduler", TIME},
+    {"checkpoint", TIME},
+    {"optimizer", TIME},
+    {"model", "give the model with --set model=NAME or --scenario"},
+    {"training.steps", TIME},
+    {"training.dataset", TIME},
+    {"training.dataset_path", TIME},
+    {"training.seed", TIME},
+    {"training.max_norm", "stack.optimizer.gradient_clipping"},
+    {"training.dtype", "the software profile says it"},
+    {"training.mixed_precision_reduce", "stack.fsdp.reduce_fp32"},
+    {"training.compile", "stack.compile"},
+    {"training.gc_freq", TIME},
+    {"training.deterministic", TIME},
+    {"comm", TIME},
+    {"validation", TIME},
+    {"compile", "stack.compile"},
+    {"activation_checkpoint.selective_ac_option", "op is simulated"},
+    {"float8", "give training.precision=fp8 where it is switched on"},
+    {"fault_tolerance", TIME},
+    {"parallelism.pipeline_parallel_first_stage_less_layers", "parallelism.partition"},
+    {"parallelism.pipeline_parallel_last_stage_less_layers", "parallelism.partition"},
+    {"parallelism.enable_sequence_parallel", "there is no tensor parallelism"},
+    {"parallelism.pipeline_parallel_microbatch_size", "there is no pipeline"},
+    {"parallelism.fsdp_reshard_after_forward", "nothing is sharded"},
+    {"parallelism.disable_loss_parallel", "the output projection is split as the model's"},
+    {"parallelism.enable_compiled_autograd", TIME},
+    {"parallelism.context_parallel_rotate_method", "all-gather"},
+    {"module", TIME},
+    {"config", "the recipe's own values are not in the flags"},
+    {"rdzv-", TIME},
+    {"master-", TIME},
+    {"node-rank", TIME},
+    {NULL, NULL},
+};
+
+static dts_status write_python(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
+    dts_text_printf(out, "# %s as a torchtitan recipe. Put it into a config_registry.py and start it with\n#   ",
+                    facts->name);
+    dts_write_torchrun(facts, out);
+    dts_text_add(out, " -m torchtitan.train --module llama3 --config plan\n");
+    dts_text_add(out, "# Change the recipe it begins with to that of the model.\n");
+    dts_notes_write(facts->notes, "# ", out);
+    dts_text_add(out,
+                 "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC\n"
+                 "from torchtitan.models.llama3.config_registry import llama3_8b\n\n\n"
+                 "def plan():\n    config = llama3_8b()\n");
+    for (size_t i = 0; i < settings->count; i++) {
+        const dts_setting *s = &settings->items[i];
+        bool class = strcmp(s->path, "activation_checkpoint") == 0;
+        const char *word = strcmp(s->value, "true") == 0 ? "True" : strcmp(s->value, "false") == 0 ? "False" : NULL;
+        bool plain = class || word != NULL || dts_is_plain_value(s->value);
+        dts_text_printf(out, plain ? "    config.%s = %s\n" : "    config.%s = \"%s\"\n", s->path,
+                        word != NULL ? word : s->value);
+    }
+    dts_text_add(out, "    return config\n");
+    return dts_text_status(out);
+}
+
+static dts_status write_cli(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
+    dts_text_printf(out, "#!/bin/bash\n# %s as flags over a torchtitan recipe.\n", facts->name);
+    dts_notes_write(facts->notes, "# ", out);
+    dts_write_torchrun(facts, out);
+    dts_text_add(out, " -m torchtitan.train \"$@\"");
+    for (size_t i = 0; i < settings->count; i++) { /* a bare flag means true, and there is no other way to say false */
+        dts_text_printf(out, " \\\n    --%s %s", settings->items[i].path, settings->items[i].value);
+    }
+    dts_text_add(out, "\n");
+    return dts_text_status(out);
+}
+
+static dts_status write_toml(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
+    dts_text_printf(out, "# %s for torchtitan before February 2026: CONFIG_FILE=FILE ./run_train.sh\n", facts->name);
+    dts_notes_write(facts->notes, "# ", out);
+    dts_write_toml(settings, out);
+    return dts_text_status(out);
+}
+
+const dts_launcher dts_launcher_torchtitan = {
+    .name = "torchtitan",
+    .help = "torchtitan: a recipe in Python",
+    .stack = "torchtitan",
+    .rules = {token_rules, plan_rules, NULL},
+    .elsewhere = elsewhere,
+    .irrelevant = irrelevant,
+    .whole_plan = true,
+    .comment = "# ",
+    .write = write_python,
+};
+
+const dts_launcher dts_launcher_torchtitan_cli = {
+    .name = "torchtitan-cli",
+    .help = "torchtitan: flags over a recipe",
+    .stack = "torchtitan",
+    .rules = {token_rules_cli, plan_rules, NULL},
+    .elsewhere = elsewhere,
+    .irrelevant = irrelevant,
+    .whole_plan = true,
+    .comment = "# ",
+    .write = write_cli,
+    .read = dts_read_shell,
+};
+
+const dts_launcher dts_launcher_torchtitan_toml = {
+    .name = "torchtitan-toml",
+    .help = "torchtitan before February 2026: a TOML file",
+    .stack = "torchtitan",
+    .rules = {toml_rules, plan_rules, NULL},
+    .elsewhere = elsewhere,
+    .irrelevant = irrelevant,
+    .whole_plan = true,
+    .comment = "# ",
+    .write = write_toml,
+    .read = dts_read_toml,
+};

@@ -1,0 +1,557 @@
+% Plans for launchers. Everything is told in comments; what cannot be expressed is a warning with the nearest.
+$ dtsim export pipelines/interleaved-1f1b --to megatron-lm
+#!/bin/bash
+# interleaved-1f1b as Megatron-LM arguments. Give data, tokenizer and learning rate as "$@".
+# used:
+#   model.layers = 24
+#   model.hidden = 2048
+#   model.heads = 16
+#   model.ffn_hidden = 8192
+#   model.vocab = 50304
+#   model.rotary = false
+#   model.rms_norm = false
+#   model.tied_embeddings = false
+#   training.sequence_length = 2048
+#   training.micro_batch = 2
+#   training.global_batch = 32
+#   training.precision = bf16
+#   training.optimizer = adamw
+#   parallelism.tensor = 1
+#   parallelism.context = 1
+#   parallelism.pipeline = 4
+#   parallelism.schedule = interleaved-1f1b
+#   parallelism.data_parallel = ddp
+# left aside:
+#   cluster = dgx-a100-80gb: is the machine
+#   stack = megatron-core: is the installed software
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+torchrun --nnodes 1 --nproc-per-node 4 pretrain_gpt.py "$@" \
+    --num-layers 24 \
+    --hidden-size 2048 \
+    --num-attention-heads 16 \
+    --ffn-hidden-size 8192 \
+    --vocab-size 50304 \
+    --make-vocab-size-divisible-by 1 \
+    --position-embedding-type learned_absolute \
+    --max-position-embeddings 2048 \
+    --normalization LayerNorm \
+    --untie-embeddings-and-output-weights \
+    --seq-length 2048 \
+    --micro-batch-size 2 \
+    --global-batch-size 32 \
+    --bf16 \
+    --optimizer adam \
+    --tensor-model-parallel-size 1 \
+    --context-parallel-size 1 \
+    --pipeline-model-parallel-size 4 \
+    --num-virtual-stages-per-pipeline-rank 3 \
+    --overlap-grad-reduce
+$ dtsim export pipelines/zbv --to megatron-lm -o out.sh; grep -c . out.sh > lines; tail -3 out.sh
+warning: megatron-lm cannot express parallelism.schedule = zbv
+  help: Megatron-LM has 1F1B and its interleaved form: interleaved-1f1b is nearest
+    --pipeline-model-parallel-size 4 \
+    --num-virtual-stages-per-pipeline-rank 2 \
+    --overlap-grad-reduce
+$ dtsim export pipelines/dualpipe --to torchtitan
+# dualpipe as a torchtitan recipe. Put it into a config_registry.py and start it with
+#   torchrun --nnodes 1 --nproc-per-node 4 -m torchtitan.train --module llama3 --config plan
+# Change the recipe it begins with to that of the model.
+# used:
+#   training.sequence_length = 2048
+#   training.recompute = none
+#   parallelism.tensor = 1
+#   parallelism.context = 1
+#   parallelism.pipeline = 4
+#   parallelism.expert = 1
+# not expressed:
+#   parallelism.schedule = dualpipe: its form folded into a V is nearest: dualpipev
+#   training.precision = bf16: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+# left aside:
+#   model: model.flavor, or model_spec: torchtitan's own list
+#   cluster = dgx-a100-80gb: is the machine
+#   stack = megatron-core: is the installed software
+#   training.optimizer = adamw: the recipe's optimizer
+from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC
+from torchtitan.models.llama3.config_registry import llama3_8b
+
+
+def plan():
+    config = llama3_8b()
+    config.training.max_context_length = 2048
+    config.training.num_tokens_per_microbatch_per_dp_rank = 4096
+    config.training.num_tokens_per_train_step = 65536
+    config.parallelism.num_pp_microbatches = 16
+    config.activation_checkpoint = None
+    config.parallelism.data_parallel_replicate_degree = 1
+    config.parallelism.data_parallel_shard_degree = 1
+    config.parallelism.tensor_parallel_degree = 1
+    config.parallelism.context_parallel_degree = 1
+    config.parallelism.pipeline_parallel_degree = 4
+    config.parallelism.expert_parallel_degree = 1
+    config.parallelism.pipeline_parallel_schedule = "DualPipeV"
+    config.parallelism.pipeline_parallel_layers_per_stage = 6
+    config.parallelism.pipeline_parallel_first_stage_less_layers = 0
+    config.parallelism.pipeline_parallel_last_stage_less_layers = 0
+    config.training.mixed_precision_param = "bfloat16"
+    config.training.mixed_precision_reduce = "float32"
+    return config
+warning: torchtitan cannot express parallelism.schedule = dualpipe
+  help: its form folded into a V is nearest: dualpipev
+warning: torchtitan cannot express training.precision = bf16
+  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+$ dtsim export gcp-data-parallel/scaling-fsdp --to accelerate
+# scaling-fsdp for accelerate: accelerate launch --config_file FILE train.py
+# used:
+#   parallelism.data_parallel = fsdp
+# not expressed:
+#   training.precision = fp16: weights in fp16 are the script's: autocast is nearest
+# left aside:
+#   model: code: the script builds it
+#   cluster = gcp-a2-highgpu-8g: is the machine
+#   stack = pytorch-1.11: is the installed software
+#   training.global_batch = 128: follows from the script's batch size
+#   training.micro_batch = 8: the script's batch size per device
+#   training.sequence_length = 256: the script's data
+#   training.optimizer = sgd: the script's
+compute_environment: LOCAL_MACHINE
+num_machines: 2
+num_processes: 16
+mixed_precision: fp16
+distributed_type: FSDP
+fsdp_config:
+  fsdp_version: 2
+  fsdp_reshard_after_forward: true
+parallelism_config:
+  parallelism_config_dp_replicate_size: 1
+  parallelism_config_dp_shard_size: 16
+warning: accelerate cannot express training.precision = fp16
+  help: weights in fp16 are the script's: autocast is nearest
+$ dtsim export gcp-data-parallel/scaling-fsdp --to torchtitan-toml 2>/dev/null | grep -vE '^(#|$)'
+[training]
+seq_len = 256
+global_batch_size = 128
+local_batch_size = 8
+mixed_precision_param = "bfloat16"
+mixed_precision_reduce = "float32"
+[activation_checkpoint]
+mode = "none"
+[parallelism]
+fsdp_reshard_after_forward = "always"
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = 16
+tensor_parallel_degree = 1
+context_parallel_degree = 1
+pipeline_parallel_degree = 1
+expert_parallel_degree = 1
+$ dtsim export gcp-data-parallel/scaling-fsdp --to torchtitan-cli 2>/dev/null | grep -v '^#'
+torchrun --nnodes 2 --nproc-per-node 8 --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port 29500 -m torchtitan.train "$@" \
+    --training.max_context_length 256 \
+    --training.num_tokens_per_microbatch_per_dp_rank 2048 \
+    --training.num_tokens_per_train_step 32768 \
+    --parallelism.fsdp_reshard_after_forward always \
+    --parallelism.data_parallel_replicate_degree 1 \
+    --parallelism.data_parallel_shard_degree 16 \
+    --parallelism.tensor_parallel_degree 1 \
+    --parallelism.context_parallel_degree 1 \
+    --parallelism.pipeline_parallel_degree 1 \
+    --parallelism.expert_parallel_degree 1 \
+    --training.mixed_precision_param bfloat16 \
+    --training.mixed_precision_reduce float32
+$ dtsim export offload/zero-offload-10b --to deepspeed
+{
+	"train_batch_size":	32,
+	"train_micro_batch_size_per_gpu":	8,
+	"gradient_accumulation_steps":	4,
+	"fp16":	{
+		"enabled":	true
+	},
+	"optimizer":	{
+		"type":	"Adam"
+	},
+	"zero_optimization":	{
+		"stage":	2,
+		"overlap_comm":	true,
+		"offload_optimizer":	{
+			"device":	"cpu",
+			"pin_memory":	true
+		}
+	}
+}
+warning: deepspeed cannot express training.recompute = full
+  help: recomputation is model code: deepspeed.checkpointing.checkpoint(), or gradient_checkpointing_enable()
+warning: deepspeed cannot express offload.gradients = cpu
+  help: gradients follow the optimizer: offload_optimizer decides
+warning: not in the file: model
+  help: code: the script builds it
+warning: not in the file: cluster = dgx-2
+  help: is the machine: deepspeed --num_nodes, --num_gpus, or a hostfile
+warning: not in the file: stack = deepspeed
+  help: is the installed software
+warning: not in the file: training.sequence_length = 1024
+  help: the script's data
+$ dtsim export gcp-data-parallel/scaling-ddp --to torchrun
+#!/bin/bash
+# scaling-ddp, on every node
+# used:
+#   cluster.nodes = 2
+#   cluster.gpus_per_node = 8
+# left aside:
+#   model: the script's
+#   cluster = gcp-a2-highgpu-8g: is the machine
+#   stack = pytorch-1.11: is the installed software
+#   training: the script's
+#   parallelism: the script's
+torchrun --nnodes 2 --nproc-per-node 8 --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port 29500 train.py "$@"
+% The best plan of a search.
+$ dtsim search gcp-data-parallel/scaling-ddp --simulate 8 --export torchrun | tail -1
+torchrun --nnodes 2 --nproc-per-node 8 --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port 29500 train.py "$@"
+% Nothing is near enough: refused, with the way out.
+$ dtsim export pipelines/1f1b --to deepspeed --set parallelism.data=1 --set parallelism.data_parallel=zero2
+--set: error: deepspeed cannot express parallelism.data_parallel zero2 [parallelism.data_parallel]
+  help: DeepSpeed's pipelines take ZeRO stages 0 and 1 only: set parallelism.data_parallel=zero1
+[1]
+$ dtsim export pipelines/1f1b --to accelerate --set parallelism.data_parallel=fsdp --set parallelism.pipeline=2
+--set: error: accelerate cannot express parallelism.data_parallel fsdp [parallelism.data_parallel]
+  help: with pipelines accelerate starts Megatron-LM: set parallelism.data_parallel=zero1
+[1]
+$ dtsim export operators/alexnet-16 --to megatron-lm
+error: a strategy for single operators has no launcher [graph]
+  help: export scenarios with a model
+[1]
+$ dtsim export pipelines/1f1b --to megatron
+error: --to: unknown value 'megatron'
+  help: did you mean 'megatron-lm'? there are megatron-lm, deepspeed, accelerate, torchtitan, torchtitan-cli, torchtitan-toml, torchrun
+[2]
+$ dtsim export pipelines/1f1b
+error: no launcher given: --to LAUNCHER
+  help: megatron-lm, deepspeed, accelerate, torchtitan, torchtitan-cli, torchtitan-toml or torchrun
+[2]
+$ dtsim export
+error: no scenario given
+  help: `dtsim list scenarios` names those that come along
+[2]
+$ dtsim export pipelines/1f1b --to torchrun --set parallelism.tensor=3
+$DATA/scenarios/pipelines/1f1b.yaml:19:13: error: tensor 3 × pipeline 4 does not divide the 4 GPUs [parallelism]
+     19 |   pipeline: 4
+        |             ^
+  help: choose degrees whose product divides the GPU count
+[1]
+% Published inputs, read.
+$ dtsim import $DATA/tests/golden/interop/gpt3-175b.sh --set cluster=dgx-a100-80gb --set model.vocab=51200 | sed "s|$DATA/||"
+# Imported from tests/golden/interop/gpt3-175b.sh.
+# used:
+#   nproc-per-node = 8 (line 11)
+#   nnodes = 128 (line 12)
+#   num-layers = 96 (line 15)
+#   hidden-size = 12288 (line 15)
+#   num-attention-heads = 96 (line 15)
+#   seq-length = 2048 (line 15)
+#   max-position-embeddings = 2048 (line 15)
+#   micro-batch-size = 1 (line 17)
+#   global-batch-size = 1536 (line 17)
+#   fp16 = true (line 18)
+#   tensor-model-parallel-size = 8 (line 20)
+#   pipeline-model-parallel-size = 16 (line 21)
+# defaults of the launcher:
+#   model.rms_norm = false
+#   model.gated_ffn = false
+#   model.activation_function = gelu
+#   model.bias = true
+#   model.qkv_bias = true
+#   model.tied_embeddings = true
+#   model.qk_norm = false
+#   model.attention_sinks = false
+#   model.dropout = true
+#   model.architecture = gpt
+#   training.optimizer = adamw
+#   training.recompute = none
+#   parallelism.sequence = false
+#   parallelism.context = 1
+#   parallelism.context_method = ring
+#   parallelism.expert = 1
+#   parallelism.schedule = 1f1b
+#   parallelism.data_parallel = ddp
+#   parallelism.async_tensor = false
+#   parallelism.order = tensor-data-pipeline
+#   offload.optimizer = none
+#   offload.activations = none
+#   stack=megatron-core
+# left aside:
+#   master-addr = localhost (line 13): no effect on the time of an iteration
+#   rampup-batch-size = 16 16 5859375 (line 17): the batch grows at first: the full batch is simulated
+#   lr = 6.0e-5 (line 18): no effect on the time of an iteration
+#   clip-grad = 1.0 (line 18): the software profile says it (stack.…)
+#   data-path = $1 (line 26): no effect on the time of an iteration
+name: gpt3-175b
+cluster:
+  profile: dgx-a100-80gb
+  nodes: 128
+  gpus_per_node: 8
+parallelism:
+  tensor: 8
+  sequence: false
+  context: 1
+  context_method: ring
+  pipeline: 16
+  expert: 1
+  schedule: 1f1b
+  data_parallel: ddp
+  async_tensor: false
+  order: tensor-data-pipeline
+model:
+  profile: gpt
+  layers: 96
+  hidden: 12288
+  heads: 96
+  rotary: false
+  max_positions: 2048
+  rms_norm: false
+  gated_ffn: false
+  activation_function: gelu
+  bias: true
+  qkv_bias: true
+  tied_embeddings: true
+  qk_norm: false
+  attention_sinks: false
+  dropout: true
+  architecture: gpt
+  vocab: 51200
+stack: megatron-core
+training:
+  sequence_length: 2048
+  micro_batch: 1
+  global_batch: 1536
+  precision: fp16
+  optimizer: adamw
+  recompute: none
+offload:
+  optimizer: none
+  activations: none
+$ dtsim import $DATA/tests/golden/interop/narayanan-2021.args --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-lm -o 1t.yaml; grep -E '^  (global_batch|recompute|tensor|pipeline):' 1t.yaml; DTSIM_DATA=$DATA dtsim show ./1t.yaml | grep -E '^  (pipeline|tensor):'
+  tensor: 8
+  pipeline: 64
+  global_batch: 3072
+  recompute: full
+  pipeline:
+  tensor: 8
+  pipeline: 64
+$ dtsim import $DATA/tests/golden/interop/zero3-offload.json --scenario gcp-data-parallel/scaling-ddp | sed "s|$DATA/||"
+# Imported from tests/golden/interop/zero3-offload.json.
+# used:
+#   train_batch_size = 64 (line 2)
+#   train_micro_batch_size_per_gpu = 4 (line 3)
+#   bf16.enabled = true (line 5)
+#   optimizer.type = AdamW (line 6)
+#   zero_optimization.stage = 3 (line 8)
+#   zero_optimization.overlap_comm = true (line 9)
+#   zero_optimization.offload_optimizer.device = cpu (line 11)
+#   zero_optimization.offload_optimizer.pin_memory = true (line 11)
+#   zero_optimization.offload_param.device = cpu (line 12)
+# left aside:
+#   gradient_clipping = 1.0 (line 4): stack.optimizer.gradient_clipping
+#   optimizer.params.lr = 3e-5 (line 6): no effect on the time of an iteration
+#   optimizer.params.betas = [0.8, 0.999] (line 6): no effect on the time of an iteration
+#   zero_optimization.stage3_prefetch_bucket_size = 5e8 (line 10): stack.fsdp.prefetch
+#   steps_per_print = 2000 (line 14): no effect on the time of an iteration
+name: zero3-offload
+model: mingpt-large
+cluster:
+  profile: gcp-a2-highgpu-8g
+  nodes: 2
+stack: pytorch-1.11
+training:
+  global_batch: 64
+  micro_batch: 4
+  sequence_length: 256
+  precision: bf16
+  optimizer: adamw
+parallelism:
+  data_parallel: zero3
+offload:
+  optimizer: cpu
+  parameters: cpu
+  pin_memory: true
+$ dtsim import $DATA/tests/golden/interop/llama3-8b.toml --set model=llama-3-8b --set cluster=dgx-h100 | grep -v '^#'
+name: llama3-8b
+model: llama-3-8b
+cluster: dgx-h100
+parallelism:
+  async_tensor: false
+  data_parallel: fsdp
+  reshard_after_forward: true
+  tensor: 1
+  sequence: false
+  context: 1
+  context_method: all-gather
+  pipeline: 1
+  expert: 1
+  schedule: 1f1b
+stack: torchtitan
+training:
+  sequence_length: 8192
+  recompute: selective
+  optimizer: adamw
+  precision: amp-bf16
+  micro_batch: 1
+  global_batch: 8
+offload:
+  parameters: none
+$ dtsim import $DATA/tests/golden/interop/fsdp.yaml --scenario gcp-data-parallel/scaling-ddp | grep -v '^#' | grep -A12 '^training'
+training:
+  global_batch: 128
+  micro_batch: 8
+  sequence_length: 256
+  precision: amp-bf16
+  optimizer: sgd
+  recompute: full
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: true
+$ dtsim import $DATA/tests/golden/interop/mistral-7b.json | sed "s|$DATA/||"
+# Imported from tests/golden/interop/mistral-7b.json.
+# used:
+#   hidden_size = 4096
+#   num_hidden_layers = 32
+#   num_attention_heads = 32
+#   num_key_value_heads = 8
+#   intermediate_size = 14336
+#   vocab_size = 32000
+#   hidden_act = silu
+#   tie_word_embeddings = false
+# left aside:
+#   model_type
+#   sliding_window
+#   rope_theta
+#   torch_dtype
+extends: llama
+name: mistral
+layers: 32
+hidden: 4096
+heads: 32
+vocab: 32000
+ffn_hidden: 14336
+activation_function: silu
+tied_embeddings: false
+kv_heads: 8
+$ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim import m | grep -c .
+25
+$ printf 'model: {profile: m/config.json, layers: 16}\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\nparallelism: {data_parallel: fsdp}\n' > s.yaml; dtsim run s.yaml --set cluster.nodes=1 | grep -E 'Model|Plan'
+  Model                 mistral, 3.75 billion parameters
+  Plan                  fsdp 8
+$ dtsim import $DATA/tests/golden/interop/mistral-7b.json -o mistral.yaml; dtsim run s.yaml --set cluster.nodes=1 --set model=./mistral.yaml | grep -E 'Model|Plan'
+  Model                 mistral, 7.24 billion parameters
+  Plan                  fsdp 8
+% Wrong and incomplete inputs.
+$ cp $DATA/tests/golden/interop/*.json $DATA/tests/golden/interop/*.toml .; dtsim import auto.json --scenario gcp-data-parallel/scaling-ddp | grep -E '^#   |stage'
+auto.json:6:34: warning: unknown key 'zero_optimisation.stage' is left out
+      6 |   "zero_optimisation": {"stage": 2},
+        |                                  ^
+  help: did you mean 'zero_optimization.stage'?
+auto.json:7:34: warning: 'zero_optimization.stage 4' has no counterpart, at least here
+      7 |   "zero_optimization": {"stage": 4}
+        |                                  ^
+  help: known: 0, 1, 2, 3
+#   train_batch_size = auto (line 2): the file leaves it to the script: give it with --set
+#   train_micro_batch_size_per_gpu = auto (line 3): the file leaves it to the script: give it with --set
+#   gradient_accumulation_steps = auto (line 4): the file leaves it to the script: give it with --set
+#   fp16.enabled = auto (line 5): the file leaves it to the script: give it with --set
+#   zero_optimization.stage = 4 (line 7): known: 0, 1, 2, 3
+#   zero_optimisation.stage = 2 (line 6)
+$ dtsim import zero3-offload.json
+zero3-offload.json:2:23: error: missing key 'sequence_length' [training]
+      2 |   "train_batch_size": 64,
+        |                       ^
+  help: add 'sequence_length': tokens per sample
+zero3-offload.json:1:1: error: missing key 'model'
+      1 | {}
+        | ^
+  help: add 'model': model profile; `dtsim list models`
+zero3-offload.json:1:1: error: missing key 'cluster'
+      1 | {}
+        | ^
+  help: add 'cluster': cluster profile; `dtsim list clusters`
+warning: a launcher's file says only a part of a scenario
+  help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
+[1]
+$ dtsim import broken.toml --scenario gcp-data-parallel/scaling-ddp
+broken.toml:1:1: error: not a section
+      1 | [training
+        | ^
+  help: write [SECTION]
+broken.toml:3:20: error: neither a number, a boolean nor a string
+      3 | local_batch_size = one
+        |                    ^
+  help: strings stand in quotes
+broken.toml:4:8: error: the string has no end
+      4 | name = "open
+        |        ^
+  help: close it in the same line
+broken.toml:5:12: error: unexpected text behind the value
+      5 | steps = 10 20
+        |            ^
+  help: one KEY = VALUE a line
+broken.toml:6:1: error: the key stands there twice
+      6 | seq_len = 4096
+        | ^
+  help: remove one of them
+[1]
+$ dtsim import olmo.json
+olmo.json:1:16: error: models of type 'olmo' cannot be expressed yet [model_type]
+      1 | {"model_type": "olmo", "hidden_size": 4096, "num_hidden_layers": 32}
+        |                ^
+  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert; or describe it: extends: llama, with what differs
+[1]
+$ dtsim import mistral-gelu.json
+mistral-gelu.json:2:91: error: 'gelu' cannot be expressed [hidden_act]
+      2 |  "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "hidden_act": "gelu", "experimental_router": 7}
+        |                                                                                           ^
+  help: known: silu
+mistral-gelu.json:2:122: warning: unknown key 'experimental_router' of a mistral config is left out [experimental_router]
+      2 |  "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "hidden_act": "gelu", "experimental_router": 7}
+        |                                                                                                                          ^
+[1]
+$ printf 'train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3\n' > args; dtsim import args --scenario pipelines/1f1b
+args:1:40: warning: unknown key 'sequence-parralel' is left out
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+        |                                        ^
+  help: did you mean 'sequence-parallel'?
+args:1:60: warning: 'recompute-granularity full' has no counterpart, at least here
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+        |                                                            ^
+  help: known: selective, full
+args:1:89: warning: 'recompute-method block' has no counterpart, at least here
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+        |                                                                                         ^
+  help: known: uniform
+args:1:114: warning: 'recompute-num-layers 3' has no counterpart, at least here
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+        |                                                                                                                  ^
+  help: known: 1, a number
+args:1:7: error: expected a whole number, got 'two' [parallelism.tensor]
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+        |       ^
+  help: write a whole number such as 8
+[1]
+$ printf 'echo hello\n' > empty.sh; dtsim import empty.sh
+error: empty.sh: whose file this is cannot be told
+  help: say it with --from
+[1]
+$ dtsim import empty.sh --from megatron-lm --scenario pipelines/1f1b
+empty.sh: error: no command with flags
+  help: give the script that starts the training, or its arguments
+[1]
+$ dtsim import none.json
+error: cannot read none.json: No such file or directory
+[3]
+$ dtsim import mistral-7b.json --set cluster=dgx-h100
+error: a model's config.json becomes a model profile: --scenario and --set have no use
+  help: a scenario can name the file itself: model: path/to/config.json
+[2]
+$ dtsim import args --from torchtitan
+error: --from: unknown value 'torchtitan'
+  help: did you mean 'torchtitan-cli'? there are megatron-lm, deepspeed, accelerate, torchtitan-cli, torchtitan-toml
+[2]
+$ dtsim import
+error: no file given
+  help: `dtsim import --help` says what can be read
+[2]
