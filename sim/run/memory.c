@@ -68,7 +68,7 @@ static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *are
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_plan *plan = m->plan;
     const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)p);
-    double context_B = plan->job.cluster->gpu.context_B + plan->job.stack->context_B;
+    double context_B = plan->job.cluster->gpu.context_B + dts_stack_context_B(plan->job.stack, plan->job.cluster);
     double allocated_B = (double)peak->bytes;
     double reserved = reserved_B(plan, peak, context_B);
     dts_stage_row *row = &result->stages[p];
