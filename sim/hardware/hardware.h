@@ -284,6 +284,10 @@ typedef struct dts_stack {
 
 extern const dts_schema dts_stack_schema;
 
+/* What communicators and libraries hold beyond the GPU's own context, B: nothing to speak of where there is one GPU,
+ * which needs no communicator. */
+double dts_stack_context_B(const dts_stack *stack, const dts_cluster *cluster);
+
 /* Time of the products of shape->batch experts, launches excluded; sum_B: bytes of an element of the stored gradient
  * that a weight gradient is added to, 0: none. */
 double dts_gpu_expert_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape, dts_expert_style style,

@@ -530,7 +530,7 @@ static const dts_field stack_fields[] = {
      .maximum = 1e12,
      .required = true,
      .offset = offsetof(dts_stack, context_B),
-     .help = "NCCL buffers and framework workspaces beyond the GPU's own context"},
+     .help = "NCCL buffers and framework workspaces beyond the GPU's own context, with two GPUs or more"},
 };
 
 static dts_status stack_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
@@ -546,6 +546,10 @@ static dts_status stack_check(dts_binder *binder, const dts_node *node, const ch
                               "fp32_gradients describes half-precision weights with fp32 master copies");
     }
     return DTS_OK;
+}
+
+double dts_stack_context_B(const dts_stack *stack, const dts_cluster *cluster) {
+    return cluster->nodes * cluster->gpus_per_node > 1 ? stack->context_B : 0;
 }
 
 const dts_schema dts_stack_schema = {

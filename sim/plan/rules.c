@@ -198,6 +198,10 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
                               "%s has no %s arithmetic", job->cluster->gpu.name,
                               dts_numeric_names[plan->storage.compute]);
     }
+    if (job->training->precision == DTS_PRECISION_TF32 && job->cluster->gpu.peak_flops[DTS_TF32] <= 0) {
+        return dts_diag_error(diag, NULL, "training.precision", "use fp32, or a GPU from Ampere on",
+                              "%s has no tf32 arithmetic", job->cluster->gpu.name);
+    }
     if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.product) <= 0) {
         bool half = dts_gpu_peak_flops(&job->cluster->gpu, DTS_FP8) <= 0;
         return dts_diag_error(

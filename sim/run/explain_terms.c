@@ -274,6 +274,7 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
                               plan->job.stack->allocator_reserve_factor));
     add_term(result, "context", gib->context,
              dts_arena_printf(result->arena, "%.4g GiB of the GPU's profile + %.4g GiB of the stack's",
-                              plan->job.cluster->gpu.context_B / GIB, plan->job.stack->context_B / GIB));
+                              plan->job.cluster->gpu.context_B / GIB,
+                              dts_stack_context_B(plan->job.stack, plan->job.cluster) / GIB));
     return DTS_OK;
 }

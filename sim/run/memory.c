@@ -78,7 +78,7 @@ static const dts_memory_peak *fullest(const dts_measured *m, int64_t p) {
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_plan *plan = m->plan;
     const dts_memory_peak *peak = fullest(m, p);
-    double context_B = plan->job.cluster->gpu.context_B + plan->job.stack->context_B;
+    double context_B = plan->job.cluster->gpu.context_B + dts_stack_context_B(plan->job.stack, plan->job.cluster);
     double allocated_B = (double)peak->bytes;
     double reserved = reserved_B(plan, peak, context_B);
     dts_stage_row *row = &result->stages[p];

@@ -366,7 +366,7 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
                            .threads = request->threads};
     dts_search_context c = {.request = request, .search = search};
     const dts_cluster *cluster = &request->base->cluster;
-    c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - request->base->stack.context_B;
+    c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
         dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);

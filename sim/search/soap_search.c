@@ -299,7 +299,7 @@ static dts_status time_baselines(const dts_soap_problem *problem, dts_arena *are
 
 static dts_status begin(const dts_soap_problem *problem, dts_arena *arena, dts_soap_outcome *out, dts_diag *diag) {
     *out = (dts_soap_outcome){.capacity_B = problem->cluster->gpu.memory_B - problem->cluster->gpu.context_B -
-                                            problem->stack->context_B};
+                                            dts_stack_context_B(problem->stack, problem->cluster)};
     for (size_t i = 0; i < problem->graph->count; i++) {
         double choices = 0;
         for (size_t k = 0; k < problem->cuts[i].count; k++) {

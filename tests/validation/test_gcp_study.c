@@ -31,7 +31,7 @@ static double throughput(mode m, const char *model, int gpus, int batch) {
 static const char *const scaled_models[] = {"mingpt-small", "mingpt-large", "mingpt-2.7b"};
 enum { SCALED = 3 };
 
-/* SC-137, SC-138: throughput dips when traffic moves from NVLink to Ethernet; more GPUs are not always faster. */
+/* G12, G13: throughput dips when traffic moves from NVLink to Ethernet; more GPUs are not always faster. */
 static void sixteen_gpus_dip_behind_eight(void **state) {
     (void)state;
     for (int i = 0; i < SCALED; i++) {
@@ -43,7 +43,7 @@ static void sixteen_gpus_dip_behind_eight(void **state) {
     }
 }
 
-/* SC-139: on one machine DDP is fastest. */
+/* G14: on one machine DDP is fastest. */
 static void ddp_is_first_on_one_machine(void **state) {
     (void)state;
     for (int i = 0; i < SCALED; i++) {
@@ -58,7 +58,7 @@ static void ddp_is_first_on_one_machine(void **state) {
     }
 }
 
-/* SC-140: on several machines PDP is ahead of DDP, the gap slightly widening with the model. */
+/* G15: on several machines PDP is ahead of DDP, the gap slightly widening with the model. */
 static void pdp_is_ahead_on_several_machines(void **state) {
     (void)state;
     for (int gpus = 16; gpus <= 128; gpus *= 2) {
@@ -72,7 +72,7 @@ static void pdp_is_ahead_on_several_machines(void **state) {
     }
 }
 
-/* SC-146: batch 20 always beats batch 8. */
+/* G21: batch 20 always beats batch 8. */
 static void larger_batches_give_more_throughput(void **state) {
     (void)state;
     for (int m = DDP; m <= FSDP; m++) {
@@ -96,7 +96,7 @@ static bool fits(const char *name, const char *model) {
     return answer;
 }
 
-/* SC-149 to SC-151: the largest model each way of training holds on GPUs of 40 GB. */
+/* G24 to G26: the largest model each way of training holds on GPUs of 40 GB. */
 static void models_run_out_of_memory_where_observed(void **state) {
     (void)state;
     assert_true(fits("limit-ddp", "mingpt-2.7b"));
@@ -108,7 +108,7 @@ static void models_run_out_of_memory_where_observed(void **state) {
     assert_true(fits("limit-fsdp", "mingpt-34b"));
 }
 
-/* SC-148: more chunks, slightly slower, significantly less memory. */
+/* G23: more chunks, slightly slower, significantly less memory. */
 static void more_chunks_trade_a_little_time_for_memory(void **state) {
     (void)state;
     dts_result *two = predict("batch-pdp-2-chunks", "");
@@ -138,7 +138,7 @@ static double slow_network_penalty(mode m, const char *model, int batch) {
     return ratio;
 }
 
-/* SC-159, SC-160, SC-162: at batch 8 the slow network costs more the larger the model, PDP least; batch 64 dampens it.
+/* G34, G35, G37: at batch 8 the slow network costs more the larger the model, PDP least; batch 64 dampens it.
  */
 static void slow_network_hurts_large_models_most_and_pdp_least(void **state) {
     (void)state;
@@ -176,7 +176,7 @@ static double bucket_time(const char *name, const char *settings) {
     return longest;
 }
 
-/* SC-141 to SC-145: one all-reduce of a bucket takes 17 ms alone; two at once take longer each, but less than twice,
+/* G16 to G20: one all-reduce of a bucket takes 17 ms alone; two at once take longer each, but less than twice,
  * since one cannot saturate the network. In a ring, the all-reduce of half the GPUs is 6 % faster. */
 static void concurrent_all_reduces_use_the_network_better(void **state) {
     (void)state;
@@ -193,7 +193,7 @@ static void concurrent_all_reduces_use_the_network_better(void **state) {
     assert_close(1 - of_8 / of_16, 0.06, 0, 0.015);
 }
 
-/* SC-133, SC-134, SC-136: which of DDP and PDP is faster on 8 GPUs follows from DDP's amortised communication overhead,
+/* G8, G9, G11: which of DDP and PDP is faster on 8 GPUs follows from DDP's amortised communication overhead,
  * with the boundary near 20 ms per sample. Where DDP does not fit it recomputes. */
 static void high_and_low_aco_part_near_20_ms(void **state) {
     (void)state;

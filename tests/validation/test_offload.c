@@ -21,7 +21,7 @@ static dts_result *run(const char *settings, const char *more, const char *offlo
     return simulate_text(stays, all);
 }
 
-/* SC-152, SC-153: 1T parameters on 32 GPUs of 40 GB run only with their parameters in host memory; one sample per GPU
+/* G27, G28: 1T parameters on 32 GPUs of 40 GB run only with their parameters in host memory; one sample per GPU
  * took 4085 s. What was asked for is a factor of 2. */
 static void a_trillion_parameters_take_an_hour(void **state) {
     (void)state;
@@ -54,7 +54,7 @@ static double gain(const char *model, const char *offload, double *host_share) {
     return gain;
 }
 
-/* SC-161: the gain from the faster network drops sharply at 13B and above, where parameters are offloaded. The study's
+/* G36: the gain from the faster network drops sharply at 13B and above, where parameters are offloaded. The study's
  * explanation is the copies; here most of it is the step on the CPU, because copies from pinned memory overlap compute.
  */
 static void offload_makes_the_network_matter_less(void **state) {
