@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, FIRST_CELLS = 64 };
+enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, BENEATH = 4, FIRST_CELLS = 64 };
 
 struct dts_grid {
     dts_arena *arena; /* holds the texts */
@@ -91,7 +91,7 @@ static size_t yielding(const dts_grid *grid, const size_t widths[]) {
         return last;
     }
     size_t widest = grid->columns;
-    for (size_t c = 0; c < grid->columns; c++) {
+    for (size_t c = 0; c < grid->columns - wraps(grid); c++) {
         bool cuttable = ((grid->left & ~grid->kept) >> c & 1u) != 0 && widths[c] > CUT_LEAST;
         if (cuttable && (widest == grid->columns || widths[c] > widths[widest])) {
             widest = c;
@@ -100,9 +100,11 @@ static size_t yielding(const dts_grid *grid, const size_t widths[]) {
     return widest;
 }
 
-static void measure(const dts_grid *grid, const dts_style *style, size_t indent, size_t widths[]) {
+/* The widths of the first columns of the table, made to fit the window. False: it is still too wide. */
+static bool fit(const dts_grid *grid, const dts_style *style, size_t indent, size_t columns, size_t widths[]) {
     size_t total = indent;
-    for (size_t c = 0; c < grid->columns; c++) {
+    memset(widths, 0, grid->columns * sizeof *widths);
+    for (size_t c = 0; c < columns; c++) {
         widths[c] = dts_style_columns(grid->titles[c]);
         for (size_t i = c; i < grid->count; i += grid->columns) {
             size_t width = dts_style_columns(grid->cells[i]);
@@ -114,41 +116,61 @@ static void measure(const dts_grid *grid, const dts_style *style, size_t indent,
     while (total > window) {
         size_t column = yielding(grid, widths);
         if (column == grid->columns) {
-            return;
+            return false;
         }
         widths[column]--;
         total--;
     }
+    return true;
 }
 
-/* A row with its line feed. */
+/* Ends a line without blanks before the line feed. */
+static void end_line(const dts_style *style, dts_paint paint, dts_text *out) {
+    while (out->length > 0 && out->data[out->length - 1] == ' ') {
+        out->data[--out->length] = '\0';
+    }
+    dts_style_end(style, paint, out);
+    dts_text_add(out, "\n");
+}
+
+static void print_cell(const dts_grid *grid, const dts_style *style, size_t column, const char *cell, size_t width,
+                       dts_text *out) {
+    if ((grid->left >> column & 1u) != 0) {
+        dts_style_pad(style, cell, width, out);
+    } else {
+        dts_style_pad_left(style, cell, width, out);
+    }
+}
+
+/* A row with its line feed; beneath: its last cell stands on lines of its own. */
 static void print_row(const dts_grid *grid, const dts_style *style, dts_paint paint, size_t indent,
-                      const size_t widths[], const char *const *cells, dts_text *out) {
+                      const size_t widths[], bool beneath, const char *const *cells, dts_text *out) {
     size_t last = grid->columns - 1;
     size_t column = indent;
     dts_text_add_repeated(out, " ", indent);
     dts_style_begin(style, paint, out);
     for (size_t c = 0; c < last; c++) {
-        if ((grid->left >> c & 1u) != 0) {
-            dts_style_pad(style, cells[c], widths[c], out);
-        } else {
-            dts_style_pad_left(style, cells[c], widths[c], out);
-        }
+        print_cell(grid, style, c, cells[c], widths[c], out);
         dts_text_add_repeated(out, " ", GAP);
         column += widths[c] + GAP;
     }
     bool left = (grid->left >> last & 1u) != 0;
-    if (!left) {
-        dts_style_pad_left(style, cells[last], widths[last], out);
-    } else if (dts_style_columns(cells[last]) <= widths[last]) {
-        dts_text_add(out, cells[last]); /* no blanks at the end of a line */
+    if (!beneath && !(left && dts_style_columns(cells[last]) > widths[last])) {
+        print_cell(grid, style, last, cells[last], widths[last], out);
+        end_line(style, paint, out);
+        return;
     }
+    if (beneath) {
+        end_line(style, paint, out);
+        if (cells[last][0] == '\0') {
+            return;
+        }
+        column = indent + BENEATH;
+        dts_text_add_repeated(out, " ", column);
+        dts_style_begin(style, paint, out);
+    }
+    dts_style_wrap(style, cells[last], column, out);
     dts_style_end(style, paint, out);
-    if (left && dts_style_columns(cells[last]) > widths[last]) {
-        dts_style_wrap(style, cells[last], column, out);
-    } else {
-        dts_text_add(out, "\n");
-    }
 }
 
 void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out) {
@@ -156,10 +178,14 @@ void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent,
         out->failed = true;
         return;
     }
-    size_t widths[DTS_GRID_COLUMNS_MAX] = {0};
-    measure(grid, style, indent, widths);
-    print_row(grid, style, DTS_PAINT_FAINT, indent, widths, grid->titles, out);
+    size_t widths[DTS_GRID_COLUMNS_MAX];
+    bool left = (grid->left >> (grid->columns - 1) & 1u) != 0;
+    bool beneath = !fit(grid, style, indent, grid->columns, widths) && left && grid->columns > 1;
+    if (beneath) {
+        fit(grid, style, indent, grid->columns - 1, widths);
+    }
+    print_row(grid, style, DTS_PAINT_FAINT, indent, widths, beneath, grid->titles, out);
     for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
-        print_row(grid, style, DTS_PAINT_NONE, indent, widths, &grid->cells[i], out);
+        print_row(grid, style, DTS_PAINT_NONE, indent, widths, beneath, &grid->cells[i], out);
     }
 }

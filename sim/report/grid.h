@@ -1,5 +1,6 @@
 /* A table of text: cells are added row by row and widths follow from them. In a narrow window a last column of text is
- * wrapped and other text is cut; numbers never are. */
+ * wrapped and other text is cut; numbers never are. Where even that is too wide, the last column's text stands on
+ * indented lines beneath its row. */
 #ifndef DTS_REPORT_GRID_H
 #define DTS_REPORT_GRID_H
 

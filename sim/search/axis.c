@@ -62,6 +62,9 @@ static dts_status add_range(values *v, const char *value, bool *is) {
     }
     dts_status status = DTS_OK;
     for (int64_t i = first; i <= last && status == DTS_OK; i = multiplies ? i * step : i + step) {
+        if (multiplies && i > last / step) {
+            return add(v, dts_arena_printf(v->arena, "%" PRId64, i)); /* the next one may be beyond 64 bits */
+        }
         status = add(v, dts_arena_printf(v->arena, "%" PRId64, i));
     }
     return status;

@@ -54,7 +54,14 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
     }
     dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, why);
     if (status != DTS_OK && status != DTS_NOMEM) {
-        offer->reason = copy(dts_diag_count(why) > 0 ? dts_diag_get(why, 0)->text : "refused");
+        const dts_message *message = dts_diag_count(why) > 0 ? dts_diag_get(why, 0) : NULL;
+        dts_text text = {0};
+        dts_text_add(&text, message != NULL ? message->text : "refused");
+        if (message != NULL && message->help != NULL) {
+            dts_text_printf(&text, " (%s)", message->help);
+        }
+        offer->reason = text.failed ? NULL : copy(dts_text_string(&text));
+        dts_text_free(&text);
         status = offer->reason == NULL ? DTS_NOMEM : DTS_OK;
     }
     free(overrides);

@@ -44,8 +44,8 @@ error: more than 6 scenarios
   help: `dtsim sweep` takes any number
 [2]
 $ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch
-error: --set: 'training.micro_batch' is not KEY=VALUE
-  help: write a dotted key, = and a value: --set training.micro_batch=4
+error: --with: 'training.micro_batch' is not KEY=VALUE
+  help: write a dotted key, = and a value: --with training.micro_batch=4
 [2]
 $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-dp
 error: no file and no scenario 'gcp-data-parallel/scaling-dp'

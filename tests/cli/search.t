@@ -64,8 +64,8 @@ $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8
 The price of 2 is unknown: set cluster.price, the USD per hour of a node.
 
 Without a plan
-  no-such × 1: no profile 'no-such' in hardware/clusters/
-  no-such × 2: no profile 'no-such' in hardware/clusters/
+  no-such × 1: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
+  no-such × 2: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
 $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "1 s" | grep -cE 'too late|None is done in time'
 3
 $ dtsim search small.yaml --nodes 1..4

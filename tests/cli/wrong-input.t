@@ -35,3 +35,34 @@ $ dtsim show mingpt-larg
 error: neither a scenario nor a profile: 'mingpt-larg'
   help: did you mean 'mingpt-large'? `dtsim list` names all kinds
 [1]
+% Options that contradict each other, change nothing or go beyond all bounds.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=1,2 --set training.micro_batch=4
+error: 'training.micro_batch' is both set and varied
+  help: leave one of them out
+[2]
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=999999999999..999999999999*999999999999 2>&1 | sed -n 2,3p
+Illegal combinations
+  training.micro_batch=999999999999
+$ dtsim compare gcp-data-parallel/scaling-ddp --with ' '
+error: --with: nothing is changed
+  help: write a dotted key, = and a value: --with training.micro_batch=4
+[2]
+$ dtsim compare gcp-data-parallel/scaling-ddp --with nonsense=1 2>&1 | head -1
+--with: error: unknown key 'nonsense'
+$ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e300
+error: --tokens: out of bounds
+  help: write a number above 0, at most 1e18
+[2]
+$ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --clusters mingpt-large
+1.00 billion tokens, by time
+
+Without a plan
+  mingpt-large × its nodes: no profile 'mingpt-large' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
+[1]
+$ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --nodes 0,none
+1.00 billion tokens, by time
+
+Without a plan
+  the scenario's cluster × 0: must be between 1 and 1000000, got 0 (nodes that are used)
+  the scenario's cluster × none: expected a whole number, got 'none' (write a whole number such as 8)
+[1]

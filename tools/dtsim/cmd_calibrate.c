@@ -19,7 +19,7 @@ enum {
     OPTION_FORMAT,
     OPTION_THREADS
 };
-enum { FOLDS_PRESET = 5, FOLDS_MOST = 1000, MOST_THREADS = 256 };
+enum { FOLDS_PRESET = 5, FOLDS_MOST = 1000 };
 
 static const struct argp_option options[] = {
     {"fit", OPTION_FIT, "KEY[=LOW:HIGH]", 0,
@@ -106,9 +106,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_FIT:
             return parse_fit(a, argument);
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_WHERE:
-            return dts_overrides_add(&a->where, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->where, a->tool, "--where", argument);
         case OPTION_METRIC:
             a->metric = dts_tool_choice(a->tool, "--metric", metrics, argument);
             return a->metric < 0 ? DTS_EXIT_USAGE : 0;
@@ -126,7 +126,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return choice < 0 ? DTS_EXIT_USAGE : 0;
         }
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case ARGP_KEY_ARG:
             a->paths[a->count++] = argument;
             return 0;

@@ -11,7 +11,7 @@ enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios; repeatable", 1},
-    {"with", OPTION_WITH, "KEY=VALUE…", 0,
+    {"with", OPTION_WITH, "KEY=VALUE...", 0,
      "compare with the first scenario after these changes, separated by blanks; repeatable", 1},
     {"rows", OPTION_ROWS, "N", 0, "most inputs that are listed (default 15; 0: all)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
@@ -55,6 +55,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             if (full) {
                 return too_many(a);
             }
+            if (argument[strspn(argument, " ")] == '\0') {
+                return dts_tool_usage(a->tool, "write a dotted key, = and a value: --with training.micro_batch=4",
+                                      "--with: nothing is changed");
+            }
             a->changes[a->change_count++] = argument;
             return 0;
         case OPTION_ROWS:
@@ -80,7 +84,7 @@ static dts_status add_column(compare_arguments *a, const char *name, const char 
     column *c = &a->columns[a->count++];
     *c = (column){.label = changes != NULL ? changes : name};
     for (size_t i = 0; i < a->set_count; i++) {
-        if (!dts_overrides_add(&c->overrides, a->tool, a->sets[i])) {
+        if (dts_overrides_option(&c->overrides, a->tool, "--set", a->sets[i]) != 0) {
             return DTS_USAGE;
         }
     }
@@ -88,7 +92,7 @@ static dts_status add_column(compare_arguments *a, const char *name, const char 
     char *rest = NULL;
     for (char *word = copy != NULL ? strtok_r(copy, " ", &rest) : NULL; word != NULL;
          word = strtok_r(NULL, " ", &rest)) {
-        if (!dts_overrides_add(&c->overrides, a->tool, word)) {
+        if (dts_overrides_option(&c->overrides, a->tool, "--with", word) != 0) {
             return DTS_USAGE;
         }
     }

@@ -5,7 +5,7 @@
 #include "subject.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_ROWS, OPTION_INPUTS, OPTION_NO_WHAT_IF, OPTION_THREADS };
-enum { ROWS_PRESET = 15, ROWS_MOST = 100000, MOST_THREADS = 256 };
+enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
@@ -30,7 +30,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     explain_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_FORMAT: {
             int choice = dts_tool_choice(a->tool, "--format", formats, argument);
             a->json = choice == 1;
@@ -39,7 +39,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_INPUTS:
             a->inputs = true;
             return 0;

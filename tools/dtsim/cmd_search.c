@@ -33,7 +33,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"over", OPTION_OVER, "KEY=V1,V2,…", 0,
+    {"over", OPTION_OVER, "KEY=V1,V2...", 0,
      "search these values of a key only, e.g. parallelism.tensor=1..8*2; repeatable", 1},
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
     {"objective", OPTION_OBJECTIVE, "WHAT", 0, "time (default), cost, memory or throughput-per-dollar", 1},
@@ -60,7 +60,6 @@ static const struct argp_option options[] = {
 
 enum {
     MOST_AXES = 32,
-    MOST_THREADS = 256,
     MOST_SIMULATIONS = 1000000,
     MOST_SHOWN = 10000,
     USUAL_SIMULATIONS = 96,
@@ -69,6 +68,8 @@ enum {
     USUAL_CHAINS = 8,
     USUAL_PROPOSALS = 10000
 };
+
+static const double MOST_QUANTITY = 1e18; /* tokens, seconds: beyond any plan, and still printed in full */
 
 typedef dts_status search_writer(const dts_search *search, const dts_search_writing *options, dts_text *out);
 
@@ -142,11 +143,11 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
                               double *out) {
     dts_diag *why = dts_diag_new();
     dts_status status = dts_quantity_parse(text, dimension, out, NULL, NULL, why);
-    bool good = status == DTS_OK && *out > 0;
+    bool good = status == DTS_OK && *out > 0 && *out <= MOST_QUANTITY;
     if (!good) {
         const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
-        dts_tool_usage(a->tool, message != NULL ? message->help : "write a number above 0", "%s: %s", option,
-                       message != NULL ? message->text : "not above 0");
+        dts_tool_usage(a->tool, message != NULL ? message->help : "write a number above 0, at most 1e18", "%s: %s",
+                       option, message != NULL ? message->text : "out of bounds");
     }
     dts_diag_free(why);
     return good ? 0 : DTS_EXIT_USAGE;
@@ -159,7 +160,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     int choice;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_OVER:
             return parse_over(a, argument);
         case OPTION_SPACE:
@@ -192,7 +193,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->store_path = argument;
             return 0;
         case OPTION_THREADS:
-            return parse_number(a, "--threads", argument, 1, MOST_THREADS, &a->threads);
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_WALL_TIME:
             a->wall_time = true;
             return 0;
@@ -312,7 +313,12 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
         bool any = made->count > 0 && dts_offer_plan(&made->offers[0]) != NULL;
-        code = made->interrupted ? DTS_EXIT_INTERRUPTED : (any ? DTS_EXIT_DONE : DTS_EXIT_NOT_FITTING);
+        bool loaded = false;
+        for (size_t i = 0; i < made->count; i++) {
+            loaded = loaded || made->offers[i].scenario != NULL;
+        }
+        int without = loaded ? DTS_EXIT_NOT_FITTING : DTS_EXIT_INVALID;
+        code = made->interrupted ? DTS_EXIT_INTERRUPTED : (any ? DTS_EXIT_DONE : without);
     }
     dts_text_free(&text);
     dts_rent_free(made);

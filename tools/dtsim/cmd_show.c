@@ -28,7 +28,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     show_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_EFFECTIVE:
             a->effective = true;
             return 0;

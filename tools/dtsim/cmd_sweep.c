@@ -10,7 +10,7 @@
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_THREADS };
 
 static const struct argp_option options[] = {
-    {"vary", OPTION_VARY, "KEY=V1,V2,…", 0,
+    {"vary", OPTION_VARY, "KEY=V1,V2...", 0,
      "values that a key takes: a list, 1..8, 0..96+8 or 1..64*2; profiles by their names; repeatable", 1},
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
     {"store", OPTION_STORE, "FILE.db", 0,
@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_AXES = 32, MOST_THREADS = 256 };
+enum { MOST_AXES = 32 };
 
 typedef dts_status sweep_writer(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 
@@ -58,14 +58,14 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     sweep_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_VARY:
             return parse_vary(a, argument);
         case OPTION_STORE:
             a->store_path = argument;
             return 0;
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT: {
             int choice = dts_tool_choice(a->tool, "--format", formats, argument);
             a->write = choice < 0 ? NULL : writers[choice];
@@ -140,6 +140,18 @@ static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *s
     return status;
 }
 
+/* A key of --set that --vary names as well; NULL: none. */
+static const char *set_and_varied(const sweep_arguments *a) {
+    for (size_t i = 0; i < a->overrides.count; i++) {
+        for (size_t k = 0; k < a->axis_count; k++) {
+            if (strcmp(a->overrides.items[i].key, a->axes[k].key) == 0) {
+                return a->axes[k].key;
+            }
+        }
+    }
+    return NULL;
+}
+
 static int run(sweep_arguments *a, int argc, char **argv) {
     static const struct argp argp = {
         options,
@@ -163,6 +175,10 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (a->axis_count == 0) {
         return dts_tool_usage(a->tool, "for instance --vary training.micro_batch=1,2,4; or use `dtsim run`",
                               "nothing to vary");
+    }
+    const char *twice = set_and_varied(a);
+    if (twice != NULL) {
+        return dts_tool_usage(a->tool, "leave one of them out", "'%s' is both set and varied", twice);
     }
     const char *path = dts_scenario_find(a->tool, a->scenario);
     if (path == NULL) {

@@ -5,7 +5,7 @@
 #include "report/validate.h"
 
 enum { OPTION_FORMAT = DTS_OPTION_FIRST, OPTION_SET, OPTION_BY, OPTION_WORST, OPTION_THREADS };
-enum { WORST_MOST = 100000, MOST_THREADS = 256 };
+enum { WORST_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of every row; repeatable", 1},
@@ -36,14 +36,14 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return choice < 0 ? DTS_EXIT_USAGE : 0;
         }
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_BY:
             a->by = argument;
             return 0;
         case OPTION_WORST:
             return dts_tool_integer(a->tool, "--worst", argument, 1, WORST_MOST, &a->worst) ? 0 : DTS_EXIT_USAGE;
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case ARGP_KEY_ARG:
             a->paths[a->count++] = argument;
             return 0;

@@ -77,6 +77,9 @@ int dts_tool_choice(dts_tool *tool, const char *option, const char *const *names
 /* Whole number within bounds from text; false after reporting. */
 bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long minimum, long maximum, long *out);
 
+/* --threads N: simulations at a time. Returns what an argp parser hands on. */
+int dts_tool_threads(dts_tool *tool, const char *text, long *out);
+
 /* Writes the command's output to standard output or to --output FILE; every write is checked. */
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text);
 /* Writes text to a named file ("-": standard output). */

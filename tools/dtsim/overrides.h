@@ -1,4 +1,4 @@
-/* --set KEY=VALUE, collected from the command line. */
+/* --set KEY=VALUE and its like, collected from the command line. */
 #ifndef DTS_TOOLS_DTSIM_OVERRIDES_H
 #define DTS_TOOLS_DTSIM_OVERRIDES_H
 
@@ -10,8 +10,9 @@ typedef struct dts_overrides {
     size_t count, capacity;
 } dts_overrides;
 
-/* Adds one; false after reporting what is wrong with it. argument lives as long as the program. */
-bool dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *argument);
+/* Adds what stood behind option ("--set"); returns what an argp parser hands on: 0, or the exit code after reporting
+ * what is wrong. option and argument live as long as the program. */
+int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument);
 void dts_overrides_free(dts_overrides *overrides);
 
 #endif

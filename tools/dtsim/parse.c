@@ -1,6 +1,7 @@
 /* Command lines: argp with our own messages. argp prints, exits and has exit code 64 by default; here it only parses
  * (ARGP_NO_ERRS, ARGP_NO_EXIT, ARGP_NO_HELP) and what it objects to is found out afterwards from where it stopped. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,12 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
     return dts_tool_usage(tool, see, "unknown option '--%s'", name);
 }
 
+/* No note on what short options take: each says it itself. */
+static char *help_filter(int key, const char *text, void *input) {
+    (void)input;
+    return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)(uintptr_t)text;
+}
+
 static int print_help(dts_tool *tool, const struct argp *argp, char *name) {
     char *data = NULL;
     size_t size = 0;
@@ -172,7 +179,8 @@ bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, i
                                .parser = parse_common,
                                .args_doc = argp->args_doc,
                                .doc = argp->doc,
-                               .children = children};
+                               .children = children,
+                               .help_filter = help_filter};
     char program[64];
     snprintf(program, sizeof program, "dtsim %s", name);
     char *first = argv[0];

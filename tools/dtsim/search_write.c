@@ -119,37 +119,53 @@ static void write_settings(const dts_search *search, const dts_search_writing *o
     dts_text_add(out, "\n");
 }
 
-static void write_counted(uint64_t count, const char *what, dts_text *out) {
+static void write_counted(uint64_t count, const char *what, const dts_style *style, dts_text *out) {
+    enum { COUNT_COLUMNS = 15, INDENT = 2 + COUNT_COLUMNS + 2 };
     char buffer[CELL];
-    dts_text_printf(out, "  %15s  %s\n", dts_formatted(dts_format_count, (double)count, buffer, sizeof buffer), what);
+    dts_text_printf(out, "  %*s  ", (int)COUNT_COLUMNS,
+                    dts_formatted(dts_format_count, (double)count, buffer, sizeof buffer));
+    dts_style_wrap(style, what, INDENT, out);
 }
 
-static void write_counts(const dts_search *search, dts_text *out) {
-    const dts_search_counts *n = &search->counts;
-    dts_text_add(out, "\nWhat became of the candidates\n");
-    write_counted(n->legal, "legal layouts looked at", out);
-    write_counted(n->no_memory,
-                  "proven not to fit: what is kept for the backward pass and parameters, gradients, states", out);
-    write_counted(n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best", out);
-    write_counted(n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form", out);
-    write_counted(n->simulated, "simulated", out);
-    if (n->stored > 0) {
-        write_counted(n->stored, "of these found in the store", out);
-    }
-    dts_text_printf(out, "Searched with %s%s:", search->method, search->proven ? ", and proven to be the best" : "");
+static void write_method(const dts_search *search, const dts_style *style, dts_text *out) {
+    dts_text line = {0};
+    dts_text_printf(&line, "Searched with %s%s:", search->method, search->proven ? ", and proven to be the best" : "");
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
-        dts_text_printf(out, "%s %s (%zu)", axis > 0 ? "," : "", dts_layout_axis_name((dts_layout_axis)axis),
+        dts_text_printf(&line, "%s %s (%zu)", axis > 0 ? "," : "", dts_layout_axis_name((dts_layout_axis)axis),
                         search->space.axes[axis].count);
     }
-    dts_text_add(out,
-                 ".\nNot searched: degrees that differ between layers or stages, precision, the software's own "
-                 "settings; --set changes them.\n");
+    dts_text_add(&line, ".");
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    dts_style_wrap(style,
+                   "Not searched: degrees that differ between layers or stages, precision, the software's own "
+                   "settings; --set changes them.",
+                   0, out);
     const dts_disagreement *d = &search->disagreement;
     if (d->count > 1) {
-        dts_text_printf(out,
+        dts_text_clear(&line);
+        dts_text_printf(&line,
                         "Closed form against simulation, %zu plans: off by %.1f %% on average, %.1f %% at most; rank "
-                        "correlation %.2f; the best was number %zu of the closed form.\n",
+                        "correlation %.2f; the best was number %zu of the closed form.",
                         d->count, 100 * d->mean_error, 100 * d->worst_error, d->rank_correlation, d->best_rank);
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+    }
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+static void write_counts(const dts_search *search, const dts_style *style, dts_text *out) {
+    const dts_search_counts *n = &search->counts;
+    dts_text_add(out, "\nWhat became of the candidates\n");
+    write_counted(n->legal, "legal layouts looked at", style, out);
+    write_counted(n->no_memory,
+                  "proven not to fit: what is kept for the backward pass and parameters, gradients, states", style,
+                  out);
+    write_counted(n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best", style,
+                  out);
+    write_counted(n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form", style, out);
+    write_counted(n->simulated, "simulated", style, out);
+    if (n->stored > 0) {
+        write_counted(n->stored, "of these found in the store", style, out);
     }
 }
 
@@ -183,7 +199,8 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     }
     write_baselines(search, out);
     write_settings(search, options, out);
-    write_counts(search, out);
+    write_counts(search, options->style, out);
+    write_method(search, options->style, out);
     if (options->wall_time) {
         write_wall(search, out);
     }

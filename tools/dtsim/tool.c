@@ -72,6 +72,11 @@ bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long
     return true;
 }
 
+int dts_tool_threads(dts_tool *tool, const char *text, long *out) {
+    enum { MOST_THREADS = 256 };
+    return dts_tool_integer(tool, "--threads", text, 1, MOST_THREADS, out) ? 0 : DTS_EXIT_USAGE;
+}
+
 /* A reader that went away (`dtsim … | head`) needs no message; the exit code says it. */
 static dts_status write_failed(dts_tool *tool, const char *path, int error) {
     if (error == EPIPE) {

@@ -73,6 +73,29 @@ static void tables_cut_text_and_wrap_the_last_column(void **state) {
     dts_grid_free(grid);
 }
 
+/* Numbers alone fill the window: the text goes beneath its row, and no line ends with blanks. */
+static void tables_put_the_last_column_beneath(void **state) {
+    (void)state;
+    static const char *const titles[] = {"rank", "first number", "second number", "plan"};
+    dts_grid *grid = dts_grid_new(titles, 4, 1 | 8);
+    static const char *const cells[] = {"1", "123456789", "", "tensor 4 with a pipeline of eight stages",
+                                        "2", "7",         "", ""};
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        dts_grid_add(grid, cells[i]);
+    }
+    const dts_style style = {.width = 50, .unicode = true};
+    dts_text text = {0};
+    dts_grid_print(grid, &style, 1, &text);
+    assert_string_equal(dts_text_string(&text),
+                        " rank  first number  second number\n"
+                        "     plan\n"
+                        " 1        123456789\n"
+                        "     tensor 4 with a pipeline of eight stages\n"
+                        " 2                7\n");
+    dts_text_free(&text);
+    dts_grid_free(grid);
+}
+
 static void bars_show_what_is_there(void **state) {
     (void)state;
     const dts_style ascii = {.width = 80};
@@ -103,6 +126,7 @@ int main(void) {
         cmocka_unit_test(escapes_json),
         cmocka_unit_test(bars_show_what_is_there),
         cmocka_unit_test(tables_cut_text_and_wrap_the_last_column),
+        cmocka_unit_test(tables_put_the_last_column_beneath),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
