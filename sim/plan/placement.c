@@ -141,8 +141,8 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, d
     if (status == DTS_OK) {
         const dts_placement *tokens = &plan->expert_groups[p], *data = &plan->expert_data_groups[p];
         plan->expert_crossing = crossing_share(plan, tokens->nodes);
-        plan->expert_groups_per_node = stage_here / (tokens->ranks / tokens->nodes);
-        plan->expert_data_groups_per_node = stage_here / (data->ranks / data->nodes);
+        plan->expert_groups_per_node = stage_here * tokens->nodes / tokens->ranks;
+        plan->expert_data_groups_per_node = stage_here * data->nodes / data->ranks;
     }
     return status;
 }

@@ -12,12 +12,13 @@ const char *const dts_soap_baseline_names[DTS_SOAP_BASELINE_COUNT + 1] = {
 /* 1, the divisors of the GPUs of a node, and all of them times the divisors of the nodes; ascending. */
 static size_t list_degrees(uint32_t devices, uint32_t per_node, int64_t *out) {
     size_t count = 0;
-    for (uint32_t i = 1; i <= per_node && i <= devices && count < MOST_DEGREES; i++) {
+    out[count++] = 1;
+    for (uint32_t i = 2; i <= per_node && i <= devices && count < MOST_DEGREES; i++) {
         if (per_node % i == 0) {
             out[count++] = i;
         }
     }
-    uint32_t nodes = devices / per_node;
+    uint32_t nodes = per_node > 0 ? devices / per_node : 0;
     for (uint32_t i = 2; i <= nodes && count < MOST_DEGREES; i++) {
         if (nodes % i == 0) {
             out[count++] = (int64_t)i * per_node;

@@ -109,7 +109,8 @@ static route *route_of(const dts_plan *plan, const dts_task_info *info, route *r
     route *alike = NULL;
     for (size_t i = 0; i < *count; i++) {
         const dts_task_info *other = routes[i].info;
-        if (other->group == info->group && other->collective == info->collective && routes[i].same_node == same_node) {
+        if (other != NULL && other->group == info->group && other->collective == info->collective &&
+            routes[i].same_node == same_node) {
             alike = &routes[i];
             if (other->bytes == info->bytes) {
                 return alike;

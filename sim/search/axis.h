@@ -28,7 +28,7 @@ const char *dts_axis_key(const dts_axis *axis, size_t key);
 const char *dts_axis_part(const dts_axis *axis, size_t value, size_t key);
 
 /* Values of a list as above without its key. */
-dts_status dts_values_parse(const char *option, const char *text, dts_arena *arena, const char ***values, size_t *count,
+dts_status dts_values_parse(const char *option, const char *text, dts_arena *arena, const char ***out, size_t *count,
                             dts_diag *diag);
 
 #endif

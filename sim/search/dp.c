@@ -140,7 +140,7 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
     dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
     dts_top list = {0};
-    dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new(2 * LAYOUTS_MOST, &list);
+    dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new((size_t)2 * LAYOUTS_MOST, &list);
     status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     size_t count = status == DTS_OK ? layouts_of(c, layouts) : 0;
     bool free_choice = !c->search->space.axes[DTS_AXIS_RECOMPUTE].given;

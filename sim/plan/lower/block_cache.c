@@ -104,6 +104,7 @@ _Static_assert(sizeof(dts_block_key) == 40, "keys are compared as bytes: no padd
 
 static entry *slot_of(entry *slots, size_t count, const dts_block_key *key) {
     size_t i = hash(key, sizeof *key) & (count - 1);
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): no padding, asserted above */
     while (slots[i].used && memcmp(&slots[i].key, key, sizeof *key) != 0) {
         i = (i + 1) & (count - 1);
     }

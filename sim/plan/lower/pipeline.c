@@ -276,6 +276,9 @@ static void add_pass(dts_builder *b, step *x) {
 /* A block takes the inputs of all its parts before it begins and hands on all outputs at its end. */
 static void add_block(turns *t, step *steps, size_t count) {
     dts_builder *b = t->b;
+    if (count == 0) {
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         begin_step(t, &steps[i]);
     }

@@ -30,8 +30,8 @@ static bool add_devices(const dts_soap_problem *p, dts_graph *graph) {
 }
 
 static bool add_group(const dts_soap_group *g, task_names *n, dts_graph *graph) {
-    if (g->link_count > n->link_capacity) {
-        dts_id *grown = realloc(n->links, g->link_count * sizeof *grown);
+    if (n->links == NULL || g->link_count > n->link_capacity) {
+        dts_id *grown = realloc(n->links, (g->link_count + 1) * sizeof *grown); /* never nothing: NULL means failure */
         if (grown == NULL) {
             return false;
         }

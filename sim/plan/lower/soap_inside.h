@@ -25,6 +25,6 @@ struct dts_soap_lowering {
 };
 
 /* The costs of all parts of a cut, computed once; NULL: memory ran out. */
-const dts_soap_cost *dts_soap_costs(dts_soap_lowering *lowering, size_t op, uint32_t cut);
+const dts_soap_cost *dts_soap_costs(dts_soap_lowering *l, size_t i, uint32_t cut_index);
 
 #endif

@@ -154,7 +154,7 @@ typedef struct chunk_alone {
 } chunk_alone;
 
 static dts_id lower_chunk(dts_builder *scratch, dts_stage *stage, dts_gradient_sync *sync, const void *context,
-                          double *handed_B) {
+                          double *handed_B) { /* NOLINT(readability-non-const-parameter): a callback's type */
     const chunk_alone *what = context;
     dts_pass pass = pass_alone(what->pass, stage, sync, what->hands_over);
     (void)handed_B; /* nothing is handed from chunk to chunk */
