@@ -66,12 +66,3 @@ Without a plan
   the scenario's cluster × 0: must be between 1 and 1000000, got 0 (nodes that are used)
   the scenario's cluster × none: expected a whole number, got 'none' (write a whole number such as 8)
 [1]
-% torch Pipe drives all stages from one process: a pipeline cannot leave its node.
-$ dtsim run gcp-data-parallel/scaling-pdp --set parallelism.order=tensor-data-pipeline
---set: error: one process drives all stages of a pipeline, but they lie on several nodes [parallelism.order]
-  help: use order: tensor-pipeline-data, which keeps a pipeline inside a node
-[1]
-$ dtsim run gcp-data-parallel/scaling-pdp --set parallelism.pipeline=16
---set: error: one process drives all stages of a pipeline, but they lie on several nodes [parallelism.pipeline]
-  help: use fewer stages, or a stack with a process for each GPU
-[1]
