@@ -66,9 +66,9 @@ static void tables_cut_text_and_wrap_the_last_column(void **state) {
     dts_text text = {0};
     dts_grid_print(grid, &style, 1, &text);
     assert_string_equal(dts_text_string(&text),
-                        " name                        n  what it is\n"
-                        " a name of many le…  123456789  first second third\n"
-                        "                                fourth fifth\n");
+                        " name                  n  what it is\n"
+                        " a name of m…  123456789  first second third\n"
+                        "                          fourth fifth\n");
     dts_text_free(&text);
     dts_grid_free(grid);
 }
