@@ -46,13 +46,24 @@ static void add_span(const dts_measured *m, uint32_t stream, dts_id task, dts_re
     }
 }
 
+/* With full ranks a collective is one task on the streams of all its members: a span on each. */
+static size_t most_spans(const dts_graph *graph) {
+    size_t most = 0;
+    for (uint32_t s = 0; s < dts_graph_streams(graph); s++) {
+        size_t count = 0;
+        dts_graph_stream_tasks(graph, s, &count);
+        most += count;
+    }
+    return most;
+}
+
 dts_status dts_measure_spans(const dts_measured *m, dts_result *result) {
     const dts_graph *graph = m->lowered->graph;
     result->device_count = dts_graph_devices(graph);
     result->stream_count = dts_graph_streams(graph);
     result->devices = dts_arena_array(result->arena, result->device_count, sizeof *result->devices);
     result->streams = dts_arena_array(result->arena, result->stream_count, sizeof *result->streams);
-    result->spans = dts_arena_array(result->arena, m->lowered->info_count, sizeof *result->spans);
+    result->spans = dts_arena_array(result->arena, most_spans(graph), sizeof *result->spans);
     if (result->devices == NULL || result->streams == NULL || result->spans == NULL) {
         return DTS_NOMEM;
     }
