@@ -29,7 +29,7 @@ static const char *add(writer *w, dts_tensor_op_type type, const char *name, con
         count++;
     }
     profile.name = full;
-    profile.type = type;
+    profile.type = (int)type;
     profile.inputs = (dts_list){.items = (void *)names, .count = count};
     profile.stride = 1;
     w->items[w->count++] = profile;

@@ -176,7 +176,11 @@ static void add_kernel(dts_grid *grid, const dts_kernel_row *row, bool with_shap
     } else {
         dts_grid_add(grid, "");
     }
-    dts_grid_printf(grid, row->bytes > 0 ? "%.0f" : "", row->bytes / row->total_s / 1e9);
+    if (row->bytes > 0) {
+        dts_grid_printf(grid, "%.0f", row->bytes / row->total_s / 1e9);
+    } else {
+        dts_grid_add(grid, "");
+    }
     if (row->wait_s > 0) {
         add_time(grid, row->wait_s);
     } else {

@@ -80,7 +80,8 @@ dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to) {
 
 /* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
  * A transfer between two devices or more stands for itself. */
-enum { RUN_OF_HOST = UINT32_MAX - 1, RUN_OF_ONE = UINT32_MAX };
+#define RUN_OF_HOST (UINT32_MAX - 1)
+#define RUN_OF_ONE  UINT32_MAX
 
 static uint32_t run_key(const dts_task_info *info) {
     if (info->role == DTS_ROLE_HOST) {

@@ -41,7 +41,7 @@ typedef struct document {
     size_t count;
 } document;
 
-static inline double within(double value, double low, double high) {
+static inline bool within(double value, double low, double high) {
     return value >= low && value <= high;
 }
 

@@ -90,7 +90,7 @@ static bool fast_socket_hurts_small_models(const claim *c, dts_text *got) {
 static bool batch_256_is_too_much(const claim *c, dts_text *got) {
     (void)c;
     static const char *const ways[] = {"", " parallelism.data_parallel=fsdp",
-                                       " parallelism.data_parallel=fsdp " ONE_NODE};
+                                       (" parallelism.data_parallel=fsdp " ONE_NODE)};
     bool any = false;
     for (int i = 0; i < 3; i++) {
         char settings[LONGEST_SETTINGS];

@@ -323,7 +323,7 @@ static const claim claims[] = {
      "`--space soap`; times of searches are in search.md", .result = "seconds",
      .proof = "tests/unit/search/test_soap.c test_search_finds_optimum"},
     {"another cluster, another plan", "differs", HOLDS, NULL, .check = another_cluster_another_plan, .base = node,
-     .settings = PCIE + 1},
+     .settings = &PCIE[1]},
     {"simulation can choose the schedule (Varuna)", "search", HOLDS, "`--over parallelism.schedule`",
      .proof = "tests/property/test_search.c every_method_finds_the_optimum"},
     {"dynamic workloads may want other strategies over time", "–", NOT_SIMULATED,

@@ -186,7 +186,7 @@ static const claim scalability[] = {
 /* MiB that mixed precision adds: a large model at batch 1, a small one at batch 64 */
 static bool precision_and_size(const claim *c, dts_text *got) {
     (void)c;
-    double grows = measure(large, FP16 + 1, device_mib) - measure(large, NULL, device_mib);
+    double grows = measure(large, &FP16[1], device_mib) - measure(large, NULL, device_mib);
     double shrinks = measure(mrpc, BATCH(64, 128) FP16, device_mib) - measure(mrpc, BATCH(64, 128), device_mib);
     dts_text_printf(got, "BERT-large, batch 1 × 128: %+.0f MiB; BERT-base, batch 64: %+.0f", grows, shrinks);
     return grows > 0 && shrinks < 0;
@@ -194,7 +194,7 @@ static bool precision_and_size(const claim *c, dts_text *got) {
 
 static bool weights_grow_by_half(const claim *c, dts_text *got) {
     (void)c;
-    double weights = measure(large, FP16 + 1, weight_bytes) / measure(large, NULL, weight_bytes);
+    double weights = measure(large, &FP16[1], weight_bytes) / measure(large, NULL, weight_bytes);
     double gain = measure(mrpc, BATCH(64, 128), iteration_s) / measure(mrpc, BATCH(64, 128) FP16, iteration_s);
     dts_text_printf(got, "weights × %.2f, %.1f times as fast", weights, gain);
     return within(weights, 1.4, 1.5) && gain > 1;

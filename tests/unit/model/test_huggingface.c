@@ -141,8 +141,8 @@ static void other_models_are_refused(void **state) {
         "{\"hidden_size\": 768}",
         "{\"model_type\": [1]}",
         "{\"model_type\": \"llama\", \"hidden_size\": 64, \"hidden_act\": \"relu\"}",
-        "{\"model_type\": \"llama\", \"hidden_size\": \"wide\", \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
-        "\"vocab_size\": 64}",
+        ("{\"model_type\": \"llama\", \"hidden_size\": \"wide\", \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+         "\"vocab_size\": 64}"),
         "{\"model_type\": \"llama\", \"hidden_size\": 64}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

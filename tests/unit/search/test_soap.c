@@ -68,7 +68,7 @@ static void random_graph(world *w, dts_random *random, int64_t batch) {
             names[k] = items[1 + dts_random_below(random, i - 1)].name;
         }
         items[i] = (dts_tensor_op_profile){.name = dts_arena_printf(w->arena, "op%u", (unsigned)i),
-                                           .type = type,
+                                           .type = (int)type,
                                            .inputs = {.items = (void *)names, .count = inputs},
                                            .features = WIDTH,
                                            .heads = 8,
