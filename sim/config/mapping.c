@@ -272,14 +272,16 @@ bool dts_rules_know(const dts_mapping *rules, dts_direction direction, const cha
     return false;
 }
 
+enum { TOLD_MOST = PARTS_MOST * 8 };
+
 void dts_rules_values(const dts_mapping *rules, dts_direction direction, const char *path, dts_text *out) {
-    part parts[PARTS_MOST], told[PARTS_MOST * 8];
+    part parts[PARTS_MOST], told[TOLD_MOST];
     size_t told_count = 0;
     for (const dts_mapping *rule = rules; rule->ours != NULL; rule++) {
         size_t count = read_parts(rule, direction, parts);
         for (size_t i = 0; i < count; i++) {
             const part *p = &parts[i];
-            bool again = !same(p->path, p->path_length, path) || told_count == PARTS_MOST * 8;
+            bool again = !same(p->path, p->path_length, path) || told_count == TOLD_MOST;
             for (size_t k = 0; k < told_count && !again; k++) {
                 again =
                     told[k].value_length == p->value_length && memcmp(told[k].value, p->value, p->value_length) == 0;

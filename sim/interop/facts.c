@@ -196,14 +196,24 @@ static void complete_batch(dts_settings *ours, const dts_settings *base) {
 static bool complete_expert_layers(dts_settings *ours) {
     const char *text = dts_settings_get(ours, "plan.expert_layers");
     int64_t every = dts_settings_count(ours, "plan.expert_layers");
-    int dense, sparse, end = 0;
+    static const char head[] = "([0]*", middle[] = "+[1]*";
+    char *end = NULL;
     if (every > 0) {
         put(ours, "model.moe_every", every);
-    } else if (text != NULL && sscanf(text, "([0]*%d+[1]*%d)%n", &dense, &sparse, &end) == 2 && text[end] == '\0') {
-        put(ours, "model.first_dense_layers", dense);
-    } else {
+        return true;
+    }
+    if (text == NULL || strncmp(text, head, sizeof head - 1) != 0) {
         return text == NULL;
     }
+    long dense = strtol(text + sizeof head - 1, &end, 10);
+    if (dense < 0 || strncmp(end, middle, sizeof middle - 1) != 0) {
+        return false;
+    }
+    long sparse = strtol(end + sizeof middle - 1, &end, 10);
+    if (sparse < 1 || strcmp(end, ")") != 0) {
+        return false;
+    }
+    put(ours, "model.first_dense_layers", dense);
     return true;
 }
 

@@ -60,7 +60,7 @@ static void drop_default(const importer *i, const char *path, dts_settings *ours
         size_t count = dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, path, i->notes->arena, keys, 16);
         for (size_t k = 0; k < count; k++) {
             dts_setting *s = dts_settings_find(ours, keys[k]);
-            if (s != NULL && s->preset) {
+            if (s != NULL && s->preset && ours->count > 0) {
                 *s = ours->items[--ours->count];
             }
         }
