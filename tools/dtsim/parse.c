@@ -149,7 +149,9 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
 /* No note on what short options take: each says it itself. */
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
-    return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)(uintptr_t)text;
+    char *same; /* argp takes the text back as it gave it, but for const */
+    memcpy(&same, &text, sizeof same);
+    return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : same;
 }
 
 static int print_help(dts_tool *tool, const struct argp *argp, char *name) {
