@@ -62,6 +62,17 @@ static inline dts_result *simulate_expecting(const char *path, const char *text,
     return simulate_with(&options, path, text, settings, status, messages);
 }
 
+/* The scenario is refused, and what is said holds message. */
+static inline void assert_refused(const char *text, const char *settings, const char *message) {
+    dts_text messages = {0};
+    simulate_expecting(NULL, text, settings, DTS_INVALID, &messages);
+    if (strstr(dts_text_string(&messages), message) == NULL) {
+        print_error("%s:\n%s", settings, dts_text_string(&messages));
+        fail();
+    }
+    dts_text_free(&messages);
+}
+
 static inline dts_result *simulate_file(const char *path, const char *settings) {
     return simulate_expecting(path, NULL, settings, DTS_OK, NULL);
 }

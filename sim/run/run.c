@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "run/fold.h"
 #include "run/measure.h"
 #include "run/ranks.h"
@@ -280,12 +280,6 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
     return status;
 }
 
-static double wall_clock_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* An explanation is about kernels. */
 static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options *options) {
     bool kernels = fidelity->detail == DTS_DETAIL_AUTO && options != NULL && options->explain;
@@ -424,7 +418,7 @@ static bool is_to_fold(const dts_scenario_values *values, const dts_plan *plan, 
 
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
-    double begin = wall_clock_s();
+    double begin = dts_clock_s();
     dts_job job = dts_scenario_job(values);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED); /* lives until the measuring is done */
     dts_status status = arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
@@ -445,7 +439,7 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     }
     dts_arena_free(arena);
     if (result != NULL) { /* so status is DTS_OK */
-        result->simulation.wall_s = wall_clock_s() - begin;
+        result->simulation.wall_s = dts_clock_s() - begin;
         *out = result;
     }
     return status;

@@ -3,17 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "run/run.h"
 #include "search/layouts.h"
-
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 bool dts_layouts_stopped(const dts_search_context *c) {
     return c->search->interrupted || (c->request->stop != NULL && atomic_load(c->request->stop));
@@ -42,7 +36,7 @@ static void walk_pair(void *context, size_t pair) {
 
 dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, void *contexts, size_t size,
                             dts_walk_counts *total, dts_diag *diag) {
-    double begin_s = now_s();
+    double begin_s = dts_clock_s();
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     pair_work w = {.c = c, .visit = visit, .contexts = contexts, .size = size};
     w.counts = calloc(pairs, sizeof *w.counts);
@@ -62,7 +56,7 @@ dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, vo
     }
     free(w.counts);
     free(w.status);
-    c->search->walk_s += now_s() - begin_s;
+    c->search->walk_s += dts_clock_s() - begin_s;
     return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }
 
@@ -284,7 +278,7 @@ static dts_status keep(dts_search_context *c, simulation_work *w) {
 }
 
 dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag) {
-    double begin_s = now_s();
+    double begin_s = dts_clock_s();
     simulation_work w = {.c = c, .diag = diag, .lock = PTHREAD_MUTEX_INITIALIZER};
     w.findings = calloc(count > 0 ? count : 1, sizeof *w.findings);
     w.status = calloc(count > 0 ? count : 1, sizeof *w.status);
@@ -304,6 +298,6 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
     dts_status status = keep(c, &w);
     free(w.findings);
     free(w.status);
-    c->search->simulate_s += now_s() - begin_s;
+    c->search->simulate_s += dts_clock_s() - begin_s;
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }

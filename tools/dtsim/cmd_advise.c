@@ -14,8 +14,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_THREADS = 256 };
-
 typedef dts_status advise_writer(const dts_advice *advice, const dts_style *style, dts_text *out);
 
 typedef struct advise_arguments {
@@ -32,9 +30,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     advise_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT: {
             int choice = dts_tool_choice(a->tool, "--format", formats, argument);
             a->write = choice < 0 ? NULL : writers[choice];

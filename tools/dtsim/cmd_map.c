@@ -29,8 +29,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_THREADS = 256 };
-
 typedef dts_status map_writer(const dts_map *map, const dts_style *style, dts_text *out);
 
 typedef struct map_arguments {
@@ -104,7 +102,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     map_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_add(&a->overrides, a->tool, argument) ? 0 : DTS_EXIT_USAGE;
+            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_ACROSS:
             return parse_axis(a, "--across", argument, &a->across);
         case OPTION_DOWN:
@@ -114,7 +112,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_BEST_OF:
             return parse_choice(a, argument);
         case OPTION_THREADS:
-            return dts_tool_integer(a->tool, "--threads", argument, 1, MOST_THREADS, &a->threads) ? 0 : DTS_EXIT_USAGE;
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT: {
             int choice = dts_tool_choice(a->tool, "--format", formats, argument);
             a->write = choice < 0 ? NULL : writers[choice];

@@ -31,10 +31,6 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
     return 0;
 }
 
-bool dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *argument) {
-    return dts_overrides_option(overrides, tool, "--set", argument) == 0;
-}
-
 void dts_overrides_free(dts_overrides *overrides) {
     free(overrides->items);
 }

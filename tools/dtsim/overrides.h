@@ -13,8 +13,6 @@ typedef struct dts_overrides {
 /* Adds what stood behind option ("--set"); returns what an argp parser hands on: 0, or the exit code after reporting
  * what is wrong. option and argument live as long as the program. */
 int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument);
-/* The same for --set; true: added. */
-bool dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *argument);
 void dts_overrides_free(dts_overrides *overrides);
 
 #endif

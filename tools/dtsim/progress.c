@@ -4,20 +4,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static double seconds_since(const struct timespec *start) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
-}
+#include "base/clock.h"
 
 void dts_progress_begin(dts_progress *progress, const char *noun) {
-    *progress = (dts_progress){.noun = noun, .terminal = isatty(STDERR_FILENO) != 0};
-    clock_gettime(CLOCK_MONOTONIC, &progress->start);
+    *progress = (dts_progress){.noun = noun, .start_s = dts_clock_s(), .terminal = isatty(STDERR_FILENO) != 0};
 }
 
 void dts_progress_tell(void *context, size_t done, size_t total, const char *what) {
     dts_progress *p = context;
-    double now_s = seconds_since(&p->start);
+    double now_s = dts_clock_s() - p->start_s;
     if (now_s < 1 || now_s < p->told_s + (p->terminal ? 0.1 : 10)) {
         return;
     }

@@ -5,13 +5,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
 
 /* Told once a second has passed: rewritten in place on a terminal, a line every ten seconds elsewhere. */
 typedef struct dts_progress {
     const char *noun; /* "rows" */
-    struct timespec start;
-    double told_s; /* when it was told last */
+    double start_s;   /* dts_clock_s() */
+    double told_s;    /* when it was told last, after the start */
     bool terminal, shown;
 } dts_progress;
 

@@ -1,18 +1,12 @@
 #include "search_soap.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "search/soap_search.h"
 #include "soap_write.h"
 
 enum { MOST_TRIED = 20000000 };
-
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static dts_status make_graph(const dts_scenario_values *values, dts_arena *arena, dts_tensor_graph *graph,
                              dts_diag *diag) {
@@ -26,7 +20,7 @@ static dts_status make_graph(const dts_scenario_values *values, dts_arena *arena
 static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_arena *arena, int *code) {
     const dts_scenario_values *values = dts_scenario_get(command->scenario);
     dts_diag_set_locator(tool->diag, dts_provenance_locate, dts_scenario_provenance(command->scenario));
-    double begin = now_s();
+    double begin = dts_clock_s();
     bool all = strcmp(command->method, "exhaustive") == 0;
     if (!all && strcmp(command->method, "mcmc") != 0) {
         return dts_diag_fail(tool->diag, DTS_USAGE, "use --method mcmc or exhaustive",
@@ -59,7 +53,7 @@ static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_ar
                                       .problem = &problem,
                                       .options = &options,
                                       .outcome = &outcome,
-                                      .wall_s = command->wall_time ? now_s() - begin : -1};
+                                      .wall_s = command->wall_time ? dts_clock_s() - begin : -1};
     status = command->json ? dts_soap_write_json(&writing, &text) : dts_soap_write_text(&writing, &text);
     status = status == DTS_OK ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
     dts_text_free(&text);
