@@ -4,7 +4,7 @@
  *   forward_peak_B     = max over operators (previous output + output + workspace)
  *   backward_peak_B    = max over operators (gradient of output + gradient of input + workspace + fresh weight
  * gradient) shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap) with
- * the quantities of network.h and plan/lower/forward_backward.c. */
+ * the quantities of network.h and plan/lower/operators.c. */
 #include "search/costs.h"
 
 #include <math.h>

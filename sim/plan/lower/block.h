@@ -24,7 +24,7 @@ enum { DTS_BLOCK_CHUNK = 255 };
 
 /* What a block depends on besides the environment (block_cache.c). Zero all of it first: keys are compared as bytes. */
 typedef struct dts_block_key {
-    double handed_B;      /* temporary at entry, see forward_backward.c */
+    double handed_B;      /* temporary at entry, see operators.c */
     double tied_copy;     /* CHUNK with a head: of the stage */
     uint32_t environment; /* filled in by dts_block_find */
     uint32_t layers;      /* CHUNK: how many */

@@ -1,22 +1,12 @@
-/* One microbatch's forward or backward pass through one chunk, kernel by kernel, with what each does to memory.
+/* One microbatch's forward or backward pass through one chunk, part by part (operators.c lowers a part): waits for
+ * gathered parameters and for what comes back from host memory, checkpoints, and what has to run again.
  *
- * Memory of an operator, in the order of the compute stream (the caching allocator works in that order):
- *   forward   start: + saved_B (activations), + output_B + workspace_B (temporary), - the previous output
- *             end:   - workspace_B
- *   backward  start: + input_B (gradient of the input) + workspace_B
- *             end:   - saved_B, - the gradient of the output, - workspace_B
- * With full recomputation a layer keeps only its input; its operators run again right before their backward. With a
- * split backward the input-gradient pass keeps what the products' weight gradients still need: their inputs and the
- * gradients of their outputs. */
+ * With full recomputation a layer keeps only its input; its operators run again right before their backward. */
 #include <math.h>
 
 #include "plan/lower/walk.h"
 
 typedef dts_walk walk;
-
-static void wait_for(walk *w, int slot, dts_id task) {
-    w->waits[slot] = task;
-}
 
 dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward) {
     return (walk){.b = b,
@@ -40,129 +30,6 @@ static int32_t layer_number(const dts_builder *b, dts_part part, int64_t layer) 
             break;
     }
     return (int32_t)(b->plan->job.model->layers + 1);
-}
-
-static dts_task_info task_info(const walk *w, dts_role role, int32_t layer, const char *name, double flops) {
-    return (dts_task_info){.role = (uint8_t)role,
-                           .microbatch = (int32_t)w->pass->microbatch,
-                           .layer = layer,
-                           .chunk = (int32_t)w->pass->chunk_index,
-                           .name = name,
-                           .flops = flops};
-}
-
-dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_task_info *info) {
-    dts_id first = DTS_NO_ID;
-    dts_task_info one = *info;
-    one.flops = kernels > 0 ? info->flops / kernels : 0;
-    for (int i = 0; i < kernels; i++) {
-        w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, DTS_NO_ID, &one);
-        for (int slot = 0; slot < DTS_WAITS; slot++) {
-            dts_graph_depend(w->b->graph, w->last, w->waits[slot]);
-            w->waits[slot] = DTS_NO_ID;
-        }
-        if (first == DTS_NO_ID) {
-            first = w->last;
-        }
-    }
-    return first;
-}
-
-/* A collective of the tensor- or expert-parallel group behind the chain. */
-static dts_id add_collective(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
-    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
-                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
-                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
-    const dts_group_kind group = exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT : DTS_GROUP_TENSOR;
-    dts_task_info what = *info;
-    what.name = dts_collective_names[kinds[exchange]];
-    what.flops = 0;
-    return dts_build_collective(w->b, w->pass->stage, group, kinds[exchange], bytes, w->backward, w->last, &what);
-}
-
-/* Tensor- or expert-parallel communication around an operator: the chain waits for it. */
-static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
-    const bool tokens = exchange == DTS_EXCHANGE_ALL_TO_ALL;
-    if (exchange == DTS_EXCHANGE_NONE || (tokens ? w->b->plan->expert : w->b->plan->tensor) == 1) {
-        return;
-    }
-    if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on(w->b)) {
-        dts_async_gather(w, bytes, info);
-        return;
-    }
-    w->last = add_collective(w, bytes, exchange, info);
-    wait_for(w, DTS_WAIT_INPUT, w->last);
-}
-
-static void memory_at(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
-    if (task != DTS_NO_ID) {
-        dts_build_memory(w->b, task, moment, w->pass->stage, category, bytes);
-    }
-}
-
-/* Do ranks share this operator's sequence? */
-static bool splits_attention(const dts_builder *b, const dts_operator *o) {
-    return b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION;
-}
-
-/* An operator's kernels in the direction of w->gradient. *behind, the exchange that follows, becomes NONE where it is
- * part of them. */
-static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double duration_s, dts_exchange *behind,
-                           const dts_task_info *info) {
-    if (splits_attention(w->b, o)) {
-        w->arrivals = NULL; /* the products before have read them */
-        return dts_context_attention(w, o, w->gradient, info);
-    }
-    if (dts_async_chunks(w, o, *behind)) {
-        dts_id first = dts_async_product(w, o, *behind, info);
-        *behind = DTS_EXCHANGE_NONE;
-        return first;
-    }
-    dts_id first = dts_walk_kernels(w, kernels, duration_s, info);
-    if (first != DTS_NO_ID && w->arrivals != NULL) { /* all that it reads must be there */
-        for (int64_t i = 1; i < w->b->plan->tensor; i++) {
-            dts_graph_depend(w->b->graph, first, w->arrivals[i]);
-        }
-        w->arrivals = NULL;
-    }
-    return first;
-}
-
-/* Is this operator's forward repeated in backward by selective recomputation? */
-static bool repeated(const dts_builder *b, const dts_operator *o) {
-    return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively;
-}
-
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
-
-static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer, dts_role role, bool keep) {
-    dts_builder *b = w->b;
-    const dts_operator *o = &b->work[part].operators.items[index];
-    const dts_operator_times *t = &b->work[part].times[index];
-    if (o->once && (role == DTS_ROLE_RECOMPUTE || w->pass->microbatch > 0)) {
-        return;
-    }
-    dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
-    w->gradient = false;
-    dts_exchange behind = o->forward_exchange;
-    dts_id first = add_operator(w, o, t->forward_kernels, t->forward_s, &behind, &info);
-    if (first != DTS_NO_ID) {
-        memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
-        memory_at(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
-        w->handed_B = o->output_B;
-    }
-    if (o->host_reads) {
-        dts_build_host(b, w->pass->stage, 0, w->backward, w->last, "read token counts");
-    }
-    add_exchange(w, o->exchange_B, behind, &info);
-}
-
-/* The temporary that nobody takes any more. */
-static void drop_handed(walk *w) {
-    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
-    w->handed_B = 0;
 }
 
 /* torch Pipe checkpoints a whole stage: nothing of it is kept but its input. */
@@ -192,12 +59,6 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
     return 0;
 }
 
-/* Operators of a part that run in this pass. */
-static size_t operator_count(const walk *w, dts_part part) {
-    bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
-    return outputs_only ? dts_head_outputs(w->b) : w->b->work[part].operators.count;
-}
-
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
 static double kept_B(const walk *w, int64_t slot) {
     const dts_builder *b = w->b;
@@ -212,7 +73,7 @@ static double kept_B(const walk *w, int64_t slot) {
     double bytes = 0;
     for (size_t i = 0; i < operators->count; i++) {
         const dts_operator *o = &operators->items[i];
-        bytes += repeated(b, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
+        bytes += dts_operator_repeats(b, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
     }
     return bytes;
 }
@@ -254,15 +115,15 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     int64_t slot = layer - w->pass->chunk->first_layer;
     int64_t span = checkpoint_span(w, slot);
     bool drops = drops_whole_chunk(w) || (is_layer(part) && span > 0);
-    wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false));
+    w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false);
     capture(w, part, true);
     if (is_layer(part)) {
-        wait_for(w, DTS_WAIT_OFFLOAD, dts_offload_before_forward(b, w->pass, slot));
+        w->waits[DTS_WAIT_OFFLOAD] = dts_offload_before_forward(b, w->pass, slot);
     }
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
     dts_step_take(w, &s);
     if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
     }
     if (is_layer(part)) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
@@ -307,9 +168,9 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     }
     for (size_t i = 0; i < count; i++) {
         walk *w = &walks[i];
-        drop_handed(w);
+        dts_walk_drop_handed(w);
         if (drops_whole_chunk(w)) {
-            memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
+            dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
             dts_offload_store(b, w->pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)), w->last);
         }
         made[i] = w->last;
@@ -324,198 +185,9 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
     return made;
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------- */
-
-/* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one). */
-static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
-    const dts_plan *plan = w->b->plan;
-    const dts_stack *stack = plan->job.stack;
-    if (!dts_plan_accumulates_by_kernel(plan) || (stack->zero_grad_to_none && w->pass->first_microbatch) ||
-        dts_sync_takes_gradients(w->pass->sync)) {
-        return;
-    }
-    for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
-        if (o->parameters[i] > 0) {
-            double bytes = o->parameters[i] * (plan->storage.fresh_gradient_B + 2 * plan->storage.gradient_B);
-            dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
-            dts_walk_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
-        }
-    }
-}
-
-static bool has_parameters(const dts_operator *o) {
-    return o->parameters[0] > 0 || o->parameters[1] > 0;
-}
-
-/* Do the transfers of a product run beside its two products in backward: the gather of the input beside the gradient of
- * the input, its reduction beside the gradient of the weight? Where both are parts of one pass. */
-static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool split) {
-    const dts_job *job = &b->plan->job;
-    int least = job->parallelism->sequence ? DTS_BACKWARD_OVERLAP_SEQUENCE : DTS_BACKWARD_OVERLAP_ALL;
-    return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && b->plan->tensor > 1 &&
-           (dts_async_is_on(b) || job->stack->tensor_backward_overlap >= least);
-}
-
-/* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
-static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved, bool split) {
-    const dts_operator *o = &w->b->work[part].operators.items[index];
-    const dts_operator_times *t = &w->b->work[part].times[index];
-    dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
-    w->gradient = true;
-    dts_exchange behind = o->backward_exchange;
-    const bool overlaps = overlaps_transfers(w->b, o, split);
-    const bool again = overlaps && o->gathers_again_B > 0;
-    w->again = again ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
-    dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
-    if (first != DTS_NO_ID) {
-        memory_at(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
-        bool held = part == DTS_PART_HEAD && index + 1 == w->b->work[part].operators.count &&
-                    dts_held_outputs_B(w->b, w->pass) > 0;
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved || held ? 0 : -o->saved_B);
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
-        w->handed_B = o->input_B;
-    }
-    if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
-        w->deferred = add_collective(w, o->exchange_B, behind, &info);
-    } else {
-        add_exchange(w, o->exchange_B, behind, &info);
-    }
-}
-
-/* The chain goes on with what was scattered beside the weight gradient. */
-static void resume_chain(walk *w) {
-    if (w->deferred != DTS_NO_ID) {
-        w->last = w->deferred;
-        wait_for(w, DTS_WAIT_INPUT, w->deferred);
-        w->deferred = DTS_NO_ID;
-    }
-}
-
-/* A new gradient is a tensor of its own until it has been added to, or copied into, the stored one. Where one backward
- * call covers all microbatches (torch Pipe), autograd sums them in that tensor and hands it over after the last: a copy
- * of the gradients beside the stored ones. */
-static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
-    const dts_plan *plan = w->b->plan;
-    double bytes = 0;
-    for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
-        bytes += o->parameters[i] * plan->storage.fresh_gradient_B;
-    }
-    if (!dts_plan_accumulates_by_kernel(plan)) {
-        return;
-    }
-    bool first_one = w->pass->first_microbatch;
-    bool last_one = w->pass->last_microbatch;
-    bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one) &&
-                !dts_sync_takes_gradients(w->pass->sync);
-    bool stays = plan->replicas == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
-    if (stays && (first_one || sums)) {
-        return; /* it becomes the stored one itself */
-    }
-    bool keeps = plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
-                 plan->replicas > 1 && !sums && first_one;
-    bool allocates = !sums || first_one;
-    bool frees = !keeps && (!sums || last_one);
-    w->pass->stage->fresh_B += keeps ? floor(bytes) : 0;
-    if (allocates && first != DTS_NO_ID) {
-        dts_block_allocate(w->b, first, w->pass->stage, DTS_MEMORY_TEMPORARY, bytes);
-    }
-    memory_at(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, frees ? -bytes : 0);
-}
-
-/* Weight gradient of an operator, and its hand-over to data parallelism in the last microbatch. */
-static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved, bool split) {
-    const dts_operator *o = &w->b->work[part].operators.items[index];
-    const dts_operator_times *t = &w->b->work[part].times[index];
-    if (o->gathers_again_B > 0) {
-        /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
-        dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
-        if (w->again == DTS_NO_ID) {
-            w->again = add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
-        }
-        wait_for(w, DTS_WAIT_INPUT, w->again);
-        w->again = DTS_NO_ID;
-    }
-    dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
-    dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
-    double kept_B = o->saved_B + (split && o->backward_kernels > 0 ? o->output_B : 0);
-    memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -kept_B : 0);
-    if (has_parameters(o)) {
-        first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
-        accumulate_gradients(w, o, layer);
-        dts_sync_gradient(w->pass->sync, dts_operator_set(w->b->plan, o), o->parameters, DTS_PARAMETER_TENSORS,
-                          w->pass->last_microbatch);
-        hold_fresh_gradient(w, o, first);
-    }
-}
-
-/* First operator of the run of selectively repeated operators that ends at index. */
-static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
-    while (index > 0 && repeated(b, &b->work[part].operators.items[index - 1])) {
-        index--;
-    }
-    return index;
-}
-
-/* Repeats the forward of operators first..last with what their backward needs. */
-static void recompute_operators(walk *w, dts_part part, size_t first, size_t last, int32_t layer) {
-    double gradient_B = w->handed_B; /* the gradient on the chain is not an output of these */
-    w->handed_B = 0;
-    for (size_t i = first; i <= last; i++) {
-        forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
-    }
-    drop_handed(w);
-    w->handed_B = gradient_B;
-}
-
-static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kind kind) {
-    const dts_builder *b = w->b;
-    const dts_operators *operators = &b->work[part].operators;
-    size_t repeated_from = operators->count; /* operators from here on have been repeated already */
-    for (size_t i = operator_count(w, part); i-- > 0;) {
-        const dts_operator *o = &operators->items[i];
-        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
-        if (kind != DTS_OP_BACKWARD_WEIGHT) {
-            if (repeated(b, o) && i < repeated_from) {
-                repeated_from = repeated_run_start(b, part, i);
-                recompute_operators(w, part, repeated_from, i, layer);
-            }
-            backward_input(w, part, i, layer, product, kind == DTS_OP_BACKWARD_INPUT);
-        }
-        if (kind != DTS_OP_BACKWARD_INPUT) {
-            backward_weight(w, part, i, layer, product, kind == DTS_OP_BACKWARD_WEIGHT);
-        }
-        resume_chain(w);
-    }
-}
-
-void dts_step_lower(dts_walk *w, const dts_step *s) {
-    size_t count = operator_count(w, s->part);
-    switch (s->action) {
-        case DTS_BLOCK_FORWARD:
-            for (size_t i = 0; i < count; i++) {
-                bool keep = s->keeps && !repeated(w->b, &w->b->work[s->part].operators.items[i]);
-                forward_operator(w, s->part, i, s->layer, DTS_ROLE_FORWARD, keep);
-            }
-            break;
-        case DTS_BLOCK_RECOMPUTE:
-            recompute_operators(w, s->part, 0, count - 1, s->layer);
-            break;
-        case DTS_BLOCK_BACKWARD:
-            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD);
-            break;
-        case DTS_BLOCK_BACKWARD_INPUT:
-            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD_INPUT);
-            break;
-        case DTS_BLOCK_BACKWARD_WEIGHT:
-            backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD_WEIGHT);
-            break;
-    }
-}
-
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
 static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
-    wait_for(w, 1, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer)};
     dts_step_take(w, &s);
 }
@@ -525,10 +197,10 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     int64_t span =
         is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w, layer - w->pass->chunk->first_layer) : 0;
     capture(w, part, true);
-    wait_for(w, DTS_WAIT_PARAMETERS, dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true));
+    w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
         int64_t slot = is_layer(part) ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
-        wait_for(w, DTS_WAIT_OFFLOAD, load_activations(w, slot));
+        w->waits[DTS_WAIT_OFFLOAD] = load_activations(w, slot);
     }
     if (span > 0) {
         const dts_chunk *chunk = w->pass->chunk;
@@ -543,7 +215,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     dts_step_take(w, &s);
     capture(w, part, false);
     if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
-        memory_at(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_plan_boundary_B(b->plan));
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_plan_boundary_B(b->plan));
     }
     if (kind != DTS_OP_BACKWARD_INPUT) {
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
@@ -593,8 +265,8 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     if (chunk->embedding) {
         backward_part(&w, DTS_PART_EMBEDDING, 0, 0, kind);
     }
-    drop_handed(&w);
-    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -dts_plan_boundary_B(b->plan) : 0);
-    memory_at(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
+    dts_walk_drop_handed(&w);
+    dts_walk_memory(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -dts_plan_boundary_B(b->plan) : 0);
+    dts_walk_memory(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
     return w.last;
 }

@@ -1,5 +1,5 @@
-/* One microbatch's way through a chunk, operator by operator: what forward_backward.c shares with the files that lower
- * a kind of operator in a way of their own. */
+/* One microbatch's way through a chunk, operator by operator: what operators.c and forward_backward.c share with each
+ * other and with the files that lower a kind of operator in a way of their own. */
 #ifndef DTS_PLAN_LOWER_WALK_H
 #define DTS_PLAN_LOWER_WALK_H
 
@@ -26,6 +26,13 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
 
 dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward);
 
+/* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
+void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
+/* The temporary that nobody takes any more. */
+void dts_walk_drop_handed(dts_walk *w);
+/* Is this operator's forward repeated in backward by selective recomputation? */
+bool dts_operator_repeats(const dts_builder *b, const dts_operator *o);
+
 /* The operators of a part in one direction: a block of its own at detail layer. */
 typedef struct dts_step {
     dts_block_action action;
@@ -34,7 +41,7 @@ typedef struct dts_step {
     bool keeps;    /* forward: what backward needs */
 } dts_step;
 
-/* Kernel by kernel (forward_backward.c), or as a block where that is exact (steps.c). */
+/* Kernel by kernel (operators.c), or as a block where that is exact (steps.c). */
 void dts_step_lower(dts_walk *w, const dts_step *s);
 void dts_step_take(dts_walk *w, const dts_step *s);
 

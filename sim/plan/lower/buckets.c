@@ -1,0 +1,132 @@
+/* Gradients in buckets.
+ *
+ * DDP [1]: parameters are grouped into buckets in reverse order of registration. A bucket closes as soon as it has
+ * reached its size (so it may overshoot by one tensor); its all-reduce is issued when its last gradient is there, and
+ * overlaps the rest of backward. With gradient accumulation only the last microbatch does this (no_sync). Unless
+ * gradients are views of the buckets, every tensor is copied in (with the division by the group size) and back out at
+ * the end.
+ *
+ * ZeRO-1 [2]: as DDP, but each rank needs the reduced gradients of its share only (reduce-scatter); after its share of
+ * the optimizer step the parameters are gathered.
+ *
+ * ZeRO-2 [2]: gradients are kept as shards, so every microbatch's buckets are reduce-scattered (the shard's sum over
+ * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted).
+ *
+ * [1] Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, section 4.2.
+ * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
+ */
+#include <math.h>
+
+#include "plan/lower/data_parallel.h"
+
+/* One kernel over a tensor on its way into or out of a bucket: read and write. */
+static dts_id pass_tensor(dts_gradient_sync *sync, double bytes, const char *name) {
+    dts_task_info info = {.role = DTS_ROLE_BACKWARD_WEIGHT, .microbatch = -1, .layer = -1, .name = name};
+    double duration = dts_gpu_memory_s(&sync->b->plan->job.cluster->gpu, 2 * bytes);
+    return dts_build_kernel(sync->b, sync->stage, duration, true, DTS_NO_ID, &info);
+}
+
+static void flush_bucket(dts_gradient_sync *sync, dts_parameter_set set) {
+    dts_bucket *pending = &sync->buckets[set];
+    if (pending->pending_B <= 0) {
+        return;
+    }
+    const char *name =
+        dts_arena_printf(sync->b->arena, "%s bucket %d", dts_collective_names[sync->reduction], sync->flushed);
+    dts_task_info info = dts_sync_transfer_info(name == NULL ? "bucket" : name);
+    dts_sync_reduce(sync, set, pending->pending_B / sync->b->plan->storage.reduce_B, pending->pending_B, pending->ready,
+                    &info);
+    dts_build_memory(sync->b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -pending->held_B);
+    sync->flushed++;
+    *pending = (dts_bucket){.limit_B = sync->b->plan->job.stack->ddp_bucket_B, .ready = pending->ready};
+}
+
+void dts_buckets_flush(dts_gradient_sync *sync) {
+    flush_bucket(sync, DTS_SET_EXPERTS);
+    flush_bucket(sync, DTS_SET_COMMON);
+}
+
+/* A gradient that is not kept whole: its bucket is there until it has been reduced. */
+static void hold_in_bucket(dts_gradient_sync *sync, dts_bucket *pending, double bytes) {
+    double whole = floor(bytes);
+    dts_build_memory(sync->b, pending->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
+    pending->held_B += whole;
+}
+
+void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
+                       bool last_microbatch) {
+    dts_bucket *pending = &sync->buckets[set];
+    if (!sync->active || sync->sharded || !(last_microbatch || sync->every_microbatch)) {
+        return;
+    }
+    for (size_t i = count; i-- > 0;) {
+        if (parameters[i] <= 0) {
+            continue;
+        }
+        double bytes = parameters[i] * sync->b->plan->storage.reduce_B;
+        /* a fresh gradient is not in its bucket yet, even where gradients end up as views of it */
+        const dts_stack *stack = sync->b->plan->job.stack;
+        bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none || sync->every_microbatch;
+        /* the division by the group size happens on the way, or in place */
+        pending->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
+        if (sync->every_microbatch) {
+            hold_in_bucket(sync, pending, bytes);
+        }
+        pending->pending_B += bytes;
+        sync->total_B += bytes;
+        sync->tensors++;
+        if (pending->pending_B >= pending->limit_B) {
+            flush_bucket(sync, set);
+        }
+    }
+}
+
+bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B) {
+    const dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    *room_B = sync->flushed > 0 ? 0 : pending->limit_B - pending->pending_B;
+    return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch);
+}
+
+void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready) {
+    dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    pending->ready = ready;
+    pending->pending_B += bytes;
+    sync->total_B += bytes;
+    sync->tensors += tensors;
+}
+
+dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {
+    dts_gradient_sync *sync = dts_sync_alloc(b, stage);
+    if (sync != NULL) {
+        sync->buckets[DTS_SET_COMMON].limit_B = INFINITY;
+        sync->buckets[DTS_SET_EXPERTS].limit_B = INFINITY;
+    }
+    return sync;
+}
+
+void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors) {
+    *bytes = sync->total_B;
+    *tensors = sync->tensors;
+}
+
+dts_id dts_sync_finish(dts_gradient_sync *sync) {
+    if (!sync->active || sync->sharded) {
+        return sync->last_transfer;
+    }
+    dts_buckets_flush(sync);
+    if (!sync->b->plan->job.stack->gradient_as_bucket_view && !sync->every_microbatch && sync->tensors > 0) {
+        dts_id last = sync->last_transfer;
+        for (int i = 0; i < sync->tensors; i++) {
+            dts_id copy = pass_tensor(sync, sync->total_B / sync->tensors, "copy_from_bucket");
+            dts_graph_depend(sync->b->graph, copy, last);
+            last = DTS_NO_ID; /* the stream keeps the rest in order */
+        }
+    }
+    sync->flushed = 0; /* an asynchronous schedule begins anew after every update */
+    sync->tensors = 0;
+    sync->total_B = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        sync->buckets[set].limit_B = sync->b->plan->job.stack->ddp_first_bucket_B;
+    }
+    return sync->last_transfer;
+}

@@ -1,0 +1,72 @@
+/* What the files that keep replicas in step share: data_parallel.c, buckets.c, units.c. */
+#ifndef DTS_PLAN_LOWER_DATA_PARALLEL_H
+#define DTS_PLAN_LOWER_DATA_PARALLEL_H
+
+#include "plan/lower/builder.h"
+
+/* Parameters that are gathered and freed together. */
+typedef struct dts_unit {
+    double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
+    double frozen_B[DTS_SET_COUNT]; /* of those that are not trained, in their stored format */
+    bool gathered;
+    bool copied;   /* out of the gathered buffer */
+    dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
+} dts_unit;
+
+/* A reduction, and the kernel that made the last of its gradients. */
+typedef struct dts_reduction {
+    dts_id made, transfer;
+} dts_reduction;
+
+/* Gradients that wait for their reduction, of one set of parameters. */
+typedef struct dts_bucket {
+    double limit_B, pending_B, held_B;
+    dts_id ready;
+} dts_bucket;
+
+struct dts_gradient_sync {
+    dts_builder *b;
+    dts_stage *stage;
+    bool active;  /* more than one replica, or something in host memory */
+    bool sharded; /* FSDP or ZeRO-3 */
+    /* buckets */
+    dts_collective reduction;
+    dts_bucket buckets[DTS_SET_COUNT];
+    bool every_microbatch; /* ZeRO-2 */
+    int tensors;
+    double total_B;
+    int flushed;
+    dts_id last_transfer;
+    /* units: [virtual stage][position], the root unit holds embedding and head */
+    dts_unit **units;
+    dts_unit root;
+    bool root_has_embedding, root_done;
+    dts_id last_gather;
+    dts_id recent_uses[2];     /* for the limit on gathers in flight */
+    dts_nvme_ring buffers;     /* parameters on NVMe */
+    dts_reduction *reductions; /* two copies of a stage: all so far */
+    size_t reduction_count, reduction_capacity;
+};
+
+/* Without units; NULL: no memory. */
+dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage);
+
+/* The ranks that hold the same parameters of a set. */
+dts_group_kind dts_sync_group(dts_parameter_set set);
+dts_task_info dts_sync_transfer_info(const char *name);
+bool dts_sync_offloads_parameters(const dts_gradient_sync *sync);
+
+/* Gradients of elements are reduced, and leave for host memory, after the kernel made. */
+void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
+                     const dts_task_info *info);
+
+/* Reduces what waits in the buckets; the experts' first: their groups are smaller. */
+void dts_buckets_flush(dts_gradient_sync *sync);
+
+/* The units of the chunks from first to last; false: no memory. */
+bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);
+/* Of sharded parameters: dts_sync_after_backward. */
+void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
+                              dts_id last);
+
+#endif

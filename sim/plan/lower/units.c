@@ -1,0 +1,303 @@
+/* Parameters in units.
+ *
+ * FSDP [1], ZeRO-3 [2]: every layer is a unit whose parameters are gathered before its forward and its backward, freed
+ * after each, and whose gradients are reduce-scattered. All share one communication stream, so the order of issue
+ * decides: without prefetch the gather of the next unit in backward stands behind the reduce-scatter of this one.
+ *
+ * Parameters that rest in host memory come to the GPU as this rank's shard, ahead of the all-gather (offload.c has the
+ * copies).
+ *
+ * [1] Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023, sections 3.3 and 4.
+ * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
+ */
+#include <math.h>
+
+#include "plan/lower/data_parallel.h"
+
+static int64_t chunk_parts(const dts_chunk *chunk) {
+    return chunk->layers + chunk->embedding + chunk->head;
+}
+
+/* A layer's unit, or the root unit for embedding and head. */
+static dts_unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position) {
+    bool embedding = chunk->embedding && position == 0;
+    bool head = chunk->head && position == chunk_parts(chunk) - 1;
+    return embedding || head ? &sync->root : &sync->units[chunk - sync->b->plan->chunks][position];
+}
+
+static void unit_add(dts_unit *u, const dts_part_work *work) {
+    u->frozen_B[DTS_SET_COMMON] += work->frozen_B;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        u->elements[set] += work->parameters[set];
+        u->quantised[set] += work->quantised[set];
+    }
+}
+
+bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk) {
+    dts_builder *b = sync->b;
+    const dts_plan *plan = b->plan;
+    sync->units = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->units);
+    if (sync->units == NULL) {
+        return false;
+    }
+    sync->root = (dts_unit){.gather = DTS_NO_ID};
+    for (int64_t v = first_chunk; v <= last_chunk; v++) {
+        int64_t s = dts_plan_stage(plan, sync->stage->index, v);
+        const dts_chunk *chunk = &plan->chunks[s];
+        sync->units[s] = dts_arena_array(b->arena, (size_t)chunk_parts(chunk), sizeof **sync->units);
+        if (sync->units[s] == NULL) {
+            return false;
+        }
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            dts_unit *u = &sync->units[s][i + chunk->embedding];
+            u->gather = DTS_NO_ID;
+            unit_add(u, dts_layer_work(b, chunk->first_layer + i));
+        }
+        sync->root_has_embedding |= chunk->embedding;
+        if (chunk->embedding) {
+            unit_add(&sync->root, &b->work[DTS_PART_EMBEDDING]);
+        }
+        if (chunk->head) {
+            unit_add(&sync->root, &b->work[DTS_PART_HEAD]);
+        }
+    }
+    sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
+    return true;
+}
+
+static double gathered_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
+    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]) + u->frozen_B[set];
+}
+
+/* Bytes of a unit's shard where it rests in host memory. */
+static double shard_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
+    const dts_plan *plan = sync->b->plan;
+    return (u->elements[set] * plan->storage.parameter_B + u->frozen_B[set]) / (double)dts_plan_shards(plan, set);
+}
+
+static bool has_parameters(const dts_unit *u, dts_parameter_set set) {
+    return u->elements[set] > 0 || u->frozen_B[set] > 0;
+}
+
+/* The framework's work around a unit's collective, on the host. */
+static void unit_hooks(dts_gradient_sync *sync, bool backward) {
+    double host_s = sync->b->plan->job.stack->fsdp_unit_host_s;
+    if (host_s > 0) {
+        dts_build_host(sync->b, sync->stage, host_s, backward, DTS_NO_ID, "fsdp hooks");
+    }
+}
+
+/* What a gathered unit takes on the GPU: with parameters in host memory the own shard, too. */
+static double unit_B(const dts_gradient_sync *sync, const dts_unit *u) {
+    const dts_plan *plan = sync->b->plan;
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double shards = (double)dts_plan_shards(plan, (dts_parameter_set)set);
+        bytes += shards > 1 ? gathered_B(sync, u, (dts_parameter_set)set) : 0;
+        bytes += dts_sync_offloads_parameters(sync) ? floor(shard_B(sync, u, (dts_parameter_set)set)) : 0;
+    }
+    return bytes;
+}
+
+/* Parameters that rest on NVMe come to a pinned buffer first: when one is free, or, without prefetch, when they are
+ * asked for and the unit before them is whole. */
+static dts_id read_shard(dts_gradient_sync *sync, double bytes) {
+    dts_builder *b = sync->b;
+    if (b->plan->job.offload->parameters != DTS_OFFLOAD_NVME) {
+        return DTS_NO_ID;
+    }
+    dts_id read = dts_build_nvme(b, sync->stage, true, bytes, dts_nvme_ring_oldest(&sync->buffers), "nvme parameters");
+    if (b->plan->job.offload->prefetch == 0) {
+        dts_graph_depend(b->graph, read, sync->stage->last_host);
+        dts_graph_depend(b->graph, read, sync->last_gather);
+    }
+    return read;
+}
+
+/* The shard of a set comes from host memory and the others' shards from their GPUs; returns what made it whole. */
+static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set, bool backward) {
+    dts_builder *b = sync->b;
+    const dts_plan *plan = b->plan;
+    const double shards = (double)dts_plan_shards(plan, set);
+    dts_id shard = DTS_NO_ID;
+    if (dts_sync_offloads_parameters(sync)) {
+        dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
+        dts_id after = plan->job.offload->prefetch == 0 ? sync->last_gather : DTS_NO_ID; /* one stream for both */
+        double bytes = shard_B(sync, u, set);
+        dts_id read = read_shard(sync, bytes);
+        shard = dts_build_copy(b, sync->stage, true, bytes, backward, after, &in);
+        dts_graph_depend(b->graph, shard, read);
+        if (read != DTS_NO_ID) {
+            dts_nvme_ring_put(&sync->buffers, shard);
+        }
+    }
+    if (dts_plan_gathers_quantised(plan) && u->quantised[set] > 0) {
+        double bytes =
+            u->quantised[set] / shards * (plan->storage.parameter_B + dts_numeric_bytes(plan->storage.product));
+        dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                              .microbatch = -1,
+                              .layer = -1,
+                              .name = "quantise_shard"};
+        shard =
+            dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), backward, shard, &cast);
+    }
+    if (shards > 1) {
+        dts_task_info info = dts_sync_transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
+        return dts_build_collective(b, sync->stage, dts_sync_group(set), DTS_ALL_GATHER, gathered_B(sync, u, set),
+                                    backward, shard, &info);
+    }
+    return shard;
+}
+
+/* Sets are gathered one after another, on one stream of the framework: the layer waits for the last of them. */
+static void make_whole(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+    u->gather = DTS_NO_ID;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        dts_id made = has_parameters(u, (dts_parameter_set)set)
+                          ? make_set_whole(sync, u, (dts_parameter_set)set, backward)
+                          : DTS_NO_ID;
+        if (made != DTS_NO_ID) {
+            dts_graph_depend(sync->b->graph, made, u->gather);
+            u->gather = made;
+        }
+    }
+    sync->last_gather = u->gather;
+    u->gathered = true;
+    u->copied = false;
+}
+
+/* A kernel over a unit's parameters or gradients around its collective, on the compute stream. */
+static dts_id copy_unit(dts_gradient_sync *sync, double bytes, bool backward, dts_id after, const char *name) {
+    dts_builder *b = sync->b;
+    dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
+                          .microbatch = -1,
+                          .layer = -1,
+                          .name = name};
+    return dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes), backward, after,
+                            &info);
+}
+
+/* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
+static dts_id use_unit(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+    double whole_B = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bool gathers = dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1;
+        whole_B += gathers ? floor(gathered_B(sync, u, (dts_parameter_set)set)) : 0;
+    }
+    if (u->copied || u->gather == DTS_NO_ID || !(whole_B > 0) ||
+        sync->b->plan->job.stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS) {
+        return u->gather;
+    }
+    u->copied = true;
+    dts_id copy = copy_unit(sync, 2 * whole_B, backward, u->gather, "copy_out parameters");
+    dts_build_memory(sync->b, copy, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole_B);
+    dts_build_memory(sync->b, copy, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -whole_B);
+    return copy;
+}
+
+/* Gradients of a unit on their way into the reduction: copied into its buffer, in its format (FSDP2), or put together
+ * in one tensor and divided (FSDP1). */
+static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    const dts_storage *storage = &sync->b->plan->storage;
+    double fresh_B = fmin(storage->reduce_B, dts_numeric_bytes(storage->compute));
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1 ? u->elements[set] : 0;
+    }
+    if (!(elements > 0)) {
+        return last;
+    }
+    switch ((dts_fsdp_copies)sync->b->plan->job.stack->fsdp_copies) {
+        case DTS_FSDP_COPIES_NONE:
+            break;
+        case DTS_FSDP_COPIES_FLAT:
+            return copy_unit(sync, 4 * elements * fresh_B, true, last, "flatten gradients");
+        case DTS_FSDP_COPIES_TENSORS:
+            return copy_unit(sync, elements * (fresh_B + storage->reduce_B), true, last, "copy_in gradients");
+    }
+    return last;
+}
+
+static void gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+    if (u->gathered || !has_parameters(u, DTS_SET_COMMON)) { /* every unit has some, or is empty */
+        return;
+    }
+    dts_builder *b = sync->b;
+    if (b->plan->job.stack->fsdp_limit_all_gathers) {
+        dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
+    }
+    unit_hooks(sync, backward);
+    make_whole(sync, u, backward);
+    /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
+     * GPU: that is, behind what has been issued so far. */
+    bool first = sync->stage->last_kernel == DTS_NO_ID;
+    dts_build_memory(b, first ? sync->stage->last_host : sync->stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
+                     sync->stage, DTS_MEMORY_COMMUNICATION, unit_B(sync, u));
+}
+
+static void release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
+    if (!u->gathered) {
+        return;
+    }
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -unit_B(sync, u));
+    u->gathered = false;
+    sync->recent_uses[0] = sync->recent_uses[1];
+    sync->recent_uses[1] = last;
+}
+
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
+    if (!dts_sync_gathers(sync)) {
+        return DTS_NO_ID;
+    }
+    dts_unit *u = unit_of(sync, chunk, position);
+    if ((chunk->embedding || chunk->head) && !sync->root_done) {
+        gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
+    }
+    gather(sync, u, backward);
+    use_unit(sync, &sync->root, backward);
+    const dts_stack *stack = sync->b->plan->job.stack;
+    int64_t ahead = backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
+    for (int64_t i = 1; i <= ahead; i++) {
+        int64_t next = backward ? position - i : position + i;
+        if (next >= 0 && next < chunk_parts(chunk)) {
+            gather(sync, unit_of(sync, chunk, next), backward);
+        }
+    }
+    return use_unit(sync, u, backward);
+}
+
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last) {
+    if (!dts_sync_gathers(sync)) {
+        return;
+    }
+    dts_unit *u = unit_of(sync, chunk, position);
+    if (u != &sync->root && sync->b->plan->job.parallelism->reshard_after_forward) {
+        release(sync, u, last);
+    }
+}
+
+void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
+                              dts_id last) {
+    dts_unit *u = unit_of(sync, chunk, position);
+    /* the root unit's gradients are complete with the embedding's, or with the head's where that is all */
+    bool root_part = sync->root_has_embedding ? chunk->embedding && position == 0 : true;
+    if (u == &sync->root && !root_part) {
+        return;
+    }
+    sync->root_done |= u == &sync->root && last_microbatch;
+    dts_builder *b = sync->b;
+    unit_hooks(sync, true);
+    last = hand_in_gradients(sync, u, last);
+    dts_task_info info = dts_sync_transfer_info("reduce-scatter");
+    for (int set = DTS_SET_COUNT; set-- > 0;) {
+        double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
+        if (gradient_B > 0) {
+            dts_block_allocate(b, last, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
+            dts_sync_reduce(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
+            dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
+        }
+    }
+    if (u != &sync->root || last_microbatch) {
+        release(sync, u, last);
+    }
+}
