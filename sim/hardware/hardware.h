@@ -216,13 +216,16 @@ typedef struct dts_stack {
     bool compile;
     bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
     bool repeats_keys;   /* keys and values are copied to all query heads before fused attention, too */
-    double masked_share; /* BERT: of the positions whose logits are computed where the model does not say; 0: all */
-    bool frees_logits;   /* the training loop drops the model's output before backward */
-    bool compile_loss;   /* with compile: the loss, too, not only the layers */
-    int attention;       /* dts_attention_kind */
-    double flash_speed;  /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
-    int selective;       /* dts_selective_kind */
-    bool tf32;           /* fp32 products run as tf32 where the GPU can */
+    /* BERT, where the model does not say */
+    bool bert_fine_tunes;              /* with a classification head */
+    dts_list bert_pretraining_lengths; /* int64_t: sequences of other lengths are fine-tuned; none: fine_tunes says */
+    double masked_share;               /* of the positions whose logits are computed in pre-training; 0: all */
+    bool frees_logits;                 /* the training loop drops the model's output before backward */
+    bool compile_loss;                 /* with compile: the loss, too, not only the layers */
+    int attention;                     /* dts_attention_kind */
+    double flash_speed;                /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
+    int selective;                     /* dts_selective_kind */
+    bool tf32;                         /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */

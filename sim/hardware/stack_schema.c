@@ -61,6 +61,38 @@ static const dts_schema fuse_schema = {
     .struct_size = WITHIN(fuse_bias_gelu, fuse_permute) + sizeof(bool),
 };
 
+static const dts_field bert_fields[] = {
+    {.key = "fine_tunes",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(bert_fine_tunes, bert_fine_tunes),
+     .help = "model.head left out means a classification head"},
+    {.key = "pretraining_lengths",
+     .type = DTS_FIELD_LIST,
+     .element_type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 1e9,
+     .offset = WITHIN(bert_fine_tunes, bert_pretraining_lengths),
+     .help = "sequence lengths of pre-training: model.head left out means a classification head at all others"},
+    {.key = "masked_share",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0,
+     .maximum = 1,
+     .preset = "0",
+     .offset = WITHIN(bert_fine_tunes, masked_share),
+     .help = "pre-training: share of the positions whose logits are computed where model.predicted_share does not say; "
+             "0: all"},
+};
+
+static const dts_schema bert_schema = {
+    .name = "bert",
+    .help = "what BERT is trained for where the model does not say",
+    .fields = bert_fields,
+    .field_count = sizeof bert_fields / sizeof *bert_fields,
+    .struct_size = WITHIN(bert_fine_tunes, masked_share) + sizeof(double),
+};
+
 static const dts_field ddp_fields[] = {
     {.key = "bucket",
      .type = DTS_FIELD_QUANTITY,
@@ -380,14 +412,11 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, repeats_keys),
      .help = "keys and values are copied to all query heads before fused attention"},
-    {.key = "masked_share",
-     .type = DTS_FIELD_QUANTITY,
-     .dimension = DTS_DIM_NUMBER,
-     .minimum = 0,
-     .maximum = 1,
-     .preset = "0",
-     .offset = offsetof(dts_stack, masked_share),
-     .help = "BERT: share of the positions whose logits are computed where model.predicted_share does not say; 0: all"},
+    {.key = "bert",
+     .type = DTS_FIELD_MAP,
+     .sub = &bert_schema,
+     .offset = offsetof(dts_stack, bert_fine_tunes),
+     .help = "what BERT is trained for where the model does not say"},
     {.key = "flash_speed",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_NUMBER,

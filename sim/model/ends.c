@@ -251,7 +251,7 @@ void dts_add_head(dts_builder *builder) {
     if (model->pooler) {
         add_pooler(builder);
     }
-    if (model->head == DTS_HEAD_LANGUAGE_MODEL) {
+    if (model->head != DTS_HEAD_CLASSIFICATION) {
         add_language_model(builder);
     }
 }

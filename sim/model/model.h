@@ -18,7 +18,8 @@ typedef enum dts_architecture { DTS_ARCH_GPT, DTS_ARCH_BERT, DTS_ARCH_LLAMA } dt
 typedef enum dts_activation_function { DTS_GELU, DTS_GELU_NEW, DTS_SILU } dts_activation_function;
 
 /* What the last part computes. */
-typedef enum dts_head { DTS_HEAD_LANGUAGE_MODEL, DTS_HEAD_CLASSIFICATION } dts_head;
+/* AUTO: as the stack trains BERT; a language model where nothing has settled it. */
+typedef enum dts_head { DTS_HEAD_AUTO, DTS_HEAD_LANGUAGE_MODEL, DTS_HEAD_CLASSIFICATION } dts_head;
 
 /* cross-entropy casts the logits to fp32 first (Megatron-LM, torchtitan, Hugging Face Llama, anything under autocast);
  * cross-entropy-native keeps the logits' type; sum adds the logits up, as benchmarks without labels do. */

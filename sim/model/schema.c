@@ -20,7 +20,7 @@
 
 static const char *const architecture_names[] = {"gpt", "bert", "llama", NULL};
 static const char *const activation_names[] = {"gelu", "gelu_new", "silu", NULL};
-static const char *const head_names[] = {"language-model", "classification", NULL};
+static const char *const head_names[] = {"auto", "language-model", "classification", NULL};
 static const char *const loss_names[] = {"cross-entropy", "cross-entropy-native", "sum", NULL};
 
 static const dts_field fields[] = {
@@ -49,13 +49,15 @@ static const dts_field fields[] = {
     FLAG(causal, "true", "attention looks backward only"),
     FLAG(pooler, "false", "BERT's pooler on the first position, with a classifier of `labels` classes"),
     FLAG(lm_transform, "false", "BERT's prediction head: dense, activation and norm before a decoder with bias"),
-    FIELD(head, DTS_FIELD_ENUM, .names = head_names, .preset = "language-model",
-          .help = "what the last part computes: logits over the vocabulary, or classes of a whole sequence"),
+    FIELD(head, DTS_FIELD_ENUM, .names = head_names, .preset = "auto",
+          .help =
+              "what the last part computes: logits over the vocabulary, or classes of a whole sequence; auto: for BERT "
+              "what the stack's bert keys say, else logits"),
     COUNT(labels, 1, MAX_VOCAB, .preset = "2", .help = "classes of the classification or next-sentence head"),
     FIELD(predicted_share, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 1e-6, .maximum = 1,
           .help =
               "share of the positions whose logits are computed (masked language modelling); without it that of the "
-              "stack's masked_share for BERT, else all"),
+              "stack's bert.masked_share for BERT, else all"),
     FIELD(loss, DTS_FIELD_ENUM, .names = loss_names, .preset = "cross-entropy",
           .help = "cross-entropy: on logits cast to fp32; cross-entropy-native: in their own type; sum: no labels"),
     FIELD(expected_parameters, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e18,

@@ -54,6 +54,26 @@ static dts_status worse(dts_status a, dts_status b) {
     return a > b ? a : b;
 }
 
+/* A BERT whose head is left open gets that of the runs that the stack's source makes: fine-tuning, or pre-training at
+ * the sequence lengths of its phases. */
+static void settle_head(dts_scenario_values *values) {
+    const dts_stack *stack = &values->stack;
+    dts_model *model = &values->model;
+    if (model->head != DTS_HEAD_AUTO) {
+        return;
+    }
+    bool fine_tunes = stack->bert_fine_tunes;
+    if (stack->bert_pretraining_lengths.count > 0) {
+        fine_tunes = true;
+        for (size_t i = 0; i < stack->bert_pretraining_lengths.count; i++) {
+            const int64_t length = ((const int64_t *)stack->bert_pretraining_lengths.items)[i];
+            fine_tunes = fine_tunes && length != values->training.sequence_length;
+        }
+    }
+    const bool classifies = model->architecture == DTS_ARCH_BERT && model->pooler && fine_tunes;
+    model->head = classifies ? DTS_HEAD_CLASSIFICATION : DTS_HEAD_LANGUAGE_MODEL;
+}
+
 /* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
  * that left a tree the binding finds the rest of the errors in the same run. */
 static dts_status from_document(dts_document *document, dts_status read, const char *name,
@@ -87,6 +107,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         dts_scenario_free(scenario);
         return status;
     }
+    settle_head(&scenario->values);
     *out = scenario;
     return DTS_OK;
 }
