@@ -3,12 +3,25 @@
  *   y = x·W + s · dropout(x)·A·B      W (k, n) frozen, A (k, r), B (r, n) trained
  *
  * Of W only the gradient of its input is computed, so that x is not kept for it; A keeps its own input: x itself, or
- * with dropout a tensor of its own. Per adapted product (PEFT, eager [3]): dropout, two products of rank r, and two
- * elementwise kernels behind them (the scale s, and the sum with the wide product):
+ * with dropout a tensor of its own. Per adapted product (PEFT, eager [3]): dropout, two products of rank r, two
+ * elementwise kernels behind them (the scale s, and the sum with the wide product), and in backward the sum of the
+ * input gradients of both paths:
  *
  *   parameters  r·(k + n)        FLOPs forward  2·rows·r·(k + n), twice that backward
  *
- * A product that stands for several projections (query, key and value in one) has an adapter for each target.
+ * A product that stands for several projections (query, key and value in one) has an adapter for each target. Experts
+ * have one each, as products of rank r grouped like their own.
+ *
+ * Where T ranks share W, both factors are split among them, so that nothing is trained twice [4]; rows·r and rows·n
+ * are whole tensors, in bytes of the activations:
+ *   W by columns (k, n/T)   A (k, r/T): its output is gathered, rows·r       B (r, n/T)
+ *                           backward: the gradient of rows·r is all-reduced, and that of x is reduced with W's own
+ *                           (with sequence parallelism in one reduce-scatter, else in a second all-reduce)
+ *   W by rows (k/T, n)      A (k/T, r): its output is all-reduced, rows·r    B (r, n/T): its output is gathered, rows·n
+ *                           backward: rows·r is all-reduced; with sequence parallelism the gradient of the output is
+ *                           gathered for B as it is for W
+ * A needs x of all positions in backward: with sequence parallelism the gathered x is kept, not the rank's share. Of an
+ * expert split by rows the output of B is left in place: the sum over the ranks behind it puts it together.
  *
  * A narrow weight is written out in the type of the product by a kernel before each use, forward and backward: it reads
  * its stored bytes and writes n·k·e, which live as long as the product. Stored bytes per element:
@@ -21,7 +34,9 @@
  *
  * [1] Hu et al. 2021, LoRA: Low-Rank Adaptation of Large Language Models, arXiv 2106.09685, section 4.1.
  * [2] Dettmers et al. 2023, QLoRA: Efficient Finetuning of Quantized LLMs, arXiv 2305.14314, section 3.
- * [3] huggingface/peft src/peft/tuners/lora/layer.py. */
+ * [3] huggingface/peft src/peft/tuners/lora/layer.py.
+ * [4] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/utils.py, ParallelLinearAdapter and
+ *     GroupedExpertLinearAdapter. */
 #include "model/builder.h"
 
 bool dts_model_adapts(const dts_execution *execution) {
@@ -56,7 +71,7 @@ static int targets_of(const dts_builder *builder, const dts_linear *linear, int6
         case DTS_LINEAR_FEED_FORWARD:
             for (int i = 0; targets == DTS_TARGETS_ALL_LINEAR && i < (linear->role == DTS_LINEAR_GATE_UP ? 2 : 1);
                  i++) {
-                widths[count++] = linear->role == DTS_LINEAR_GATE_UP ? l->f : linear->n;
+                widths[count++] = linear->role == DTS_LINEAR_GATE_UP ? linear->n / 2 : linear->n;
             }
             break;
     }
@@ -66,6 +81,31 @@ static int targets_of(const dts_builder *builder, const dts_linear *linear, int6
 bool dts_adapter_keeps_input(const dts_builder *builder, const dts_linear *linear) {
     int64_t widths[3];
     return targets_of(builder, linear, widths) > 0 && !builder->execution->adaptation.dropout;
+}
+
+/* How many products of its shape a linear layer has. */
+static double groups_of(const dts_linear *linear) {
+    return linear->experts > 0 ? (double)linear->experts : 1;
+}
+
+/* Ranks that share the weight. */
+static int64_t ranks_of(const dts_builder *builder, const dts_linear *linear) {
+    if (linear->whole) {
+        return 1;
+    }
+    return linear->experts > 0 ? builder->execution->expert_tensor : builder->execution->tensor;
+}
+
+/* The tensors around the adapters of a product, B. */
+typedef struct sizes {
+    double x_B;      /* (rows, k): the input */
+    double narrow_B; /* (rows, rank) */
+    double before_B; /* outputs of the adapters before this one, which wait for their sums */
+    double kept_B;   /* of the input, by this adapter */
+} sizes;
+
+static double rows_B(const dts_builder *builder, const dts_linear *linear, int64_t width) {
+    return groups_of(linear) * (double)linear->rows * (double)width * builder->local.e;
 }
 
 /* fp32 adapters are cast for each use; passes: what passes by on the chain. */
@@ -83,88 +123,158 @@ static void add_adapter_casts(dts_builder *builder, double elements, double pass
     }
 }
 
-/* The narrow path of one target of width n: x passes by, and the outputs of the targets before (before_B). */
-static void add_adapter(dts_builder *builder, const dts_linear *linear, int64_t n, double kept_B, double before_B) {
-    const dts_local *l = &builder->local;
-    const int64_t rank = builder->execution->adaptation.rank;
-    const double rows = (double)linear->rows, x_B = rows * (double)linear->k * l->e;
-    const double narrow_B = rows * (double)rank * l->e, wide_B = rows * (double)n * l->e;
-    const double parts[] = {(double)linear->k * (double)rank, (double)rank * (double)n};
-    add_adapter_casts(builder, parts[0] + parts[1], x_B + before_B);
-    const dts_linear products[] = {{.name = "lora_a", .rows = linear->rows, .n = rank, .k = linear->k},
-                                   {.name = "lora_b", .rows = linear->rows, .n = n, .k = rank}};
-    const double outputs_B[] = {x_B + before_B + narrow_B, x_B + before_B + wide_B};
-    const double inputs_B[] = {x_B, x_B + narrow_B};
-    const double saved_B[] = {kept_B, narrow_B};
-    for (int i = 0; i < 2; i++) {
-        dts_operator *o = dts_add_product(builder, &products[i]);
-        o->output_B = outputs_B[i];
-        o->input_B = inputs_B[i];
-        o->saved_B = saved_B[i];
-        o->parameters[0] = parts[i];
-        o->adapter = true;
+static void add_factor(dts_builder *builder, const dts_linear *like, const char *name, int64_t n, int64_t k,
+                       double input_B, double output_B, double saved_B) {
+    const dts_linear product = {
+        .name = name, .rows = like->rows, .n = n, .k = k, .experts = like->experts, .routed_rows = like->routed_rows};
+    dts_operator *o = dts_add_product(builder, &product);
+    o->input_B = input_B;
+    o->output_B = output_B;
+    o->saved_B = saved_B;
+    o->parameters[0] = groups_of(like) * (double)n * (double)k;
+    o->adapter = true;
+}
+
+/* What the ranks exchange between the factors. */
+static void add_rank_exchange(dts_builder *builder, const dts_linear *linear, const sizes *s) {
+    dts_operator *between = dts_add_memory(builder, "lora_rank", (dts_passes){0});
+    between->forward_exchange = linear->row_split ? DTS_EXCHANGE_ALL_REDUCE : DTS_EXCHANGE_ALL_GATHER;
+    between->backward_exchange = DTS_EXCHANGE_ALL_REDUCE;
+    between->exchange_B = s->narrow_B;
+    between->among_experts = linear->experts > 0;
+}
+
+/* The narrow path of one target of width n: x passes by, and the outputs of the targets before. */
+static void add_adapter(dts_builder *builder, const dts_linear *linear, int64_t n, const sizes *s) {
+    const int64_t rank = builder->execution->adaptation.rank, ranks = ranks_of(builder, linear);
+    const int64_t inner = linear->row_split ? rank : rank / ranks; /* columns of A */
+    const int64_t outer = linear->row_split ? n / ranks : n;       /* columns of B */
+    const double passes_B = s->x_B + s->before_B;
+    const double elements = groups_of(linear) * ((double)linear->k * (double)inner + (double)rank * (double)outer);
+    add_adapter_casts(builder, elements, passes_B);
+    add_factor(builder, linear, "lora_a", inner, linear->k, s->x_B, passes_B + s->narrow_B, s->kept_B);
+    if (ranks > 1) {
+        add_rank_exchange(builder, linear, s);
+    }
+    add_factor(builder, linear, "lora_b", outer, rank, s->x_B + s->narrow_B, passes_B + rows_B(builder, linear, n),
+               s->narrow_B);
+    if (ranks > 1 && linear->row_split && linear->experts == 0) {
+        dts_operator *out = &builder->items[builder->count - 1];
+        out->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        out->exchange_B = rows_B(builder, linear, n);
     }
 }
 
+/* Backward the gradients of all paths from x are added up here. */
+static void add_branch(dts_builder *builder, double x_B, int adapters) {
+    dts_add_memory(
+        builder, "lora_input",
+        (dts_passes){.backward_kernels = adapters, .backward_B = 3 * adapters * x_B, .input_B = x_B, .output_B = x_B})
+        ->adapter_input = true;
+}
+
+static void add_dropout(dts_builder *builder, double x_B) {
+    const double mask_B = x_B / builder->local.e * builder->execution->mask_B;
+    dts_add_memory(builder, "lora_dropout",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = 2 * x_B + mask_B,
+                                .backward_kernels = 1,
+                                .backward_B = 2 * x_B + mask_B,
+                                .input_B = x_B,
+                                .output_B = x_B,
+                                .saved_B = mask_B});
+}
+
+/* A narrow weight becomes readable; chain_B passes by. */
+static void add_dequantisation(dts_builder *builder, const dts_linear *linear, double chain_B) {
+    const dts_adaptation *adaptation = &builder->execution->adaptation;
+    const double weights = groups_of(linear) * (double)linear->n * (double)linear->k;
+    const int kernels = (adaptation->double_quantised ? 2 : 1) * (int)groups_of(linear);
+    dts_add_memory(builder, "dequantise_weight",
+                   (dts_passes){.forward_kernels = kernels,
+                                .backward_kernels = kernels,
+                                .forward_B = weights * (adaptation->base_B + builder->local.e),
+                                .backward_B = weights * (adaptation->base_B + builder->local.e),
+                                .input_B = chain_B,
+                                .output_B = chain_B});
+}
+
 double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
-    const dts_local *l = &builder->local;
     const dts_adaptation *adaptation = &builder->execution->adaptation;
     int64_t widths[3];
     const int count = targets_of(builder, linear, widths);
-    const double elements = (double)linear->rows * (double)linear->k, x_B = elements * l->e;
-    double outputs_B = 0, kept_B = linear->saved_B;
+    sizes s = {.x_B = rows_B(builder, linear, linear->k), .narrow_B = rows_B(builder, linear, adaptation->rank)};
+    s.kept_B = linear->saved_B > 0 || adaptation->dropout ? s.x_B : 0;
+    if (count > 0) {
+        add_branch(builder, s.x_B, count);
+    }
     if (count > 0 && adaptation->dropout) {
-        const double mask_B = elements * builder->execution->mask_B;
-        dts_add_memory(builder, "lora_dropout",
-                       (dts_passes){.forward_kernels = 1,
-                                    .forward_B = 2 * x_B + mask_B,
-                                    .backward_kernels = 1,
-                                    .backward_B = 2 * x_B + mask_B,
-                                    .input_B = x_B,
-                                    .output_B = x_B,
-                                    .saved_B = mask_B});
-        kept_B = x_B;
+        add_dropout(builder, s.x_B);
     }
     for (int i = 0; i < count; i++) {
-        add_adapter(builder, linear, widths[i], kept_B, outputs_B);
-        outputs_B += (double)linear->rows * (double)widths[i] * l->e;
-        kept_B = 0; /* one input for all */
+        add_adapter(builder, linear, widths[i], &s);
+        s.before_B += rows_B(builder, linear, widths[i]);
+        s.kept_B = 0; /* one input for all */
     }
     if (adaptation->narrow) {
-        const double weights = (double)linear->n * (double)linear->k;
-        const double chain_B = x_B + outputs_B;
-        const int kernels = adaptation->double_quantised ? 2 : 1;
-        dts_add_memory(builder, "dequantise_weight",
-                       (dts_passes){.forward_kernels = kernels,
-                                    .backward_kernels = kernels,
-                                    .forward_B = weights * (adaptation->base_B + l->e),
-                                    .backward_B = weights * (adaptation->base_B + l->e),
-                                    .input_B = chain_B,
-                                    .output_B = chain_B});
+        add_dequantisation(builder, linear, s.x_B + s.before_B);
     }
-    return outputs_B;
+    return s.before_B;
+}
+
+double dts_written_weight_B(const dts_builder *builder, const dts_linear *linear) {
+    const double at_once = builder->execution->grouped_products ? groups_of(linear) : 1;
+    return at_once * (double)linear->n * (double)linear->k * builder->local.e;
 }
 
 void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     int64_t widths[3];
     const int count = targets_of(builder, linear, widths);
-    const double output_B = (double)linear->rows * (double)linear->n * l->e;
+    const bool scattered = linear->row_split && linear->experts == 0 && l->sequence;
+    const double share = scattered ? (double)l->shard / (double)l->s : 1; /* of the rows, behind the exchange */
+    const double output_B = rows_B(builder, linear, linear->n);
     for (int i = 0; i < count; i++) { /* the scale, and the sum; backward: the scale of the gradient */
-        const double T = (double)linear->rows * (double)widths[i] * l->e;
-        dts_add_memory(builder, "lora_add",
-                       (dts_passes){.forward_kernels = 2,
-                                    .forward_B = 5 * T,
-                                    .backward_kernels = 1,
-                                    .backward_B = 2 * T,
-                                    .input_B = output_B,
-                                    .output_B = output_B});
+        const double T = share * rows_B(builder, linear, widths[i]);
+        dts_operator *sum = dts_add_memory(builder, "lora_add",
+                                           (dts_passes){.forward_kernels = 2,
+                                                        .forward_B = 5 * T,
+                                                        .backward_kernels = 1,
+                                                        .backward_B = 2 * T,
+                                                        .input_B = output_B,
+                                                        .output_B = output_B});
+        if (scattered) {
+            sum->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+            sum->exchange_B = output_B;
+        }
+    }
+}
+
+/* What the ranks that share a product do with the gradient of its input: a scatter comes behind the sum of all paths;
+ * an all-reduce is part of each path. */
+static void move_input_exchanges(dts_builder *builder) {
+    dts_operator *input = NULL;
+    for (size_t i = 0; i < builder->count; i++) {
+        dts_operator *o = &builder->items[i];
+        input = o->adapter_input ? o : input;
+        if (input == NULL || o->adapter || o->kind != DTS_OPERATOR_GEMM || !o->weight) {
+            continue;
+        }
+        if (o->backward_exchange != DTS_EXCHANGE_NONE) {
+            input->backward_exchange = o->backward_exchange;
+            input->exchange_B = o->exchange_B;
+        }
+        if (o->backward_exchange == DTS_EXCHANGE_REDUCE_SCATTER) {
+            o->backward_exchange = DTS_EXCHANGE_NONE;
+        }
+        input = NULL;
     }
 }
 
 void dts_freeze_part(dts_builder *builder, dts_part part) {
     const dts_local *l = &builder->local;
     const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+    move_input_exchanges(builder);
     for (size_t i = 0; i < builder->count; i++) {
         dts_operator *o = &builder->items[i];
         if (o->adapter) {

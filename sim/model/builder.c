@@ -131,7 +131,7 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
         product->input_B += output_B;
     }
     if (frozen && l->layer && builder->execution->adaptation.narrow) {
-        product->workspace_B = (double)linear->n * (double)linear->k * l->e;
+        product->workspace_B = dts_written_weight_B(builder, linear);
     }
     if (!linear->borrowed) {
         product->parameters[0] = groups * (double)linear->n * (double)linear->k;

@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-enum { DTS_OPERATORS_MAX = 144 }; /* of one part; the largest has about 70, and 50 more with adapters */
+enum { DTS_OPERATORS_MAX = 192 }; /* of one part; the largest has about 70, and 90 more with adapters */
 
 /* Sizes on one rank. Lower-case names follow Korthikanti et al. 2022: s, b, h, a, t. */
 typedef struct dts_local {
@@ -72,6 +72,7 @@ typedef struct dts_linear {
     double saved_B;     /* of the input, as the product keeps it; 0 when another operator keeps it */
     double kept_B;      /* other tensors in activation type that are counted here */
     bool row_split;     /* partial sums: reduced after the product, before the bias */
+    bool whole;         /* tensor parallelism does not split it */
     bool borrowed;      /* the weight belongs to another part (tied embeddings) */
     bool shares;        /* its input is that of the product before, and cast there where it is quantised */
     int64_t experts;    /* > 0: that many products of rows each, with weights of their own */
@@ -87,6 +88,8 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear);
  * for the sum, B), and the sum behind it (adapters.c). */
 double dts_add_adapters(dts_builder *builder, const dts_linear *linear);
 void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear);
+/* Weights that are written out in their type for one use, B. */
+double dts_written_weight_B(const dts_builder *builder, const dts_linear *linear);
 /* Does an adapter keep the input of this product as it is? */
 bool dts_adapter_keeps_input(const dts_builder *builder, const dts_linear *linear);
 /* Takes the gradients of all weights but the adapters' out of a part. */

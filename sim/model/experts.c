@@ -177,13 +177,15 @@ static void add_routed(dts_builder *builder, const routed *r) {
                           .input_B = l->e,
                           .saved_B = r->rows * r->token_B,
                           .experts = r->local,
-                          .routed_rows = r->mean};
+                          .routed_rows = r->mean,
+                          .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &product);
     dts_add_inner_activation(builder, rows * (double)f);
     product.name = "expert_down";
     product.n = l->h;
     product.k = f;
     product.saved_B = r->rows * (double)f * l->e;
+    product.role = DTS_LINEAR_FEED_FORWARD;
     dts_add_linear(builder, &product);
     add_combine(builder, r);
 }
@@ -203,8 +205,10 @@ static void add_shared(dts_builder *builder) {
                           .n = model->gated_ffn ? 2 * f : f,
                           .k = l->h,
                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
-                          .input_B = l->r};
-    dts_operator *up = dts_add_linear(builder, &product); /* its input is kept at the router */
+                          .input_B = l->r,
+                          .saved_B = dts_model_adapts(builder->execution) ? l->full_B : 0, /* else at the router */
+                          .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
+    dts_operator *up = dts_add_linear(builder, &product);
     up->gathers_again_B = dts_gathers_again_B(builder);
     if (l->sequence) {
         up->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
@@ -218,7 +222,8 @@ static void add_shared(dts_builder *builder) {
                            .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
                            .input_B = l->e,
                            .saved_B = (double)rows * (double)f * l->e,
-                           .row_split = true};
+                           .row_split = true,
+                           .role = DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &product);
     if (l->sequence) { /* the gradient of all ranks' positions */
         dts_operator *gather = dts_add_memory(builder, "shared_output", (dts_passes){0});

@@ -60,8 +60,16 @@ static void gather_latent(dts_builder *builder, dts_operator *norm, double laten
 static void add_queries(dts_builder *builder, double x_B) {
     const dts_local *l = &builder->local;
     const int64_t rank = builder->model->q_lora_rank, own = l->b * l->shard, all = l->b * l->s;
-    dts_linear down = {.name = "query_down", .rows = own, .n = rank, .k = l->h, .input_B = l->r, .saved_B = x_B};
-    dts_linear up = {.name = "query_up", .rows = all, .n = l->a * l->dq, .k = rank, .input_B = l->e};
+    dts_linear down = {.name = "query_down",
+                       .rows = own,
+                       .n = rank,
+                       .k = l->h,
+                       .input_B = l->r,
+                       .saved_B = x_B,
+                       .whole = true,
+                       .role = DTS_LINEAR_ATTENTION};
+    dts_linear up = {
+        .name = "query_up", .rows = all, .n = l->a * l->dq, .k = rank, .input_B = l->e, .role = DTS_LINEAR_ATTENTION};
     if (rank == 0) {
         up.name = "query";
         up.k = l->h;
@@ -107,8 +115,13 @@ void dts_add_latent_projections(dts_builder *builder) {
     dts_add_memory(builder, "latent_input", (dts_passes){.backward_kernels = 1, .backward_B = 3 * x_B});
     add_queries(builder, x_B);
     const int64_t latent = model->kv_lora_rank;
-    dts_linear down = {
-        .name = "key_value_down", .rows = own, .n = latent + model->qk_rope_head_dim, .k = l->h, .input_B = l->r};
+    dts_linear down = {.name = "key_value_down",
+                       .rows = own,
+                       .n = latent + model->qk_rope_head_dim,
+                       .k = l->h,
+                       .input_B = l->r,
+                       .whole = true,
+                       .role = DTS_LINEAR_ATTENTION};
     dts_add_linear(builder, &down);
     const double latent_B = (double)all * (double)(latent + model->qk_rope_head_dim) * l->e;
     gather_latent(builder, add_latent_norm(builder, "key_value_latent_norm", (double)own, (double)latent), latent_B);
@@ -117,7 +130,8 @@ void dts_add_latent_projections(dts_builder *builder) {
                      .n = l->a * (model->qk_nope_head_dim + l->dv),
                      .k = latent,
                      .input_B = l->e,
-                     .saved_B = latent_B};
+                     .saved_B = latent_B,
+                     .role = DTS_LINEAR_ATTENTION};
     reduce_latent(builder, dts_add_linear(builder, &up), latent_B);
     add_join(builder);
 }

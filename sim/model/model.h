@@ -156,6 +156,7 @@ typedef struct dts_execution {
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */
+    int64_t expert_tensor; /* ranks that split each expert */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
@@ -202,6 +203,7 @@ typedef struct dts_operator {
     double
         parameters[DTS_PARAMETER_TENSORS]; /* elements of the weight and the bias (or scale and shift), on this rank */
     bool adapter;                          /* product of a low-rank adapter */
+    bool adapter_input;                    /* where adapters branch off the input of a product */
     bool constant;                         /* GEMM: the weight is frozen and has no gradient */
     double frozen, frozen_B;               /* elements that are not trained, on this rank, and their B */
     double input_B;                        /* (micro_batch, sequence, features) input tensor, B */
@@ -212,6 +214,7 @@ typedef struct dts_operator {
     double workspace_B;   /* lives during the operator only, beside its input, output and saved tensors, B */
     dts_exchange forward_exchange, backward_exchange; /* tensor > 1; after the operator's own work */
     double exchange_B;                                /* size of the whole (reduced or gathered) tensor, B */
+    bool among_experts;     /* these exchanges are among the ranks that split an expert, not the tensor-parallel ones */
     double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
                                the weight gradient, behind the product of the input gradient; 0: it does not */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */

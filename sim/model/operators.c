@@ -122,6 +122,7 @@ static dts_execution plain_execution(int64_t sequence_length) {
                            .tensor = 1,
                            .context = 1,
                            .expert = 1,
+                           .expert_tensor = 1,
                            .activation = DTS_FP32,
                            .weight = DTS_FP32};
 }

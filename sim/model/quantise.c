@@ -40,7 +40,8 @@ bool dts_model_quantises(const dts_quantisation *quantisation) {
 
 double dts_gathers_again_B(const dts_builder *builder) {
     const dts_local *l = &builder->local;
-    return l->regathers ? l->full_B * (l->quantises ? l->q / l->e : 1) : 0;
+    const bool trained = !dts_model_adapts(builder->execution); /* adapters keep what was gathered */
+    return l->regathers && trained ? l->full_B * (l->quantises ? l->q / l->e : 1) : 0;
 }
 
 /* Products that a linear operator stands for: one, or one of each expert. */

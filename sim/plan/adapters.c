@@ -3,7 +3,9 @@
  * Bytes of a frozen weight of the layers' products: native 4 or 2 (the products' format), int8 and fp8 1, nf4 4 bits
  * and its constants. All other frozen weights stay native. Adapters themselves are stored, reduced and stepped as plan/
  * storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in half with bf16. */
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/internal.h"
@@ -82,32 +84,52 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
                             .trained_B = storage->parameter_B};
 }
 
+/* The largest rank that can be cut into parts and is not above rank, or the smallest that can. */
+static int64_t nearest_rank(int64_t rank, int64_t parts) {
+    return rank < parts ? parts : rank / parts * parts;
+}
+
+/* Both factors of an adapter are split among the ranks that share its product. */
+static dts_status check_split(const dts_plan *plan, dts_diag *diag) {
+    const int64_t rank = plan->job.training->adapters.rank, hidden = plan->job.model->hidden;
+    char help[120];
+    if (rank % plan->tensor != 0) {
+        snprintf(help, sizeof help, "use rank: %" PRId64 ", or tensor: %" PRId64, nearest_rank(rank, plan->tensor),
+                 dts_divisor_below(rank, plan->tensor));
+        return dts_diag_error(diag, NULL, "training.adapters", help,
+                              "tensor %" PRId64 " does not divide the adapters' rank %" PRId64 ", which it splits",
+                              plan->tensor, rank);
+    }
+    if (hidden % plan->tensor != 0) {
+        snprintf(help, sizeof help, "use tensor: %" PRId64, dts_divisor_below(hidden, plan->tensor));
+        return dts_diag_error(diag, NULL, "parallelism.tensor", help,
+                              "tensor %" PRId64 " does not divide the hidden size %" PRId64
+                              ", which it splits in the adapters",
+                              plan->tensor, hidden);
+    }
+    return DTS_OK;
+}
+
 dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag) {
     const dts_job *job = &plan->job;
     if (!dts_plan_adapts(plan)) {
         return DTS_OK;
     }
-    const bool other_ranks = plan->tensor > 1 || plan->context > 1 || plan->pipeline > 1 || plan->expert > 1;
     const struct {
         bool broken;
         const char *key, *help, *what;
     } rules[] = {
-        {other_ranks, "training.adapters", "use ddp, zero1 to zero3 or fsdp over all GPUs",
-         "adapters are simulated with data parallelism only, not with tensor, context, expert or pipeline parallelism"},
         {job->parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1, "parallelism.data_parallel",
          "use ddp", "single-process data parallelism (dp) would send the frozen weights in every iteration"},
         {dts_plan_quantises(plan), "training.precision", "use amp-bf16; base: fp8 stores the frozen weights in 8 bits",
          "adapters are not simulated with 8- and 4-bit products"},
-        {job->model->kv_lora_rank > 0, "training.adapters", "use adapters: none",
-         "adapters are not simulated with latent attention"},
-        {job->model->experts > 0 && (job->training->adapters.targets == DTS_TARGETS_ALL_LINEAR ||
-                                     job->training->adapters.base != DTS_BASE_NATIVE),
-         "training.adapters", "use targets: attention with base: native",
-         "adapters of experts, and experts in narrow formats, are not simulated"},
+        {job->model->kv_lora_rank > 0 && job->training->adapters.targets == DTS_TARGETS_QUERY_VALUE,
+         "training.adapters", "use targets: attention or all-linear",
+         "latent attention has no projection that makes values alone"},
         {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "use cpu",
          "frozen weights on NVMe are not simulated"},
     };
-    dts_status status = DTS_OK;
+    dts_status status = check_split(plan, diag);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].broken) {
             status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);

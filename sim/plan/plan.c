@@ -72,6 +72,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_norm = stack->fuse_norm || stack->compile,
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .expert = plan->expert,
+        .expert_tensor = 1,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
         .complex_rotary = stack->complex_rotary,
         .repeats_keys = stack->repeats_keys,

@@ -120,6 +120,7 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
     if (result->stages == NULL) {
         return DTS_NOMEM;
     }
+    result->trainable_parameters = m->lowered->trained;
     const dts_id first = m->critical - m->critical % (dts_id)plan->pipeline; /* of its row of ranks */
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_accounts accounts;
@@ -128,7 +129,6 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         row->stage = p;
         row->compute_s = accounts.shares.compute;
         row->parameters = m->lowered->stage_parameters[p] + m->lowered->stage_frozen[p];
-        result->trainable_parameters += m->lowered->stage_parameters[p] * (double)plan->tensor;
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
         result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
         for (int64_t v = 0; v < plan->virtual_stages; v++) {

@@ -18,7 +18,8 @@ typedef struct dts_part_work {
     double saved_B;                   /* of all operators */
     double parameters[DTS_SET_COUNT]; /* elements on one rank */
     double quantised[DTS_SET_COUNT];  /* of these, in products of 8 or 4 bits */
-    double frozen, frozen_B;          /* elements that are not trained, and their B; none are experts */
+    double frozen[DTS_SET_COUNT];     /* elements that are not trained */
+    double frozen_B[DTS_SET_COUNT];   /* and their B */
     double statistics;                /* elements of optimizer statistics beside the moments */
     int tensors;                      /* parameter tensors, of those that are trained */
 } dts_part_work;
@@ -60,11 +61,13 @@ typedef struct dts_stage {
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
     double quantised[DTS_SET_COUNT];    /* of these, in products of 8 or 4 bits */
-    double frozen, frozen_B;            /* elements that are not trained, and their B */
+    double frozen[DTS_SET_COUNT];       /* elements that are not trained */
+    double frozen_B[DTS_SET_COUNT];     /* and their B */
     double statistics;                  /* elements of optimizer statistics beside the moments */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
-    int64_t static_B; /* memory that lives the whole iteration */
+    double frozen_tied_B;   /* the same where it is not trained, B */
+    int64_t static_B;       /* memory that lives the whole iteration */
     dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
     bool contended;         /* such a collective may run beside what is issued now */
     double fresh_B;         /* fresh gradients that live until the step is done */

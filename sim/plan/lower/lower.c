@@ -99,6 +99,13 @@ static dts_gradient_sync **syncs_new(dts_builder *b) {
     return syncs;
 }
 
+/* Ranks that share one copy hold a part each. With two directions two ranks hold a stage. */
+static double trained_of(const dts_plan *plan, const dts_stage *stage) {
+    return (stage->parameters[DTS_SET_COMMON] * (double)plan->tensor +
+            stage->parameters[DTS_SET_EXPERTS] * (double)plan->expert) /
+           (double)plan->copies;
+}
+
 /* All of one row of ranks: its pipeline, and its steps. */
 static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
     dts_build_select_row(b, row);
@@ -128,8 +135,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         out->compute_stream[row * b->plan->pipeline + p] = stage->compute;
         out->gpus[row * b->plan->pipeline + p] = stage->gpu;
         out->stage_parameters[p] = dts_stage_parameters(stage);
-        out->stage_frozen[p] = stage->frozen;
-        out->stage_frozen_B[p] = stage->frozen_B;
+        out->trained += row == 0 ? trained_of(b->plan, stage) : 0;
+        out->stage_frozen[p] = stage->frozen[DTS_SET_COMMON] + stage->frozen[DTS_SET_EXPERTS];
+        out->stage_frozen_B[p] = stage->frozen_B[DTS_SET_COMMON] + stage->frozen_B[DTS_SET_EXPERTS];
         out->flops += row == 0 ? stage->flops : 0;
     }
     return DTS_OK;

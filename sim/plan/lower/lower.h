@@ -121,6 +121,7 @@ typedef struct dts_lowered {
     size_t host_count;
     dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
     double *stage_parameters;      /* [pipeline] elements that are trained, on one tensor-parallel rank */
+    double trained;                /* of all stages and ranks that share them */
     double *stage_frozen;          /* [pipeline] elements that are not */
     double *stage_frozen_B;        /* [pipeline] and their B */
     int64_t *static_B;             /* [device] memory that lives the whole iteration, B */

@@ -110,7 +110,7 @@ static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
     const dts_plan *plan = b->plan;
     int first = dts_plan_owner(plan, 0);
     int last = dts_plan_owner(plan, plan->stages - 1);
-    if (!dts_plan_ties_across(plan)) {
+    if (!dts_plan_ties_across(plan) || dts_plan_adapts(plan)) { /* frozen: no gradients */
         return (tied){DTS_NO_ID, DTS_NO_ID};
     }
     double share = dts_plan_shards_gradients(plan) ? (double)plan->shards : 1;

@@ -92,8 +92,7 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
     double parameters = stage->parameters[set];
     const dts_offload *offload = plan->job.offload;
-    add(b, stage, DTS_MEMORY_PARAMETERS, set == DTS_SET_COMMON ? stage->frozen_B * share : 0,
-        (dts_offload_target)offload->parameters);
+    add(b, stage, DTS_MEMORY_PARAMETERS, stage->frozen_B[set] * share, (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised[set]) * share,
         (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,

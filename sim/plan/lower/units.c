@@ -26,10 +26,10 @@ static dts_unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_
 }
 
 static void unit_add(dts_unit *u, const dts_part_work *work) {
-    u->frozen_B[DTS_SET_COMMON] += work->frozen_B;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         u->elements[set] += work->parameters[set];
         u->quantised[set] += work->quantised[set];
+        u->frozen_B[set] += work->frozen_B[set];
     }
 }
 
@@ -62,6 +62,7 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
         }
     }
     sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
+    sync->root.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
     return true;
 }
 

@@ -196,9 +196,9 @@ dts_status dts_build_work(dts_builder *b) {
             }
             dts_build_operator_times(b, o, &work->times[i]);
             work->saved_B += o->saved_B;
-            work->frozen += o->frozen;
-            work->frozen_B += o->frozen_B;
             dts_parameter_set set = dts_operator_set(b->plan, o);
+            work->frozen[set] += o->frozen;
+            work->frozen_B[set] += o->frozen_B;
             work->quantised[set] += o->quantised ? o->parameters[0] : 0;
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
                 work->parameters[set] += o->parameters[p];
@@ -254,11 +254,24 @@ const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
 
 static void count_part(dts_stage *stage, const dts_part_work *work) {
     stage->statistics += work->statistics;
-    stage->frozen += work->frozen;
-    stage->frozen_B += work->frozen_B;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
+        stage->frozen[set] += work->frozen[set];
+        stage->frozen_B[set] += work->frozen_B[set];
         stage->parameters[set] += work->parameters[set];
         stage->quantised[set] += work->quantised[set];
+    }
+}
+
+/* A second copy of a frozen embedding has no gradient that anyone would add up. */
+static void add_tied_copy(const dts_builder *b, dts_stage *stage) {
+    const double elements = tied_copy(b->plan);
+    if (dts_plan_adapts(b->plan)) {
+        stage->frozen[DTS_SET_COMMON] += elements;
+        stage->frozen_tied_B = elements * dts_numeric_bytes(b->plan->storage.activation);
+        stage->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
+    } else {
+        stage->tied_copy = elements;
+        stage->parameters[DTS_SET_COMMON] += elements;
     }
 }
 
@@ -271,8 +284,7 @@ static void count_chunk(dts_builder *b, dts_stage *stage, const dts_chunk *chunk
     }
     if (chunk->head) {
         count_part(stage, &b->work[DTS_PART_HEAD]);
-        stage->tied_copy = tied_copy(b->plan);
-        stage->parameters[DTS_SET_COMMON] += stage->tied_copy;
+        add_tied_copy(b, stage);
     }
 }
 

@@ -161,6 +161,126 @@ static void replicas_send_what_is_trained(void **state) {
     dts_result_free(r);
 }
 
+/* ---- shared with other ranks ------------------------------------------------------------------------------------- */
+
+static const char *const eight =
+    "model: {profile: llama-3-8b, layers: 4}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 8}\n"
+    "stack: {profile: pytorch-2, dropout: false}\n"
+    "training: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16,\n"
+    "           adapters: {lora: {rank: 16, targets: all-linear}}}\n";
+
+static const dts_communication_row *row_of(const dts_result *r, const char *kind, const char *group) {
+    const dts_communication_row *row = communication_row(r, kind, group);
+    assert_non_null(row);
+    return row;
+}
+
+/* Llama 3 8B trains 41,943,040 / 32 a layer (above), however they are laid out. */
+static void no_layout_trains_more(void **state) {
+    (void)state;
+    static const char *const all[] = {"parallelism.tensor=4",
+                                      "parallelism.tensor=2 parallelism.sequence=true parallelism.pipeline=2",
+                                      "parallelism.pipeline=4 parallelism.schedule=zb-h1",
+                                      "parallelism.pipeline=2 parallelism.schedule=dualpipe training.global_batch=32",
+                                      "stack.attention=flash parallelism.context=2",
+                                      "stack.separate_qkv=true parallelism.tensor=2",
+                                      "parallelism.tensor=2 parallelism.data_parallel=fsdp",
+                                      "parallelism.pipeline=2 parallelism.data_parallel=zero3"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dts_result *r = simulate_text(eight, all[i]);
+        assert_close(r->trainable_parameters, 41943040.0 / 32 * 4, 0, 0);
+        dts_result_free(r);
+    }
+}
+
+/* Between the factors the tensor (tokens, rank) is exchanged; behind those of a row-split product (tokens, hidden). Of
+ * the seven adapters of a layer five are column-split, in two products. */
+static void tensor_parallel_ranks_exchange_the_narrow_path(void **state) {
+    (void)state;
+    const double narrow_B = 1024.0 * 16 * 2, wide_B = 1024.0 * 4096 * 2, layers = 4, microbatches = 2;
+    const double each = layers * microbatches;
+    static const char *const settings[] = {"parallelism.tensor=2 parallelism.data=4",
+                                           "parallelism.tensor=2 parallelism.data=4 parallelism.sequence=true"};
+    for (int sequence = 0; sequence < 2; sequence++) {
+        char plain[LONGEST_SETTINGS];
+        snprintf(plain, sizeof plain, "%s training.adapters=none", settings[sequence]);
+        dts_result *lora = simulate_text(eight, settings[sequence]), *none = simulate_text(eight, plain);
+        const double reduced =
+            row_of(lora, "all-reduce", "tensor")->bytes - row_of(none, "all-reduce", "tensor")->bytes;
+        const dts_communication_row *before = communication_row(none, "all-gather", "tensor");
+        const double gathered =
+            row_of(lora, "all-gather", "tensor")->bytes - (before == NULL ? 0 : before->bytes) * (sequence == 0);
+        if (sequence == 0) { /* forward 2 row-split, backward all 7; and the input gradients of both products */
+            assert_close(reduced, each * (9 * narrow_B + 2 * wide_B), 1e-9, 0);
+            assert_close(gathered, each * (5 * narrow_B + 2 * wide_B), 1e-9, 0);
+        } else { /* frozen products need not gather their input again: two less; the gradients of outputs twice more */
+            assert_close(reduced, each * 9 * narrow_B, 1e-9, 0);
+            assert_close(gathered - before->bytes, each * (5 * narrow_B + (2 + 2 - 2) * wide_B), 1e-9, 0);
+            assert_close(row_of(lora, "reduce-scatter", "tensor")->bytes,
+                         row_of(none, "reduce-scatter", "tensor")->bytes, 1e-9, 0);
+        }
+        /* replicas reduce half of the adapters */
+        assert_close(row_of(lora, "all-reduce", "data")->bytes, 2 * 41943040.0 / 32 * 4 / 2, 1e-9, 0);
+        dts_result_free(lora);
+        dts_result_free(none);
+    }
+}
+
+/* Frozen embeddings on two stages have no gradients to add up. */
+static void frozen_ties_are_not_reduced(void **state) {
+    (void)state;
+    const char *settings = "model.tied_embeddings=true parallelism.pipeline=4 parallelism.partition=uniform";
+    dts_result *r = simulate_text(eight, settings);
+    assert_null(communication_row(r, "send-recv", "embedding"));
+    assert_close(r->stages[3].parameters - r->stages[1].parameters, 128256.0 * 4096 + 4096, 1e-9, 0);
+    dts_result_free(r);
+}
+
+/* Mixtral: query, key, value, output and three products of each expert; PEFT's all-linear counts the router too, which
+ * stays frozen here. */
+static void experts_have_adapters_of_their_own(void **state) {
+    (void)state;
+    const double h = 4096, kv = 1024, f = 14336, r = 16, layers = 4;
+    const double attention = r * (2 * (h + h) + 2 * (h + kv)), expert = 3 * r * (h + f);
+    const char *mixtral = "model={profile:\tmixtral-8x7b,layers:\t4} ";
+    static const struct {
+        const char *settings;
+        double degree;
+    } all[] = {{"", 1},
+               {"parallelism.expert=8", 8},
+               {"parallelism.expert=4 parallelism.data_parallel=zero1", 4},
+               {"parallelism.expert=2 parallelism.data_parallel=fsdp", 2}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "%s%s", mixtral, all[i].settings);
+        dts_result *x = simulate_text(eight, settings);
+        assert_close(x->trainable_parameters, layers * (attention + 8 * expert), 1e-12, 0);
+        if (i == 1 || i == 2) {
+            const char *kind = i == 1 ? "all-reduce" : "reduce-scatter";
+            assert_close(row_of(x, kind, "data")->bytes, 2 * layers * attention, 1e-9, 0);
+        }
+        if (i == 2) { /* two ranks hold the same experts */
+            assert_close(row_of(x, "reduce-scatter", "expert-data")->bytes, 2 * layers * 8 * expert / 4, 1e-9, 0);
+        }
+        if (i == 3) { /* and shard them, frozen ones too, among four */
+            const double experts_B = 2 * layers * 8 * (3 * h * f + expert) / 2;
+            assert_close(row_of(x, "all-gather", "expert-data")->bytes, 2 * experts_B, 1e-6, 0);
+        }
+        dts_result_free(x);
+    }
+    /* nf4: an eighth of the experts on each rank */
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%sparallelism.expert=8", mixtral);
+    dts_result *wide = simulate_text(eight, settings);
+    snprintf(settings, sizeof settings, "%sparallelism.expert=8 training.adapters.lora.base=int8", mixtral);
+    dts_result *narrow = simulate_text(eight, settings);
+    const double products = layers * (2 * h * h + 2 * h * kv + 8 * h + 3 * h * f);
+    assert_close((wide->memory_gib.parameters - narrow->memory_gib.parameters) * GIB, products, 1e-9, 0);
+    dts_result_free(wide);
+    dts_result_free(narrow);
+}
+
 static void refused(const char *settings, const char *message) {
     dts_text messages = {0};
     assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
@@ -170,18 +290,25 @@ static void refused(const char *settings, const char *message) {
 
 static void what_is_not_simulated_is_refused(void **state) {
     (void)state;
-    refused("cluster.gpus_per_node=8 parallelism.tensor=8", "data parallelism only");
+    refused("cluster.gpus_per_node=8 parallelism.tensor=8 " LORA ".rank=12",
+            "tensor 8 does not divide the adapters' rank 12");
     refused("cluster.gpus_per_node=2 parallelism.data_parallel=dp training.global_batch=4", "frozen weights");
     refused("cluster=dgx-h100 cluster.gpus_per_node=1 training.precision=fp8", "8- and 4-bit products");
     refused("model=deepseek-v2-lite", "latent attention");
-    refused("model=mixtral-8x7b " LORA ".base=nf4", "experts in narrow formats");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_counts_of_trained_parameters), cmocka_unit_test(memory_is_counted_in_full),
-        cmocka_unit_test(frozen_weights_have_no_weight_gradient), cmocka_unit_test(memory_of_published_runs),
-        cmocka_unit_test(replicas_send_what_is_trained),          cmocka_unit_test(what_is_not_simulated_is_refused),
+        cmocka_unit_test(published_counts_of_trained_parameters),
+        cmocka_unit_test(memory_is_counted_in_full),
+        cmocka_unit_test(frozen_weights_have_no_weight_gradient),
+        cmocka_unit_test(memory_of_published_runs),
+        cmocka_unit_test(replicas_send_what_is_trained),
+        cmocka_unit_test(what_is_not_simulated_is_refused),
+        cmocka_unit_test(no_layout_trains_more),
+        cmocka_unit_test(tensor_parallel_ranks_exchange_the_narrow_path),
+        cmocka_unit_test(frozen_ties_are_not_reduced),
+        cmocka_unit_test(experts_have_adapters_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
