@@ -3,7 +3,7 @@
 
 #include "config/inside.h"
 
-enum { NAMES_MOST = 128, UNKNOWN_KEYS_SHOWN = 20, STRUCTS_MOST = 4096, DEPTH_MOST = 32 };
+enum { UNKNOWN_KEYS_SHOWN = 20, STRUCTS_MOST = 4096, DEPTH_MOST = 32 };
 
 dts_status dts_status_worse(dts_status a, dts_status b) {
     return a > b ? a : b;
@@ -72,24 +72,12 @@ dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node 
 /* *meant: the field that the key is probably a misspelling of, or NULL. */
 static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
                               const char **meant) {
-    const char *names[NAMES_MOST];
-    size_t count = 0;
-    for (; count < schema->field_count && count < NAMES_MOST; count++) {
-        names[count] = schema->fields[count].key;
-    }
     dts_text help = {0};
-    const char *near = dts_nearest_name(node->key, names, count);
-    const char *colon = strchr(node->key, ':');
-    if (colon != NULL) {
+    if (strchr(node->key, ':') != NULL) {
         dts_text_add(&help, "put a blank behind the ':'");
-    } else if (near != NULL) {
-        dts_text_printf(&help, "did you mean '%s'?", near);
-        *meant = near;
     } else {
-        dts_text_printf(&help, "%s has the keys ", schema->name);
-        for (size_t i = 0; i < count; i++) {
-            dts_text_printf(&help, "%s%s", i == 0 ? "" : ", ", names[i]);
-        }
+        const char *near = dts_schema_suggest(schema, node->key, &help);
+        *meant = near != NULL ? near : *meant;
     }
     dts_status status = dts_diag_error(binder->diag, &node->key_place, key[0] == '\0' ? NULL : key,
                                        dts_text_string(&help), "unknown key '%s'", dts_excerpt_of(node->key).text);
@@ -97,11 +85,23 @@ static dts_status unknown_key(const dts_binder *binder, const dts_schema *schema
     return status;
 }
 
-static dts_status missing_key(const dts_binder *binder, const dts_field *field, const dts_node *node, const char *key) {
-    dts_text help = {0};
-    dts_text_printf(&help, "add '%s': %s", field->key, field->help == NULL ? "it has no default" : field->help);
-    dts_status status = dts_diag_error(binder->diag, &node->place, key[0] == '\0' ? NULL : key, dts_text_string(&help),
-                                       "missing key '%s'", field->key);
+/* named: what named the profile that lacks the key; NULL: node is a map of a file. */
+static dts_status missing_key(const dts_binder *binder, const dts_field *field, const dts_node *node,
+                              const dts_node *named, const char *key) {
+    dts_text help = {0}, what = {0};
+    dts_text_printf(&help, "add '%s%s%s'", named != NULL ? key : "", named != NULL ? "." : "", field->key);
+    dts_text_printf(&what, "missing key '%s'", field->key);
+    if (named != NULL) {
+        dts_text_printf(&what, " in profile %s", dts_node_excerpt(named).text);
+        if (node->place.file != NULL) {
+            dts_text_printf(&help, " here, or '%s' in %s", field->key, node->place.file);
+        }
+    }
+    dts_text_printf(&help, ": %s", field->help == NULL ? "it has no default" : field->help);
+    dts_status status =
+        dts_diag_error(binder->diag, named != NULL ? &named->place : &node->place, key[0] == '\0' ? NULL : key,
+                       dts_text_string(&help), "%s", dts_text_string(&what));
+    dts_text_free(&what);
     dts_text_free(&help);
     return status;
 }
@@ -228,12 +228,17 @@ static dts_status bind_custom(dts_binder *binder, const dts_field *field, const 
     return field->parse(binder, field, node, key, out);
 }
 
+/* What names a profile; NULL: everything is written in place. */
+static const dts_node *profile_name(const dts_node *node) {
+    return node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+}
+
 /* The map that a profile reference stands for: the profile with the overrides merged over it. */
 static dts_status profile_node(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                const dts_node **out) {
-    const dts_node *name = node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+    const dts_node *name = profile_name(node);
     if (name == NULL) {
-        *out = node; /* everything is written in place */
+        *out = node;
         return DTS_OK;
     }
     if (name->kind != DTS_NODE_SCALAR) {
@@ -270,6 +275,7 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
     binder->depth++;
     dts_status status = profile_node(binder, field, node, key, &map);
     if (map != NULL) {
+        binder->reference = map != node ? profile_name(node) : NULL;
         status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));
     }
     binder->depth--;
@@ -389,6 +395,8 @@ static dts_status bind_entries(dts_binder *binder, const dts_schema *schema, con
 
 static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key,
                            void *out) {
+    const dts_node *named = binder->reference;
+    binder->reference = NULL; /* maps inside it are the file's */
     const dts_node *implied = dts_node_get(node, "profile");
     if (implied != NULL && implied->implied && field_find(schema, "profile") == NULL) {
         return not_a_map(binder, schema, implied, key);
@@ -409,7 +417,7 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
         bool stands_in = field->unless != NULL && dts_node_get(node, field->unless) != NULL;
         bool missed = field->required && !stands_in && !binder->incomplete;
         status = dts_status_worse(
-            status, missed ? missing_key(binder, field, node, key) : bind_absent(binder, field, key, out));
+            status, missed ? missing_key(binder, field, node, named, key) : bind_absent(binder, field, key, out));
     }
     bool whole = status == DTS_OK && !binder->incomplete;
     return whole && schema->check != NULL ? schema->check(binder, node, key, out) : status;

@@ -12,6 +12,9 @@ dts_status dts_status_worse(dts_status a, dts_status b);
 /* "prefix.key", or "key" without a prefix; NULL: out of memory. */
 const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key);
 
+/* The field of schema that key is probably a misspelling of, or NULL, and a line of help that says so or names all. */
+const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help);
+
 /* Keys that any map may hold to document its numbers. */
 bool dts_is_documentation_key(const char *key);
 

@@ -1,21 +1,97 @@
 /* Finding the field of a dotted key, and where its value lies in the bound struct. */
+#include <stdio.h>
 #include <string.h>
 
-#include "config/schema.h"
+#include "config/inside.h"
 
-const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size_t *offset) {
-    size_t length = strcspn(key, ".");
+enum { NAMES_MOST = 128, KEY_LONGEST = 256 };
+
+/* One name of a dotted key. */
+typedef struct part {
+    const char *text;
+    int length;
+} part;
+
+static const dts_field *field_named(const dts_schema *schema, part name) {
     for (size_t i = 0; i < schema->field_count; i++) {
-        const dts_field *field = &schema->fields[i];
-        if (strlen(field->key) != length || memcmp(field->key, key, length) != 0) {
-            continue;
+        const char *key = schema->fields[i].key;
+        if (strlen(key) == (size_t)name.length && memcmp(key, name.text, (size_t)name.length) == 0) {
+            return &schema->fields[i];
         }
-        *offset += field->offset;
-        if (key[length] == '\0') {
-            return field;
-        }
-        bool nested = field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE;
-        return nested ? dts_schema_find(field->sub, key + length + 1, offset) : NULL;
     }
     return NULL;
+}
+
+static bool is_nested(const dts_field *field) {
+    return field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE;
+}
+
+const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size_t *offset) {
+    for (;;) {
+        const part name = {.text = key, .length = (int)strcspn(key, ".")};
+        const dts_field *field = field_named(schema, name);
+        if (field == NULL) {
+            return NULL;
+        }
+        *offset += field->offset;
+        key += name.length;
+        if (*key == '\0') {
+            return field;
+        }
+        if (!is_nested(field)) {
+            return NULL;
+        }
+        schema = field->sub;
+        key++;
+    }
+}
+
+const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
+    const char *names[NAMES_MOST] = {NULL};
+    size_t count = 0;
+    for (; count < schema->field_count && count < NAMES_MOST; count++) {
+        names[count] = schema->fields[count].key;
+    }
+    const char *near = dts_nearest_name(key, names, count);
+    if (near != NULL) {
+        dts_text_printf(help, "did you mean '%s'?", near);
+        return near;
+    }
+    dts_text_printf(help, "%s has the keys ", schema->name);
+    for (size_t i = 0; i < count; i++) {
+        dts_text_printf(help, "%s%s", i == 0 ? "" : ", ", names[i]);
+    }
+    return NULL;
+}
+
+/* Keys that stand beside a schema's fields: where numbers come from, and what a map builds upon. */
+static bool is_beside(const char *name) {
+    return dts_is_documentation_key(name) || strcmp(name, "profile") == 0 || strcmp(name, "extends") == 0;
+}
+
+static dts_status unknown_part(const dts_schema *schema, const char *key, part name, const dts_place *place,
+                               dts_diag *diag) {
+    char plain[KEY_LONGEST];
+    snprintf(plain, sizeof plain, "%.*s", name.length, name.text);
+    dts_text help = {0};
+    dts_schema_suggest(schema, plain, &help);
+    dts_status status = dts_diag_error(diag, place, strcmp(plain, key) == 0 ? NULL : key, dts_text_string(&help),
+                                       "unknown key '%s'", dts_excerpt_of(plain).text);
+    dts_text_free(&help);
+    return status;
+}
+
+dts_status dts_schema_check_key(const dts_schema *schema, const char *key, const dts_place *place, dts_diag *diag) {
+    const char *at = key;
+    while (schema != NULL) {
+        const part name = {.text = at, .length = (int)strcspn(at, ".")};
+        const dts_field *field = field_named(schema, name);
+        if (field == NULL) {
+            return is_beside(at) ? DTS_OK : unknown_part(schema, key, name, place, diag);
+        }
+        at += name.length;
+        schema = is_nested(field) && *at == '.' ? field->sub : NULL;
+        at++;
+    }
+    return DTS_OK;
 }

@@ -103,6 +103,7 @@ struct dts_binder {
     dts_provenance *provenance; /* made by dts_bind when NULL; in the arena */
     dts_diag *diag;
     dts_profile_adopter *adopt; /* of the profiles that are read now; set by dts_bind from the schema */
+    const dts_node *reference;  /* what named the profile whose map is bound next; NULL: a map of a file */
     unsigned depth;             /* of profiles inside profiles */
     bool incomplete;            /* a base of `extends` could not be read: what it may hold is not missed */
 };
@@ -143,6 +144,10 @@ dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folde
 
 /* The field of a dotted key, or NULL; the place of its value in the bound struct is added to *offset (start from 0). */
 const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size_t *offset);
+
+/* Refuses a dotted key that no file of this schema can hold, before anything is bound. What lies inside a field that
+ * reads itself (DTS_FIELD_CUSTOM) is left to binding. place: where the key was given. */
+dts_status dts_schema_check_key(const dts_schema *schema, const char *key, const dts_place *place, dts_diag *diag);
 
 /* The schema as a JSON Schema (draft 2020-12) for editors, and as a Markdown reference. */
 void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out);

@@ -183,7 +183,9 @@ static void write_field(const writer *w, const dts_field *field, const void *val
         return;
     }
     bool custom = field->type == DTS_FIELD_CUSTOM;
-    bool unset = !dts_field_always(field) && field->preset == NULL && entry == NULL && is_zero(field, value);
+    /* a bound required key has an entry; one without was missing: a generic profile */
+    bool required = dts_field_always(field) && w->provenance == NULL;
+    bool unset = !required && field->preset == NULL && entry == NULL && is_zero(field, value);
     if (unset || (custom && entry == NULL)) {
         return;
     }

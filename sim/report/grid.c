@@ -10,7 +10,7 @@ struct dts_grid {
     dts_arena *arena; /* holds the texts */
     const char *titles[DTS_GRID_COLUMNS_MAX];
     size_t columns;
-    unsigned left, kept;
+    unsigned left, kept, spare;
     const char **cells;
     size_t count, capacity;
     bool failed;
@@ -46,6 +46,12 @@ void dts_grid_keep(dts_grid *grid, unsigned columns) {
     }
 }
 
+void dts_grid_spare(dts_grid *grid, unsigned columns) {
+    if (grid != NULL) {
+        grid->spare = columns;
+    }
+}
+
 void dts_grid_add(dts_grid *grid, const char *cell) {
     if (grid == NULL || grid->failed) {
         return;
@@ -78,6 +84,10 @@ void dts_grid_printf(dts_grid *grid, const char *format, ...) {
     dts_text_free(&text);
 }
 
+static bool has(unsigned columns, size_t column) {
+    return (columns >> column & 1u) != 0;
+}
+
 /* A last column of text is wrapped rather than cut, unless it is kept. */
 static bool wraps(const dts_grid *grid) {
     return ((grid->left & ~grid->kept) >> (grid->columns - 1) & 1u) != 0;
@@ -100,11 +110,14 @@ static size_t yielding(const dts_grid *grid, const size_t widths[]) {
     return widest;
 }
 
-/* The widths of the first columns of the table, made to fit the window. False: it is still too wide. */
-static bool fit(const dts_grid *grid, const dts_style *style, size_t indent, size_t columns, size_t widths[]) {
+/* The widths of the columns that are shown, made to fit the window; 0: not shown. False: it is still too wide. */
+static bool fit(const dts_grid *grid, const dts_style *style, size_t indent, unsigned shown, size_t widths[]) {
     size_t total = indent;
     memset(widths, 0, grid->columns * sizeof *widths);
-    for (size_t c = 0; c < columns; c++) {
+    for (size_t c = 0; c < grid->columns; c++) {
+        if (!has(shown, c)) {
+            continue;
+        }
         widths[c] = dts_style_columns(grid->titles[c]);
         for (size_t i = c; i < grid->count; i += grid->columns) {
             size_t width = dts_style_columns(grid->cells[i]);
@@ -135,26 +148,30 @@ static void end_line(const dts_style *style, dts_paint paint, dts_text *out) {
 
 static void print_cell(const dts_grid *grid, const dts_style *style, size_t column, const char *cell, size_t width,
                        dts_text *out) {
-    if ((grid->left >> column & 1u) != 0) {
+    if (has(grid->left, column)) {
         dts_style_pad(style, cell, width, out);
     } else {
         dts_style_pad_left(style, cell, width, out);
     }
 }
 
-/* A row with its line feed; beneath: its last cell stands on lines of its own. */
+/* A row of the columns shown, with its line feed; a last cell that is not shown stands on lines of its own beneath. */
 static void print_row(const dts_grid *grid, const dts_style *style, dts_paint paint, size_t indent,
-                      const size_t widths[], bool beneath, const char *const *cells, dts_text *out) {
+                      const size_t widths[], unsigned shown, const char *const *cells, dts_text *out) {
     size_t last = grid->columns - 1;
+    bool beneath = !has(shown, last);
     size_t column = indent;
     dts_text_add_repeated(out, " ", indent);
     dts_style_begin(style, paint, out);
     for (size_t c = 0; c < last; c++) {
+        if (!has(shown, c)) {
+            continue;
+        }
         print_cell(grid, style, c, cells[c], widths[c], out);
         dts_text_add_repeated(out, " ", GAP);
         column += widths[c] + GAP;
     }
-    bool left = (grid->left >> last & 1u) != 0;
+    bool left = has(grid->left, last);
     if (!beneath && !(left && dts_style_columns(cells[last]) > widths[last])) {
         print_cell(grid, style, last, cells[last], widths[last], out);
         end_line(style, paint, out);
@@ -173,19 +190,58 @@ static void print_row(const dts_grid *grid, const dts_style *style, dts_paint pa
     dts_style_end(style, paint, out);
 }
 
+/* Leaves out spare columns, and then the last one's text for lines of its own, until the rest fits. */
+static unsigned choose_columns(const dts_grid *grid, const dts_style *style, size_t indent, unsigned all,
+                               size_t widths[]) {
+    size_t last = grid->columns - 1;
+    unsigned shown = all;
+    bool fits = fit(grid, style, indent, shown, widths);
+    for (size_t c = last; c-- > 0 && !fits;) {
+        if (has(grid->spare, c)) {
+            shown &= ~(1u << c);
+            fits = fit(grid, style, indent, shown, widths);
+        }
+    }
+    if (!fits && has(grid->left, last) && last > 0) {
+        shown &= ~(1u << last);
+        fit(grid, style, indent, shown, widths);
+    }
+    return shown;
+}
+
+static void print_left_out(const dts_grid *grid, const dts_style *style, size_t indent, unsigned hidden,
+                           dts_text *out) {
+    if (hidden == 0) {
+        return;
+    }
+    dts_text line = {0};
+    dts_text_add(&line, "the window is too narrow for");
+    bool first = true;
+    for (size_t c = 0; c < grid->columns; c++) {
+        if (has(hidden, c)) {
+            dts_text_printf(&line, "%s %s", first ? "" : ",", grid->titles[c]);
+            first = false;
+        }
+    }
+    dts_text_add_repeated(out, " ", indent);
+    dts_style_begin(style, DTS_PAINT_FAINT, out);
+    dts_style_wrap(style, dts_text_string(&line), indent, out);
+    dts_style_end(style, DTS_PAINT_FAINT, out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
 void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out) {
     if (grid == NULL || grid->failed || grid->columns == 0) {
         out->failed = true;
         return;
     }
     size_t widths[DTS_GRID_COLUMNS_MAX];
-    bool left = (grid->left >> (grid->columns - 1) & 1u) != 0;
-    bool beneath = !fit(grid, style, indent, grid->columns, widths) && left && grid->columns > 1;
-    if (beneath) {
-        fit(grid, style, indent, grid->columns - 1, widths);
-    }
-    print_row(grid, style, DTS_PAINT_FAINT, indent, widths, beneath, grid->titles, out);
+    unsigned all = (1u << grid->columns) - 1;
+    unsigned shown = choose_columns(grid, style, indent, all, widths);
+    print_row(grid, style, DTS_PAINT_FAINT, indent, widths, shown, grid->titles, out);
     for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
-        print_row(grid, style, DTS_PAINT_NONE, indent, widths, beneath, &grid->cells[i], out);
+        print_row(grid, style, DTS_PAINT_NONE, indent, widths, shown, &grid->cells[i], out);
     }
+    print_left_out(grid, style, indent, all & ~shown & grid->spare, out);
 }

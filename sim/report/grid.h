@@ -1,6 +1,6 @@
 /* A table of text: cells are added row by row and widths follow from them. In a narrow window a last column of text is
- * wrapped and other text is cut; numbers never are. Where even that is too wide, the last column's text stands on
- * indented lines beneath its row. */
+ * wrapped and other text is cut; numbers never are. Where even that is too wide, spare columns are left out, which is
+ * said, and then the last column's text stands on indented lines beneath its row. */
 #ifndef DTS_REPORT_GRID_H
 #define DTS_REPORT_GRID_H
 
@@ -17,6 +17,9 @@ void dts_grid_free(dts_grid *grid);
 
 /* Columns (bits) whose text is never cut: names that must stay whole. */
 void dts_grid_keep(dts_grid *grid, unsigned columns);
+
+/* Columns (bits) that a narrow window may leave out, the last of them first; not the last column of the table. */
+void dts_grid_spare(dts_grid *grid, unsigned columns);
 
 /* The next cell, copied; rows follow from the number of columns. grid NULL is fine. */
 void dts_grid_add(dts_grid *grid, const char *cell);

@@ -114,8 +114,16 @@ static dts_status from_document(dts_document *document, dts_status read, const c
 
 dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
                              const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
-    if (path == NULL) {
-        return dts_scenario_parse("{}", 2, "table", overrides, override_count, profiles, out, diag);
+    if (path == NULL) { /* what is missing is missing in the row */
+        const dts_place *row = override_count > 0 ? &overrides[0].place : NULL;
+        dts_document *document = NULL;
+        const char *name = row != NULL && row->file != NULL ? row->file : "table";
+        dts_status status = dts_document_parse("{}", 2, name, NULL, &document, diag);
+        if (document != NULL && row != NULL) {
+            dts_document_root(document)->place = *row;
+        }
+        return document == NULL ? status
+                                : from_document(document, status, name, overrides, override_count, profiles, out, diag);
     }
     dts_document *document = NULL;
     dts_status status = dts_document_read(path, NULL, &document, diag);

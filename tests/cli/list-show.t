@@ -2,6 +2,8 @@
 $ dtsim list
 name           what it is
 models         model profiles
+architectures  model profiles that take their dimensions from the scenario
+graphs         models as graphs of operators
 gpus           GPU profiles
 clusters       cluster profiles: nodes, GPUs and networks
 stacks         software profiles: framework, fusions, allocator
@@ -119,3 +121,20 @@ my job
   Model                 my model, 239 million parameters
 $ dtsim run data/scenarios/mine/job.yaml 2>&1 | head -1 | sed 's/.*error/error/'
 error: no profile 'mine' in models/ [model]
+% what takes its dimensions from the scenario can be listed and shown as it is
+$ dtsim list architectures --format names
+bert
+gpt
+gpt-moe
+llama
+llama-moe
+mingpt
+$ dtsim show llama-moe | tail -5
+# generic: a scenario that uses it has to
+#   add 'layers': transformer layers
+#   add 'hidden': width of the residual stream
+#   add 'heads': attention heads of the queries
+#   add 'vocab': rows of the token embedding, padding included
+$ dtsim list graphs --format names
+alexnet
+googlenet

@@ -67,6 +67,6 @@ error: no file and no scenario 'no-such'
   help: `dtsim list scenarios` names those that come along
 [3]
 $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
-error: every combination of 'whole' is refused: unknown key 'node'
+--across: error: unknown key 'node' [cluster.node]
   help: did you mean 'nodes'?
-[1]
+[2]

@@ -95,3 +95,32 @@ same
 $ dtsim run gcp-data-parallel/scaling-ddp --dump printed.txt
 error: cannot write printed.txt/1-document.yaml: Not a directory
 [3]
+% a row of a table: what is wrong is said with the table's own line and column
+$ printf 'id,model,cluster.profile,training.global_batch,training.micro_batch,measured.iteration_s\na,gpt,dgx-a100-80gb,8,x4,1\n' >bad.csv; dtsim run bad.csv#a
+bad.csv:2:3: error: missing key 'layers' in profile 'gpt' [model]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |   ^
+  help: add 'model.layers' here, or 'layers' in $DATA/models/gpt.yaml: transformer layers
+bad.csv:2:3: error: missing key 'hidden' in profile 'gpt' [model]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |   ^
+  help: add 'model.hidden' here, or 'hidden' in $DATA/models/gpt.yaml: width of the residual stream
+bad.csv:2:3: error: missing key 'heads' in profile 'gpt' [model]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |   ^
+  help: add 'model.heads' here, or 'heads' in $DATA/models/gpt.yaml: attention heads of the queries
+bad.csv:2:3: error: missing key 'vocab' in profile 'gpt' [model]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |   ^
+  help: add 'model.vocab' here, or 'vocab' in $DATA/models/gpt.yaml: rows of the token embedding, padding included
+bad.csv:2:23: error: expected a whole number, got 'x4' [training.micro_batch]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |                       ^
+  help: write a whole number such as 8
+bad.csv:2:21: error: missing key 'sequence_length' [training]
+      2 | a,gpt,dgx-a100-80gb,8,x4,1
+        |                     ^
+  help: add 'sequence_length': tokens per sample
+bad.csv:2:1: error: missing key 'stack'
+  help: add 'stack': software stack profile; `dtsim list stacks`
+[1]

@@ -23,8 +23,8 @@ Nothing that was simulated fits in memory.
   rank  iteration  tokens/s     MFU         memory  USD/1e9 
 % Wrong usage.
 $ dtsim search small.yaml --over parallelism.tensr=1
-error: --over: 'parallelism.tensr' is not an axis of the search
-  help: did you mean parallelism.tensor? other keys are set with --set
+--over: error: unknown key 'tensr' [parallelism.tensr]
+  help: did you mean 'tensor'?
 [2]
 $ dtsim search small.yaml --over parallelism.schedule=1f2b
 error: --over: '1f2b' is no value of parallelism.schedule

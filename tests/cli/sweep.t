@@ -11,7 +11,6 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1..4*2,3 --vary parallelism
 
 Illegal combinations
   training.micro_batch=3 parallelism.data_parallel=ddp
-    global_batch 32 is not a multiple of data 8 × micro_batch 3 (use global_batch 24 or 48)
   training.micro_batch=3 parallelism.data_parallel=fsdp
     global_batch 32 is not a multiple of data 8 × micro_batch 3 (use global_batch 24 or 48)
 
@@ -39,17 +38,34 @@ error: --vary: the range '8..1' is empty or never ends
   help: write 1..8, 0..96+8 or 1..64*2
 [2]
 $ dtsim sweep small.yaml --vary training.micro_batch=1 --vary training.micro_batch=2
-error: --vary: 'training.micro_batch' is varied twice
+error: --vary: 'training.micro_batch' stands there twice
   help: give all its values at once, with commas
 [2]
-$ dtsim sweep small.yaml --vary a=1..1000 --vary b=1..1000 --vary c=1..1000
+$ dtsim sweep small.yaml --vary training.global_batch=1..1000 --vary training.micro_batch=1..1000 --vary training.sequence_length=1..1000
 error: more than 1000000 combinations
   help: vary fewer values, or use `dtsim search`
 [2]
 $ dtsim sweep small.yaml --vary training.micro_batch=1 --store small.yaml
 error: cannot read small.yaml: file is not a database
 [3]
-$ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv | cut -d, -f1,2,19
-training.micro_bacth,outcome,reason
-1,illegal,unknown key 'micro_bacth'
-2,illegal,unknown key 'micro_bacth'
+$ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv
+--vary: error: unknown key 'micro_bacth' [training.micro_bacth]
+  help: did you mean 'micro_batch'?
+[2]
+% a window of 80 columns: spare columns go, nothing wraps; the same mistake is said once
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --width 80 | grep -E '^  micro_batch|narrow'
+  micro_batch  GPUs  iteration  tokens/s    MFU   memory  USD/1e9 tokens  Pareto
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --width 64 | grep -E '^  micro_batch|narrow'
+  micro_batch  iteration  tokens/s   memory  USD/1e9 tokens  Pareto
+  the window is too narrow for GPUs, MFU
+$ dtsim sweep small.yaml --vary training.micro_batch=1 --vary parallelism.pipeline=3 --vary parallelism.tensor=5,7 --width 80
+Illegal combinations
+  training.micro_batch=1 parallelism.pipeline=3 parallelism.tensor=5
+    tensor 5 × pipeline 3 does not divide the 8 GPUs (choose degrees whose
+    product divides the GPU count)
+  training.micro_batch=1 parallelism.pipeline=3 parallelism.tensor=7
+    tensor 7 × pipeline 3 does not divide the 8 GPUs (choose degrees whose
+    product divides the GPU count)
+
+2 combinations: 0 simulated, 2 illegal.
+[1]

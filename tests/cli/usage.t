@@ -93,7 +93,7 @@ error: --timeline is drawn with --format text only
 [2]
 $ dtsim list elephants
 error: KIND: unknown value 'elephants'
-  help: there are models, gpus, clusters, stacks, scenarios, schedules, collectives, optimizers, precisions, data-parallel, methods, spaces
+  help: there are models, architectures, graphs, gpus, clusters, stacks, scenarios, schedules, collectives, optimizers, precisions, data-parallel, methods, spaces
 [2]
 $ dtsim list models gpus
 error: unexpected argument 'gpus'

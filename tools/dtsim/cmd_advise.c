@@ -14,36 +14,25 @@ static const struct argp_option options[] = {
     {0},
 };
 
-typedef dts_status advise_writer(const dts_advice *advice, const dts_style *style, dts_text *out);
-
 typedef struct advise_arguments {
     dts_tool *tool;
     const char *scenario;
     dts_overrides overrides;
     long threads;
-    advise_writer *write;
+    int format; /* of dts_text_or_json */
 } advise_arguments;
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
-    static advise_writer *const writers[] = {dts_advise_write_text, dts_advise_write_json};
     advise_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->write = choice < 0 ? NULL : writers[choice];
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case ARGP_KEY_ARG:
-            if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
-            }
-            a->scenario = argument;
-            return 0;
+            return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
             return ARGP_ERR_UNKNOWN;
     }
@@ -64,8 +53,10 @@ static int advise(const advise_arguments *a, const dts_scenario *scenario) {
         return dts_tool_exit(status);
     }
     dts_text text = {0};
-    status = a->write(&advice, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                 : dts_diag_nomem(a->tool->diag);
+    dts_status (*write)(const dts_advice *, const dts_style *, dts_text *) =
+        a->format == DTS_FORMAT_JSON ? dts_advise_write_json : dts_advise_write_text;
+    status = write(&advice, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                              : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     if (status != DTS_OK) {
         return dts_tool_exit(status);
@@ -90,7 +81,7 @@ static int run(advise_arguments *a, int argc, char **argv) {
         return code;
     }
     if (a->scenario == NULL) {
-        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+        return dts_tool_no_scenario(a->tool);
     }
     const char *path = dts_scenario_find(a->tool, a->scenario);
     if (path == NULL) {
@@ -109,7 +100,7 @@ static int run(advise_arguments *a, int argc, char **argv) {
 }
 
 int dts_cmd_advise(dts_tool *tool, int argc, char **argv) {
-    advise_arguments a = {.tool = tool, .write = dts_advise_write_text};
+    advise_arguments a = {.tool = tool};
     int code = run(&a, argc, argv);
     dts_overrides_free(&a.overrides);
     return code;

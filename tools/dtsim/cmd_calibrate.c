@@ -45,7 +45,7 @@ typedef struct calibrate_arguments {
     int metric;
     long folds, threads;
     const char *by, *out_path;
-    bool json;
+    int format; /* of dts_text_or_json */
 } calibrate_arguments;
 
 /* One bound in the unit of the key; false after reporting. */
@@ -99,7 +99,6 @@ static error_t parse_fit(calibrate_arguments *a, const char *text) {
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
     static const char *const metrics[] = {"time", "memory", "both", NULL};
     calibrate_arguments *a = state->input;
     switch (key) {
@@ -120,11 +119,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_OUT:
             a->out_path = argument;
             return 0;
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->json = choice == 1;
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case ARGP_KEY_ARG:
@@ -137,8 +133,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 static dts_status write_out(const calibrate_arguments *a, const dts_calibration *calibration) {
     dts_text text = {0};
-    dts_status status =
-        a->json ? dts_calibration_json(calibration, &text) : dts_calibration_text(calibration, &a->tool->style, &text);
+    dts_status status = a->format == DTS_FORMAT_JSON ? dts_calibration_json(calibration, &text)
+                                                     : dts_calibration_text(calibration, &a->tool->style, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     if (status == DTS_OK && a->out_path != NULL) {
         dts_text_clear(&text);

@@ -34,7 +34,7 @@ typedef struct compare_arguments {
     const char **sets; /* room for all arguments */
     size_t set_count;
     long rows;
-    bool json;
+    int format; /* of dts_text_or_json */
     column columns[DTS_COMPARE_MOST];
     size_t count;
 } compare_arguments;
@@ -44,7 +44,6 @@ static error_t too_many(const compare_arguments *a) {
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
     compare_arguments *a = state->input;
     bool full = a->name_count + a->change_count == DTS_COMPARE_MOST;
     switch (key) {
@@ -63,11 +62,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->json = choice == 1;
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case ARGP_KEY_ARG:
             if (full) {
                 return too_many(a);
@@ -129,8 +125,8 @@ static dts_status compare(compare_arguments *a) {
     }
     const dts_compare_options page = {.style = a->tool->style, .rows = (size_t)a->rows};
     dts_text text = {0};
-    status = a->json ? dts_compare_json(results, labels, a->count, &text)
-                     : dts_compare_text(results, labels, a->count, &page, &text);
+    status = a->format == DTS_FORMAT_JSON ? dts_compare_json(results, labels, a->count, &text)
+                                          : dts_compare_text(results, labels, a->count, &page, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     return status;

@@ -22,20 +22,17 @@ typedef struct explain_arguments {
     const char *scenario;
     dts_overrides overrides;
     long rows, threads;
-    bool json, inputs, no_what_if;
+    int format;
+    bool inputs, no_what_if;
 } explain_arguments;
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
     explain_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->json = choice == 1;
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
         case OPTION_THREADS:
@@ -81,7 +78,7 @@ static dts_status explain(const explain_arguments *a) {
                                       .roots = a->tool->profiles.roots,
                                       .root_count = a->tool->profiles.count};
     dts_text text = {0};
-    status = (a->json ? dts_explain_json : dts_explain_text)(result, &page, &text);
+    status = (a->format == DTS_FORMAT_JSON ? dts_explain_json : dts_explain_text)(result, &page, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     dts_result_free(result);

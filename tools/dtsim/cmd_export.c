@@ -28,11 +28,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->launcher = dts_launch_choose(a->tool, "--to", argument, false);
             return a->launcher != NULL ? 0 : DTS_EXIT_USAGE;
         case ARGP_KEY_ARG:
-            if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
-            }
-            a->scenario = argument;
-            return 0;
+            return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
             return ARGP_ERR_UNKNOWN;
     }
@@ -60,7 +56,7 @@ static int run(export_arguments *a, int argc, char **argv) {
         return code;
     }
     if (a->scenario == NULL) {
-        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+        return dts_tool_no_scenario(a->tool);
     }
     if (a->launcher == NULL) {
         return dts_tool_usage(a->tool, options[0].doc, "no launcher given: --to LAUNCHER");

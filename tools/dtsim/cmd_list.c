@@ -46,33 +46,35 @@ static const char *text_of(const dts_node *node, const char *key) {
 }
 
 /* A profile that cannot be read is listed with the reason. */
-static void add_profile(listing *l, const dts_profile_kind *kind, const char *name) {
+static void add_profile(listing *l, const dts_profile_kind *kind, const char *name, bool generic_only) {
     dts_profile profile;
     dts_diag *why = dts_diag_new();
     dts_text summary = {0};
     dts_status status = dts_profile_read(l->tool, kind, name, &profile, why);
     const char *description = text_of(profile.node, "description");
-    if (status == DTS_OK) {
+    if (profile.missing_count > 0) {
+        dts_text_add(&summary, description != NULL ? description : "generic; `dtsim show` says what to add");
+    } else if (status == DTS_OK) {
         kind->summarise(profile.bound, &summary);
-    } else if (description != NULL) { /* a generic profile that wants overrides */
-        dts_text_add(&summary, description);
     } else {
         const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
         dts_text_printf(&summary, "(not usable as it is: %s)", message != NULL ? message->text : "out of memory");
     }
-    add(l, name, dts_text_string(&summary));
+    if (!generic_only || profile.missing_count > 0) {
+        add(l, name, dts_text_string(&summary));
+    }
     dts_text_free(&summary);
     dts_document_free(profile.document);
     dts_diag_free(why);
 }
 
-static dts_status list_profiles(listing *l, const dts_profile_kind *kind) {
+static dts_status list_profiles(listing *l, const dts_profile_kind *kind, bool generic_only) {
     const char **names;
     size_t count;
     dts_status status =
         dts_profile_list(&l->tool->profiles, kind->folder, l->tool->arena, &names, &count, l->tool->diag);
     for (size_t i = 0; status == DTS_OK && i < count; i++) {
-        add_profile(l, kind, names[i]);
+        add_profile(l, kind, names[i], generic_only);
     }
     return status;
 }
@@ -170,6 +172,8 @@ static void list_choices(listing *l, const char *map, const char *key) {
 
 static const name_line kinds[] = {
     {"models", "model profiles"},
+    {"architectures", "model profiles that take their dimensions from the scenario"},
+    {"graphs", "models as graphs of operators"},
     {"gpus", "GPU profiles"},
     {"clusters", "cluster profiles: nodes, GPUs and networks"},
     {"stacks", "software profiles: framework, fusions, allocator"},
@@ -187,8 +191,11 @@ enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 static dts_status list_kind(listing *l, const char *kind) {
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         if (strcmp(kind, dts_profile_kinds[i].name) == 0) {
-            return list_profiles(l, &dts_profile_kinds[i]);
+            return list_profiles(l, &dts_profile_kinds[i], false);
         }
+    }
+    if (strcmp(kind, "architectures") == 0) {
+        return list_profiles(l, &dts_profile_kinds[0], true);
     }
     if (strcmp(kind, "scenarios") == 0) {
         return list_scenarios(l);
@@ -295,7 +302,7 @@ int dts_cmd_list(dts_tool *tool, int argc, char **argv) {
         parse,
         "[KIND]",
         "Names what there is, with one line each."
-        "\vKIND is models, gpus, clusters, stacks, scenarios, schedules, collectives, "
+        "\vKIND is models, architectures, graphs, gpus, clusters, stacks, scenarios, schedules, collectives, "
         "optimizers, precisions, data-parallel, methods or spaces; without it the kinds are listed.",
         NULL,
         NULL,

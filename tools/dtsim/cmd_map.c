@@ -1,6 +1,7 @@
 /* dtsim map: which of several strategies is the fastest that fits, over two axes. */
 #include <string.h>
 
+#include "axes.h"
 #include "command.h"
 #include "kinds.h"
 #include "map_write.h"
@@ -31,6 +32,9 @@ static const struct argp_option options[] = {
 
 typedef dts_status map_writer(const dts_map *map, const dts_style *style, dts_text *out);
 
+static const char *const formats[] = {"text", "json", "svg", NULL};
+static map_writer *const writers[] = {dts_map_write_text, dts_map_write_json, dts_map_write_svg};
+
 typedef struct map_arguments {
     dts_tool *tool;
     const char *names[DTS_MAP_STRATEGIES_MOST], *paths[DTS_MAP_STRATEGIES_MOST];
@@ -40,7 +44,7 @@ typedef struct map_arguments {
     dts_axis choices[DTS_MAP_CHOICES_MOST];
     size_t choice_count;
     long threads;
-    map_writer *write;
+    int format; /* of formats, and its writer */
 } map_arguments;
 
 static error_t parse_axis(const map_arguments *a, const char *option, const char *text, dts_axis *out) {
@@ -49,8 +53,9 @@ static error_t parse_axis(const map_arguments *a, const char *option, const char
         return dts_tool_usage(a->tool, "give all values at once, with commas", "%s stands there twice", option);
     }
     dts_axis axis;
-    if (dts_axis_parse(option, text, a->tool->arena, &axis, a->tool->diag) != DTS_OK) {
-        return DTS_EXIT_USAGE;
+    int code = dts_axis_option(a->tool, option, text, &axis);
+    if (code != 0) {
+        return code;
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (others[i]->key != NULL && strcmp(others[i]->key, axis.key) == 0) {
@@ -97,8 +102,6 @@ static error_t parse_strategy(map_arguments *a, const char *text) {
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", "svg", NULL};
-    static map_writer *const writers[] = {dts_map_write_text, dts_map_write_json, dts_map_write_svg};
     map_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
@@ -113,11 +116,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_choice(a, argument);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->write = choice < 0 ? NULL : writers[choice];
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, formats, argument, &a->format);
         case ARGP_KEY_ARG:
             return parse_strategy(a, argument);
         default:
@@ -171,8 +171,8 @@ static int make(map_arguments *a) {
     dts_text text = {0};
     status = check_legal(a, map);
     if (status == DTS_OK) {
-        status = a->write(map, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                 : dts_diag_nomem(a->tool->diag);
+        status = writers[a->format](map, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                           : dts_diag_nomem(a->tool->diag);
     }
     dts_text_free(&text);
     bool interrupted = map->interrupted;
@@ -207,7 +207,7 @@ static int run(map_arguments *a, int argc, char **argv) {
 }
 
 int dts_cmd_map(dts_tool *tool, int argc, char **argv) {
-    map_arguments a = {.tool = tool, .write = dts_map_write_text};
+    map_arguments a = {.tool = tool};
     int code = run(&a, argc, argv);
     dts_overrides_free(&a.overrides);
     return code;

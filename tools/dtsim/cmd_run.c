@@ -108,11 +108,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->wall_time = true;
             return 0;
         case ARGP_KEY_ARG:
-            if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
-            }
-            a->scenario = argument;
-            return 0;
+            return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
             return ARGP_ERR_UNKNOWN;
     }
@@ -229,7 +225,7 @@ static int run(run_arguments *a, int argc, char **argv) {
         return code;
     }
     if (a->scenario == NULL) {
-        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+        return dts_tool_no_scenario(a->tool);
     }
     if (a->timeline && a->format != &dts_report_formats[0]) {
         return dts_tool_usage(a->tool, "machines read --trace FILE", "--timeline is drawn with --format text only");

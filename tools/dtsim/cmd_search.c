@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axes.h"
 #include "base/quantity.h"
 #include "command.h"
 #include "kinds.h"
@@ -63,7 +64,6 @@ static const struct argp_option options[] = {
 };
 
 enum {
-    MOST_AXES = 32,
     MOST_SIMULATIONS = 1000000,
     MOST_SHOWN = 10000,
     USUAL_SIMULATIONS = 96,
@@ -75,8 +75,6 @@ enum {
 
 static const double MOST_QUANTITY = 1e18; /* tokens, seconds: beyond any plan, and still printed in full */
 
-typedef dts_status search_writer(const dts_search *search, const dts_search_writing *options, dts_text *out);
-
 typedef struct search_arguments {
     dts_tool *tool;
     const char *scenario, *store_path;
@@ -84,34 +82,15 @@ typedef struct search_arguments {
     const char *method;
     int objective;
     dts_overrides overrides;
-    dts_axis axes[MOST_AXES];
-    size_t axis_count;
+    dts_axes axes;
     long top, simulations, seed, threads, chains, proposals;
     const dts_launcher *launcher; /* --export; NULL: none */
-    search_writer *write;
+    int format;                   /* of dts_text_or_json */
     bool wall_time, simulations_given;
     const char **clusters, **nodes;
     size_t cluster_count, node_count;
     double tokens, deadline_s;
 } search_arguments;
-
-static error_t parse_over(search_arguments *a, const char *text) {
-    if (a->axis_count == MOST_AXES) {
-        return dts_tool_usage(a->tool, "give fewer keys", "--over: more than %d keys", (int)MOST_AXES);
-    }
-    dts_axis *axis = &a->axes[a->axis_count];
-    if (dts_axis_parse("--over", text, a->tool->arena, axis, a->tool->diag) != DTS_OK) {
-        return DTS_EXIT_USAGE;
-    }
-    for (size_t i = 0; i < a->axis_count; i++) {
-        if (strcmp(a->axes[i].key, axis->key) == 0) {
-            return dts_tool_usage(a->tool, "give all its values at once, with commas",
-                                  "--over: '%s' stands there twice", axis->key);
-        }
-    }
-    a->axis_count++;
-    return 0;
-}
 
 static error_t parse_space(search_arguments *a, const char *text) {
     const char *names[16] = {NULL};
@@ -159,15 +138,12 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
-    static search_writer *const writers[] = {dts_search_write_text, dts_search_write_json};
     search_arguments *a = state->input;
-    int choice;
     switch (key) {
         case OPTION_SET:
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_OVER:
-            return parse_over(a, argument);
+            return dts_axes_option(&a->axes, a->tool, "--over", argument);
         case OPTION_SPACE:
             return parse_space(a, argument);
         case OPTION_METHOD:
@@ -206,15 +182,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->wall_time = true;
             return 0;
         case OPTION_FORMAT:
-            choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->write = choice < 0 ? NULL : writers[choice];
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case ARGP_KEY_ARG:
-            if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
-            }
-            a->scenario = argument;
-            return 0;
+            return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
             return ARGP_ERR_UNKNOWN;
     }
@@ -224,8 +194,10 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     dts_text text = {0};
     const dts_search_writing options_of_text = {
         .style = &a->tool->style, .top = (size_t)a->top, .wall_time = a->wall_time, .scenario = a->scenario};
-    dts_status status = a->write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                            : dts_diag_nomem(a->tool->diag);
+    dts_status (*write)(const dts_search *, const dts_search_writing *, dts_text *) =
+        a->format == DTS_FORMAT_JSON ? dts_search_write_json : dts_search_write_text;
+    dts_status status = write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                         : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     return status;
 }
@@ -246,8 +218,8 @@ static dts_status write_launcher(const search_arguments *a, const char *path, co
 }
 
 static dts_search_request request_of(const search_arguments *a, dts_progress *progress) {
-    return (dts_search_request){.restrictions = a->axes,
-                                .restriction_count = a->axis_count,
+    return (dts_search_request){.restrictions = a->axes.items,
+                                .restriction_count = a->axes.count,
                                 .method = a->method == NULL ? dts_search_methods[0]->name : a->method,
                                 .objective = (dts_objective)a->objective,
                                 .simulations = (size_t)a->simulations,
@@ -330,7 +302,7 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
     dts_text_free(&study);
     dts_text text = {0};
     if (status == DTS_OK) {
-        bool json = a->write == dts_search_write_json;
+        bool json = a->format == DTS_FORMAT_JSON;
         status = json ? dts_rent_write_json(made, &text) : dts_rent_write_text(made, &a->tool->style, &text);
         status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     }
@@ -352,8 +324,8 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
 /* Operators cut by themselves: another kind of answer, in time only. */
 static int answer_operators(const search_arguments *a, const dts_scenario *scenario) {
     static const char help[] = "leave it out, or use --space layouts";
-    if (a->axis_count > 0 || a->store_path != NULL || a->objective != DTS_OBJECTIVE_TIME) {
-        const char *wrong = a->axis_count > 0 ? "--over" : a->store_path != NULL ? "--store" : "--objective";
+    if (a->axes.count > 0 || a->store_path != NULL || a->objective != DTS_OBJECTIVE_TIME) {
+        const char *wrong = a->axes.count > 0 ? "--over" : a->store_path != NULL ? "--store" : "--objective";
         return dts_tool_usage(a->tool, help, "%s is not for --space soap", wrong);
     }
     const dts_soap_command command = {.scenario = scenario,
@@ -363,7 +335,7 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
                                       .proposals = (uint64_t)a->proposals,
                                       .threads = (int)a->threads,
                                       .stop = dts_interrupt_catch(),
-                                      .json = a->write == dts_search_write_json,
+                                      .json = a->format == DTS_FORMAT_JSON,
                                       .wall_time = a->wall_time};
     return dts_search_soap(a->tool, &command);
 }
@@ -404,7 +376,7 @@ static int run(search_arguments *a, int argc, char **argv) {
         return code;
     }
     if (a->scenario == NULL) {
-        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+        return dts_tool_no_scenario(a->tool);
     }
     const char *path = dts_scenario_find(a->tool, a->scenario);
     if (path == NULL) {
@@ -434,8 +406,7 @@ int dts_cmd_search(dts_tool *tool, int argc, char **argv) {
                           .simulations = USUAL_SIMULATIONS,
                           .seed = 1,
                           .chains = USUAL_CHAINS,
-                          .proposals = USUAL_PROPOSALS,
-                          .write = dts_search_write_text};
+                          .proposals = USUAL_PROPOSALS};
     int code = run(&a, argc, argv);
     dts_overrides_free(&a.overrides);
     return code;

@@ -152,6 +152,10 @@ static dts_status show_profile(const show_arguments *a, const dts_profile_kind *
     dts_status status = dts_profile_read(a->tool, kind, name, &profile, a->tool->diag);
     if (status == DTS_OK) {
         write_values(a, kind->schema, profile.bound, profile.provenance, out);
+        for (size_t i = 0; i < profile.missing_count; i++) {
+            dts_text_add(out, i == 0 ? "\n# generic: a scenario that uses it has to\n" : "");
+            dts_text_printf(out, "#   %s\n", profile.missing[i]);
+        }
     }
     dts_document_free(profile.document);
     return status;

@@ -1,6 +1,7 @@
 /* dtsim sweep: simulates every combination of the values of some keys. */
 #include <string.h>
 
+#include "axes.h"
 #include "command.h"
 #include "kinds.h"
 #include "overrides.h"
@@ -20,63 +21,36 @@ static const struct argp_option options[] = {
     {0},
 };
 
-enum { MOST_AXES = 32 };
-
 typedef dts_status sweep_writer(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+
+static const char *const formats[] = {"text", "csv", "json", NULL};
+static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json};
 
 typedef struct sweep_arguments {
     dts_tool *tool;
     const char *scenario, *store_path;
     dts_overrides overrides;
-    dts_axis axes[MOST_AXES];
-    size_t axis_count;
+    dts_axes axes;
     long threads;
-    sweep_writer *write;
+    int format; /* of formats, and its writer */
 } sweep_arguments;
 
-static error_t parse_vary(sweep_arguments *a, const char *text) {
-    if (a->axis_count == MOST_AXES) {
-        return dts_tool_usage(a->tool, "vary fewer keys", "--vary: more than %d keys", (int)MOST_AXES);
-    }
-    dts_axis *axis = &a->axes[a->axis_count];
-    if (dts_axis_parse("--vary", text, a->tool->arena, axis, a->tool->diag) != DTS_OK) {
-        return DTS_EXIT_USAGE;
-    }
-    for (size_t i = 0; i < a->axis_count; i++) {
-        if (strcmp(a->axes[i].key, axis->key) == 0) {
-            return dts_tool_usage(a->tool, "give all its values at once, with commas", "--vary: '%s' is varied twice",
-                                  axis->key);
-        }
-    }
-    a->axis_count++;
-    return 0;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "csv", "json", NULL};
-    static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json};
     sweep_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_VARY:
-            return parse_vary(a, argument);
+            return dts_axes_option(&a->axes, a->tool, "--vary", argument);
         case OPTION_STORE:
             a->store_path = argument;
             return 0;
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->write = choice < 0 ? NULL : writers[choice];
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, formats, argument, &a->format);
         case ARGP_KEY_ARG:
-            if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time", "unexpected argument '%s'", argument);
-            }
-            a->scenario = argument;
-            return 0;
+            return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
             return ARGP_ERR_UNKNOWN;
     }
@@ -88,10 +62,10 @@ static void name_study(const sweep_arguments *a, dts_text *out) {
     for (size_t i = 0; i < a->overrides.count; i++) {
         dts_text_printf(out, " --set %s=%s", a->overrides.items[i].key, a->overrides.items[i].value);
     }
-    for (size_t i = 0; i < a->axis_count; i++) {
-        dts_text_printf(out, " --vary %s=", a->axes[i].key);
-        for (size_t v = 0; v < a->axes[i].count; v++) {
-            dts_text_printf(out, "%s%s", v > 0 ? "," : "", a->axes[i].values[v]);
+    for (size_t i = 0; i < a->axes.count; i++) {
+        dts_text_printf(out, " --vary %s=", a->axes.items[i].key);
+        for (size_t v = 0; v < a->axes.items[i].count; v++) {
+            dts_text_printf(out, "%s%s", v > 0 ? "," : "", a->axes.items[i].values[v]);
         }
     }
 }
@@ -113,8 +87,8 @@ static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *s
     dts_sweep_request request = {.path = path,
                                  .overrides = a->overrides.items,
                                  .override_count = a->overrides.count,
-                                 .axes = a->axes,
-                                 .axis_count = a->axis_count,
+                                 .axes = a->axes.items,
+                                 .axis_count = a->axes.count,
                                  .profiles = &a->tool->profiles,
                                  .store = store,
                                  .study = dts_text_string(&study),
@@ -131,8 +105,8 @@ static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *s
     }
     warn_of_change(a, made);
     dts_text text = {0};
-    status = a->write(made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                              : dts_diag_nomem(a->tool->diag);
+    status = writers[a->format](made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                        : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     *interrupted = made->interrupted;
     *simulated = made->count - made->illegal;
@@ -143,9 +117,9 @@ static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *s
 /* A key of --set that --vary names as well; NULL: none. */
 static const char *set_and_varied(const sweep_arguments *a) {
     for (size_t i = 0; i < a->overrides.count; i++) {
-        for (size_t k = 0; k < a->axis_count; k++) {
-            if (strcmp(a->overrides.items[i].key, a->axes[k].key) == 0) {
-                return a->axes[k].key;
+        for (size_t k = 0; k < a->axes.count; k++) {
+            if (strcmp(a->overrides.items[i].key, a->axes.items[k].key) == 0) {
+                return a->axes.items[k].key;
             }
         }
     }
@@ -170,9 +144,9 @@ static int run(sweep_arguments *a, int argc, char **argv) {
         return code;
     }
     if (a->scenario == NULL) {
-        return dts_tool_usage(a->tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+        return dts_tool_no_scenario(a->tool);
     }
-    if (a->axis_count == 0) {
+    if (a->axes.count == 0) {
         return dts_tool_usage(a->tool, "for instance --vary training.micro_batch=1,2,4; or use `dtsim run`",
                               "nothing to vary");
     }
@@ -199,7 +173,7 @@ static int run(sweep_arguments *a, int argc, char **argv) {
 }
 
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv) {
-    sweep_arguments a = {.tool = tool, .write = dts_sweep_write_text};
+    sweep_arguments a = {.tool = tool};
     int code = run(&a, argc, argv);
     dts_overrides_free(&a.overrides);
     return code;

@@ -23,18 +23,14 @@ typedef struct validate_arguments {
     dts_overrides overrides;
     const char *by;
     long worst, threads;
-    bool json;
+    int format; /* of dts_text_or_json */
 } validate_arguments;
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-    static const char *const formats[] = {"text", "json", NULL};
     validate_arguments *a = state->input;
     switch (key) {
-        case OPTION_FORMAT: {
-            int choice = dts_tool_choice(a->tool, "--format", formats, argument);
-            a->json = choice == 1;
-            return choice < 0 ? DTS_EXIT_USAGE : 0;
-        }
+        case OPTION_FORMAT:
+            return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_SET:
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_BY:
@@ -72,7 +68,8 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
         return status;
     }
     dts_text text = {0};
-    status = a->json ? dts_validation_json(validation, &text) : dts_validation_text(validation, &a->tool->style, &text);
+    status = a->format == DTS_FORMAT_JSON ? dts_validation_json(validation, &text)
+                                          : dts_validation_text(validation, &a->tool->style, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     dts_text_free(&text);
     for (size_t t = 0; t < validation->table_count; t++) {

@@ -76,6 +76,17 @@ int dts_tool_usage(dts_tool *tool, const char *help, const char *format, ...) DT
 /* Index of text in names (NULL-terminated), or -1 after reporting "--option: unknown WHAT 'x'" with the nearest. */
 int dts_tool_choice(dts_tool *tool, const char *option, const char *const *names, const char *text);
 
+/* The formats of most commands. */
+extern const char *const dts_text_or_json[];
+enum { DTS_FORMAT_TEXT, DTS_FORMAT_JSON };
+
+/* --format: index of text in names (NULL-terminated). Returns what an argp parser hands on. */
+int dts_tool_format(dts_tool *tool, const char *const *names, const char *text, int *out);
+/* The argument of a command that takes one scenario. Returns what an argp parser hands on. */
+int dts_tool_scenario(dts_tool *tool, const char *argument, const char **out);
+/* Reports that it is missing; the exit code. */
+int dts_tool_no_scenario(dts_tool *tool);
+
 /* Whole number within bounds from text; false after reporting. */
 bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long minimum, long maximum, long *out);
 

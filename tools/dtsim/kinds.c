@@ -58,6 +58,33 @@ const dts_profile_kind dts_profile_kinds[] = {
 };
 const size_t dts_profile_kind_count = sizeof dts_profile_kinds / sizeof dts_profile_kinds[0];
 
+/* Binds the profile anew; incomplete: whether or not required keys are there. */
+static dts_status bind(const dts_tool *tool, const dts_profile_kind *kind, bool incomplete, dts_profile *profile,
+                       dts_diag *diag) {
+    dts_binder binder = {.arena = dts_document_arena(profile->document),
+                         .document = profile->document,
+                         .profiles = tool->profiles,
+                         .diag = diag,
+                         .incomplete = incomplete};
+    dts_status status = dts_bind(&binder, kind->schema, profile->node, "", profile->bound);
+    profile->provenance = binder.provenance;
+    return status;
+}
+
+/* What is said of a profile that lacks keys. */
+static dts_status note_missing(dts_profile *profile, const dts_diag *why) {
+    dts_arena *arena = dts_document_arena(profile->document);
+    profile->missing = dts_arena_array(arena, dts_diag_count(why), sizeof *profile->missing);
+    for (size_t i = 0; profile->missing != NULL && i < dts_diag_count(why); i++) {
+        const char *help = dts_arena_strdup(arena, dts_diag_get(why, i)->help);
+        if (help == NULL) {
+            return DTS_NOMEM;
+        }
+        profile->missing[profile->missing_count++] = help;
+    }
+    return profile->missing != NULL ? DTS_OK : DTS_NOMEM;
+}
+
 dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, const char *name, dts_profile *out,
                             dts_diag *diag) {
     *out = (dts_profile){.document = dts_document_new()};
@@ -69,15 +96,22 @@ dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, 
                          .profiles = tool->profiles,
                          .diag = diag};
     out->bound = dts_arena_alloc(binder.arena, kind->schema->struct_size);
-    if (out->bound == NULL) {
+    dts_diag *why = dts_diag_new();
+    if (out->bound == NULL || why == NULL) {
+        dts_diag_free(why);
         return dts_diag_nomem(diag);
     }
     dts_status status = dts_profile_resolve(&binder, kind->folder, name, NULL, NULL, &out->node);
     if (status == DTS_OK) {
-        status = dts_bind(&binder, kind->schema, out->node, "", out->bound);
+        status = bind(tool, kind, false, out, why);
+        if (status == DTS_INVALID && bind(tool, kind, true, out, NULL) == DTS_OK) {
+            status = note_missing(out, why);
+        } else if (status != DTS_OK) {
+            status = bind(tool, kind, false, out, diag);
+        }
     }
-    out->provenance = binder.provenance;
-    return status;
+    dts_diag_free(why);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }
 
 bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char *name) {

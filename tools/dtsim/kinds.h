@@ -21,9 +21,13 @@ typedef struct dts_profile {
     dts_node *node; /* merged with its bases */
     void *bound;    /* schema->struct_size bytes */
     dts_provenance *provenance;
+    /* a generic profile: what a scenario has to add to it, such as "add 'layers': transformer layers"; in the arena */
+    const char **missing;
+    size_t missing_count;
 } dts_profile;
 
-/* Reads and binds. DTS_INVALID: reported, and what could be read is there; dts_document_free(out->document) either way.
+/* Reads and binds. A profile that lacks keys and has no other fault is generic. DTS_INVALID: reported, and what could
+ * be read is there; dts_document_free(out->document) either way.
  */
 dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, const char *name, dts_profile *out,
                             dts_diag *diag);

@@ -39,7 +39,8 @@ static dts_status find_row(dts_tool *tool, const char *path, const char *id, con
         return dts_diag_nomem(tool->diag);
     }
     size_t count = 0;
-    all[count++] = (dts_override){.key = "name", .value = id, .place = {.file = path}}; /* unless the row has one */
+    const dts_place place = {.file = path, .line = row->line, .column = 1};
+    all[count++] = (dts_override){.key = "name", .value = id, .place = place}; /* unless the row has one */
     for (size_t i = 0; i < row->override_count; i++) {
         all[count++] = row->overrides[i];
     }

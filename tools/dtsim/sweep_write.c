@@ -7,7 +7,7 @@
 #include "report/grid.h"
 #include "report/json_tree.h"
 
-enum { FIGURE_COLUMNS = 7, MOST_AXES = DTS_GRID_COLUMNS_MAX - FIGURE_COLUMNS, CELL = 64 };
+enum { GPUS = 0, MFU = 3, FIGURE_COLUMNS = 7, MOST_AXES = DTS_GRID_COLUMNS_MAX - FIGURE_COLUMNS, CELL = 64 };
 
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
@@ -69,7 +69,8 @@ static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text
     if (joined) {
         titles[columns++] = "combination";
     }
-    unsigned settings = (1U << columns) - 1;
+    size_t axes = columns;
+    unsigned settings = (1U << axes) - 1;
     static const char *const figures[FIGURE_COLUMNS] = {"GPUs",   "iteration",      "tokens/s", "MFU",
                                                         "memory", "USD/1e9 tokens", "Pareto"};
     for (size_t i = 0; i < FIGURE_COLUMNS; i++) {
@@ -77,6 +78,7 @@ static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text
     }
     dts_grid *grid = dts_grid_new(titles, columns, settings);
     dts_grid_keep(grid, settings);
+    dts_grid_spare(grid, (1U << MFU | 1U << GPUS) << axes);
     size_t rows = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         if (sweep->outcomes[i].kind == DTS_OUTCOME_SIMULATED) {
@@ -90,19 +92,64 @@ static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text
     dts_grid_free(grid);
 }
 
-static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
-    if (sweep->illegal == 0) {
-        return;
+/* Combinations that are refused for the same reason stand together, so that one mistake is read once. */
+static bool same_reason(const dts_outcome *a, const dts_outcome *b) {
+    bool helps = a->help != NULL && b->help != NULL ? strcmp(a->help, b->help) == 0 : a->help == b->help;
+    return helps && strcmp(a->reason, b->reason) == 0;
+}
+
+static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *style, dts_text *out) {
+    enum { MOST_SHOWN = 8, INDENT = 4 };
+    const dts_outcome *outcome = &sweep->outcomes[first];
+    size_t alike = 0;
+    for (size_t i = first; i < sweep->count; i++) {
+        if (sweep->outcomes[i].kind == DTS_OUTCOME_ILLEGAL && same_reason(outcome, &sweep->outcomes[i])) {
+            alike++;
+            if (alike <= MOST_SHOWN) {
+                dts_text_add(out, "  ");
+                dts_sweep_settings(sweep, i, out);
+                dts_text_add(out, "\n");
+            }
+        }
     }
-    dts_style_add(style, DTS_PAINT_STRONG, "\nIllegal combinations\n", out);
+    if (alike > MOST_SHOWN) {
+        dts_text_printf(out, "  and %zu more\n", alike - MOST_SHOWN);
+    }
+    dts_text line = {0};
+    dts_text_add(&line, outcome->reason);
+    if (outcome->help != NULL) {
+        dts_text_printf(&line, " (%s)", outcome->help);
+    }
+    dts_text_add_repeated(out, " ", INDENT);
+    dts_style_wrap(style, dts_text_string(&line), INDENT, out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    enum { MOST_REASONS = 50 };
+    size_t firsts[MOST_REASONS], count = 0, others = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *outcome = &sweep->outcomes[i];
-        if (outcome->kind == DTS_OUTCOME_ILLEGAL) {
-            dts_text_add(out, "  ");
-            dts_sweep_settings(sweep, i, out);
-            dts_text_printf(out, "\n    %s", outcome->reason);
-            dts_text_printf(out, outcome->help != NULL ? " (%s)\n" : "\n", outcome->help);
+        bool said = outcome->kind != DTS_OUTCOME_ILLEGAL;
+        for (size_t k = 0; k < count && !said; k++) {
+            said = same_reason(&sweep->outcomes[firsts[k]], outcome);
         }
+        if (!said && count < MOST_REASONS) {
+            firsts[count++] = i;
+        } else if (!said) {
+            others++;
+        }
+    }
+    if (count > 0) {
+        dts_text_add(out, out->length > 0 ? "\n" : "");
+        dts_style_add(style, DTS_PAINT_STRONG, "Illegal combinations\n", out);
+    }
+    for (size_t k = 0; k < count; k++) {
+        write_reason(sweep, firsts[k], style, out);
+    }
+    if (others > 0) {
+        dts_text_printf(out, "  %zu more for other reasons: --format csv has them\n", others);
     }
 }
 
@@ -135,15 +182,24 @@ static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_te
     dts_text_add(out, ".\n");
     size_t best = fastest(sweep);
     if (best != SIZE_MAX) {
-        dts_text_add(out, "Fastest that fits: ");
-        dts_sweep_settings(sweep, best, out);
-        dts_text_printf(out, " (%s).\n", sweep->outcomes[best].plan);
+        dts_text line = {0};
+        dts_text_add(&line, "Fastest that fits: ");
+        dts_sweep_settings(sweep, best, &line);
+        dts_text_printf(&line, " (%s).", sweep->outcomes[best].plan);
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+        out->failed = out->failed || line.failed;
+        dts_text_free(&line);
     }
     if (unfit > 0) {
         dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
     }
-    dts_text_printf(out, "* nothing else that fits is better in throughput%s at once.\n",
-                    unpriced == 0 ? ", memory and price of a token" : " and memory");
+    if (best != SIZE_MAX) {
+        dts_style_wrap(style,
+                       unpriced == 0
+                           ? "* nothing else that fits is better in throughput, memory and price of a token at once."
+                           : "* nothing else that fits is better in throughput and memory at once.",
+                       0, out);
+    }
     if (unpriced > 0) {
         dts_text_printf(out, "Price unknown for %zu: set cluster.price.\n", unpriced);
     }

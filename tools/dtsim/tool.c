@@ -54,6 +54,25 @@ int dts_tool_choice(dts_tool *tool, const char *option, const char *const *names
     return -1;
 }
 
+const char *const dts_text_or_json[] = {"text", "json", NULL};
+
+int dts_tool_format(dts_tool *tool, const char *const *names, const char *text, int *out) {
+    *out = dts_tool_choice(tool, "--format", names, text);
+    return *out < 0 ? DTS_EXIT_USAGE : 0;
+}
+
+int dts_tool_scenario(dts_tool *tool, const char *argument, const char **out) {
+    if (*out != NULL) {
+        return dts_tool_usage(tool, "one scenario at a time", "unexpected argument '%s'", argument);
+    }
+    *out = argument;
+    return 0;
+}
+
+int dts_tool_no_scenario(dts_tool *tool) {
+    return dts_tool_usage(tool, "`dtsim list scenarios` names those that come along", "no scenario given");
+}
+
 bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long minimum, long maximum, long *out) {
     char *end;
     errno = 0;
