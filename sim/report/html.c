@@ -9,6 +9,7 @@
 #include "report/cure.h"
 #include "report/format.h"
 #include "report/glyphs.h"
+#include "report/html_page.h"
 #include "report/report.h"
 #include "report/rows.h"
 #include "report/timeline_cells.h"
@@ -17,7 +18,7 @@ enum {
     PLOT_WIDTH = 1200,
     LABEL_WIDTH = 230,
     ROW_HEIGHT = 20,
-    MEMORY_HEIGHT = 32,
+    MEMORY_HEIGHT = 44,
     GAP = 12,
     DEVICES_DRAWN = 64,
     MOST_TICKS = 12
@@ -25,44 +26,18 @@ enum {
 
 static const double gib = 1073741824.0;
 
-static const char style_sheet[] =
-    ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#3b76d6;"
-    "--recompute:#3aa6b9;--backward:#3f9b57;--backward-weight:#8cc46a;--communication:#e0a100;--optimizer:#a35bbf;"
-    "--offload:#d97b3d;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c}}"
-    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
-    "auto;"
-    "padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}p{margin:.2rem 0}"
-    ".faint{color:var(--faint)}.bad{color:var(--bad);font-weight:600}"
-    ".facts{display:flex;flex-wrap:wrap;gap:1rem 3rem;margin:1.2rem 0}.facts b{display:block;font-size:1.4rem}"
-    "table{border-collapse:collapse}td,th{padding:.15rem .9rem .15rem 0;text-align:right;font-weight:400}"
-    "td:first-child,th:first-child,.left{text-align:left}th{color:var(--faint)}td{border-top:1px solid var(--line)}"
-    "meter{width:16rem}svg{max-width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:var(--ink)}"
-    ".tick{fill:var(--faint)}.row{fill:var(--line);opacity:.45}.memory{fill:var(--host);opacity:.6}"
-    "i{display:inline-block;width:.8rem;height:.8rem;margin:0 .35rem 0 1rem;border-radius:2px}";
-
 typedef struct page {
     const dts_result *result;
     dts_text *out;
     dts_cells cells;
-    double y; /* where the next row of the timeline goes */
+    double y;           /* where the next row of the timeline goes */
+    double most_memory; /* bytes: the highest peak of the devices drawn */
     bool used[DTS_SPAN_KIND_COUNT];
 } page;
 
-static void add_escaped(const char *text, dts_text *out) {
-    for (text = text != NULL ? text : "?"; *text != '\0'; text++) {
-        const char *entity = *text == '<'   ? "&lt;"
-                             : *text == '>' ? "&gt;"
-                             : *text == '&' ? "&amp;"
-                             : *text == '"' ? "&quot;"
-                                            : NULL;
-        dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
-    }
-}
-
 static void add_element(page *p, const char *open, const char *text, const char *close) {
     dts_text_add(p->out, open);
-    add_escaped(text, p->out);
+    dts_html_escaped(text, p->out);
     dts_text_add(p->out, close);
 }
 
@@ -82,21 +57,16 @@ static void write_fact(page *p, const char *name, dts_formatter *formatter, doub
 
 static void write_head(page *p) {
     const dts_result *r = p->result;
-    dts_text_add(p->out,
-                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                 "<meta name=\"viewport\" content=\"width=device-width\">\n");
-    add_element(p, "<title>", r->scenario, " - dtsim</title>\n");
-    dts_text_printf(p->out, "<style>%s</style></head><body>\n", style_sheet);
-    add_element(p, "<h1>", r->scenario, "</h1>\n");
+    dts_html_begin(r->scenario, p->out);
     add_element(p, "<p class=\"faint\">", r->model, ", ");
     dts_format_large(r->parameters, p->out);
     dts_text_printf(p->out, " parameters, on %" PRId64 " GPUs: %" PRId64 " × ", r->gpus, r->nodes);
-    add_escaped(r->cluster, p->out);
+    dts_html_escaped(r->cluster, p->out);
     add_element(p, "; ", r->stack, "<br>");
     add_element(p, "Plan: ", r->plan, "; batch ");
     dts_text_printf(
-        p->out, "%" PRId64 " samples of %" PRId64 " tokens, %" PRId64 " microbatches of %" PRId64 " per replica</p>\n",
-        r->global_batch, r->sequence_length, r->microbatches, r->micro_batch);
+        p->out, "%" PRId64 " samples of %" PRId64 " tokens, %" PRId64 " microbatch%s of %" PRId64 " per replica</p>\n",
+        r->global_batch, r->sequence_length, r->microbatches, r->microbatches == 1 ? "" : "es", r->micro_batch);
 }
 
 static void write_facts(page *p) {
@@ -107,6 +77,10 @@ static void write_facts(page *p) {
     write_fact(p, "Per GPU", dts_format_count, r->tokens_per_s_per_gpu, " tokens/s");
     write_fact(p, "Model FLOPs utilisation", dts_format_percent, r->mfu, "");
     write_fact(p, "Communication (ACO)", dts_format_count, r->aco_ms_per_sample, " ms/sample");
+    if (r->price_usd_per_hour > 0) {
+        write_fact(p, "Price of 10<sup>9</sup> tokens", dts_format_count,
+                   r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9, " USD");
+    }
     dts_text_printf(p->out,
                     "<div><span class=\"faint\">Peak memory</span><b%s>%.1f of %.1f GiB</b><meter value=\"%.3f\" "
                     "max=\"%.3f\" high=\"%.3f\"></meter></div>\n</div>\n",
@@ -172,7 +146,7 @@ static void write_numbers(page *p) {
             room = view.digit == 0 && view.full && view.kind == kind;
         }
         if (room) {
-            dts_text_printf(p->out, "<text x=\"%zu\" y=\"%.0f\" style=\"fill:#fff\">%s</text>\n", LABEL_WIDTH + i + 3,
+            dts_text_printf(p->out, "<text class=\"number\" x=\"%zu\" y=\"%.0f\">%s</text>\n", LABEL_WIDTH + i + 3,
                             p->y + 12, number);
         }
         i += length > 0 ? length - 1 : 0;
@@ -204,15 +178,20 @@ static void write_stream(page *p, const dts_span *spans, size_t count, const cha
     p->y += ROW_HEIGHT;
 }
 
-static void write_memory_row(page *p, uint32_t device) {
-    if (!dts_cells_memory(&p->cells, p->result, device)) {
-        return;
-    }
+static double memory_peak(const page *p) {
     double peak = 0;
     for (size_t i = 0; i < p->cells.columns; i++) {
         peak = fmax(peak, p->cells.highs[i]);
     }
-    double scale = p->result->capacity_gib > 0 ? p->result->capacity_gib * gib : peak;
+    return peak;
+}
+
+static void write_memory_row(page *p, uint32_t device) {
+    if (!dts_cells_memory(&p->cells, p->result, device)) {
+        return;
+    }
+    double peak = memory_peak(p);
+    double scale = p->most_memory;
     double floor_y = p->y + MEMORY_HEIGHT - 4;
     write_label(p, "memory", 80, p->y + 18, false);
     dts_text_printf(p->out, "<path class=\"memory\" d=\"M%d %.1f", LABEL_WIDTH, floor_y);
@@ -222,9 +201,10 @@ static void write_memory_row(page *p, uint32_t device) {
             dts_text_printf(p->out, "H%zuV%.1f", LABEL_WIDTH + i, floor_y - height);
         }
     }
-    dts_text_printf(p->out,
-                    "H%dV%.1fz\"><title>allocated memory; the row is as high as the GPU's memory</title></path>\n",
-                    LABEL_WIDTH + PLOT_WIDTH, floor_y);
+    dts_text_printf(
+        p->out,
+        "H%dV%.1fz\"><title>allocated memory, at most %.1f GiB; the row is as high as %.1f GiB</title></path>\n",
+        LABEL_WIDTH + PLOT_WIDTH, floor_y, peak / gib, scale / gib);
     dts_text_printf(p->out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%.1f GiB</text>\n", LABEL_WIDTH + PLOT_WIDTH + 6,
                     p->y + 18, peak / gib);
     p->y += MEMORY_HEIGHT;
@@ -248,6 +228,11 @@ static void write_timeline(page *p) {
     dts_text *page_text = p->out;
     dts_text drawing = {0};
     p->out = &drawing;
+    for (uint32_t device = 0; device < r->device_count && device < DEVICES_DRAWN; device++) {
+        if (dts_cells_memory(&p->cells, r, device)) {
+            p->most_memory = fmax(p->most_memory, memory_peak(p));
+        }
+    }
     size_t i = 0;
     while (i < r->span_count && r->spans[i].device < DEVICES_DRAWN) {
         uint32_t device = r->spans[i].device;
@@ -261,21 +246,30 @@ static void write_timeline(page *p) {
         write_memory_row(p, device);
         p->y += GAP;
     }
+    dts_text grid = {0};
+    p->out = &grid;
     write_axis(p);
     p->out = page_text;
-    dts_text_printf(p->out, "<h2>Timeline</h2>\n<svg viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\">\n",
+    dts_text_printf(p->out,
+                    "<h2>Timeline</h2>\n<div class=\"wide\"><svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" "
+                    "width=\"%d\" height=\"%.0f\">\n",
                     LABEL_WIDTH + PLOT_WIDTH + 70, p->y, LABEL_WIDTH + PLOT_WIDTH + 70, p->y);
+    dts_text_add(p->out, dts_text_string(&grid)); /* lies behind the rows */
     dts_text_add(p->out, dts_text_string(&drawing));
-    p->out->failed = p->out->failed || drawing.failed;
+    p->out->failed = p->out->failed || drawing.failed || grid.failed;
     dts_text_free(&drawing);
-    dts_text_add(p->out, "</svg>\n<p class=\"faint\">");
+    dts_text_free(&grid);
+    dts_text_add(p->out, "</svg></div>\n<p class=\"faint\">");
     for (int k = 0; k < DTS_SPAN_KIND_COUNT; k++) {
         if (p->used[k]) {
             dts_text_printf(p->out, "<i style=\"background:var(--%s)\"></i>%s", dts_span_kind_names[k],
                             dts_glyphs[k].name);
         }
     }
-    dts_text_add(p->out, "<br>Pale: busy less than half of the time. Numbers: microbatches.");
+    dts_text_printf(p->out,
+                    "<br>Pale: busy less than half of the time. Numbers: microbatches. Memory: a row is %.1f GiB high. "
+                    "Point at a part to see what it is.",
+                    p->most_memory / gib);
     if (r->device_count > DEVICES_DRAWN) {
         dts_text_printf(p->out, " The first %d of %zu devices are drawn.", DEVICES_DRAWN, r->device_count);
     }
@@ -289,11 +283,10 @@ static void write_share(page *p, const char *name, const char *color, double val
     if (!(value > 0) || !(whole > 0)) {
         return;
     }
-    dts_text_printf(
-        p->out,
-        "<tr><td>%s</td><td class=\"left\"><i style=\"margin:0;width:%.1frem;background:var(--%s)\"></i></td>"
-        "<td>%s</td><td>%.1f %%</td></tr>\n",
-        name, 24 * fmin(1, value / whole), color, amount, 100 * value / whole);
+    dts_text_printf(p->out,
+                    "<tr><td>%s</td><td class=\"left bar\"><i style=\"width:%.1f%%;background:var(--%s)\"></i></td>"
+                    "<td>%s</td><td>%.1f %%</td></tr>\n",
+                    name, 100 * fmin(1, value / whole), color, amount, 100 * value / whole);
 }
 
 static void write_times(page *p) {
@@ -336,7 +329,7 @@ static void write_communication(page *p) {
     }
     dts_text_add(p->out,
                  "<h2>Communication of one GPU per iteration</h2>\n<table>\n<tr><th>operation</th><th class=\"left\">"
-                 "group</th><th>times</th><th>bytes</th><th>total</th><th>exposed</th></tr>\n");
+                 "group</th><th>times</th><th>bytes</th><th>total</th><th>exposed</th><th>rate</th></tr>\n");
     for (size_t i = 0; i < r->communication_count; i++) {
         const dts_communication_row *row = &r->communication[i];
         add_element(p, "<tr><td>", row->kind, "</td>");
@@ -345,7 +338,7 @@ static void write_communication(page *p) {
         add_cell(p, dts_format_bytes, row->bytes);
         add_cell(p, dts_format_time, row->total_s);
         add_cell(p, dts_format_time, row->exposed_s);
-        dts_text_add(p->out, "</tr>\n");
+        dts_text_printf(p->out, "<td>%.1f GB/s</td></tr>\n", row->total_s > 0 ? row->bytes / row->total_s / 1e9 : 0.0);
     }
     dts_text_add(p->out, "</table>\n");
 }
@@ -371,6 +364,14 @@ static void write_stages(page *p) {
     dts_text_add(p->out, "</table>\n");
 }
 
+static void write_footer(page *p) {
+    const dts_result *r = p->result;
+    dts_text_add(p->out, "<p class=\"faint\" style=\"margin-top:2rem\">Simulated ");
+    dts_format_count((double)r->simulation.tasks, p->out);
+    dts_text_printf(p->out, " tasks; detail %s, network %s, ranks %s.</p>\n", r->simulation.detail,
+                    r->simulation.network, r->simulation.ranks);
+}
+
 dts_status dts_report_html(const dts_result *result, dts_text *out) {
     page p = {.result = result, .out = out};
     write_head(&p);
@@ -386,6 +387,7 @@ dts_status dts_report_html(const dts_result *result, dts_text *out) {
     write_memory(&p);
     write_communication(&p);
     write_stages(&p);
-    dts_text_add(out, "</body></html>\n");
+    write_footer(&p);
+    dts_html_end(out);
     return good ? dts_text_status(out) : DTS_NOMEM;
 }

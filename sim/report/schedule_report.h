@@ -22,6 +22,14 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, b
 /* Only the table: a line per schedule. */
 dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out);
 
+/* The columns of that table; a cell of any but the first, the name. */
+enum { DTS_SCHEDULE_COLUMNS = 6 };
+extern const char *const dts_schedule_columns[DTS_SCHEDULE_COLUMNS];
+void dts_schedule_cell(const dts_schedule_report *report, int column, char *out, size_t size);
+
+/* A web page: the drawing, in which every box says what it is, the table, and what each schedule is about. */
+dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out);
+
 /* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
 dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out);
 
@@ -35,6 +43,9 @@ dts_status dts_schedule_csv(const dts_schedule_report *reports, size_t count, dt
 
 /* Adds "4 stages, 8 microbatches, 2 chunks; F=1 B=1 W=1". */
 void dts_schedule_title(const dts_schedule_report *report, dts_text *out);
+
+/* Activations of one microbatch that the fullest stage holds at once. */
+double dts_schedule_peak(const dts_schedule_report *report);
 
 /* Where the operation index of rank is drawn: within a fused block the parts follow each other. */
 void dts_schedule_drawn_at(const dts_schedule_report *report, int rank, size_t index, double *start, double *end);

@@ -27,6 +27,8 @@ enum {
     TICKS_MOST = 14
 };
 
+#define IDLE_FILL "#ECECEC"
+
 typedef struct shade {
     const char *fill, *ink;
 } shade;
@@ -51,6 +53,33 @@ static void text_at(const picture *p, double x, double y, const char *anchor, in
     dts_svg_text(x, y, &font, text, p->out);
 }
 
+/* What an operation is, for readers who point at it. */
+static void explain_operation(const picture *p, const dts_schedule_report *r, int rank, const dts_op *op, double start,
+                              double end) {
+    static const char *const names[] = {[DTS_OP_FORWARD] = "forward",
+                                        [DTS_OP_BACKWARD_INPUT] = "backward, input gradient",
+                                        [DTS_OP_BACKWARD_WEIGHT] = "weight gradient",
+                                        [DTS_OP_BACKWARD] = "backward"};
+    char chunk[32] = "";
+    if (r->schedule.shape.chunks > 1) {
+        snprintf(chunk, sizeof chunk, ", chunk %u", (unsigned)op->chunk);
+    }
+    char text[160];
+    snprintf(text, sizeof text, "stage %d: %s of microbatch %u%s, %.6g to %.6g", rank, names[op->kind],
+             (unsigned)op->microbatch, chunk, start, end);
+    dts_svg_group(text, p->out);
+}
+
+static void draw_number(const picture *p, unsigned microbatch, const char *ink, double x, double width, double middle) {
+    char number[16];
+    int digits = snprintf(number, sizeof number, "%u", microbatch);
+    if (width >= digits * LETTER + 4) {
+        text_at(p, x + width / 2, middle + 7, "middle", LETTER_SIZE, "normal", ink, number);
+    } else if (width >= digits * SMALL_LETTER + 2) {
+        text_at(p, x + width / 2, middle + 5, "middle", SMALL_SIZE, "normal", ink, number);
+    }
+}
+
 static void draw_operation(picture *p, const dts_schedule_report *r, int rank, size_t index, double top) {
     const dts_op *op = &r->schedule.ops[rank][index];
     double start;
@@ -66,26 +95,40 @@ static void draw_operation(picture *p, const dts_schedule_report *r, int rank, s
     p->kinds[op->kind] = true;
     p->odd = p->odd || odd;
     double gap = width > 8 ? 1 : 0; /* a seam between neighbours where there is room */
+    explain_operation(p, r, rank, op, start, end);
     dts_svg_box(x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill, p->out);
-    char number[16];
-    int digits = snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
-    double middle = top + (ROW - ROW_GAP) / 2.0;
-    if (width >= digits * LETTER + 4) {
-        text_at(p, x + width / 2, middle + 7, "middle", LETTER_SIZE, "normal", s->ink, number);
-    } else if (width >= digits * SMALL_LETTER + 2) {
-        text_at(p, x + width / 2, middle + 5, "middle", SMALL_SIZE, "normal", s->ink, number);
+    draw_number(p, (unsigned)op->microbatch, s->ink, x, width, top + (ROW - ROW_GAP) / 2.0);
+    dts_svg_group_end(p->out);
+}
+
+/* A part of the bubble. */
+static void draw_idle(const picture *p, const dts_schedule_report *r, int rank, double start, double end, double top) {
+    if ((end - start) * p->per_unit < 1) {
+        return;
     }
+    const char *why = start <= 0 ? "filling" : end >= r->ideal.makespan ? "draining" : "waiting for another stage";
+    char text[128];
+    snprintf(text, sizeof text, "stage %d: idle from %.6g to %.6g, %s", rank, start, end, why);
+    dts_svg_group(text, p->out);
+    dts_svg_box(MARGIN + LABEL + start * p->per_unit, top, (end - start) * p->per_unit, ROW - ROW_GAP, 0, IDLE_FILL,
+                p->out);
+    dts_svg_group_end(p->out);
 }
 
 static void draw_stage(picture *p, const dts_schedule_report *r, int rank, double top) {
     char text[48];
-    double width = r->ideal.makespan * p->per_unit;
     snprintf(text, sizeof text, "stage %d", rank);
     text_at(p, MARGIN, top + 25, "start", 20, "normal", "#000000", text);
-    dts_svg_box(MARGIN + LABEL, top, width, ROW - ROW_GAP, 0, "#ECECEC", p->out);
+    double busy_until = 0;
     for (size_t i = 0; i < r->schedule.op_count[rank]; i++) {
+        double start;
+        double end;
+        dts_schedule_drawn_at(r, rank, i, &start, &end);
+        draw_idle(p, r, rank, busy_until, start, top);
         draw_operation(p, r, rank, i, top);
+        busy_until = fmax(busy_until, end);
     }
+    draw_idle(p, r, rank, busy_until, r->ideal.makespan, top);
     snprintf(text, sizeof text, "%.1f %%", 100 * r->ideal.idle[rank] / r->ideal.makespan);
     text_at(p, WIDTH - MARGIN - 80, top + 25, "end", 20, "normal", "#000000", text);
     snprintf(text, sizeof text, "%.4g", r->ideal.peak_activation[rank]);
@@ -174,7 +217,7 @@ static void draw_legend(const picture *p, double top) {
             x += 50 + 9 * (double)snprintf(NULL, 0, "%s", entries[i].name);
         }
     }
-    x = legend_box(p, x, top, "#ECECEC");
+    x = legend_box(p, x, top, IDLE_FILL);
     text_at(
         p, x + 4, top + 17, "start", 18, "normal", "#000000",
         p->odd ? "idle; lighter: odd chunks, or the second direction; digits: microbatch" : "idle; digits: microbatch");

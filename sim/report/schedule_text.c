@@ -27,10 +27,10 @@ static double work_of(const dts_schedule_shape *s) {
     return s->microbatches * (s->forward + s->backward_input + s->backward_weight);
 }
 
-static double highest_peak(const dts_schedule_report *r) {
+double dts_schedule_peak(const dts_schedule_report *report) {
     double peak = 0;
-    for (int rank = 0; rank < r->schedule.shape.stages; rank++) {
-        peak = fmax(peak, r->ideal.peak_activation[rank]);
+    for (int rank = 0; rank < report->schedule.shape.stages; rank++) {
+        peak = fmax(peak, report->ideal.peak_activation[rank]);
     }
     return peak;
 }
@@ -196,29 +196,49 @@ static void write_facts(const page *p, const dts_schedule_report *r) {
              r->ideal.max_stage_span, r->ideal.max_stage_span - work);
     }
     write_textbook(p, r);
-    fact(p, "peak", "%.6g activation%s of one microbatch in 1/%d of the layers%s", highest_peak(r),
-         highest_peak(r) == 1 ? "" : "s", s->stages,
+    fact(p, "peak", "%.6g activation%s of one microbatch in 1/%d of the layers%s", dts_schedule_peak(r),
+         dts_schedule_peak(r) == 1 ? "" : "s", s->stages,
          r->schedule.layout == DTS_LAYOUT_BIDIR ? "; every stage holds the weights of two" : "");
 }
 
+const char *const dts_schedule_columns[DTS_SCHEDULE_COLUMNS] = {"schedule",    "makespan", "bubble",
+                                                                "of makespan", "textbook", "peak"};
+
+void dts_schedule_cell(const dts_schedule_report *report, int column, char *out, size_t size) {
+    const dts_schedule_shape *shape = &report->schedule.shape;
+    const dts_schedule_method *method = report->method;
+    switch (column) {
+        case 1:
+            snprintf(out, size, "%.6g", report->ideal.makespan);
+            break;
+        case 2:
+            snprintf(out, size, "%.6g", report->ideal.makespan - work_of(shape));
+            break;
+        case 3:
+            snprintf(out, size, "%.1f %%", 100 * report->ideal.bubble_fraction);
+            break;
+        case 4:
+            if (method->bubble == NULL) {
+                snprintf(out, size, "-");
+            } else {
+                snprintf(out, size, "%.6g%s", method->bubble(shape), method->bubble_of_span ? " (span)" : "");
+            }
+            break;
+        default:
+            snprintf(out, size, "%.4g", dts_schedule_peak(report));
+    }
+}
+
 dts_status dts_schedule_table(const dts_schedule_report *reports, size_t count, const dts_style *style, dts_text *out) {
-    static const char *const titles[] = {"schedule", "makespan", "bubble", "of makespan", "textbook", "peak"};
-    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof *titles, 1);
+    dts_grid *grid = dts_grid_new(dts_schedule_columns, DTS_SCHEDULE_COLUMNS, 1);
     out->failed = out->failed || grid == NULL;
     for (size_t i = 0; grid != NULL && i < count; i++) {
-        const dts_schedule_report *r = &reports[i];
-        const dts_schedule_method *method = r->method;
-        dts_grid_add(grid, r->schedule.name);
-        dts_grid_printf(grid, "%.6g", r->ideal.makespan);
-        dts_grid_printf(grid, "%.6g", r->ideal.makespan - work_of(&r->schedule.shape));
-        dts_grid_printf(grid, "%.1f %%", 100 * r->ideal.bubble_fraction);
-        if (method->bubble == NULL) {
-            dts_grid_add(grid, "-");
-        } else {
-            dts_grid_printf(grid, "%.6g%s", method->bubble(&r->schedule.shape),
-                            method->bubble_of_span ? " (span)" : "");
+        dts_grid_add(grid, reports[i].schedule.name);
+        for (int c = 1; c < DTS_SCHEDULE_COLUMNS; c++) {
+            char cell[32];
+            dts_schedule_cell(&reports[i], c, cell, sizeof cell);
+            dts_grid_add(grid, cell);
         }
-        dts_grid_printf(grid, "%.4g", highest_peak(r));
     }
     if (grid != NULL) {
         dts_grid_print(grid, style, 0, out);
@@ -233,7 +253,7 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, b
     int stages = 0;
     for (size_t i = 0; i < count; i++) {
         stages = reports[i].schedule.shape.stages > stages ? reports[i].schedule.shape.stages : stages;
-        p.most_live = fmax(p.most_live, highest_peak(&reports[i]));
+        p.most_live = fmax(p.most_live, dts_schedule_peak(&reports[i]));
     }
     p.label_columns = (size_t)snprintf(NULL, 0, "stage %d ", stages - 1);
     int width = style->width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : style->width;

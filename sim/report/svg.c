@@ -43,3 +43,13 @@ void dts_svg_box(double x, double y, double width, double height, double radius,
     dts_text_printf(out, "<rect x=\"%.6g\" y=\"%.6g\" width=\"%.6g\" height=\"%.6g\" rx=\"%.6g\" fill=\"%s\"/>\n", x, y,
                     width, height, radius, fill);
 }
+
+void dts_svg_group(const char *text, dts_text *out) {
+    dts_text_add(out, "<g><title>");
+    add_escaped(text, out);
+    dts_text_add(out, "</title>\n");
+}
+
+void dts_svg_group_end(dts_text *out) {
+    dts_text_add(out, "</g>\n");
+}

@@ -21,4 +21,8 @@ void dts_svg_text(double x, double y, const dts_svg_font *font, const char *text
 /* A box with corners of this radius. */
 void dts_svg_box(double x, double y, double width, double height, double radius, const char *fill, dts_text *out);
 
+/* What follows up to dts_svg_group_end says text when it is pointed at. */
+void dts_svg_group(const char *text, dts_text *out);
+void dts_svg_group_end(dts_text *out);
+
 #endif

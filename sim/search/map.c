@@ -43,6 +43,17 @@ static double speed_at(const dts_map *map, size_t strategy, size_t panel, size_t
     return best == SIZE_MAX ? 0 : map->sweeps[strategy]->outcomes[best].figures.tokens_per_s;
 }
 
+static bool is_illegal(const dts_map *map, size_t cell) {
+    for (size_t s = 0; s < map->request->count; s++) {
+        for (size_t i = cell * map->choices; i < (cell + 1) * map->choices; i++) {
+            if (map->sweeps[s]->outcomes[i].kind != DTS_OUTCOME_ILLEGAL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* Of equals the one that was named first. */
 static dts_map_cell judge(const dts_map *map, size_t panel, size_t down, size_t across) {
     dts_map_cell cell = {.winner = DTS_MAP_NONE, .second = DTS_MAP_NONE};
@@ -60,6 +71,7 @@ static dts_map_cell judge(const dts_map *map, size_t panel, size_t down, size_t 
             cell.second = (int)s;
         }
     }
+    cell.illegal = is_illegal(map, cell_index(map, panel, down, across));
     cell.lead = second > 0 ? first / second - 1 : 0;
     cell.tie = second > 0 && cell.lead < dts_map_tie;
     return cell;

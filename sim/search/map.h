@@ -33,6 +33,7 @@ typedef struct dts_map_cell {
     int second;  /* DTS_MAP_NONE: only one fits */
     double lead; /* throughput of the winner over that of the second, less 1 */
     bool tie;
+    bool illegal; /* every combination of every strategy breaks a rule */
 } dts_map_cell;
 
 typedef struct dts_map {

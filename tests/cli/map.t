@@ -27,8 +27,10 @@ A is first in 4, B 4 of 8 cells.
 $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 1 --format json >one.json; dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 3 --format json | cmp - one.json; grep -cE '"winner":.*("A"|null)' one.json
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 348 276
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 608 308
+<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 110,202 toke
 <text x="137" y="133" text-anchor="middle" font-size="18" fo
+<g><title>&lt;A&amp;B&gt;: 179,166 tokens/s; B: 105,188 toke
 <text x="261" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>

@@ -28,3 +28,9 @@ error: --forward: 'fast' is not a time
 [2]
 $ dtsim schedule interleaved-1f1b --stages 4 --microbatches 10 2>&1 | grep -c error
 1
+% a page for a class
+$ dtsim schedule gpipe 1f1b -p 2 -m 4 --html class.html >/dev/null; grep -c '<svg ' class.html; grep -E '<li>|idle from 0 to' class.html
+1
+<g><title>stage 1: idle from 0 to 1, filling</title>
+<g><title>stage 1: idle from 0 to 1, filling</title>
+<li>1f1b: takes as long, holds 2 activations instead of 4</li>

@@ -17,6 +17,7 @@ enum {
     OPTION_LATENCY,
     OPTION_GROUP,
     OPTION_MEMORY,
+    OPTION_HTML,
     OPTION_FORMAT
 };
 
@@ -32,6 +33,7 @@ static const struct argp_option options[] = {
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
     {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write a web page for a class: drawing, table, what each is", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv, torch-csv or svg", 3},
     {0},
 };
@@ -46,6 +48,7 @@ typedef struct schedule_arguments {
     double forward, backward_input, backward_weight, latency;
     bool memory;
     format format;
+    const char *html_path;
 } schedule_arguments;
 
 static error_t parse_whole(schedule_arguments *a, const char *option, const char *text, long *out) {
@@ -101,6 +104,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_cost(a, "--latency", argument, &a->latency);
         case OPTION_MEMORY:
             a->memory = true;
+            return 0;
+        case OPTION_HTML:
+            a->html_path = argument;
             return 0;
         case OPTION_FORMAT:
             return parse_format(a, argument);
@@ -211,6 +217,15 @@ static dts_status draw(const schedule_arguments *a) {
     }
     if (status != DTS_OK) {
         return status;
+    }
+    if (a->html_path != NULL) {
+        dts_text page = {0};
+        status = dts_schedule_html(reports, a->count, &page);
+        status = status == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &page) : dts_diag_nomem(a->tool->diag);
+        dts_text_free(&page);
+        if (status != DTS_OK) {
+            return status;
+        }
     }
     dts_text text = {0};
     status = report(a, reports, &text);

@@ -1,9 +1,11 @@
 /* A map as SVG: a box per cell in the colour of the strategy that is first there, lighter where two tie. Colours are
  * from the palette of Okabe and Ito (Color Universal Design, jfly.uni-koeln.de/color); the names stand in the boxes, so
  * that a print in grey can be read, too. */
+#include <math.h>
 #include <stdio.h>
 
 #include "map_write.h"
+#include "report/format.h"
 #include "report/svg.h"
 
 enum {
@@ -14,7 +16,9 @@ enum {
     LETTER = 10, /* width of a letter of 16 units */
     HEAD = 84,   /* a panel's title and the values across */
     FOOT = 36,   /* the key across */
-    LEGEND = 52,
+    LEGEND = 84,
+    LEGEND_LINE = 32,
+    LEAST_WIDTH = 560, /* of the line of explanation */
     BETWEEN = 40,
     TEXT = 128
 };
@@ -36,6 +40,10 @@ typedef struct layout {
     double width, height;
 } layout;
 
+static double legend_width(const char *name) {
+    return 84 + LETTER * (double)dts_style_columns(name);
+}
+
 static layout lay_out(const dts_map *map) {
     const dts_map_request *r = map->request;
     size_t longest = 0;
@@ -47,7 +55,11 @@ static layout lay_out(const dts_map *map) {
     l.panel_width = l.label + CELL_WIDTH * (double)map->across;
     l.panel_height = HEAD + CELL_HEIGHT * (double)map->down + FOOT;
     double panels = (double)map->panels;
-    l.width = 2 * MARGIN + panels * l.panel_width + (panels - 1) * BETWEEN;
+    double names = 0;
+    for (size_t s = 0; s < r->count; s++) {
+        names += legend_width(r->names[s]);
+    }
+    l.width = 2 * MARGIN + fmax(fmax(names, LEAST_WIDTH), panels * l.panel_width + (panels - 1) * BETWEEN);
     l.height = 2 * MARGIN + l.panel_height + LEGEND;
     return l;
 }
@@ -62,7 +74,7 @@ static void draw_cell(const dts_map *map, const dts_map_cell *cell, double x, do
     dts_svg_font lead = {.size = 13, .anchor = "middle", .weight = "normal", .ink = ink};
     double middle = x + (CELL_WIDTH - SEAM) / 2.0;
     if (none) {
-        dts_svg_text(middle, y + 32, &lead, "none fits", out);
+        dts_svg_text(middle, y + 32, &lead, cell->illegal ? "none is legal" : "none fits", out);
         return;
     }
     char text[TEXT];
@@ -77,13 +89,33 @@ static void draw_cell(const dts_map *map, const dts_map_cell *cell, double x, do
     dts_svg_text(middle, y + 43, &lead, text, out);
 }
 
+/* What each strategy reaches there, for readers who point at the cell. */
+static void explain_cell(const dts_map *map, size_t panel, size_t down, size_t across, dts_text *out) {
+    dts_text line = {0};
+    for (size_t s = 0; s < map->request->count; s++) {
+        size_t best = dts_map_best(map, s, panel, down, across);
+        dts_text_printf(&line, "%s%s: ", s > 0 ? "; " : "", map->request->names[s]);
+        if (best == SIZE_MAX) {
+            dts_text_add(&line, "does not fit or is illegal");
+        } else {
+            dts_format_count(map->sweeps[s]->outcomes[best].figures.tokens_per_s, &line);
+            dts_text_add(&line, " tokens/s");
+        }
+    }
+    dts_svg_group(dts_text_string(&line), out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
 static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, dts_text *out) {
     const dts_map_request *r = map->request;
     char text[TEXT];
     if (r->panels != NULL) {
         snprintf(text, sizeof text, "%s = %s", r->panels->key, r->panels->values[panel]);
-        dts_svg_text(left, MARGIN + 24, &title, text, out);
+    } else {
+        snprintf(text, sizeof text, "The fastest strategy that fits");
     }
+    dts_svg_text(left, MARGIN + 24, &title, text, out);
     double top = MARGIN + HEAD;
     dts_svg_font down = quiet;
     down.anchor = "end";
@@ -91,7 +123,9 @@ static void draw_panel(const dts_map *map, const layout *l, size_t panel, double
         double at = top + CELL_HEIGHT * (double)y;
         dts_svg_text(left + l->label - 10, at + 33, &down, r->down->values[y], out);
         for (size_t x = 0; x < map->across; x++) {
+            explain_cell(map, panel, y, x, out);
             draw_cell(map, dts_map_at(map, panel, y, x), left + l->label + CELL_WIDTH * (double)x, at, out);
+            dts_svg_group_end(out);
         }
     }
     for (size_t x = 0; x < map->across; x++) {
@@ -111,11 +145,11 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
         dts_svg_box(x, top, 22, 22, 3, shades[s].fill, out);
         dts_svg_box(x + 26, top, 22, 22, 3, shades[s].light, out);
         dts_svg_text(x + 54, top + 17, &font, map->request->names[s], out);
-        x += 84 + LETTER * (double)dts_style_columns(map->request->names[s]);
+        x += legend_width(map->request->names[s]);
     }
     char text[TEXT];
     snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead", 100 * dts_map_tie);
-    dts_svg_text(x, top + 17, &font, text, out);
+    dts_svg_text(MARGIN, top + 17 + LEGEND_LINE, &font, text, out);
 }
 
 dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out) {

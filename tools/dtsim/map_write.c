@@ -18,7 +18,7 @@ static const dts_paint paints[DTS_MAP_STRATEGIES_MOST] = {
 static void name_cell(const dts_map *map, const dts_map_cell *cell, bool lead, char out[CELL]) {
     const char *const *names = map->request->names;
     if (cell->winner == DTS_MAP_NONE) {
-        snprintf(out, CELL, "-");
+        snprintf(out, CELL, cell->illegal ? "x" : "-");
     } else if (cell->tie) {
         snprintf(out, CELL, "%s ~%s", names[cell->winner], lead ? names[cell->second] : "");
     } else if (lead && cell->second != DTS_MAP_NONE) {
@@ -82,6 +82,15 @@ static void write_panel(const dts_map *map, size_t panel, bool lead, const dts_s
     dts_text_add(out, "\n");
 }
 
+static bool has_illegal(const dts_map *map) {
+    for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
+        if (map->cells[i].illegal) {
+            return true;
+        }
+    }
+    return false;
+}
+
 dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_text *out) {
     const dts_map_request *r = map->request;
     size_t line = INDENT + widest_value(r->down) + map->across * (widest_cell(map, true) + GAP);
@@ -101,7 +110,8 @@ dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_te
     }
     dts_text_printf(out, " of %zu cells.\n", map->panels * map->down * map->across);
     dts_text_add(out, lead ? "+: throughput over that of the next; " : "");
-    dts_text_printf(out, "~: less than %.0f %% apart; -: none fits.\n", 100 * dts_map_tie);
+    dts_text_printf(out, "~: less than %.0f %% apart; -: none fits%s.\n", 100 * dts_map_tie,
+                    has_illegal(map) ? "; x: none is legal" : "");
     if (map->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
     }
@@ -140,6 +150,7 @@ static void json_cell(dts_json *json, cJSON *list, const dts_map *map, size_t pa
     dts_json_string(json, settings, r->down->key, r->down->values[down]);
     dts_json_string(json, settings, r->across->key, r->across->values[across]);
     dts_json_string(json, object, "winner", cell->winner == DTS_MAP_NONE ? NULL : r->names[cell->winner]);
+    dts_json_flag(json, object, "illegal", cell->illegal);
     dts_json_string(json, object, "second", cell->second == DTS_MAP_NONE ? NULL : r->names[cell->second]);
     dts_json_number(json, object, "lead", cell->lead);
     dts_json_flag(json, object, "tie", cell->tie);

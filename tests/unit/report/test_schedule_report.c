@@ -244,9 +244,27 @@ static void svg_has_a_box_per_operation(void **state) {
     const char *text = dts_text_string(&s.text);
     assert_int_equal(strncmp(text, "<svg ", 5), 0);
     assert_string_equal(text + s.text.length - 7, "</svg>\n");
-    /* 12 operations, a track per stage, the background, four boxes of the legend */
-    assert_int_equal(occurrences(text, "<rect "), 12 + 2 + 1 + 4);
+    /* 12 operations and the gaps between them, the background, four boxes of the legend */
+    size_t gaps = occurrences(text, ": idle from ");
+    assert_true(gaps >= 2);
+    assert_int_equal(occurrences(text, "<rect "), 12 + gaps + 1 + 4);
+    assert_int_equal(occurrences(text, "<title>"), 12 + gaps);
+    assert_non_null(strstr(text, "<title>stage 0: forward of microbatch 0, 0 to 1</title>"));
+    assert_non_null(strstr(text, "<title>stage 1: idle from 0 to 1, filling</title>"));
     assert_int_equal(occurrences(text, "<text "), occurrences(text, "</text>"));
+    clear(&s);
+}
+
+static void a_page_compares_with_the_first(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "gpipe", shaped(4, 8, 1));
+    add(&s, "1f1b", shaped(4, 8, 1));
+    assert_int_equal(dts_schedule_html(s.reports, s.count, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_int_equal(strncmp(text, "<!doctype html>", 15), 0);
+    assert_int_equal(occurrences(text, "<svg "), 1);
+    assert_non_null(strstr(text, "<li>1f1b: takes as long, holds 4 activations instead of 8</li>"));
     clear(&s);
 }
 
@@ -266,12 +284,12 @@ static void a_block_is_drawn_part_by_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_of_one_schedule),          cmocka_unit_test(unicode_marks_chunks_and_weights),
-        cmocka_unit_test(pages_fit_the_window),          cmocka_unit_test(several_share_a_scale_and_a_table),
-        cmocka_unit_test(a_wrong_textbook_is_explained), cmocka_unit_test(memory_rises_and_falls),
-        cmocka_unit_test(idle_time_is_told_by_cause),    cmocka_unit_test(json_has_the_names_of_the_contract),
-        cmocka_unit_test(csv_has_a_row_per_operation),   cmocka_unit_test(svg_has_a_box_per_operation),
-        cmocka_unit_test(a_block_is_drawn_part_by_part),
+        cmocka_unit_test(page_of_one_schedule),           cmocka_unit_test(unicode_marks_chunks_and_weights),
+        cmocka_unit_test(pages_fit_the_window),           cmocka_unit_test(several_share_a_scale_and_a_table),
+        cmocka_unit_test(a_wrong_textbook_is_explained),  cmocka_unit_test(memory_rises_and_falls),
+        cmocka_unit_test(idle_time_is_told_by_cause),     cmocka_unit_test(json_has_the_names_of_the_contract),
+        cmocka_unit_test(csv_has_a_row_per_operation),    cmocka_unit_test(svg_has_a_box_per_operation),
+        cmocka_unit_test(a_page_compares_with_the_first), cmocka_unit_test(a_block_is_drawn_part_by_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

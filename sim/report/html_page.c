@@ -1,0 +1,54 @@
+#include "report/html_page.h"
+
+#include <string.h>
+
+static const char style_sheet[] =
+    ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#3b76d6;"
+    "--recompute:#3aa6b9;--backward:#3f9b57;--backward-weight:#8cc46a;--communication:#e0a100;--optimizer:#a35bbf;"
+    "--offload:#d97b3d;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c}}"
+    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
+    "auto;"
+    "padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}p{margin:.2rem 0}"
+    ".faint{color:var(--faint)}.bad{color:var(--bad);font-weight:600}"
+    ".facts{display:flex;flex-wrap:wrap;gap:1rem 3rem;margin:1.2rem 0}.facts b{display:block;font-size:1.4rem}"
+    ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.15rem .9rem .15rem "
+    "0;text-align:right;font-weight:400}"
+    "td:first-child,th:first-child,.left{text-align:left}th{color:var(--faint)}td{border-top:1px solid "
+    "var(--line);white-space:nowrap}"
+    "td:first-child,td.left{white-space:normal}"
+    ".bar{width:24rem;max-width:24vw}.bar i{margin:0;max-width:100%}"
+    "meter{width:16rem;max-width:80vw}svg{width:100%;min-width:60rem;height:auto}.timeline text{font:12px "
+    "system-ui,sans-serif;fill:var(--ink)}"
+    ".timeline .number{fill:#fff;paint-order:stroke;stroke:#0007;stroke-width:2px}.timeline "
+    ".tick{fill:var(--faint)}.row{fill:var(--line);"
+    "opacity:.45}.memory{fill:var(--host);opacity:.6}"
+    "i{display:inline-block;width:.8rem;height:.8rem;margin:0 .35rem 0 1rem;border-radius:2px;print-color-adjust:exact}"
+    "@media "
+    "print{body{max-width:none;margin:0;padding:0}.wide{overflow:visible}svg{min-width:0}svg,tr{break-inside:avoid}"
+    "h2{break-after:avoid}svg *{print-color-adjust:exact}}";
+
+void dts_html_escaped(const char *text, dts_text *out) {
+    for (text = text != NULL ? text : "?"; *text != '\0'; text++) {
+        const char *entity = *text == '<'   ? "&lt;"
+                             : *text == '>' ? "&gt;"
+                             : *text == '&' ? "&amp;"
+                             : *text == '"' ? "&quot;"
+                                            : NULL;
+        dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
+    }
+}
+
+void dts_html_begin(const char *title, dts_text *out) {
+    dts_text_add(out,
+                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
+    dts_html_escaped(title, out);
+    dts_text_printf(out, " - dtsim</title>\n<style>%s</style></head><body>\n<h1>", style_sheet);
+    dts_html_escaped(title, out);
+    dts_text_add(out, "</h1>\n");
+}
+
+void dts_html_end(dts_text *out) {
+    dts_text_add(out, "</body></html>\n");
+}

@@ -1,0 +1,89 @@
+/* Schedules as a web page for a class: the drawing, how to read it, the table that compares, and where each is from. */
+#include <math.h>
+
+#include "report/html_page.h"
+#include "report/schedule_report.h"
+
+static void write_guide(dts_text *out) {
+    dts_text_add(out,
+                 "<p class=\"faint\">A row is a stage of the pipeline, a box is the pass of one microbatch through it, "
+                 "time runs to the right. Grey is the bubble: time in which a stage has nothing to do. Point at a box "
+                 "or at a gap to see what it is.</p>\n");
+}
+
+static void write_table(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    dts_text_add(out, "<h2>In numbers</h2>\n<div class=\"wide\"><table>\n<tr>");
+    for (int c = 0; c < DTS_SCHEDULE_COLUMNS; c++) {
+        dts_text_printf(out, "<th>%s</th>", dts_schedule_columns[c]);
+    }
+    dts_text_add(out, "</tr>\n");
+    for (size_t i = 0; i < count; i++) {
+        dts_text_add(out, "<tr><td>");
+        dts_html_escaped(reports[i].schedule.name, out);
+        for (int c = 1; c < DTS_SCHEDULE_COLUMNS; c++) {
+            char cell[32];
+            dts_schedule_cell(&reports[i], c, cell, sizeof cell);
+            dts_text_printf(out, "</td><td>%s", cell);
+        }
+        dts_text_add(out, "</td></tr>\n");
+    }
+    dts_text_add(out,
+                 "</table></div>\n<p class=\"faint\">Bubble: makespan minus the work of a stage. Textbook: the closed "
+                 "form of the bubble. Peak: activations of one microbatch that the fullest stage holds at once.</p>\n");
+}
+
+/* What another schedule changes against the first, in words. */
+static void write_difference(const dts_schedule_report *first, const dts_schedule_report *other, dts_text *out) {
+    double time = other->ideal.makespan / first->ideal.makespan - 1;
+    double here = dts_schedule_peak(first);
+    double there = dts_schedule_peak(other);
+    dts_text_add(out, "<li>");
+    dts_html_escaped(other->schedule.name, out);
+    if (fabs(time) < 1e-9) {
+        dts_text_add(out, ": takes as long");
+    } else {
+        dts_text_printf(out, ": takes %.1f %% %s", 100 * fabs(time), time < 0 ? "less time" : "longer");
+    }
+    if (fabs(there - here) < 1e-9) {
+        dts_text_printf(out, ", holds as many activations, %.4g</li>\n", there);
+    } else {
+        dts_text_printf(out, ", holds %.4g activations instead of %.4g</li>\n", there, here);
+    }
+}
+
+static void write_origins(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    dts_text_add(out, "<h2>What they are</h2>\n");
+    for (size_t i = 0; i < count; i++) {
+        dts_text_add(out, "<p><b>");
+        dts_html_escaped(reports[i].schedule.name, out);
+        dts_text_add(out, "</b>: ");
+        dts_html_escaped(reports[i].method->summary, out);
+        if (reports[i].method->origin != NULL) {
+            dts_text_add(out, " <span class=\"faint\">(");
+            dts_html_escaped(reports[i].method->origin, out);
+            dts_text_add(out, ")</span>");
+        }
+        dts_text_add(out, "</p>\n");
+    }
+}
+
+dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    dts_html_begin(count == 1 ? reports[0].schedule.name : "Pipeline schedules on one time scale", out);
+    write_guide(out);
+    dts_text_add(out, "<div class=\"wide\">\n");
+    dts_status status = dts_schedule_svg(reports, count, out);
+    dts_text_add(out, "</div>\n");
+    write_table(reports, count, out);
+    if (count > 1) {
+        dts_text_add(out, "<p>Against ");
+        dts_html_escaped(reports[0].schedule.name, out);
+        dts_text_add(out, ":</p>\n<ul>\n");
+        for (size_t i = 1; i < count; i++) {
+            write_difference(&reports[0], &reports[i], out);
+        }
+        dts_text_add(out, "</ul>\n");
+    }
+    write_origins(reports, count, out);
+    dts_html_end(out);
+    return status == DTS_OK ? dts_text_status(out) : status;
+}
