@@ -169,6 +169,35 @@ bool dts_plan_uses_nvme(const dts_plan *plan) {
            o->activations == DTS_OFFLOAD_NVME;
 }
 
+bool dts_plan_loads_input(const dts_plan *plan) {
+    return plan->job.input->sample_cost_s > 0 || plan->job.input->sample_B > 0;
+}
+
+/* One process for all GPUs of a node, or one for each. */
+static int64_t processes_per_node(const dts_plan *plan) {
+    bool one = dts_plan_single_process(plan) || (plan->job.stack->pipeline_single_process && plan->pipeline > 1);
+    return one ? 1 : plan->gpus_per_node;
+}
+
+double dts_plan_loader_cores(const dts_plan *plan) {
+    int64_t left = plan->job.cluster->host.cores - processes_per_node(plan);
+    return left > 1 ? (double)left : 1;
+}
+
+double dts_plan_loaders_per_node(const dts_plan *plan) {
+    if (dts_plan_single_process(plan)) {
+        return (double)plan->job.input->workers;
+    }
+    int64_t tensor_here = plan->tensor < plan->gpus_per_node ? plan->tensor : plan->gpus_per_node;
+    return (double)(plan->job.input->workers * plan->same_stage_per_node) / (double)tensor_here;
+}
+
+double dts_plan_sample_B(const dts_plan *plan) {
+    static const double token_B = 16; /* its number and its target's, int64 */
+    double given = plan->job.input->sample_B;
+    return given > 0 ? given : token_B * (double)plan->job.training->sequence_length;
+}
+
 bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }

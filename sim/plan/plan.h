@@ -132,7 +132,10 @@ typedef struct dts_offload {
 } dts_offload;
 
 typedef struct dts_input {
-    int64_t workers;
+    int64_t workers;         /* processes that make batches, for each training process; 0: it makes them itself */
+    int64_t prefetch_factor; /* batches that each may be ahead */
+    double sample_cost_s;    /* a core's time for one sample; 0: samples are there */
+    double sample_B;         /* of one sample on its way to the GPU; 0: of its tokens and their targets */
     bool pin_memory;
 } dts_input;
 
@@ -240,6 +243,14 @@ int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 /* Does anything rest in host memory, or on NVMe below it? */
 bool dts_plan_offloads(const dts_plan *plan);
 bool dts_plan_uses_nvme(const dts_plan *plan);
+
+/* Is the loading of data simulated? Where samples cost nothing and nobody says how large they are, it is not. */
+bool dts_plan_loads_input(const dts_plan *plan);
+/* Cores of a node that its training processes leave to loaders; and how many of those each node has. */
+double dts_plan_loader_cores(const dts_plan *plan);
+double dts_plan_loaders_per_node(const dts_plan *plan);
+/* Bytes of a sample on its way to the GPU. */
+double dts_plan_sample_B(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */
 bool dts_plan_single_process(const dts_plan *plan);

@@ -191,8 +191,30 @@ static const dts_field offload_fields[] = {
 #define STRUCT dts_input
 static const dts_field input_fields[] = {
     {FIELD(workers), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 4096, .preset = "4",
-     .help = "data-loader processes"},
-    {FIELD(pin_memory), .type = DTS_FIELD_BOOL, .preset = "true", .help = "batches are copied from pinned memory"},
+     .help = "data-loader processes of each training process; 0: it makes its batches itself, between passes"},
+    {FIELD(prefetch_factor), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024, .preset = "2",
+     .help = "batches that each loader process may have ready or under way"},
+    {.key = "sample_cost",
+     .offset = offsetof(STRUCT, sample_cost_s),
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .minimum = 0,
+     .maximum = 1e5,
+     .preset = "0 s",
+     .help =
+         "time of one CPU core to make a sample: read, decode, augment, collate; 0: samples lie ready, as tokenised "
+         "text does for all practical purposes"},
+    {.key = "sample_bytes",
+     .offset = offsetof(STRUCT, sample_B),
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BYTES,
+     .minimum = 0,
+     .maximum = 1e12,
+     .preset = "0 B",
+     .help = "what is copied to the GPU for each sample; 0: tokens and targets of 8 bytes, where samples have a cost"},
+    {FIELD(pin_memory), .type = DTS_FIELD_BOOL, .preset = "true",
+     .help = "batches are copied from pinned memory beside the training; pageable memory is copied twice, and the host "
+             "waits for it"},
 };
 #undef STRUCT
 

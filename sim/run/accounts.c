@@ -7,6 +7,7 @@
  *   optimizer's work on the CPU      optimizer
  *   transfer                         exposed_communication
  *   copy from or to host memory      exposed_offload
+ *   making a batch, or its copy      input_wait
  *   anything on another device       bubble
  * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. Where the iteration is a
  * window of what was simulated, everything is cut at its borders. */
@@ -17,7 +18,7 @@
 typedef struct tally {
     const dts_measured *m;
     dts_id device;
-    dts_time compute, optimizer, communication, bubble, offload, host;
+    dts_time compute, optimizer, communication, bubble, offload, host, input;
     dts_accounts *out;
 } tally;
 
@@ -58,6 +59,9 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             break;
         case DTS_ROLE_OFFLOAD:
             *(info->device == t->device ? &t->offload : &t->bubble) += length;
+            break;
+        case DTS_ROLE_INPUT:
+            *(info->device == t->device ? &t->input : &t->bubble) += length;
             break;
         case DTS_ROLE_OPTIMIZER: /* on the CPU */
             *(info->device == t->device ? &t->optimizer : &t->bubble) += length;
@@ -137,7 +141,7 @@ dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulatio
     const dts_time *ends = dts_simulation_ends(simulation);
     dts_id last = DTS_NO_ID;
     for (size_t i = 0; i < lowered->info_count; i++) {
-        if (last == DTS_NO_ID || ends[i] > ends[last]) {
+        if (!lowered->infos[i].ahead && (last == DTS_NO_ID || ends[i] > ends[last])) {
             last = (dts_id)i;
         }
     }
@@ -182,7 +186,8 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
                                     .exposed_communication = dts_time_to_s(t.communication),
                                     .bubble = dts_time_to_s(t.bubble),
                                     .exposed_offload = dts_time_to_s(t.offload),
-                                    .host_bound = dts_time_to_s(t.host)};
+                                    .host_bound = dts_time_to_s(t.host),
+                                    .input_wait = dts_time_to_s(t.input)};
 }
 
 dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
@@ -196,7 +201,7 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
     for (dts_id task = m->last_task; task != DTS_NO_ID; task = dts_simulation_blocker(m->simulation, task)) {
         const dts_task_info *info = info_of(m, task);
         if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD &&
-            !info->rest) {
+            info->role != DTS_ROLE_INPUT && !info->rest) {
             times[info->device] += info->block != NULL ? info->block->busy : ends[task] - starts[task];
         }
     }

@@ -29,7 +29,7 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
         {"waiting for the host to launch kernels", t->host_bound,
          "larger microbatches, fused kernels, compilation or CUDA graphs"},
         {"the optimizer's step", t->optimizer, "a fused or multi-tensor optimizer, or sharded states"},
-        {"waiting for input", t->input_wait, "more loader workers"},
+        {"waiting for input", t->input_wait, "more loader workers, samples that are prepared ahead, or more cores"},
     };
     memcpy(out, all, sizeof all);
     return sizeof all / sizeof all[0];

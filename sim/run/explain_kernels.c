@@ -101,6 +101,7 @@ static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_opera
         case DTS_ROLE_OPTIMIZER:
         case DTS_ROLE_COMMUNICATION:
         case DTS_ROLE_OFFLOAD:
+        case DTS_ROLE_INPUT:
         case DTS_ROLE_HOST:
         case DTS_ROLE_COUNT:
             break;

@@ -21,7 +21,7 @@ typedef struct dts_measured {
 /* The length of what of [from, to) lies in the iteration; both are moved to its borders. */
 dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to);
 
-/* The task that ends last of all (ties: the lowest id); DTS_NO_ID without any. */
+/* The task of the iteration that ends last (ties: the lowest id); DTS_NO_ID without any. */
 dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulation);
 
 /* Where the time of one device went, and what its communication cost. */

@@ -1,10 +1,12 @@
 #include "run/run.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "run/fold.h"
+#include "run/input.h"
 #include "run/measure.h"
 #include "run/ranks.h"
 
@@ -169,6 +171,7 @@ static const char *name_bottleneck(const dts_result *r) {
         {r->time_s.host_bound, "host: launching kernels takes longer than running them"},
         {r->time_s.optimizer, "optimizer step"},
         {r->time_s.exposed_offload, "offload: copies between GPU and host memory"},
+        {r->time_s.input_wait, "input: batches are not loaded in time"},
     };
     size_t best = 0;
     for (size_t i = 1; i < sizeof shares / sizeof shares[0]; i++) {
@@ -188,13 +191,25 @@ static void warn(dts_result *result, const char *text) {
     }
 }
 
-enum { MOST_WARNINGS = 8 };
+enum { MOST_WARNINGS = 12 };
 
 static void warn_of_detail(const dts_measured *m, dts_result *result) {
     const char *leaves_out = dts_coarse_leaves_out(m->plan, m->flow_network);
     if (m->lowered->detail != DTS_DETAIL_KERNEL && leaves_out != NULL) {
         warn(result, dts_arena_printf(result->arena, "detail %s leaves out that %s; detail kernel has it",
                                       dts_detail_names[m->lowered->detail], leaves_out));
+    }
+}
+
+static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
+    double loaders = dts_plan_loaders_per_node(plan);
+    double cores = dts_plan_loader_cores(plan);
+    if (plan->job.input->sample_cost_s > 0 && loaders > cores) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "%.0f loader workers share the %.0f cores that training leaves on a node; more "
+                              "than %.0f for each process load nothing faster",
+                              loaders, cores, fmax(1, floor(cores * (double)plan->job.input->workers / loaders))));
     }
 }
 
@@ -230,6 +245,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
                               100 * stack->slow_path_threshold));
     }
     warn_of_detail(m, result);
+    warn_of_loaders(plan, result);
     if (!m->lowered->full_ranks && dts_lower_rows_differ(plan)) {
         warn(result,
              "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "
@@ -286,6 +302,29 @@ static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options
     return kernels ? DTS_DETAIL_KERNEL : (dts_detail)fidelity->detail;
 }
 
+/* Lowers and simulates, again where the queue of loaded batches has not settled. */
+static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *how, bool record, dts_arena *arena,
+                                     dts_lowered *lowered, dts_simulation **simulation, dts_result *result,
+                                     dts_diag *diag) {
+    dts_input_steady steady = {0};
+    dts_status status = DTS_OK;
+    bool again = true;
+    while (status == DTS_OK && again) {
+        dts_simulation_free(*simulation);
+        *simulation = NULL;
+        dts_lowered_free(lowered);
+        how->input_left = steady.left;
+        status = dts_lower(plan, how, arena, lowered, diag);
+        if (status == DTS_OK) {
+            status = simulate(lowered, record, simulation, result, diag);
+        }
+        if (status == DTS_OK && dts_input_settle(&steady, plan, lowered, *simulation, arena, &again) != DTS_OK) {
+            status = dts_diag_nomem(diag);
+        }
+    }
+    return status;
+}
+
 /* Lowers and simulates a made plan, and measures into result. rhythm: NULL, or what to fill in. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
                            dts_rhythm *rhythm, dts_arena *arena, dts_result *result, dts_diag *diag) {
@@ -302,18 +341,18 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
                              .blocks = own != NULL ? own : given,
                              .full_ranks = full,
                              .seed = (uint64_t)fidelity->seed};
-    dts_status status = how.blocks == NULL ? dts_diag_nomem(diag) : dts_lower(plan, &how, arena, &lowered, diag);
     dts_simulation *simulation = NULL;
-    if (status == DTS_OK) {
-        status = simulate(&lowered, options != NULL && options->timeline, &simulation, result, diag);
-    }
+    bool record = options != NULL && options->timeline;
+    dts_status status = how.blocks == NULL
+                            ? dts_diag_nomem(diag)
+                            : lower_and_simulate(plan, &how, record, arena, &lowered, &simulation, result, diag);
     if (status == DTS_OK) {
         dts_measured m = {.plan = plan,
                           .lowered = &lowered,
                           .simulation = simulation,
                           .flow_network = flow,
-                          .last_task = dts_last_task(&lowered, simulation),
-                          .to = dts_simulation_end(simulation)};
+                          .last_task = dts_last_task(&lowered, simulation)};
+        m.to = dts_simulation_ends(simulation)[m.last_task];
         if (lowered.window_from != DTS_NO_ID) {
             m.from = dts_simulation_ends(simulation)[lowered.window_from];
             m.to = dts_simulation_ends(simulation)[lowered.window_to];

@@ -21,6 +21,8 @@ static dts_span_kind span_kind(dts_role role) {
             return DTS_SPAN_COMMUNICATION;
         case DTS_ROLE_OFFLOAD:
             return DTS_SPAN_OFFLOAD;
+        case DTS_ROLE_INPUT:
+            return DTS_SPAN_INPUT;
         case DTS_ROLE_HOST:
         case DTS_ROLE_COUNT:
             break;
@@ -32,6 +34,9 @@ static void add_span(const dts_measured *m, uint32_t stream, dts_id task, dts_re
     const dts_task_info *info = &m->lowered->infos[task];
     dts_time start = dts_simulation_starts(m->simulation)[task];
     dts_time end = dts_simulation_ends(m->simulation)[task];
+    if (info->ahead) { /* the picture ends with the iteration */
+        dts_measured_cut(m, &start, &end);
+    }
     if (end > start) {
         result->spans[result->span_count++] = (dts_span){.device = result->streams[stream].device,
                                                          .stream = stream,

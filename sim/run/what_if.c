@@ -54,6 +54,7 @@ static const lever levers[] = {
     {"host memory bandwidth", "+10 %", false, {"cluster.host.memory_bandwidth", "stack.optimizer.cpu_bandwidth"}},
     {"launch cost of kernels", "/ 1.1", true, {"stack.launch", "stack.backward_launch"}},
     {"other work of the host", "/ 1.1", true, {"stack.step_host", "stack.fsdp.unit_host"}},
+    {"loading of data", "/ 1.1", true, {"input.sample_cost"}},
     {"shortest kernel", "/ 1.1", true, {"cluster.gpu.gemm.floor", "cluster.gpu.memory_kernel.floor"}},
 };
 
@@ -145,6 +146,9 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
         add_number(all, "smaller microbatches", "training.micro_batch", v->training.micro_batch / 2, arena);
     }
     add_number(all, "a larger batch", "training.global_batch", 2 * v->training.global_batch, arena);
+    if (v->input.sample_cost_s > 0) {
+        add_number(all, "more loader workers", "input.workers", v->input.workers > 0 ? 2 * v->input.workers : 4, arena);
+    }
     if (v->training.recompute.kind != DTS_RECOMPUTE_NONE) {
         add_plan_change(all, "no recomputation", "training.recompute", "none", arena);
     }
@@ -286,6 +290,7 @@ static const struct {
     {"cluster.host.", "offload"},
     {"stack.", "software"},
     {"offload.", "offload"},
+    {"input.", "input"},
     {"cluster", "cluster"},
     {"model", "model"},
     {"stack", "software"},

@@ -7,7 +7,8 @@ const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",    "tensor", "
                                                           "replica", "expert", "expert-data", NULL};
 
 const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
-    "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload", "host", NULL,
+    "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload",
+    "input",   "host",      NULL,
 };
 
 /* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
@@ -45,16 +46,24 @@ dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *i
     return add_task(b, &task, info);
 }
 
-dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
-                      const char *name) {
-    dts_task_info info = {.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
-    dts_id thread = backward ? stage->autograd : stage->host;
-    dts_time duration = dts_time_from_s(duration_s);
-    if (after != DTS_NO_ID && stage->host_pending > 0) {
+/* What the host has to issue before its next task, as a task of its own. */
+static void settle_host(dts_builder *b, dts_stage *stage, dts_id thread) {
+    if (stage->host_pending > 0) {
+        dts_task_info info = {
+            .role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = "launch"};
         dts_build_task(b, thread, stage->host_pending, &info);
         stage->host_pending = 0;
     }
-    dts_id task = dts_build_task(b, thread, stage->host_pending + duration, &info);
+}
+
+static dts_id add_to_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                          const dts_task_info *info) {
+    dts_id thread = backward ? stage->autograd : stage->host;
+    dts_time duration = dts_time_from_s(duration_s);
+    if (after != DTS_NO_ID || info->role != DTS_ROLE_HOST) {
+        settle_host(b, stage, thread);
+    }
+    dts_id task = dts_build_task(b, thread, stage->host_pending + duration, info);
     dts_graph_depend(b->graph, task, after);
     stage->host_pending = 0;
     stage->ahead = after != DTS_NO_ID ? DTS_NEVER_AHEAD : stage->ahead - duration;
@@ -64,6 +73,22 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
     }
     stage->last_host = task;
     return task;
+}
+
+dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
+                      const char *name) {
+    dts_task_info info = {.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
+    return add_to_host(b, stage, duration_s, backward, after, &info);
+}
+
+dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, double duration_s, const char *name) {
+    dts_task_info info = {.role = (uint8_t)role,
+                          .microbatch = -1,
+                          .layer = -1,
+                          .device = stage->device,
+                          .peer = stage->device,
+                          .name = name};
+    return add_to_host(b, stage, duration_s, false, DTS_NO_ID, &info);
 }
 
 void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, bool begins) {

@@ -46,9 +46,9 @@ typedef struct dts_stage {
     dts_id collective[DTS_GROUP_COUNT]; /* one stream per communicator; DTS_NO_ID: not there */
     dts_id send_up, send_down;          /* pipeline links to the next and the previous virtual stage */
     dts_id port_out, port_in;           /* this GPU's link inside the node */
-    dts_id h2d, d2h;                    /* offload: streams of copies from and to host memory */
+    dts_id h2d, d2h;                    /* offload, input: streams of copies from and to host memory */
     dts_id nvme_read, nvme_write;       /* offload to NVMe: queues of this GPU's process */
-    dts_id pcie_in, pcie_out;           /* offload: the link of this GPU's PCIe switch in each direction */
+    dts_id pcie_in, pcie_out;           /* offload, input: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
     dts_time host_pending;              /* issues of the host that are still to be added, as one task */
@@ -78,11 +78,13 @@ typedef struct dts_stage {
     int64_t pcie_switch;
     double slowdown;           /* kernels take so many times as long */
     struct dts_random *jitter; /* draws for each kernel; NULL: none */
+    struct dts_loader *loader; /* NULL: it reads no data, or its loading is not simulated */
 } dts_stage;
 
 typedef struct dts_network_links {
     dts_id out, in;               /* a node's network in each direction */
-    dts_id memory;                /* offload: the bandwidth of the host's memory */
+    dts_id memory;                /* offload, input: the bandwidth of the host's memory */
+    dts_id cores;                 /* input: the cores of the host that loaders may use */
     dts_id host;                  /* offload: the device whose ledger is the host's memory */
     int64_t static_B;             /* of that ledger, what lives the whole iteration */
     dts_id nvme_read, nvme_write; /* offload to NVMe: the drives in each direction */
@@ -109,6 +111,9 @@ typedef struct dts_builder {
     dts_hop *hops;   /* room for those of a collective of all rows */
     dts_id *streams; /* the same for its streams */
     uint64_t seed;
+    const double *input_left; /* of dts_lower_options */
+    dts_id *input_ahead;      /* of dts_lowered */
+    size_t input_depth, input_batches;
     dts_stage *stages; /* [stage_count] the pipeline's of one row, or the replicas of a single process */
     int64_t stage_count;
     dts_network_links *nodes; /* [node_count] nodes of row 0, or all */
@@ -254,6 +259,19 @@ dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
 void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
+
+/* As dts_build_host, for work of another role than launching: that of the training loop itself. */
+dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, double duration_s, const char *name);
+
+/* A copy of a batch to the GPU, from pinned or pageable memory (offload.c); waits for after. */
+dts_id dts_build_input_copy(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const dts_task_info *info);
+
+/* Loading of data (input.c); all do nothing where it is not simulated. The loaders of a row of ranks. */
+dts_status dts_input_new(dts_builder *b);
+/* The training loop takes the batch of microbatch; returns what its first kernel waits for. */
+dts_id dts_input_take(dts_builder *b, dts_stage *stage, int64_t microbatch);
+/* The batch is not needed any more when task ends. */
+void dts_input_leave(dts_builder *b, dts_stage *stage, int64_t microbatch, dts_id task);
 
 /* The offload of a plan (offload.c). A copy between the GPU and host memory: issued by the host thread, waits for
  * after.

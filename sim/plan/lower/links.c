@@ -15,6 +15,10 @@ static double network_slowdown(const dts_builder *b, int64_t node) {
     return slowdown;
 }
 
+static bool copies_from_host(const dts_plan *plan) {
+    return dts_plan_offloads(plan) || dts_plan_loads_input(plan);
+}
+
 /* A node's network with the capacities the cluster states. */
 static void add_node(dts_builder *b, int64_t index) {
     const dts_inter *inter = &b->plan->job.cluster->inter;
@@ -23,15 +27,22 @@ static void add_node(dts_builder *b, int64_t index) {
     *node = (dts_network_links){.out = DTS_NO_ID,
                                 .in = DTS_NO_ID,
                                 .memory = DTS_NO_ID,
+                                .cores = DTS_NO_ID,
                                 .host = DTS_NO_ID,
                                 .nvme = DTS_NO_ID,
                                 .nvme_read = DTS_NO_ID,
                                 .nvme_write = DTS_NO_ID};
     char name[64];
-    if (dts_plan_offloads(b->plan)) {
+    if (copies_from_host(b->plan)) {
         snprintf(name, sizeof name, "node %" PRId64 " host memory", index);
         node->memory = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.memory_bandwidth_Bps);
+    }
+    if (dts_plan_offloads(b->plan)) {
         node->host = dts_graph_add_device(b->graph, name);
+    }
+    if (dts_plan_loads_input(b->plan)) {
+        snprintf(name, sizeof name, "node %" PRId64 " cores", index);
+        node->cores = dts_graph_add_resource(b->graph, name, dts_plan_loader_cores(b->plan));
     }
     if (dts_plan_uses_nvme(b->plan)) {
         snprintf(name, sizeof name, "node %" PRId64 " NVMe reads", index);
@@ -62,7 +73,9 @@ static const char *of_stage(dts_builder *b, int64_t index, const dts_stage *stag
 static void add_host_link(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     stage->h2d = dts_graph_add_stream(b->graph, stage->device, "h2d");
-    stage->d2h = dts_graph_add_stream(b->graph, stage->device, "d2h");
+    if (dts_plan_offloads(plan)) {
+        stage->d2h = dts_graph_add_stream(b->graph, stage->device, "d2h");
+    }
     if (dts_plan_uses_nvme(plan)) {
         stage->nvme_read = dts_graph_add_stream(b->graph, stage->device, "nvme read");
         stage->nvme_write = dts_graph_add_stream(b->graph, stage->device, "nvme write");
@@ -159,7 +172,7 @@ dts_status dts_build_stages(dts_builder *b) {
         dts_build_select_row(b, row);
         for (int64_t p = 0; p < b->stage_count; p++) {
             add_stage(b, row, p, &b->stages[p]);
-            if (dts_plan_offloads(plan)) {
+            if (copies_from_host(plan)) {
                 add_host_link(b, &b->stages[p]);
             }
         }

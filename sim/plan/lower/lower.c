@@ -113,6 +113,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
     if (status == DTS_OK) {
         status = dts_stash_new(b);
     }
+    if (status == DTS_OK) {
+        status = dts_input_new(b);
+    }
     if (status != DTS_OK) {
         return status;
     }
@@ -166,6 +169,9 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
             out->static_B[out->nvme_device[n]] = b->nodes[n].nvme_static_B;
         }
     }
+    out->input_depth = b->input_depth;
+    out->input_batches = b->input_batches;
+    out->input_ahead = b->input_ahead;
     out->window_from = b->window_from;
     out->window_to = b->window_to;
     return status;
@@ -193,6 +199,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .blocks = options->blocks,
                        .full = options->full_ranks,
                        .seed = options->seed,
+                       .input_left = options->input_left,
                        .window_from = DTS_NO_ID,
                        .window_to = DTS_NO_ID};
     if (b->graph == NULL) {

@@ -19,6 +19,7 @@ typedef enum dts_role {
     DTS_ROLE_OPTIMIZER,
     DTS_ROLE_COMMUNICATION,
     DTS_ROLE_OFFLOAD, /* a copy between the GPU and host memory */
+    DTS_ROLE_INPUT,   /* making a batch, or its copy to the GPU */
     DTS_ROLE_HOST,
     DTS_ROLE_COUNT
 } dts_role;
@@ -104,6 +105,7 @@ typedef struct dts_task_info {
     double flops;           /* products on this GPU, FLOP */
     bool rest;              /* part of something whose task before it was counted as a whole */
     bool gang;              /* a transfer of all whose streams it takes, not only of device */
+    bool ahead;             /* for the next iteration: this one does not wait for it */
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;
 
@@ -120,11 +122,14 @@ typedef struct dts_lowered {
     dts_id *nvme_device;    /* [host_count] the same of its drives; DTS_NO_ID: none are used */
     size_t host_count;
     dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
-    double *stage_parameters;      /* [pipeline] elements that are trained, on one tensor-parallel rank */
-    double trained;                /* of all stages and ranks that share them */
-    double *stage_frozen;          /* [pipeline] elements that are not */
-    double *stage_frozen_B;        /* [pipeline] and their B */
-    int64_t *static_B;             /* [device] memory that lives the whole iteration, B */
+    size_t input_depth;            /* batches that loaders may be ahead; 0: there are none */
+    size_t input_batches;          /* of an iteration */
+    dts_id *input_ahead; /* [rows · stages][input_depth] the batches of the next iteration; DTS_NO_ID: none here */
+    double *stage_parameters; /* [pipeline] elements that are trained, on one tensor-parallel rank */
+    double trained;           /* of all stages and ranks that share them */
+    double *stage_frozen;     /* [pipeline] elements that are not */
+    double *stage_frozen_B;   /* [pipeline] and their B */
+    int64_t *static_B;        /* [device] memory that lives the whole iteration, B */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 
@@ -164,10 +169,12 @@ dts_block_cache_counts dts_block_cache_count(const dts_block_cache *cache);
 
 typedef struct dts_lower_options {
     bool flow_network;
-    dts_detail detail;       /* AUTO: as dts_lower_detail says */
-    dts_block_cache *blocks; /* borrowed; needed for LAYER and BLOCK */
-    bool full_ranks;         /* every rank, kernel by kernel; not for a single process or two copies of a stage */
-    uint64_t seed;           /* of cluster.jitter and gpu_spread, with full ranks */
+    dts_detail detail;        /* AUTO: as dts_lower_detail says */
+    dts_block_cache *blocks;  /* borrowed; needed for LAYER and BLOCK */
+    bool full_ranks;          /* every rank, kernel by kernel; not for a single process or two copies of a stage */
+    uint64_t seed;            /* of cluster.jitter and gpu_spread, with full ranks */
+    const double *input_left; /* [as dts_lowered.input_ahead] of the first batches, the part that is still to be made
+                                 when the iteration begins; NULL: none, they are ready */
 } dts_lower_options;
 
 /* Do rows of ranks lie on the nodes in another way than the first, so that it does not stand for all? */

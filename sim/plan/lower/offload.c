@@ -33,11 +33,10 @@ static const double copy_latency_s = 10e-6;
 
 enum { PINNED_PASSES = 1, PAGEABLE_PASSES = 3 };
 
-dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
-                      const dts_task_info *info) {
+static dts_id add_copy(dts_builder *b, dts_stage *stage, bool to_device, bool pinned, double bytes, bool backward,
+                       dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     const dts_network_links *node = &b->nodes[stage->node];
-    bool pinned = plan->job.offload->pin_memory;
     double pcie_Bps = plan->job.cluster->gpu.pcie_bandwidth_Bps;
     dts_hop hops[] = {{.resource = to_device ? stage->pcie_in : stage->pcie_out,
                        .weight = (double)dts_build_switch_sharers(b, stage)},
@@ -51,7 +50,6 @@ dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double b
     dts_id issue =
         dts_build_host(b, stage, backward ? stack->backward_launch_s : stack->launch_s, backward, DTS_NO_ID, "launch");
     dts_task_info what = *info;
-    what.role = DTS_ROLE_OFFLOAD;
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
@@ -62,6 +60,19 @@ dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double b
         dts_build_host(b, stage, 0, backward, copy, "wait for pageable copy");
     }
     return copy;
+}
+
+dts_id dts_build_copy(dts_builder *b, dts_stage *stage, bool to_device, double bytes, bool backward, dts_id after,
+                      const dts_task_info *info) {
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_OFFLOAD;
+    return add_copy(b, stage, to_device, b->plan->job.offload->pin_memory, bytes, backward, after, &what);
+}
+
+dts_id dts_build_input_copy(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const dts_task_info *info) {
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_INPUT;
+    return add_copy(b, stage, true, b->plan->job.input->pin_memory, bytes, false, after, &what);
 }
 
 dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name) {

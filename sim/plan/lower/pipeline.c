@@ -234,6 +234,8 @@ static void begin_step(turns *t, step *x) {
         if (x->stage > 0) {
             const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
             x->pass.input = receive(t, x->rank, before->activation, before->sent_up, x->op);
+        } else {
+            x->pass.input = dts_input_take(b, x->pass.stage, x->op->microbatch);
         }
     } else if (sends(x) && x->stage < t->stages - 1) {
         const produced *behind = at(t, x->direction, x->stage + 1, x->op->microbatch);
@@ -263,6 +265,9 @@ static void finish_backward(turns *t, step *x) {
         here->backward = true;
     }
     hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);
+    if (makes_weights(x) && x->stage == 0) {
+        dts_input_leave(t->b, x->pass.stage, x->op->microbatch, x->pass.stage->last_kernel);
+    }
     if (makes_weights(x)) {
         dts_stash_update(t->b, x->pass.stage, x->pass.sync, x->pass.microbatch);
     }

@@ -117,8 +117,10 @@ static void add_microbatch(replicas *r, int64_t microbatch) {
     const dts_plan *plan = b->plan;
     dts_stage *leader = &b->stages[0];
     const dts_training *training = plan->job.training;
-    scatter(r, token_B * (double)training->micro_batch * (double)training->sequence_length, DTS_NO_ID, microbatch,
-            "scatter inputs");
+    dts_id arrived = dts_input_take(b, leader, microbatch);
+    double sample_B =
+        plan->job.input->sample_B > 0 ? plan->job.input->sample_B : token_B * (double)training->sequence_length;
+    scatter(r, sample_B * (double)training->micro_batch, arrived, microbatch, "scatter inputs");
     double parameters_B = dts_stage_parameters(leader) * plan->storage.parameter_B;
     dts_task_info info = exchange_info(microbatch, "broadcast parameters");
     dts_id replicated = dts_build_collective(b, leader, DTS_GROUP_DATA, DTS_BROADCAST, parameters_B, false,
@@ -141,6 +143,7 @@ static void add_microbatch(replicas *r, int64_t microbatch) {
         r->made[i] = dts_build_backward(b, &r->passes[i], DTS_OP_BACKWARD);
         r->made[i] = b->stages[i].last_kernel;
     }
+    dts_input_leave(b, leader, microbatch, leader->last_kernel);
     reduce_gradients(r, microbatch);
 }
 
