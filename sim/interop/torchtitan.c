@@ -144,8 +144,6 @@ static const dts_mapping token_rules_cli[] = {
     {"plan.microbatches=@", "parallelism.num_pp_microbatches=@", IN, NULL, false},
     {"parallelism.async_tensor=true", "compile.enable_async_tensor_parallel=true; compile.enable=true", 0, NULL, false},
     {"parallelism.async_tensor=false", "", 0, NULL, false},
-    {"training.recompute=*", "", OUT, "no flag: activation_checkpoint of the --config counts; export to torchtitan",
-     false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},
     {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
     {0},
@@ -175,6 +173,7 @@ static const dts_mapping toml_rules[] = {
 };
 
 static const dts_remark elsewhere[] = {
+    {"training.recompute", "no flag: activation_checkpoint of the --config counts; export to torchtitan"},
     {"model", "model.flavor, or model_spec: torchtitan's own list"},
     {"training.optimizer", "the recipe's optimizer"},
     {"cluster", "is the machine"},

@@ -155,13 +155,24 @@ static dts_status rank(dts_search *search, dts_diag *diag) {
     return DTS_OK;
 }
 
+static long choose(const dts_search_context *c) {
+    for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
+        if (c->request->accepts == NULL || c->search->findings[i].acceptance == DTS_ACCEPTED) {
+            return (long)i;
+        }
+    }
+    return DTS_NOWHERE;
+}
+
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     dts_search *search = c->search;
     search->counts.simulated = search->count;
+    search->chosen = DTS_NOWHERE;
     if (search->count == 0) {
         return count_rest(c, diag);
     }
     dts_status status = count_rest(c, diag);
     status = status == DTS_OK ? rank(search, diag) : status;
+    search->chosen = status == DTS_OK ? choose(c) : DTS_NOWHERE;
     return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_with_filter(search, diag) : status;
 }

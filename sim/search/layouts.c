@@ -379,6 +379,7 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
     }
     status = status == DTS_OK ? method->run(&c, diag) : status;
     status = status == DTS_OK ? lift_shortages(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         dts_top_free(&baselines[b]);

@@ -61,6 +61,9 @@ long dts_layouts_best(const dts_search_context *c);
 double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
 double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
 
+/* Asks which of the findings may be the answer; where the best may not, looks for more that may. */
+dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
+
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
 

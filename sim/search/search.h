@@ -19,11 +19,15 @@ typedef enum dts_objective {
 
 extern const char *const dts_objective_names[]; /* NULL-terminated */
 
+/* May a plan be the answer? Asked of plans that fit, the best first (dts_search_request.accepts). */
+typedef enum dts_acceptance { DTS_NOT_ASKED, DTS_ACCEPTED, DTS_PASSED_OVER } dts_acceptance;
+
 /* A candidate that has been simulated. */
 typedef struct dts_finding {
     dts_candidate candidate;
     dts_estimate estimate;
     dts_outcome outcome;
+    dts_acceptance acceptance;
 } dts_finding;
 
 /* What everybody would try first. */
@@ -37,6 +41,9 @@ typedef enum dts_rule {
 extern const char *const dts_rule_names[];
 
 typedef void dts_search_progress(void *context, size_t done, size_t total, const char *what);
+
+/* *accepted: somebody can run this plan. Called by one thread at a time. */
+typedef dts_status dts_search_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
 typedef struct dts_search_request {
     const dts_scenario_values *base;
@@ -52,6 +59,8 @@ typedef struct dts_search_request {
     const atomic_bool *stop;
     dts_search_progress *progress;
     void *progress_context;
+    dts_search_accepts *accepts; /* NULL: every plan may be the answer */
+    void *accepts_context;
 } dts_search_request;
 
 /* What became of the candidates; legal = the sum of the others. */
@@ -94,6 +103,7 @@ typedef struct dts_search {
     dts_layout_space space;
     dts_finding *findings; /* best first; what does not fit at the end */
     size_t count;
+    long chosen;                            /* index of the best that fits and is accepted; DTS_NOWHERE: none */
     long baselines[DTS_RULE_COUNT];         /* index of the finding, DTS_NOWHERE: no such plan is legal */
     dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
     dts_search_counts counts;

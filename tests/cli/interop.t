@@ -177,8 +177,6 @@ $ dtsim export offload/zero-offload-10b --to deepspeed
 		}
 	}
 }
-warning: deepspeed cannot express training.recompute = full
-  help: recomputation is model code: deepspeed.checkpointing.checkpoint(), or gradient_checkpointing_enable()
 warning: deepspeed cannot express offload.gradients = cpu
   help: gradients follow the optimizer: offload_optimizer decides
 warning: not in the file: model
@@ -189,6 +187,8 @@ warning: not in the file: stack = deepspeed
   help: is the installed software
 warning: not in the file: training.sequence_length = 1024
   help: the script's data
+warning: not in the file: training.recompute = full
+  help: recomputation is model code: deepspeed.checkpointing.checkpoint(), or gradient_checkpointing_enable()
 $ dtsim export gcp-data-parallel/scaling-ddp --to torchrun
 #!/bin/bash
 # scaling-ddp, on every node

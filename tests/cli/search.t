@@ -74,3 +74,25 @@ error: time and money of a training run need --tokens
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
 error: --deadline: expected a time, got 'soon'
+% A launcher gets the best plan that it can express; better ones are told with the reason.
+$ dtsim search small.yaml --export deepspeed 2>&1 >ds.json | grep -A1 -E 'passed over|exported' | sed -E 's/rank [0-9]+/rank N/; s/, .* more:/, P:/; s/\([0-9.]+ m?s\)/(T)/; s/[0-9.]+ %/N %/'; grep stage ds.json
+warning: passed over rank N, P: deepspeed cannot express parallelism.data_parallel = fsdp
+  help: ZeRO-3 is nearest: the same shards, gathered by DeepSpeed's prefetcher
+warning: exported is rank N, zero1 4 · micro 4 (T): N % behind the best in time
+  help: `dtsim search` without --export shows the table
+		"stage":	1
+$ dtsim search small.yaml --export megatron-lm | grep -c size
+9
+$ dtsim search small.yaml --over parallelism.pipeline=4 --over parallelism.data_parallel=zero2 --over offload=none --over parallelism.schedule=1f1b --export deepspeed 2>&1 | sed -E 's/rank [0-9]+, .* more:/rank N, P:/'
+warning: passed over rank N, P: deepspeed cannot express parallelism.data_parallel zero2
+  help: DeepSpeed's pipelines take ZeRO stages 0 and 1 only: set parallelism.data_parallel=zero1
+error: none of the plans that fit can be expressed by deepspeed
+  help: narrow the search with --over, or raise --simulate
+$ dtsim search small.yaml --tokens 1e9 --export deepspeed
+error: --export is not for what to rent
+  help: choose an offer first, then search --export on its cluster and nodes
+[2]
+$ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --export deepspeed
+error: --export is not for --space soap
+  help: leave it out, or use --space layouts
+[2]

@@ -6,10 +6,10 @@
 #include "base/quantity.h"
 #include "command.h"
 #include "kinds.h"
-#include "launch.h"
 #include "overrides.h"
 #include "progress.h"
 #include "rent_write.h"
+#include "search_export.h"
 #include "search_soap.h"
 #include "search_write.h"
 
@@ -202,21 +202,6 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     return status;
 }
 
-/* The best plan as a launcher's configuration, in place of the table. */
-static dts_status write_launcher(const search_arguments *a, const char *path, const dts_search *search) {
-    enum { MOST_FOUND = 64 };
-    dts_override *all = dts_arena_array(a->tool->arena, a->overrides.count + MOST_FOUND, sizeof *all);
-    if (all == NULL) {
-        return dts_diag_nomem(a->tool->diag);
-    }
-    for (size_t i = 0; i < a->overrides.count; i++) {
-        all[i] = a->overrides.items[i];
-    }
-    size_t found = dts_search_overrides(search, a->tool->arena, all + a->overrides.count, MOST_FOUND);
-    const dts_subject subject = {.path = path, .overrides = all, .override_count = a->overrides.count + found};
-    return dts_launch_write(a->tool, &subject, a->launcher, NULL);
-}
-
 static dts_search_request request_of(const search_arguments *a, dts_progress *progress) {
     return (dts_search_request){.restrictions = a->axes.items,
                                 .restriction_count = a->axes.count,
@@ -255,14 +240,20 @@ static int answer(const search_arguments *a, const char *path, const dts_scenari
     request.store = store;
     request.study = dts_text_string(&study);
     request.document = dts_text_string(&document);
+    dts_search_export export = {
+        .tool = a->tool, .path = path, .overrides = &a->overrides, .base = request.base, .launcher = a->launcher};
+    if (a->launcher != NULL) {
+        request.accepts = dts_search_export_accepts;
+        request.accepts_context = &export;
+    }
     dts_search *search = NULL;
     status = status == DTS_OK ? dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag) : status;
     dts_progress_end(&progress);
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
         bool fits = search->count > 0 && search->findings[0].outcome.figures.fits;
-        bool export = fits && a->launcher != NULL;
-        code = dts_tool_exit(export ? write_launcher(a, path, search) : write_answer(a, search));
+        bool exports = fits && a->launcher != NULL;
+        code = dts_tool_exit(exports ? dts_search_export_write(&export, search) : write_answer(a, search));
         code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));
     }
     dts_search_free(search);
@@ -324,8 +315,12 @@ static int rent(const search_arguments *a, const char *path, dts_store *store) {
 /* Operators cut by themselves: another kind of answer, in time only. */
 static int answer_operators(const search_arguments *a, const dts_scenario *scenario) {
     static const char help[] = "leave it out, or use --space layouts";
-    if (a->axes.count > 0 || a->store_path != NULL || a->objective != DTS_OBJECTIVE_TIME) {
-        const char *wrong = a->axes.count > 0 ? "--over" : a->store_path != NULL ? "--store" : "--objective";
+    const char *wrong = a->axes.count > 0                    ? "--over"
+                        : a->store_path != NULL              ? "--store"
+                        : a->launcher != NULL                ? "--export"
+                        : a->objective != DTS_OBJECTIVE_TIME ? "--objective"
+                                                             : NULL;
+    if (wrong != NULL) {
         return dts_tool_usage(a->tool, help, "%s is not for --space soap", wrong);
     }
     const dts_soap_command command = {.scenario = scenario,
@@ -385,6 +380,10 @@ static int run(search_arguments *a, int argc, char **argv) {
     bool renting = a->cluster_count > 0 || a->node_count > 0 || a->deadline_s > 0 || a->tokens > 0;
     if (renting && a->space != NULL && a->space->run == NULL) {
         return dts_tool_usage(a->tool, "leave --space out", "what to rent is searched among layouts");
+    }
+    if (renting && a->launcher != NULL) {
+        return dts_tool_usage(a->tool, "choose an offer first, then search --export on its cluster and nodes",
+                              "--export is not for what to rent");
     }
     if (renting && !(a->tokens > 0)) {
         return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");

@@ -99,20 +99,20 @@ static void write_baselines(const dts_search *search, dts_text *out) {
     }
 }
 
-size_t dts_search_overrides(const dts_search *search, dts_arena *arena, dts_override *out, size_t most) {
-    const dts_candidate *best = &search->findings[0].candidate;
+size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
+                            dts_override *out, size_t most) {
     const dts_place place = {.file = "search"};
     size_t count = 0;
     out[count++] = (dts_override){.key = "parallelism.data",
-                                  .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(best, search->base)),
+                                  .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(candidate, base)),
                                   .place = place};
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL && count < most; i++) {
-            if ((axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && best->value[axis] == 0) {
+            if ((axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && candidate->value[axis] == 0) {
                 continue; /* as usual: nothing to say */
             }
             dts_text value = {0};
-            dts_candidate_write(best, (dts_layout_axis)axis, i, &value);
+            dts_candidate_write(candidate, (dts_layout_axis)axis, i, &value);
             out[count++] = (dts_override){.key = dts_candidate_key((dts_layout_axis)axis, i),
                                           .value = dts_arena_strdup(arena, dts_text_string(&value)),
                                           .place = place};
@@ -128,7 +128,9 @@ static void write_settings(const dts_search *search, const dts_search_writing *o
     }
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_override settings[MOST_SETTINGS];
-    size_t count = arena == NULL ? 0 : dts_search_overrides(search, arena, settings, MOST_SETTINGS);
+    size_t count = arena == NULL ? 0
+                                 : dts_search_overrides(&search->findings[0].candidate, search->base, arena, settings,
+                                                        MOST_SETTINGS);
     dts_text_printf(out, "\nThe first again: dtsim run %s", options->scenario);
     for (size_t i = 0; i < count; i++) {
         dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);

@@ -16,7 +16,8 @@ typedef struct dts_search_writing {
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out);
 
-/* The best plan as overrides of the scenario that was searched, up to most; values lie in arena. */
-size_t dts_search_overrides(const dts_search *search, dts_arena *arena, dts_override *out, size_t most);
+/* A plan as overrides of the scenario that was searched, up to most; values lie in arena. */
+size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
+                            dts_override *out, size_t most);
 
 #endif

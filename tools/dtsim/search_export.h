@@ -1,0 +1,22 @@
+/* dtsim search --export: the best plan that a launcher can express, as its configuration. */
+#ifndef DTS_TOOLS_DTSIM_SEARCH_EXPORT_H
+#define DTS_TOOLS_DTSIM_SEARCH_EXPORT_H
+
+#include "launch.h"
+#include "search/search.h"
+
+typedef struct dts_search_export {
+    dts_tool *tool;
+    const char *path; /* of the scenario */
+    const dts_overrides *overrides;
+    const dts_scenario_values *base;
+    const dts_launcher *launcher;
+} dts_search_export;
+
+/* Can the launcher express everything that the search chose? context: a dts_search_export. */
+dts_status dts_search_export_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
+
+/* Writes the chosen plan; warnings tell which better ones were passed over, and why. */
+dts_status dts_search_export_write(const dts_search_export *export, const dts_search *search);
+
+#endif
