@@ -53,6 +53,7 @@ static dts_status look_at_largest_layer(const dts_scenario_values *base, dts_fac
     dts_scenario_values v = plain(base, DTS_RECOMPUTE_FULL);
     v.cluster.nodes = v.parallelism.pipeline = base->model.layers;
     v.cluster.gpus_per_node = 1;
+    v.stack.pipeline_single_process = false; /* its process would not reach them all */
     v.training.global_batch = 1;
     double unused = 0;
     return measure(&v, &f->largest_layer_gib, &f->largest_layer_fits, &unused, diag);

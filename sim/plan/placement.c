@@ -164,6 +164,22 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, d
     return status;
 }
 
+/* Where one process drives all stages of a pipeline, it reaches the GPUs of its own node only (torch Pipe; Li et al.,
+ * "PyTorch Data Parallel Best Practices on Google Cloud", 2022: "single machine pipeline parallelism as of v1.11"). */
+static dts_status check_one_process(const dts_plan *plan, dts_diag *diag) {
+    const dts_job *job = &plan->job;
+    int64_t gpus = plan->tensor * plan->context * plan->pipeline;
+    bool whole = plan->gpus_per_node % gpus == 0;
+    bool inside = job->cluster->nodes == 1 || (whole && job->parallelism->order == DTS_ORDER_TENSOR_PIPELINE_DATA);
+    if (!job->stack->pipeline_single_process || plan->pipeline == 1 || inside) {
+        return DTS_OK;
+    }
+    return dts_diag_error(diag, NULL, whole ? "parallelism.order" : "parallelism.pipeline",
+                          whole ? "use order: tensor-pipeline-data, which keeps a pipeline inside a node"
+                                : "use fewer stages, or a stack with a process for each GPU",
+                          "one process drives all stages of a pipeline, but they lie on several nodes");
+}
+
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     plan->stage_node = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_node);
     plan->data_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->data_groups);
@@ -177,6 +193,9 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
         plan->replica_groups == NULL || plan->expert_groups == NULL || plan->expert_data_groups == NULL ||
         plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
         return dts_diag_nomem(diag);
+    }
+    if (check_one_process(plan, diag) != DTS_OK) {
+        return DTS_INVALID;
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         plan->stage_node[p] = node_of(plan, 0, p);

@@ -117,7 +117,10 @@ static dts_status map_new(const dts_map_request *request, dts_map **out) {
 
 dts_status dts_map_make(const dts_map_request *request, dts_map **out, dts_diag *diag) {
     dts_map *map = NULL;
-    dts_status status = map_new(request, &map) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    if (map_new(request, &map) != DTS_OK || map == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = DTS_OK;
     for (size_t s = 0; s < request->count && status == DTS_OK; s++) {
         const dts_sweep_request sweep = {.path = request->paths[s],
                                          .overrides = request->overrides,
