@@ -3,11 +3,12 @@
  * For a rank of the class c, m microbatches, v chunks, a schedule with its textbook bubble:
  *
  *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
- *                 FSDP: f = max(f, gathers), b + w = max(b + w, gathers + scatters) for each microbatch, and the first
- *                 gather of every pass; kernels beside a collective have fewer multiprocessors
+ *                 FSDP: f = first gather of every pass + max(f, other gathers), b + w = the same with the scatters;
+ *                 kernels beside a collective have fewer multiprocessors
  *                 activations in host memory: f = max(f, copies), b = max(b, copies)
  *                 transfers that block: + 2 v sends
- *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop)                          [1]
+ *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
+ *                 stage that waits for activations has its parameters by then                           [1]
  *   gradients     DDP, ZeRO-1: max(last bucket, all buckets - (b + w)); ZeRO-1, 2 then gather the parameters
  *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket
  *   step          elements · bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies
@@ -164,6 +165,7 @@ static void memory(const case_of *k, const dts_rank_class *c, double in_flight, 
 
 typedef struct passes {
     double forward_s, input_s, weight_s;
+    double first_s; /* of each: waiting for the first gather, which other stages do not wait for */
 } passes;
 
 /* Elements of a rank, or its shards of them. */
@@ -187,15 +189,17 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
     const dts_stack *stack = k->plan->job.stack;
     double repeats_s =
         k->recompute == FULL ? c->full_s * repeated_share(k, c) : (k->recompute == SELECTIVE ? c->selective_s : 0);
-    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s};
+    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0};
     if (shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
         bool again = k->plan->job.parallelism->reshard_after_forward;
-        double gathers_s = c->layers * x->unit_gather_s[k->hybrid];
+        double chunks = (double)frame->chunks;
+        double gathers_s = fmax(0, c->layers - chunks) * x->unit_gather_s[k->hybrid];
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
         double hooks_s = c->units * stack->fsdp_unit_host_s;
         /* every pass begins with a gather that nothing hides */
-        double first_s = (double)frame->chunks * x->unit_gather_s[k->hybrid];
+        double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid];
+        p.first_s = first_s;
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
         p.forward_s = beside_s(k, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
@@ -343,9 +347,9 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         const dts_rank_class *c = &frame->classes[i];
         passes p = passes_of(&k, c, method->splits_backward);
         double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
-        mean.forward_s += ranks * p.forward_s;
-        mean.input_s += ranks * p.input_s;
-        mean.weight_s += ranks * p.weight_s;
+        mean.forward_s += ranks * (p.forward_s - p.first_s);
+        mean.input_s += ranks * (p.input_s - p.first_s);
+        mean.weight_s += ranks * (p.weight_s - (method->splits_backward ? p.first_s : 0));
         busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
         double host_s = 0;
         tail_s = fmax(tail_s, exposed_s(&k, c, &p) + step_s(&k, c, &host_s));

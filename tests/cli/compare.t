@@ -19,11 +19,11 @@ $ dtsim compare gcp-data-parallel/scaling-ddp --with name=other --format json | 
 }
 $ dtsim compare gcp-data-parallel/scaling-ddp --with name=other | grep '^A tie'
 A tie: A and B differ by less than 3 % in tokens/s.
-$ dtsim compare gcp-data-parallel/scaling-ddp --with "parallelism.pipeline=2 training.micro_batch=16" | sed -n '/^What differs/,$p'
+$ dtsim compare gcp-data-parallel/scaling-ddp --with "parallelism.tensor=2 training.micro_batch=16" | sed -n '/^What differs/,$p'
 What differs in the inputs
   key                   A  B
   training.micro_batch  8  16
-  parallelism.pipeline  -  2
+  parallelism.tensor    -  2
 % The differences of the shares add up to that of the iteration.
 $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --format json | tr -d '\t\n' | sed 's/}, {/}\n{/g' | sed -nE 's/.*"name":"(time_s[^"]*|iteration_time_s)".*"differences":\[0, ([-0-9.e]*)\].*/\1 \2/p' | awk '$1 == "iteration_time_s" { whole = $2; next } { sum += $2 } END { print (sum - whole < 1e-9 && whole - sum < 1e-9) ? "same" : sum " " whole }'
 same

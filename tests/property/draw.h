@@ -23,6 +23,7 @@ typedef struct drawn {
     int context;
     bool sequence, narrow; /* sequence parallelism; 8- or 4-bit products */
     bool dropless, hybrid; /* experts without a capacity; hybrid sharding */
+    bool inside;           /* pipelines inside nodes, as far as they go */
     const char *parallel;  /* training.data_parallel */
     const char *stack;
     char keys[SECTION_COUNT][SECTION_LENGTH];
@@ -131,6 +132,7 @@ static inline void draw_no_reshard(drawn *d) {
 }
 
 static inline void draw_order(drawn *d) {
+    d->inside = true;
     say(d, PARALLELISM, "order: tensor-pipeline-data");
 }
 
@@ -155,6 +157,12 @@ static inline void draw_offload(drawn *d) {
 
 static inline void draw_stack(drawn *d) {
     d->stack = PICK_NAME(d, "pytorch-2", "megatron-lm", "megatron-core", "megatron-deepspeed");
+}
+
+/* The stack drawn by default has one process for all stages of a pipeline, which reaches one node. */
+static inline bool needs_processes(const drawn *d) {
+    bool one = strcmp(d->stack, "pytorch-1.11") == 0 && d->pipeline > 1;
+    return one && d->nodes > 1 && !(d->inside && d->per_node % (d->tensor * d->pipeline) == 0);
 }
 
 static inline bool may_split_context(const drawn *d) {
@@ -247,6 +255,7 @@ static const technique techniques[] = {
     {"recompute", 2, always, draw_recompute},
     {"offload", 3, may_offload, draw_offload},
     {"stack", 3, always, draw_stack}, /* else pytorch-1.11 */
+    {"a process for each GPU", 1, needs_processes, draw_stack},
     {"context", 2, may_split_context, draw_context},
     {"asynchronous tensor", 2, gathers_sequence, draw_async_tensor},
     {"narrow products", 4, always, draw_narrow},

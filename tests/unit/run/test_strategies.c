@@ -271,6 +271,22 @@ static void senseless_offload_is_refused(void **state) {
     refused("offload.activations=nvme", "offload to NVMe needs the node's drives");
 }
 
+/* torch Pipe; with a process for each GPU stages may lie on any node. */
+static void a_pipeline_of_one_process_stays_on_its_node(void **state) {
+    (void)state;
+    refused("cluster.nodes=2 parallelism.pipeline=4", "use order: tensor-pipeline-data");
+    refused("cluster.nodes=2 parallelism.pipeline=16 model.layers=16 parallelism.order=tensor-pipeline-data",
+            "use fewer stages");
+    static const char *const legal[] = {
+        "cluster.nodes=2 parallelism.pipeline=4 parallelism.order=tensor-pipeline-data",
+        "cluster.nodes=1 parallelism.pipeline=4",
+        "cluster.nodes=2 parallelism.pipeline=4 stack=pytorch-2",
+    };
+    for (size_t i = 0; i < sizeof legal / sizeof legal[0]; i++) {
+        dts_result_free(simulate_text(base, legal[i]));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero2_reduces_every_microbatch_and_keeps_a_share),
@@ -287,6 +303,7 @@ int main(void) {
         cmocka_unit_test(gpus_share_a_pcie_switch),
         cmocka_unit_test(what_does_not_fit_on_the_host_is_said),
         cmocka_unit_test(senseless_offload_is_refused),
+        cmocka_unit_test(a_pipeline_of_one_process_stays_on_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
