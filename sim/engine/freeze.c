@@ -279,3 +279,10 @@ const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size
     *count = first[stream + 1] - first[stream];
     return graph->stream_tasks.items + first[stream];
 }
+
+void dts_graph_memory_changes(const dts_graph *graph, dts_id task, int64_t *by_device) {
+    const dts_node *nodes = dts_graph_nodes(graph);
+    for (uint32_t i = nodes[task].first_effect; i < nodes[task + 1].first_effect; i++) {
+        by_device[graph->effects[i].device] += graph->effects[i].bytes;
+    }
+}

@@ -99,5 +99,8 @@ void dts_graph_task_name(const dts_graph *graph, dts_id task, char *buffer, size
 /* Frozen graph only: the tasks that task waits for, and the tasks of one stream in order; borrowed. */
 const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t *count);
 const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count);
+/* Frozen graph only: adds to by_device what task changes in each device's memory from before its start to after its
+ * end, B. */
+void dts_graph_memory_changes(const dts_graph *graph, dts_id task, int64_t *by_device);
 
 #endif

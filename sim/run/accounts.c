@@ -15,6 +15,8 @@
 
 #include "run/measure.h"
 
+const char dts_send_recv[] = "send-recv";
+
 typedef struct tally {
     const dts_measured *m;
     dts_id device;
@@ -158,6 +160,21 @@ static void charge_block(tally *t, const dts_block *block) {
     }
 }
 
+/* The first of a stream's tasks that does not end before the window begins. */
+static size_t first_in_window(const dts_measured *m, const dts_id *tasks, size_t count) {
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (ends[tasks[middle]] <= m->from) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return low;
+}
+
 void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out) {
     *out = (dts_accounts){0};
     tally t = {.m = m, .device = device, .out = out};
@@ -165,8 +182,9 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
     const dts_time *ends = dts_simulation_ends(m->simulation);
     size_t count = 0;
     const dts_id *tasks = dts_graph_stream_tasks(m->lowered->graph, m->lowered->compute_stream[device], &count);
-    dts_time now = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t first = first_in_window(m, tasks, count);
+    dts_time now = first > 0 ? ends[tasks[first - 1]] : 0;
+    for (size_t i = first; i < count && now < m->to; i++) {
         dts_id task = tasks[i];
         bool optimizer = info_of(m, task)->role == DTS_ROLE_OPTIMIZER;
         charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
@@ -175,7 +193,9 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
         dts_time end = now;
         dts_time inside = dts_measured_cut(m, &begin, &end);
         if (info_of(m, task)->block != NULL) {
-            charge_block(&t, info_of(m, task)->block);
+            if (starts[task] >= m->from && starts[task] < m->to) {
+                charge_block(&t, info_of(m, task)->block);
+            }
         } else if (!info_of(m, task)->rest) {
             *(optimizer ? &t.optimizer : &t.compute) += inside;
         }
@@ -202,11 +222,13 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
         const dts_task_info *info = info_of(m, task);
         if (info->role != DTS_ROLE_HOST && info->role != DTS_ROLE_COMMUNICATION && info->role != DTS_ROLE_OFFLOAD &&
             info->role != DTS_ROLE_INPUT && !info->rest) {
-            times[info->device] += info->block != NULL ? info->block->busy : ends[task] - starts[task];
+            dts_time time = info->block != NULL ? info->block->busy : ends[task] - starts[task];
+            bool repeated = ends[task] > m->repeated_from && ends[task] <= m->repeated_to;
+            times[info->device] += time + (repeated ? m->repeats * time : 0);
         }
     }
-    *out = 0;
-    for (dts_id device = 1; device < devices; device++) {
+    *out = 0; /* of those whose compute stream is known: one process that drives all GPUs shows the first */
+    for (dts_id device = 1; device < (dts_id)(m->lowered->rows * m->plan->pipeline); device++) {
         *out = times[device] > times[*out] ? device : *out;
     }
     free(times);
@@ -245,7 +267,7 @@ dts_status dts_measure_communication(const dts_measured *m, dts_id device, const
             rows[g][c].exposed_s = accounts->exposed_by_row[g][c];
             if (rows[g][c].count > 0 || rows[g][c].exposed_s > 0) {
                 rows[g][c].group = dts_group_names[g];
-                rows[g][c].kind = c == DTS_COLLECTIVE_COUNT ? "send-recv" : dts_collective_names[c];
+                rows[g][c].kind = c == DTS_COLLECTIVE_COUNT ? dts_send_recv : dts_collective_names[c];
                 result->communication[result->communication_count++] = rows[g][c];
             }
         }

@@ -1,233 +1,179 @@
 /* Few microbatches for many: the steady state of a pipeline.
  *
- * Once a pipeline is full every further round of microbatches takes as long as the one before: its tasks wait for each
- * other in the same pattern, and times repeat with a constant shift (a max-plus linear system becomes periodic [1]).
- * So an iteration of m microbatches is simulated with m1 and with m2 = m1 + u of them, u a multiple of the stages, and
- * everything that adds up over time or microbatches follows the line through both:
- *   x(m) = x(m2) + (m - m2) / (m2 - m1) · (x(m2) - x(m1))                                                         (1)
- * Filling, draining, the first and the last microbatch and the optimizer are in both runs.
+ * Once a pipeline is full every further round of u microbatches takes as long as the one before: its tasks wait for
+ * each other in the same pattern, and times repeat with a constant shift D (a max-plus linear system becomes periodic
+ * [1]). So an iteration of m microbatches is simulated with m1 = m - k u of them. What a device does between its last
+ * kernel of one microbatch and that of the u-th after it is a round, and everything that adds up follows x(m) = x(m1) +
+ * k · (x of the round)                                                                            (1) in which the time
+ * is D. Filling, draining, the first and the last microbatch and the optimizer are in the run.
  *
  * How long it takes until times repeat has no useful bound: a stage that is a little slower than the one before it
  * falls behind for as long as the activations between them last, transfers that share a link drift past each other, and
- * a host that is slower than its GPU holds it up only when its lead is used up. So (1) is followed only where
- *   no stage finishes a microbatch of the last full round later than D = T(m2) - T(m1) after the one u before it, and
- *   one just then: it sets the pace, and those that are faster only use up what waits for them
- *   no stream is busy for longer than D with what u more microbatches add to it: it would fall behind for ever
- *   no share of the time shrinks from m1 to m2: it would be used up
- *   the peaks of memory are the same (gpipe holds all microbatches)
- * Else it is tried once more with twice as many, and then all microbatches are simulated.
+ * a host that is slower than its GPU holds it up only when its lead is used up. So (1) is followed only where, before
+ * the pipeline drains,
+ *   no stage finishes a microbatch later than D after the one u before it, and one stage always just then: it sets the
+ *   pace, and those that are faster only use up what waits for them (until then the rest of D is their bubble)
+ *   every device does as much in the last round as in the one before, and all that u microbatches ask of it (gpipe has
+ *   all forward passes first)
+ *   no stream is given more to do in a round than it has time for: it would fall behind for ever
+ *   a round frees what it allocates
+ * The smallest u is taken for which this holds. Else it is tried once more with twice as many microbatches, and then
+ * all of them are simulated.
  *
  * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */
-#include "run/fold.h"
+#include "run/rhythm.h"
 
-#include <stdlib.h>
-
-/* A pipeline is followed for two rounds of its stages, to be full, and one more; with several chunks on each stage
- * filling and draining take a round longer each. A long one with one chunk is full after as many microbatches as it has
- * stages, and needs no whole rounds. */
-enum { LEAST_ROUND = 4, LONG_PIPELINE = 16, BEYOND = 4 };
+/* The fewest of all's kind (with the same rest by round) that are at least so many. */
+static int64_t like(int64_t all, int64_t round, int64_t least) {
+    return least + ((all - least) % round + round) % round;
+}
 
 bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
-    int64_t round = (LEAST_ROUND + plan->pipeline - 1) / plan->pipeline * plan->pipeline;
-    int64_t filling = plan->virtual_stages > 1 ? 4 * round : 2 * round;
-    *out = (dts_fold){.few = filling, .more = filling + round, .all = plan->microbatches};
-    if (plan->pipeline > LONG_PIPELINE && plan->virtual_stages == 1) {
-        out->few = plan->pipeline + BEYOND;
-        out->more = out->few + BEYOND;
-    }
-    out->draining = plan->virtual_stages > 1 ? 2 * plan->pipeline : plan->pipeline;
-    return plan->microbatches > out->more && plan->job.parallelism->schedule.order == NULL &&
-           !dts_plan_asynchronous(plan);
+    int64_t whole = (DTS_LEAST_ROUND + plan->pipeline - 1) / plan->pipeline * plan->pipeline;
+    bool chunks = plan->virtual_stages > 1;
+    *out = (dts_fold){.all = plan->microbatches,
+                      .directions = plan->copies,
+                      .round = chunks ? whole : DTS_LEAST_ROUND,
+                      .draining = chunks ? 2 * plan->pipeline : plan->pipeline};
+    int64_t least = chunks ? 5 * whole : out->draining + 2 * DTS_LEAST_ROUND + 1;
+    out->some = like(out->all, out->round * out->directions, least * out->directions);
+    /* how full the queue of loaded batches is depends on all of them */
+    return out->all > out->some && plan->job.parallelism->schedule.order == NULL && !dts_plan_asynchronous(plan) &&
+           !dts_plan_loads_input(plan);
 }
 
 bool dts_fold_retry(dts_fold *fold) {
-    int64_t round = fold->more - fold->few;
-    fold->few *= 2;
-    fold->more = fold->few + round;
-    return fold->all > 2 * fold->more;
-}
-
-/* ---- the rhythm of a run ---------------------------------------------------------------------------------------- */
-
-dts_status dts_fold_listen(const dts_measured *m, dts_arena *arena, dts_rhythm *out) {
-    const dts_graph *graph = m->lowered->graph;
-    const dts_time *starts = dts_simulation_starts(m->simulation);
-    const dts_time *ends = dts_simulation_ends(m->simulation);
-    *out = (dts_rhythm){.streams = dts_graph_streams(graph),
-                        .stages = m->plan->pipeline,
-                        .microbatches = m->plan->passes,
-                        .directions = m->plan->copies,
-                        .length = m->to - m->from};
-    out->busy = dts_arena_array(arena, out->streams, sizeof *out->busy);
-    out->finished = dts_arena_array(arena, (size_t)(out->stages * out->microbatches), sizeof *out->finished);
-    if (out->busy == NULL || out->finished == NULL) {
-        return DTS_NOMEM;
-    }
-    for (size_t s = 0; s < out->streams; s++) {
-        size_t count = 0;
-        const dts_id *tasks = dts_graph_stream_tasks(graph, (dts_id)s, &count);
-        for (size_t i = 0; i < count; i++) {
-            out->busy[s] += ends[tasks[i]] - starts[tasks[i]];
-        }
-    }
-    for (int64_t p = 0; p < out->stages; p++) {
-        size_t count = 0;
-        const dts_id *tasks = dts_graph_stream_tasks(graph, m->lowered->compute_stream[p], &count);
-        for (size_t i = 0; i < count; i++) { /* in the order of time */
-            int32_t microbatch = m->lowered->infos[tasks[i]].microbatch;
-            if (microbatch >= 0) {
-                out->finished[p * out->microbatches + microbatch] = ends[tasks[i]];
-            }
-        }
-    }
-    return DTS_OK;
-}
-
-/* Times are whole picoseconds: rounding may differ from one round to the next. */
-static bool same_length(dts_time a, dts_time b) {
-    static const double part = 1e-7;
-    enum { ROUNDING = 1000 };
-    return llabs(a - b) <= ROUNDING + (int64_t)(part * (double)b);
-}
-
-static bool no_longer(dts_time a, dts_time b) {
-    return a <= b || same_length(a, b);
-}
-
-/* Is a stage no slower in the last round before its pipeline drains than T grows by? *sets_pace: as slow. end: of these
- * microbatches; first: of a direction's. */
-static bool stage_keeps_up(const dts_time *first, int64_t end, int64_t round, dts_time added, bool *sets_pace) {
-    int64_t from = end - round > round ? end - round : round + 1; /* the very first makes what the others add to */
-    bool keeps_up = from < end;
-    bool same = keeps_up;
-    for (int64_t i = from; keeps_up && i < end; i++) {
-        same &= same_length(first[i] - first[i - round], added);
-        keeps_up = no_longer(first[i] - first[i - round], added);
-    }
-    *sets_pace |= same;
-    return keeps_up;
-}
-
-static bool repeats(const dts_fold *f, const dts_rhythm *few, const dts_rhythm *more) {
-    dts_time added = more->length - few->length;
-    bool keep_up = more->streams == few->streams;
-    bool sets_pace = false;
-    for (size_t s = 0; keep_up && s < more->streams; s++) {
-        keep_up = no_longer(more->busy[s] - few->busy[s], added);
-    }
-    int64_t each = f->more / more->directions;
-    int64_t round = (f->more - f->few) / more->directions;
-    for (int64_t row = 0; keep_up && row < more->stages * more->directions; row++) {
-        keep_up = stage_keeps_up(more->finished + row * each, each - f->draining, round, added, &sets_pace);
-    }
-    return keep_up && sets_pace;
+    fold->some = like(fold->all, fold->round * fold->directions, fold->some + fold->some / 2);
+    return fold->all > 2 * fold->some;
 }
 
 /* ---- following it ------------------------------------------------------------------------------------------------ */
 
-static bool same_memory(const dts_result *a, const dts_result *b) {
-    bool same = a->stage_count == b->stage_count && a->host_peak_gib == b->host_peak_gib;
-    for (size_t i = 0; same && i < a->stage_count; i++) {
-        same = a->stages[i].peak_allocated_gib == b->stages[i].peak_allocated_gib;
+/* A device's account of its round; what it is faster than the others, it will wait for them. */
+static void account_round(const dts_rhythm *r, dts_id device, dts_accounts *out) {
+    dts_measured m = *r->m;
+    m.from = r->spans[device].from;
+    m.to = r->spans[device].to;
+    dts_account_device(&m, device, out);
+    out->shares.bubble += dts_time_to_s(r->length - (m.to - m.from));
+}
+
+static void follow_shares(double rounds, const dts_time_shares *round, dts_time_shares *all) {
+    all->compute += rounds * round->compute;
+    all->exposed_communication += rounds * round->exposed_communication;
+    all->bubble += rounds * round->bubble;
+    all->exposed_offload += rounds * round->exposed_offload;
+    all->host_bound += rounds * round->host_bound;
+    all->optimizer += rounds * round->optimizer;
+    all->input_wait += rounds * round->input_wait;
+}
+
+static dts_communication_row *row_of(dts_result *result, uint8_t group, int8_t collective) {
+    const char *kind = collective < 0 ? dts_send_recv : dts_collective_names[collective];
+    for (size_t i = 0; i < result->communication_count; i++) {
+        dts_communication_row *row = &result->communication[i];
+        if (row->group == dts_group_names[group] && row->kind == kind) {
+            return row;
+        }
     }
-    return same;
+    return NULL; /* not reached: what a round has the iteration has */
 }
 
-static bool same_rows(const dts_result *a, const dts_result *b) {
-    bool same = a->communication_count == b->communication_count;
-    for (size_t i = 0; same && i < a->communication_count; i++) {
-        same = a->communication[i].kind == b->communication[i].kind &&
-               a->communication[i].group == b->communication[i].group;
+static void follow_row(dts_communication_row *row, double rounds, int64_t count, double bytes, double total_s) {
+    if (row != NULL) {
+        row->count += (int64_t)rounds * count;
+        row->bytes += rounds * bytes;
+        row->total_s += rounds * total_s;
     }
-    return same;
 }
 
-/* A share that shrinks as microbatches are added will be used up: the host's step that fewer of them do not hide. The
- * slope changes there. */
-static bool no_share_shrinks(const dts_time_shares *few, const dts_time_shares *more) {
-    static const double same = 1e-9;
-    double total = more->compute;
-    return more->exposed_communication >= few->exposed_communication - same * total &&
-           more->bubble >= few->bubble - same * total && more->host_bound >= few->host_bound - same * total &&
-           more->exposed_offload >= few->exposed_offload - same * total &&
-           more->optimizer >= few->optimizer - same * total && more->input_wait >= few->input_wait - same * total;
-}
-
-/* (1) */
-static double follow(const dts_fold *f, double few, double more) {
-    return more + (double)(f->all - f->more) / (double)(f->more - f->few) * (more - few);
-}
-
-static void follow_times(const dts_fold *f, const dts_time_shares *few, dts_time_shares *more) {
-    more->compute = follow(f, few->compute, more->compute);
-    more->exposed_communication = follow(f, few->exposed_communication, more->exposed_communication);
-    more->bubble = follow(f, few->bubble, more->bubble);
-    more->exposed_offload = follow(f, few->exposed_offload, more->exposed_offload);
-    more->host_bound = follow(f, few->host_bound, more->host_bound);
-    more->optimizer = follow(f, few->optimizer, more->optimizer);
-    more->input_wait = follow(f, few->input_wait, more->input_wait);
-}
-
-static void follow_communication(const dts_fold *f, const dts_result *few, dts_result *more) {
-    for (size_t i = 0; i < more->communication_count; i++) {
-        const dts_communication_row *from = &few->communication[i];
-        dts_communication_row *row = &more->communication[i];
-        row->count = (int64_t)(follow(f, (double)from->count, (double)row->count) + 0.5);
-        row->bytes = follow(f, from->bytes, row->bytes);
-        row->total_s = follow(f, from->total_s, row->total_s);
-        row->exposed_s = follow(f, from->exposed_s, row->exposed_s);
+static void follow_communication(const dts_rhythm *r, double rounds, const dts_accounts *round, dts_result *result) {
+    const dts_lowered *lowered = r->m->lowered;
+    const dts_time *starts = dts_simulation_starts(r->m->simulation);
+    const dts_time *ends = dts_simulation_ends(r->m->simulation);
+    for (dts_id task = 0; task < lowered->info_count; task++) {
+        const dts_task_info *info = &lowered->infos[task];
+        if (!dts_rhythm_has(r, task)) {
+            continue;
+        }
+        if (info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(r->m, task, r->m->critical)) {
+            follow_row(row_of(result, info->group, info->collective), rounds, 1, info->bytes,
+                       dts_time_to_s(ends[task] - starts[task]));
+        }
+        for (size_t i = 0; info->block != NULL && info->device == r->m->critical && i < info->block->row_count; i++) {
+            const dts_block_row *inner = &info->block->rows[i];
+            follow_row(row_of(result, inner->group, inner->collective), rounds, inner->count, inner->bytes,
+                       dts_time_to_s(inner->total));
+        }
+    }
+    for (uint8_t g = 0; g < DTS_GROUP_COUNT; g++) {
+        for (int8_t c = -1; c < DTS_COLLECTIVE_COUNT; c++) {
+            dts_communication_row *row = row_of(result, g, c);
+            if (row != NULL) {
+                row->exposed_s += rounds * round->exposed_by_row[g][c < 0 ? DTS_COLLECTIVE_COUNT : c];
+            }
+        }
     }
 }
 
 /* Throughput and utilisation follow from the time. */
-static void follow_speed(const dts_fold *f, const dts_result *few, dts_result *more, double time_s) {
-    double faster = (double)f->all / (double)f->more * more->iteration_time_s / time_s;
-    more->hfu = follow(f, few->hfu * few->iteration_time_s, more->hfu * more->iteration_time_s) / time_s;
-    more->samples_per_s *= faster;
-    more->tokens_per_s *= faster;
-    more->tokens_per_s_per_gpu *= faster;
-    more->model_tflops_per_gpu *= faster;
-    more->mfu *= faster;
+static void follow_speed(const dts_rhythm *r, double rounds, double time_s, dts_result *result) {
+    double faster = (double)r->fold->all / (double)r->fold->some * result->iteration_time_s / time_s;
+    result->hfu *= (1 + rounds * r->flops / r->m->lowered->flops) * result->iteration_time_s / time_s;
+    result->samples_per_s *= faster;
+    result->tokens_per_s *= faster;
+    result->tokens_per_s_per_gpu *= faster;
+    result->model_tflops_per_gpu *= faster;
+    result->mfu *= faster;
 }
 
-static void follow_stages(const dts_fold *f, const dts_result *few, dts_result *more, double time_s) {
-    more->bubble_fraction = 0;
-    for (size_t i = 0; i < more->stage_count; i++) {
-        const dts_stage_row *from = &few->stages[i];
-        dts_stage_row *row = &more->stages[i];
-        row->compute_s = follow(f, from->compute_s, row->compute_s);
+static void follow_stages(const dts_rhythm *r, double rounds, double time_s, dts_result *result) {
+    const dts_id first = r->m->critical - r->m->critical % (dts_id)r->m->plan->pipeline;
+    result->bubble_fraction = 0;
+    for (size_t i = 0; i < result->stage_count; i++) {
+        dts_accounts round;
+        account_round(r, first + (dts_id)i, &round);
+        dts_stage_row *row = &result->stages[i];
+        row->compute_s += rounds * round.shares.compute;
         row->bubble_fraction =
-            follow(f, from->bubble_fraction * few->iteration_time_s, row->bubble_fraction * more->iteration_time_s) /
-            time_s;
-        more->bubble_fraction += row->bubble_fraction / (double)more->stage_count;
+            (row->bubble_fraction * result->iteration_time_s + rounds * round.shares.bubble) / time_s;
+        result->bubble_fraction += row->bubble_fraction / (double)result->stage_count;
     }
 }
 
-bool dts_fold_is_steady(const dts_fold *fold, const dts_rhythm rhythms[2], const dts_result *few,
-                        const dts_result *more) {
-    return repeats(fold, &rhythms[0], &rhythms[1]) && same_memory(few, more) && same_rows(few, more) &&
-           no_share_shrinks(&few->time_s, &more->time_s);
-}
-
-void dts_fold_combine(const dts_fold *f, const dts_result *few, dts_result *more) {
-    double time_s = follow(f, few->iteration_time_s, more->iteration_time_s);
-    follow_speed(f, few, more, time_s);
-    follow_stages(f, few, more, time_s);
-    follow_times(f, &few->time_s, &more->time_s);
-    follow_communication(f, few, more);
-    double samples = (double)more->global_batch / (double)more->microbatches * (double)f->all / (double)more->gpus;
+static void follow_aco(dts_result *result) {
+    double samples = (double)result->global_batch / (double)result->gpus;
     double total_s = 0;
-    for (size_t i = 0; i < more->communication_count; i++) {
-        total_s += more->communication[i].total_s;
+    for (size_t i = 0; i < result->communication_count; i++) {
+        total_s += result->communication[i].total_s;
     }
-    more->aco_ms_per_sample = 1e3 * total_s / samples;
-    more->exposed_aco_ms_per_sample = 1e3 * more->time_s.exposed_communication / samples;
-    more->ranks.critical_busy_s = follow(f, few->ranks.critical_busy_s, more->ranks.critical_busy_s);
-    more->ranks.least_busy_s = follow(f, few->ranks.least_busy_s, more->ranks.least_busy_s);
-    more->iteration_time_s = time_s;
-    more->global_batch = more->global_batch / more->microbatches * f->all;
-    more->microbatches = f->all;
-    more->simulation.tasks += few->simulation.tasks;
-    more->simulation.events += few->simulation.events;
-    more->simulation.microbatches = f->more;
+    result->aco_ms_per_sample = 1e3 * total_s / samples;
+    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
+}
+
+/* (1) */
+void dts_fold_follow(const dts_rhythm *r, dts_result *result) {
+    double rounds = (double)dts_rhythm_rounds(r);
+    double time_s = result->iteration_time_s + rounds * dts_time_to_s(r->length);
+    dts_accounts round;
+    account_round(r, r->m->critical, &round);
+    follow_speed(r, rounds, time_s, result);
+    follow_stages(r, rounds, time_s, result);
+    follow_shares(rounds, &round.shares, &result->time_s);
+    follow_communication(r, rounds, &round, result);
+    if (result->ranks.count > 0) {
+        const int64_t ranks[] = {result->ranks.critical, result->ranks.least_busy};
+        double *busy_s[] = {&result->ranks.critical_busy_s, &result->ranks.least_busy_s};
+        for (size_t i = 0; i < 2; i++) {
+            for (size_t d = 0; d < r->devices; d++) {
+                bool is_it = r->m->lowered->gpus[d] == ranks[i];
+                *busy_s[i] += is_it ? rounds * dts_time_to_s(r->busy[r->m->lowered->compute_stream[d]]) : 0;
+            }
+        }
+    }
+    result->iteration_time_s = time_s;
+    result->global_batch = result->global_batch / result->microbatches * r->fold->all;
+    result->microbatches = r->fold->all;
+    result->simulation.microbatches = r->fold->some;
+    follow_aco(result);
 }

@@ -1,37 +1,29 @@
-/* Iterations of many microbatches from two of few (fold.c). */
+/* Iterations of many microbatches from one of few (fold.c). */
 #ifndef DTS_RUN_FOLD_H
 #define DTS_RUN_FOLD_H
 
 #include "run/measure.h"
 
 typedef struct dts_fold {
-    int64_t few, more, all; /* microbatches */
-    int64_t draining;       /* the last so many of each direction, while the pipeline empties */
+    int64_t some, all; /* microbatches that are simulated, and that there are; they differ by whole rounds */
+    int64_t round;     /* of each direction: the longest after which times may repeat */
+    int64_t directions;
+    int64_t draining; /* the last so many of each direction, while the pipeline empties */
 } dts_fold;
 
 /* False: there is nothing to fold. */
 bool dts_fold_find(const dts_plan *plan, dts_fold *out);
 
-/* Twice as many, after few and more were not enough. False: all of them are not many more. */
+/* Twice as many, after fold->some were not enough. False: all of them are not many more. */
 bool dts_fold_retry(dts_fold *fold);
 
-/* When what was done, to tell whether it repeats. */
-typedef struct dts_rhythm {
-    dts_time length; /* of the iteration */
-    size_t streams;
-    int64_t stages, microbatches;
-    int64_t directions; /* each has its share of the microbatches */
-    dts_time *busy;     /* [stream] with all its tasks */
-    dts_time *finished; /* [stage · microbatches + microbatch] its last kernel */
-} dts_rhythm;
+/* How a simulated iteration repeats; borrows both arguments. */
+typedef struct dts_rhythm dts_rhythm;
 
-dts_status dts_fold_listen(const dts_measured *m, dts_arena *arena, dts_rhythm *out);
+/* *out: how m, of fold->some microbatches, repeats, in arena; NULL: it does not. Tells m what of it stands for more. */
+dts_status dts_fold_listen(const dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out);
 
-/* Is the steady state reached with fold->few microbatches? rhythms: of the two runs. */
-bool dts_fold_is_steady(const dts_fold *fold, const dts_rhythm rhythms[2], const dts_result *few,
-                        const dts_result *more);
-
-/* Makes more, the result with fold->more microbatches, the one of fold->all. */
-void dts_fold_combine(const dts_fold *fold, const dts_result *few, dts_result *more);
+/* Makes result, of what was listened to, that of all microbatches. */
+void dts_fold_follow(const dts_rhythm *rhythm, dts_result *result);
 
 #endif

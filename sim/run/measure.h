@@ -16,6 +16,9 @@ typedef struct dts_measured {
     dts_id last_task;  /* dts_last_task */
     dts_id critical;   /* dts_critical_device */
     dts_time from, to; /* the iteration: all that was simulated, or a window of it */
+    /* what lies between these of the critical path stands for so many more of its kind (fold.c) */
+    dts_time repeated_from, repeated_to;
+    int64_t repeats;
 } dts_measured;
 
 /* The length of what of [from, to) lies in the iteration; both are moved to its borders. */
@@ -39,6 +42,9 @@ bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device);
 
 /* The device that spends most time on the critical path. */
 dts_status dts_critical_device(const dts_measured *m, dts_id *out);
+
+/* The kind of a transfer that is no collective, as rows name it. */
+extern const char dts_send_recv[];
 
 /* Communication of device by kind and group, in the result's arena. */
 dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,

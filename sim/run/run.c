@@ -325,9 +325,15 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
     return status;
 }
 
-/* Lowers and simulates a made plan, and measures into result. rhythm: NULL, or what to fill in. */
+/* Microbatches that stand for more of them. */
+typedef struct folding {
+    dts_fold fold;
+    bool steady; /* they do, and the result is that of all */
+} folding;
+
+/* Lowers and simulates a made plan, and measures into result. fold: NULL, or what the plan's microbatches stand for. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
-                           dts_rhythm *rhythm, dts_arena *arena, dts_result *result, dts_diag *diag) {
+                           folding *fold, dts_arena *arena, dts_result *result, dts_diag *diag) {
     bool full = false;
     if (dts_ranks_choose(plan, fidelity, &full, diag) != DTS_OK) {
         return DTS_INVALID;
@@ -361,9 +367,17 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         for (size_t i = 0; m.runs != NULL && i < lowered.info_count; i++) {
             m.runs[i] = DTS_NO_ID;
         }
-        status = m.runs == NULL ? DTS_NOMEM : measure(&m, options, result);
+        status = m.runs == NULL ? DTS_NOMEM : DTS_OK;
+        const dts_rhythm *rhythm = NULL;
+        if (status == DTS_OK && fold != NULL) {
+            status = dts_fold_listen(&fold->fold, &m, arena, &rhythm);
+            fold->steady = rhythm != NULL;
+        }
+        bool wanted = fold == NULL || fold->steady;
+        status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
-            status = dts_fold_listen(&m, result->arena, rhythm);
+            dts_fold_follow(rhythm, result);
+            result->bottleneck = name_bottleneck(result);
         }
         if (status != DTS_OK) {
             dts_diag_nomem(diag);
@@ -383,7 +397,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
 
 /* Simulates all microbatches of a plan. */
 static dts_status run_whole(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
-                            dts_rhythm *rhythm, dts_arena *arena, dts_result **out, dts_diag *diag) {
+                            folding *fold, dts_arena *arena, dts_result **out, dts_diag *diag) {
     dts_result *result = calloc(1, sizeof *result);
     if (result == NULL) {
         return dts_diag_nomem(diag);
@@ -392,7 +406,7 @@ static dts_status run_whole(const dts_scenario_values *values, const dts_plan *p
     dts_status status = result->arena == NULL ? dts_diag_nomem(diag) : DTS_OK;
     if (status == DTS_OK) {
         describe(values, plan, result);
-        status = run_plan(plan, &values->fidelity, options, rhythm, arena, result, diag);
+        status = run_plan(plan, &values->fidelity, options, fold, arena, result, diag);
     }
     if (status != DTS_OK) {
         dts_result_free(result);
@@ -402,49 +416,36 @@ static dts_status run_whole(const dts_scenario_values *values, const dts_plan *p
     return DTS_OK;
 }
 
-/* NULL: it cannot be simulated. */
-static dts_result *run_some(const dts_scenario_values *values, int64_t microbatches, const dts_plan *plan,
-                            const dts_run_options *options, dts_rhythm *rhythm, dts_diag *diag) {
+/* NULL: the steady state is not reached with so few microbatches, or they cannot be simulated. */
+static dts_result *fold_once(const dts_scenario_values *values, folding *fold, const dts_plan *plan,
+                             const dts_run_options *options, dts_diag *diag) {
     dts_scenario_values some = *values;
-    some.training.global_batch = values->training.global_batch / plan->microbatches * microbatches;
+    some.training.global_batch = values->training.global_batch / plan->microbatches * fold->fold.some;
     dts_job job = dts_scenario_job(&some);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_plan part;
     dts_result *result = NULL;
     if (arena != NULL && dts_plan_make(&job, arena, &part, diag) == DTS_OK &&
-        run_whole(&some, &part, options, rhythm, arena, &result, diag) != DTS_OK) {
+        run_whole(&some, &part, options, fold, arena, &result, diag) == DTS_OK && !fold->steady) {
+        dts_result_free(result);
         result = NULL;
     }
     dts_arena_free(arena);
     return result;
 }
 
-/* NULL: the steady state is not reached with so few microbatches. */
-static dts_result *fold_once(const dts_scenario_values *values, const dts_fold *fold, const dts_plan *plan,
-                             const dts_run_options *options, dts_diag *diag) {
-    dts_rhythm rhythms[2];
-    dts_result *few = run_some(values, fold->few, plan, options, &rhythms[0], diag);
-    dts_result *more = few == NULL ? NULL : run_some(values, fold->more, plan, options, &rhythms[1], diag);
-    if (more != NULL && dts_fold_is_steady(fold, rhythms, few, more)) {
-        dts_fold_combine(fold, few, more);
-        more->bottleneck = name_bottleneck(more);
-    } else {
-        dts_result_free(more);
-        more = NULL;
-    }
-    dts_result_free(few);
-    return more;
-}
-
 /* The steady state of fewer microbatches stands for all (fold.c). NULL: it does not. */
 static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
                               dts_diag *diag) {
-    dts_fold fold;
-    if (dts_ranks_are_drawn(plan) || !dts_fold_find(plan, &fold)) { /* what is drawn is refused with its reason */
+    folding fold = {0};
+    if (dts_ranks_are_drawn(plan) || !dts_fold_find(plan, &fold.fold)) { /* what is drawn is refused with its reason */
         return NULL;
     }
     dts_result *result = fold_once(values, &fold, plan, options, diag);
-    return result == NULL && dts_fold_retry(&fold) ? fold_once(values, &fold, plan, options, diag) : result;
+    while (result == NULL && dts_fold_retry(&fold.fold)) {
+        result = fold_once(values, &fold, plan, options, diag);
+    }
+    return result;
 }
 
 /* Thousands of equal microbatches show nothing that a few do not, and take all memory of a computer. */

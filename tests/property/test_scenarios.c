@@ -28,6 +28,7 @@ typedef struct subject {
     drawn d;
     dts_scenario *scenario;
     dts_block_cache *blocks;
+    uint64_t folded, could_fold; /* scenarios with few microbatches for many */
 } subject;
 
 static void read_subject(subject *x) {
@@ -358,7 +359,24 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
 
 /* The steady state of few microbatches stands for many. Not to the last digit: a host that is faster than its GPU gets
  * further ahead with every microbatch, and once it is far enough the launches of the last backward are hidden, too. */
-static void check_folded(const subject *x) {
+/* What is moved for every microbatch is counted, not measured. */
+static void check_folded_rows(const dts_result *few, const dts_result *all) {
+    assert_int_equal(few->communication_count, all->communication_count);
+    for (size_t i = 0; i < all->communication_count; i++) {
+        const dts_communication_row *a = &few->communication[i];
+        const dts_communication_row *b = &all->communication[i];
+        assert_string_equal(a->kind, b->kind);
+        assert_string_equal(a->group, b->group);
+        assert_int_equal(a->count, b->count);
+        assert_close(a->bytes, b->bytes, 1e-4, 0);
+        assert_close(a->total_s, b->total_s, 0.01, 1e-3 * all->iteration_time_s);
+        assert_close(a->exposed_s, b->exposed_s, 0.01, 0.03 * all->iteration_time_s);
+    }
+    assert_close(few->time_s.compute, all->time_s.compute, 1e-6, 0.03 * all->iteration_time_s);
+    assert_close(few->time_s.host_bound, all->time_s.host_bound, 1e-6, 0.03 * all->iteration_time_s);
+}
+
+static void check_folded(subject *x) {
     enum { MANY = 48 };
     dts_scenario_values values = *dts_scenario_get(x->scenario);
     values.training.global_batch = (int64_t)MANY * x->d.micro_batch * x->d.data;
@@ -366,10 +384,14 @@ static void check_folded(const subject *x) {
     values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     dts_result *few = simulate_values(&values, NULL);
     assert_int_equal(few->global_batch, all->global_batch);
+    x->could_fold++;
+    x->folded += few->simulation.microbatches > 0;
     assert_close(few->iteration_time_s, all->iteration_time_s, 1e-3, 0);
     assert_close(few->samples_per_s, all->samples_per_s, 1e-3, 0);
     assert_close(few->hfu, all->hfu, 1e-3, 0);
     assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
+    assert_close(few->bubble_fraction, all->bubble_fraction, 0, 0.03);
+    check_folded_rows(few, all);
     /* Gathered parameters and gradients on their way may pile up more, the more microbatches there are: seed 10625. */
     int sharding = dts_scenario_get(x->scenario)->parallelism.data_parallel;
     bool piles_up = sharding == DTS_DP_ZERO3 || sharding == DTS_DP_FSDP;
@@ -442,6 +464,8 @@ static void invariants_hold_over_random_scenarios(void **state) {
     }
     current_seed = 0;
     dts_block_cache_free(x.blocks);
+    enum { ENOUGH = 20 };
+    assert_true(x.could_fold < ENOUGH || 2 * x.folded > x.could_fold);
     print_message("%llu scenarios\n", (unsigned long long)runs);
 }
 

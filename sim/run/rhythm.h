@@ -1,0 +1,40 @@
+/* How a simulated iteration repeats: what fold.c follows. Not for other rooms. */
+#ifndef DTS_RUN_RHYTHM_H
+#define DTS_RUN_RHYTHM_H
+
+#include "run/fold.h"
+
+/* So many microbatches in a row must keep the rhythm, whatever its length. */
+enum { DTS_LEAST_ROUND = 4 };
+
+/* The work of a device between the ends of two microbatches' last kernels: tasks are added in the order in which it
+ * issues them. */
+typedef struct span {
+    dts_id before, after, until; /* tasks: the round is what is behind `after` up to until; the one before likewise */
+    dts_time from, to;           /* when those two end */
+} span;
+
+struct dts_rhythm {
+    const dts_measured *m;
+    const dts_fold *fold;
+    int64_t directions, each; /* pipelines, and the microbatches of each */
+    dts_id *last;             /* [device · microbatches + microbatch] its last kernel; DTS_NO_ID: none */
+    int64_t round;            /* u, of each direction */
+    dts_time length;          /* D */
+    span *spans;              /* [device] */
+    size_t *counts;           /* [stream] tasks of a round */
+    dts_time *busy;           /* [stream] in a round */
+    dts_time *launching;      /* [stream] of hosts, in the whole iteration */
+    int64_t *kept_B;          /* [device] that a round leaves behind */
+    dts_id on_path;           /* the last task of the critical path that is in a round */
+    double flops;             /* of a round, all stages of one row */
+    size_t devices;
+};
+
+/* Is a task of the round of the device that issues it? */
+bool dts_rhythm_has(const dts_rhythm *r, dts_id task);
+
+/* Rounds that were not simulated: k of (1) in fold.c. */
+int64_t dts_rhythm_rounds(const dts_rhythm *r);
+
+#endif
