@@ -99,6 +99,10 @@ dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher
         return dts_diag_error(diag, NULL, "graph", "export scenarios with a model",
                               "a strategy for single operators has no launcher");
     }
+    if (values->training.mode != DTS_MODE_TRAIN) {
+        return dts_diag_error(diag, NULL, "training.mode", "export with training.mode: train",
+                              "configurations of launchers are about training, not inference");
+    }
     dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
     dts_job job = dts_scenario_job(values);
     dts_plan plan;

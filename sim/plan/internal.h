@@ -35,6 +35,9 @@ dts_status dts_plan_check_experts(dts_plan *plan, dts_diag *diag);
 /* What is offloaded, after the degrees are known (rules_offload.c). */
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag);
 
+/* What inference has no use for, after the degrees are known (rules_inference.c). */
+dts_status dts_plan_check_inference(const dts_plan *plan, dts_diag *diag);
+
 /* What adapters go together with, after the degrees are known (adapters.c). */
 dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag);
 

@@ -82,7 +82,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,
-        .dropout = stack->dropout,
+        .dropout = stack->dropout && !dts_plan_infers(plan),
         .mask_B = stack->mask_bool_bytes ? 1 : 1.0 / 8,
         .autocast = plan->storage.autocast,
     };
@@ -169,6 +169,14 @@ bool dts_plan_uses_nvme(const dts_plan *plan) {
            o->activations == DTS_OFFLOAD_NVME;
 }
 
+bool dts_plan_infers(const dts_plan *plan) {
+    return plan->job.training->mode == DTS_MODE_INFERENCE;
+}
+
+bool dts_plan_keeps_weight_copies(const dts_plan *plan) {
+    return dts_plan_infers(plan) && !dts_plan_shards_parameters(plan);
+}
+
 bool dts_plan_loads_input(const dts_plan *plan) {
     return plan->job.input->sample_cost_s > 0 || plan->job.input->sample_B > 0;
 }
@@ -202,7 +210,29 @@ bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }
 
-static dts_status build_schedule(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+/* What is left of an order without its backward passes. */
+static dts_status keep_forwards(dts_schedule *schedule, dts_arena *arena, dts_diag *diag) {
+    size_t stages = (size_t)schedule->shape.stages;
+    dts_op **ops = dts_arena_array(arena, stages, sizeof(dts_op *));
+    size_t *counts = dts_arena_array(arena, stages, sizeof *counts);
+    for (size_t p = 0; ops != NULL && counts != NULL && p < stages; p++) {
+        ops[p] = dts_arena_array(arena, schedule->op_count[p], sizeof **ops);
+        if (ops[p] == NULL) {
+            return dts_diag_nomem(diag);
+        }
+        for (size_t i = 0; i < schedule->op_count[p]; i++) {
+            if (schedule->ops[p][i].kind == DTS_OP_FORWARD) {
+                ops[p][counts[p]] = schedule->ops[p][i];
+                ops[p][counts[p]++].fused_next = 0;
+            }
+        }
+    }
+    schedule->ops = ops;
+    schedule->op_count = counts;
+    return ops != NULL && counts != NULL ? DTS_OK : dts_diag_nomem(diag);
+}
+
+static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     if (plan->method == NULL) {
         plan->schedule = *plan->job.parallelism->schedule.order;
         return DTS_OK;
@@ -214,6 +244,11 @@ static dts_status build_schedule(dts_plan *plan, dts_arena *arena, dts_diag *dia
                                 .backward_input = 1,
                                 .backward_weight = 1};
     return dts_schedule_build(plan->method->name, &shape, arena, &plan->schedule, diag);
+}
+
+static dts_status build_schedule(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    dts_status status = build_order(plan, arena, diag);
+    return status == DTS_OK && dts_plan_infers(plan) ? keep_forwards(&plan->schedule, arena, diag) : status;
 }
 
 bool dts_plan_asynchronous(const dts_plan *plan) {
@@ -273,8 +308,8 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s %" PRId64 "%s%s", pipeline == NULL ? "" : pipeline,
-                            tensor == NULL ? "" : tensor, context == NULL ? "" : context,
-                            kinds[plan->job.parallelism->data_parallel], plan->data, hybrid == NULL ? "" : hybrid,
-                            expert == NULL ? "" : expert);
+    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s", dts_plan_infers(plan) ? "inference: " : "",
+                            pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
+                            context == NULL ? "" : context, kinds[plan->job.parallelism->data_parallel], plan->data,
+                            hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert);
 }

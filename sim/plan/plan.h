@@ -64,7 +64,11 @@ typedef struct dts_adapters {
     bool dropout;
 } dts_adapters;
 
+/* INFERENCE: forward passes only, to the model's outputs. */
+typedef enum dts_mode { DTS_MODE_TRAIN, DTS_MODE_INFERENCE } dts_mode;
+
 typedef struct dts_training {
+    int mode;                /* dts_mode */
     int64_t global_batch;    /* samples per optimizer step, all replicas */
     int64_t micro_batch;     /* samples per forward pass of one replica */
     int64_t sequence_length; /* tokens per sample */
@@ -251,6 +255,12 @@ double dts_plan_loader_cores(const dts_plan *plan);
 double dts_plan_loaders_per_node(const dts_plan *plan);
 /* Bytes of a sample on its way to the GPU. */
 double dts_plan_sample_B(const dts_plan *plan);
+
+/* Forward passes only? */
+bool dts_plan_infers(const dts_plan *plan);
+/* Inference: do autocast's half copies of weights stay to the end of a pass? Its cache takes parameters, which views of
+ * sharded ones are not. */
+bool dts_plan_keeps_weight_copies(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */
 bool dts_plan_single_process(const dts_plan *plan);

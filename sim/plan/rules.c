@@ -228,6 +228,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         check_graphs(job, plan, diag);
         dts_plan_check_offload(plan, diag);
         dts_plan_check_adapters(plan, diag);
+        dts_plan_check_inference(plan, diag);
     }
     check_precision(job, plan, diag);
     if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {

@@ -1,16 +1,16 @@
 /* What may rest in host memory, and what it takes to run. */
 #include "plan/internal.h"
 
-static dts_status check_host(const dts_job *job, dts_diag *diag) {
+static dts_status check_host(const dts_job *job, const char *what, dts_diag *diag) {
     const dts_cluster *cluster = job->cluster;
     dts_status status = DTS_OK;
     if (!(cluster->host.memory_B > 0) || !(cluster->host.memory_bandwidth_Bps > 0)) {
         status = dts_diag_error(diag, NULL, "cluster.host", "set host.memory and host.memory_bandwidth",
-                                "offload needs the node's memory, which cluster %s does not give", cluster->name);
+                                "%s needs the node's memory, which cluster %s does not give", what, cluster->name);
     }
     if (!(cluster->gpu.pcie_bandwidth_Bps > 0)) {
         status = dts_diag_error(diag, NULL, "cluster.gpu.pcie_bandwidth", "set gpu.pcie_bandwidth",
-                                "offload needs the host link, which GPU %s does not give", cluster->gpu.name);
+                                "%s needs the host link, which GPU %s does not give", what, cluster->gpu.name);
     }
     return status;
 }
@@ -42,7 +42,7 @@ static dts_status check_nvme(const dts_plan *plan, dts_diag *diag) {
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
     const dts_offload *o = plan->job.offload;
     if (!dts_plan_offloads(plan)) {
-        return DTS_OK;
+        return dts_plan_loads_input(plan) ? check_host(&plan->job, "loading of data", diag) : DTS_OK;
     }
     bool parameters = o->parameters != DTS_OFFLOAD_NONE;
     bool gradients = o->gradients != DTS_OFFLOAD_NONE;
@@ -55,7 +55,7 @@ dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
          "single-process data parallelism (dp) keeps everything on the GPUs"},
         {parameters && !dts_plan_shards_parameters(plan), "offload.parameters", "use fsdp or zero3",
          "only sharded parameters are fetched unit by unit; these stay on the GPU"},
-        {parameters && !optimizer, "offload.parameters", "set offload.optimizer: cpu as well",
+        {parameters && !optimizer && !dts_plan_infers(plan), "offload.parameters", "set offload.optimizer: cpu as well",
          "parameters that rest in host memory are updated there"},
         {gradients && !dts_plan_shards_gradients(plan), "offload.gradients", "use zero2, zero3 or fsdp",
          "gradients that every replica adds up in full stay on the GPU"},
@@ -64,7 +64,7 @@ dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
         {optimizer && dts_plan_stage_ranks(plan) > 1 && !dts_plan_shards_optimizer(plan), "offload.optimizer",
          "use zero1, zero2, zero3 or fsdp", "without sharding every GPU would step the whole model on its host"},
     };
-    dts_status status = check_host(&plan->job, diag);
+    dts_status status = check_host(&plan->job, "offload", diag);
     dts_status drives = check_nvme(plan, diag);
     status = status > drives ? status : drives;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {

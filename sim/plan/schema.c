@@ -9,6 +9,7 @@ static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16", 
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
 static const char *const optimizer_names[] = {
     "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", NULL};
+static const char *const mode_names[] = {"train", "inference", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
@@ -113,6 +114,9 @@ const char *const dts_detail_names[] = {"auto", "kernel", "layer", "block", NULL
 
 #define STRUCT dts_training
 static const dts_field training_fields[] = {
+    {FIELD(mode), .type = DTS_FIELD_ENUM, .names = mode_names, .preset = "train",
+     .help = "inference: forward passes only (the prefill of a batch): no loss, gradients, optimizer, dropout or kept "
+             "activations"},
     {FIELD(global_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,
      .help = "samples per optimizer step, all replicas together"},
     {FIELD(micro_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,

@@ -6,6 +6,8 @@
  *   amp-*          4           4          8      autocast casts each weight for use; [1]: 18 with the cast copy
  *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
+ *   inference: parameters only, in the same formats; no master copies. Autocast keeps half copies of weights to the end
+ *   of a pass: 4 + 2 of [1]
  *   fp8, mxfp8, nvfp4  as amp-bf16: 8- and 4-bit formats are those of products' operands. What copies of the weights
  * live beside them, or instead of them, is the stack's (plan.c)
  * With adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format
@@ -118,6 +120,14 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     }
     if (training->adapters.rank > 0) {
         s.autocast = false; /* frozen weights have the format of the products: only the adapters are cast */
+    }
+    if (training->mode == DTS_MODE_INFERENCE) { /* parameters are all there is, and no master copy of them */
+        s.gradient_B = 0;
+        s.fresh_gradient_B = 0;
+        s.reduce_B = 0;
+        s.step_B = s.parameter_B;
+        s.optimizer_B = 0;
+        return s;
     }
     double master_B = s.step_B > s.parameter_B ? s.step_B : 0;
     s.optimizer_B = master_B + (training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT

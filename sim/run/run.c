@@ -93,7 +93,7 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->price_usd_per_hour = values->cluster.price_usd_per_hour * (double)values->cluster.nodes;
 }
 
-/* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass twice, or
+/* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass, if there is one, twice, or
  * once where the weights are frozen; no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
@@ -103,7 +103,7 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     result->samples_per_s = (double)result->global_batch / time;
     result->tokens_per_s = result->samples_per_s * (double)result->sequence_length;
     result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
-    const double passes = dts_plan_adapts(plan) ? 2 : 3;
+    const double passes = dts_plan_infers(plan) ? 1 : dts_plan_adapts(plan) ? 2 : 3;
     double model_flops =
         passes * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */

@@ -354,6 +354,10 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
         return dts_diag_error(diag, NULL, "training.adapters", "use `dtsim sweep`, or adapters: none",
                               "the bounds of this search are those of trained weights, not of adapters");
     }
+    if (request->base->training.mode != DTS_MODE_TRAIN) {
+        return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
+                              "the bounds of this search are those of training, not of inference");
+    }
     const dts_search_method *method = dts_search_method_find(request->method);
     dts_search *search = calloc(1, sizeof *search);
     if (search == NULL) {

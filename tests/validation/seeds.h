@@ -84,6 +84,13 @@ static inline double static_bytes(const dts_result *r) {
     return weight_bytes(r) + gradient_bytes(r) + optimizer_bytes(r);
 }
 
+/* With few tokens, activations are the half copies of weights and next to nothing else. */
+#define FEW_TOKENS " training.micro_batch=1 training.global_batch=1 training.sequence_length=8"
+
+static inline double weights_with_copies(const dts_result *r) {
+    return per_parameter(r, r->memory_gib.parameters + r->memory_gib.activations);
+}
+
 static inline double measure(const char *base, const char *settings, metric *of) {
     dts_result *r = simulate_text(base, settings == NULL ? "" : settings);
     double value = of(r);

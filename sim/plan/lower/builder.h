@@ -351,6 +351,9 @@ dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs);
 /* The kernels of a step and what they move of every element, B (optimizer.c). */
 double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels);
 
+/* Inference: what is still gathered goes with the last kernel of its stage (units.c). */
+void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs);
+
 /* The optimizer step of every stage (optimizer.c). */
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);
 

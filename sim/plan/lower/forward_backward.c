@@ -114,7 +114,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     dts_builder *b = w->b;
     int64_t slot = layer - w->pass->chunk->first_layer;
     int64_t span = checkpoint_span(w, slot);
-    bool drops = drops_whole_chunk(w) || (is_layer(part) && span > 0);
+    bool drops = dts_plan_infers(b->plan) || drops_whole_chunk(w) || (is_layer(part) && span > 0);
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false);
     capture(w, part, true);
     if (is_layer(part)) {
@@ -149,6 +149,23 @@ static void forward_position(walk *w, int64_t position) {
     }
 }
 
+static double part_copies_B(const dts_builder *b, dts_part part) {
+    double bytes = 0;
+    for (size_t i = 0; i < b->work[part].operators.count; i++) {
+        bytes += floor(b->work[part].operators.items[i].weight_copy_B);
+    }
+    return bytes;
+}
+
+/* Autocast's half copies of weights, which without a backward pass live to the end of the forward pass. */
+static double weight_copies_B(const dts_builder *b, const dts_chunk *chunk) {
+    double bytes = chunk->embedding ? part_copies_B(b, DTS_PART_EMBEDDING) : 0;
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        bytes += part_copies_B(b, dts_model_layer_part(b->plan->job.model, chunk->first_layer + i));
+    }
+    return bytes + (chunk->head ? part_copies_B(b, DTS_PART_HEAD) : 0);
+}
+
 void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made) {
     walk *walks = dts_arena_array(b->arena, count, sizeof *walks);
     if (walks == NULL) {
@@ -169,6 +186,9 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     for (size_t i = 0; i < count; i++) {
         walk *w = &walks[i];
         dts_walk_drop_handed(w);
+        if (dts_plan_keeps_weight_copies(b->plan)) {
+            dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -weight_copies_B(b, chunk));
+        }
         if (drops_whole_chunk(w)) {
             dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
             dts_offload_store(b, w->pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)), w->last);

@@ -132,7 +132,11 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
     if (status != DTS_OK) {
         return status;
     }
-    dts_build_optimizer(b, syncs);
+    if (dts_plan_infers(b->plan)) {
+        dts_build_end_of_inference(b, syncs);
+    } else {
+        dts_build_optimizer(b, syncs);
+    }
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
         const dts_stage *stage = &b->stages[p];
         out->compute_stream[row * b->plan->pipeline + p] = stage->compute;

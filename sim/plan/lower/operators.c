@@ -116,7 +116,8 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     if (first != DTS_NO_ID) {
         dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
         dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
-        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : 0);
+        double copy_B = dts_plan_keeps_weight_copies(b->plan) ? o->weight_copy_B : 0;
+        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : copy_B);
         w->handed_B = o->output_B;
     }
     if (o->host_reads) {

@@ -227,6 +227,7 @@ static void begin_step(turns *t, step *x) {
                          .chunk_index = x->op->chunk,
                          .first_microbatch = first,
                          .last_microbatch = makes_weights(x) && (alone || *left == 0),
+                         .outputs_only = dts_plan_infers(plan),
                          .input = DTS_NO_ID};
     add_chunk_overhead(t, x->pass.stage, x->op, x->op->kind != DTS_OP_FORWARD);
     if (x->op->kind == DTS_OP_FORWARD) {
@@ -243,6 +244,18 @@ static void begin_step(turns *t, step *x) {
     }
 }
 
+/* Nothing comes back: outputs that were gathered, and the batch, are not needed any more. */
+static void finish_inference(turns *t, const step *x, bool last) {
+    dts_stage *stage = x->pass.stage;
+    if (gathers_outputs(t, x->stage) && last) {
+        dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
+                         -head_output_B(t->b) * (double)t->microbatches);
+    }
+    if (x->stage == 0) {
+        dts_input_leave(t->b, stage, x->op->microbatch, x->made);
+    }
+}
+
 static void finish_forward(turns *t, step *x) {
     produced *here = at(t, x->direction, x->stage, x->op->microbatch);
     here->activation = hand_over(t, x, x->stage + 1, &here->sent_up);
@@ -251,6 +264,9 @@ static void finish_forward(turns *t, step *x) {
     int64_t left = --t->forward_left[place(t, x->direction, x->stage)];
     if (gathers_outputs(t, x->stage)) {
         gather_outputs(t, x->pass.stage, x->made, left == 0);
+    }
+    if (dts_plan_infers(t->b->plan)) {
+        finish_inference(t, x, left == 0);
     }
 }
 

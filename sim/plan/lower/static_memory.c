@@ -101,13 +101,13 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
         add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
-    if (plan->data > 1) {
+    if (plan->data > 1 && !dts_plan_infers(plan)) {
         add(b, stage, DTS_MEMORY_COMMUNICATION, fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B),
             DTS_OFFLOAD_NONE);
     }
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
         (dts_offload_target)offload->optimizer);
-    if (set == DTS_SET_COMMON) {
+    if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {
         add(b, stage, DTS_MEMORY_OPTIMIZER, stage->statistics * STATISTIC_B * optimizer_share,
             (dts_offload_target)offload->optimizer);
     }

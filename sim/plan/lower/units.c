@@ -277,6 +277,14 @@ void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int
     }
 }
 
+void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs) {
+    for (int64_t p = 0; p < b->stage_count; p++) {
+        if (dts_sync_gathers(syncs[p])) {
+            release(syncs[p], &syncs[p]->root, b->stages[p].last_kernel);
+        }
+    }
+}
+
 void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                               dts_id last) {
     dts_unit *u = unit_of(sync, chunk, position);
