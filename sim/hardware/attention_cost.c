@@ -10,6 +10,7 @@
  *            finish costs about one mean block more                                                                 (2)
  *   t      = waves · tile · (keys + length_overhead) · 4·d · (2.5 in backward) / (peak/P · efficiency(d)) (3)
  *   efficiency(d) = efficiency(128) · d/(d + h) · (128 + h)/128,  h = head_dim_half                                 (4)
+ *   efficiency(d) = efficiency(128) · wide, where that is known and d > 128: tiles of fewer rows fit on chip (5)
  *
  * (1) and (2) explain why causal masks with short sequences reach half the rate of long ones: with one set of constants
  * 24 published rates of FlashAttention-2 on the A100 (512 to 16384 tokens, d = 64 and 128, both masks) come out within
@@ -19,6 +20,15 @@
 #include <math.h>
 
 #include "hardware/hardware.h"
+
+/* (4), (5) */
+static double efficiency_of(const dts_gpu *gpu, const dts_attention_shape *shape) {
+    const dts_flash_profile *flash = &gpu->flash;
+    const double head_dim = (double)shape->head_dim, half = flash->head_dim_half;
+    const double at_128 = shape->backward ? gpu->flash_efficiency_backward : gpu->flash_efficiency_forward;
+    const double wide = shape->backward ? flash->wide_backward : flash->wide_forward;
+    return at_128 * (head_dim > 128 && wide > 0 ? wide : head_dim / (head_dim + half) * (128 + half) / 128);
+}
 
 double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape) {
     double peak = dts_gpu_peak_flops(gpu, type);
@@ -40,8 +50,7 @@ double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_atten
         keys = fmin(all_keys, fmax(0, all_keys - queries / 2) + tile / 2); /* (1) */
         waves = fmax(waves, blocks / processors + 1);                      /* (2) */
     }
-    double efficiency = shape->backward ? gpu->flash_efficiency_backward : gpu->flash_efficiency_forward;
-    efficiency *= head_dim / (head_dim + flash->head_dim_half) * (128 + flash->head_dim_half) / 128; /* (4) */
+    double efficiency = efficiency_of(gpu, shape);
     double flop = waves * tile * (keys + length_overhead) * 4 * head_dim * (shape->backward ? 2.5 : 1);
     double time_s = flop / (peak / processors * fmin(efficiency, 1));
 

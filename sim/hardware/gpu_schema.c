@@ -168,6 +168,20 @@ static const dts_field memory_kernel_fields[] = {
      .required = true,
      .offset = WITHIN(dts_gpu, memory_efficiency, memory_floor_s),
      .help = "shortest kernel"},
+    {.key = "gather_factor",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 100,
+     .preset = "1",
+     .offset = WITHIN(dts_gpu, memory_efficiency, gather_factor),
+     .help = "kernels that put tokens in the order of their experts and back: time over that of others"},
+    {.key = "loss_factor",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 100,
+     .preset = "1",
+     .offset = WITHIN(dts_gpu, memory_efficiency, loss_factor),
+     .help = "fused cross entropy: time over that of others"},
 };
 
 static const dts_schema memory_kernel_schema = {
@@ -175,7 +189,7 @@ static const dts_schema memory_kernel_schema = {
     .help = "kernels that move bytes and compute next to nothing",
     .fields = memory_kernel_fields,
     .field_count = sizeof memory_kernel_fields / sizeof *memory_kernel_fields,
-    .struct_size = WITHIN(dts_gpu, memory_efficiency, memory_floor_s) + sizeof(double),
+    .struct_size = WITHIN(dts_gpu, memory_efficiency, loss_factor) + sizeof(double),
 };
 
 #define FLASH(member) (WITHIN(dts_gpu, flash_efficiency_forward, flash) + offsetof(dts_flash_profile, member))
@@ -228,6 +242,18 @@ static const dts_field flash_fields[] = {
      .maximum = 4096,
      .offset = FLASH(backward_tile),
      .help = "queries of one thread block in backward; left out: both as in forward"},
+    {.key = "wide_forward",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 0,
+     .maximum = 2,
+     .offset = FLASH(wide_forward),
+     .help = "efficiency with heads wider than 128 over that at 128; left out: as head_dim_half says"},
+    {.key = "wide_backward",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 0,
+     .maximum = 2,
+     .offset = FLASH(wide_backward),
+     .help = "the same in backward"},
 };
 
 static const dts_schema flash_schema = {

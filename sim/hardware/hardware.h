@@ -37,6 +37,8 @@ typedef struct dts_flash_profile {
     int64_t tile;           /* queries of one thread block */
     double backward_length_overhead;
     int64_t backward_tile; /* 0: both as in forward */
+    double wide_forward;   /* efficiency with heads wider than 128 over that at 128; 0: as head_dim_half says */
+    double wide_backward;
 } dts_flash_profile;
 
 typedef struct dts_gpu {
@@ -53,6 +55,8 @@ typedef struct dts_gpu {
     dts_gemm_profile gemm;
     double memory_efficiency; /* achieved share of the memory bandwidth, large kernels */
     double memory_floor_s;    /* shortest memory-bound kernel */
+    double gather_factor;     /* of kernels that put tokens in the order of their experts: time over that of others */
+    double loss_factor;       /* the same of fused cross entropy */
     double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
     dts_flash_profile flash;
     double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */

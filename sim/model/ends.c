@@ -152,6 +152,7 @@ static void add_loss(dts_builder *builder) {
     const double rows = (double)l->predicted;
     dts_operator *loss = dts_add_memory(builder, "loss", loss_passes(builder, rows * (double)l->V));
     loss->output_B = FP32_B;
+    loss->slow = builder->execution->fuse_loss ? DTS_SLOW_LOSS : DTS_SLOW_NOT;
     if (l->parallel) {
         loss->forward_exchange = DTS_EXCHANGE_ALL_REDUCE;
         loss->exchange_B = 3 * rows * FP32_B;

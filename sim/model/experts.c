@@ -120,6 +120,7 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
                                                         .input_B = tokens_B,
                                                         .output_B = rows_B,
                                                         .workspace_B = fused ? 0 : tokens_B});
+    permute->slow = DTS_SLOW_ROWS;
     exchange_rows(builder, r, &permute->forward_exchange, permute);
     if (builder->execution->expert > 1) {
         const bool sorts = r->local > 1;
@@ -160,6 +161,7 @@ static void add_combine(dts_builder *builder, const routed *r) {
                                                     .input_B = rows_B,
                                                     .output_B = tokens_B,
                                                     .workspace_B = rows_B});
+    sum->slow = DTS_SLOW_ROWS;
     exchange_rows(builder, r, &sum->backward_exchange, sum);
 }
 

@@ -182,6 +182,13 @@ typedef enum dts_exchange {
     DTS_EXCHANGE_ALL_TO_ALL
 } dts_exchange;
 
+/* Kernels that move memory more slowly than others; the GPU says by how much. */
+typedef enum dts_slow {
+    DTS_SLOW_NOT,
+    DTS_SLOW_ROWS, /* tokens' rows to and from the order of their experts */
+    DTS_SLOW_LOSS  /* fused cross entropy */
+} dts_slow;
+
 enum { DTS_PARAMETER_TENSORS = 2 };
 
 /* One operator on one tensor-parallel rank, for one microbatch. An operator without kernels in one direction does
@@ -193,6 +200,7 @@ typedef struct dts_operator {
     bool weight;            /* GEMM with parameters; else both factors are activations */
     bool quantised;         /* GEMM in the format of the execution's quantisation */
     bool once;              /* runs in the first microbatch of a step only */
+    dts_slow slow;          /* MEMORY: kernels that reach less of the bandwidth than others */
     bool experts;           /* GEMM: one product of m rows for each of batch local experts, which hold the parameters */
     double routed_rows;     /* of those: rows of all experts together, the mean over the ranks; batch·m is the busiest
                                rank's */

@@ -101,7 +101,12 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
     }
 }
 
+static double slowness(const dts_gpu *gpu, const dts_operator *o) {
+    return o->slow == DTS_SLOW_ROWS ? gpu->gather_factor : o->slow == DTS_SLOW_LOSS ? gpu->loss_factor : 1;
+}
+
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    double slower = 1;
     t->forward_kernels = o->forward_kernels;
     switch (o->kind) {
         case DTS_OPERATOR_GEMM:
@@ -111,8 +116,9 @@ void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_o
             attention_times(b, o, t);
             break;
         case DTS_OPERATOR_MEMORY:
-            t->forward_s = memory_s(b, o->forward_B, o->forward_kernels);
-            t->backward_input_s = memory_s(b, o->backward_B, o->backward_kernels);
+            slower = slowness(&b->plan->job.cluster->gpu, o);
+            t->forward_s = memory_s(b, slower * o->forward_B, o->forward_kernels);
+            t->backward_input_s = memory_s(b, slower * o->backward_B, o->backward_kernels);
             t->backward_input_kernels = o->backward_kernels;
             break;
     }
