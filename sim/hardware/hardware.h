@@ -206,6 +206,14 @@ typedef enum dts_accumulate {
     DTS_ACCUMULATE_KERNEL_HALF
 } dts_accumulate;
 
+/* Does async_tensor cut the transfers of backward (and of recomputation there) into chunks? QUANTISED: those around 8-
+ * and 4-bit products. */
+typedef enum dts_async_backward {
+    DTS_ASYNC_BACKWARD_NEVER,
+    DTS_ASYNC_BACKWARD_QUANTISED,
+    DTS_ASYNC_BACKWARD_ALWAYS
+} dts_async_backward;
+
 /* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
  * from its views' and divided (FSDP1), or parameters copied out of the gathered buffer and gradients copied into the
  * scattered one (FSDP2). */
@@ -250,11 +258,14 @@ typedef struct dts_stack {
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     /* 8- and 4-bit products */
-    bool fp8_amax_kernel;     /* scales of current tensors: their largest value is found by a kernel of its own */
-    bool fp8_cached_weights;  /* weights are cast once a step and kept beside the wide ones */
-    bool fp8_primary_weights; /* weights exist in the narrow format only (and as the optimizer's master copies) */
-    bool fp8_all_gather;      /* sharded parameters are cast before they are gathered */
-    bool tensor_overlap;      /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
+    bool fp8_amax_kernel;        /* scales of current tensors: their largest value is found by a kernel of its own */
+    bool fp8_cached_weights;     /* weights are cast once a step and kept beside the wide ones */
+    bool fp8_primary_weights;    /* weights exist in the narrow format only (and as the optimizer's master copies) */
+    double fp8_transpose_factor; /* time of casts that write a transposed copy, too, over that of others */
+    bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */
+    bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
+    int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
+    bool tensor_overlap; /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
     /* FSDP */
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;

@@ -67,10 +67,12 @@ static void add_qkv(dts_builder *builder) {
     dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r};
     dts_operator *last; /* to run in backward */
     if (separate) {
-        /* The three input gradients are added up: two sums of three passes, in the type of the input. */
-        last = dts_add_memory(
-            builder, "qkv_input",
-            (dts_passes){.backward_kernels = 2, .backward_B = 6 * (double)l->b * (double)l->s * (double)l->h * l->r});
+        /* The three input gradients are added up: two sums of three passes, in the type of the input, or one of four.
+         */
+        const bool fused = builder->execution->fuse_sums;
+        const double input_B = (double)l->b * (double)l->s * (double)l->h * l->r;
+        last = dts_add_memory(builder, "qkv_input",
+                              (dts_passes){.backward_kernels = fused ? 1 : 2, .backward_B = (fused ? 4 : 6) * input_B});
         const char *const names[] = {"query", "key", "value"};
         const int64_t heads[] = {l->a, l->kv, l->kv};
         for (int i = 0; i < 3; i++) {

@@ -114,6 +114,7 @@ typedef struct dts_quantisation {
     int copies;         /* 2: the unit reads rows of both factors along K only, so that a transposed copy is made too */
     bool amax_kernel;   /* the largest value of a tensor is found by a kernel of its own before the cast */
     int weights;        /* dts_quantised_weights */
+    double transpose_factor; /* time of kernels that write a transposed copy over that of others */
 } dts_quantisation;
 
 /* Do the layers' linear products run in 8 or 4 bits? */
@@ -150,6 +151,7 @@ typedef struct dts_execution {
     dts_adaptation adaptation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool fuse_sums;        /* gradients of an input that several products read are added up in one kernel */
     bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32 */
     bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
     double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */

@@ -11,10 +11,12 @@
  * copies is 2 where the matrix units read both factors along K only (fp8 on Hopper [2]) or where blocks of scales run
  * along K (mxfp8, nvfp4 [1]): dx and dW then need transposed copies of W, x and dy, which fused kernels write along.
  * A scale of the current tensor needs its largest value first: one pass more, m·k·e, unless the kernel that makes the
- * tensor finds it on the way (torch.compile) or scales come from earlier steps (delayed scaling) [1].
+ * tensor finds it on the way (torch.compile) or scales come from earlier steps (delayed scaling) [1]. Writing the
+ * transposed copy, a kernel may be slower than its bytes say (transpose_factor).
  *
  * The product keeps x in the narrow format: 1 byte for each of its elements instead of 2. Where sequence parallelism
- * splits x or dy, they are cast first and gathered narrow [3].
+ * splits x or dy, they are cast first and gathered narrow [3]; the transposed copy is then made of the whole, in
+ * backward: 2·m·k·q, for x and for dy.
  *
  * [1] NVIDIA, Transformer Engine, "Using FP8 and FP4 with Transformer Engine"; Micikevicius et al. 2022,
  *     arXiv 2209.05433.
@@ -42,6 +44,11 @@ double dts_gathers_again_B(const dts_builder *builder) {
     const dts_local *l = &builder->local;
     const bool trained = !dts_model_adapts(builder->execution); /* adapters keep what was gathered */
     return l->regathers && trained ? l->full_B * (l->quantises ? l->q / l->e : 1) : 0;
+}
+
+/* How much longer kernels take that write a transposed copy, where there is one. */
+static double slower(const dts_quantisation *quantisation, int copies) {
+    return copies > 1 && quantisation->transpose_factor > 1 ? quantisation->transpose_factor : 1;
 }
 
 /* Products that a linear operator stands for: one, or one of each expert. */
@@ -90,11 +97,16 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     const bool gathers = l->gathers_quantised && !linear->row_split;
     const double whole = products(linear) * (double)linear->rows * (double)linear->k;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
-    const int amax = quantisation->amax_kernel ? 1 : 0;
+    const bool transposes = gathers && quantisation->copies > 1;
+    const int copies = gathers ? 1 : quantisation->copies, amax = quantisation->amax_kernel ? 1 : 0;
+    const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
     dts_operator *cast = dts_add_memory(
         builder, "quantise_input",
         (dts_passes){.forward_kernels = 1 + amax,
-                     .forward_B = elements * ((1 + amax) * linear->input_B + quantisation->copies * l->q),
+                     .forward_B = elements * (amax * linear->input_B +
+                                              (linear->input_B + copies * l->q) * slower(quantisation, copies)),
+                     .backward_kernels = transposes ? 1 : 0,
+                     .backward_B = transposed_B,
                      .input_B = elements * linear->input_B,
                      .output_B = whole * l->q});
     if (gathers) {
@@ -109,13 +121,16 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     const bool gathers = l->gathers_quantised && linear->row_split;
     const double whole = products(linear) * (double)linear->rows * (double)linear->n;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
-    const int amax = quantisation->amax_kernel ? 1 : 0;
-    dts_operator *cast =
-        dts_add_memory(builder, "quantise_gradient",
-                       (dts_passes){.backward_kernels = 1 + amax,
-                                    .backward_B = elements * ((1 + amax) * l->e + quantisation->copies * l->q),
-                                    .input_B = whole * quantisation->copies * l->q,
-                                    .output_B = elements * l->e});
+    const bool transposes = gathers && quantisation->copies > 1;
+    const int copies = gathers ? 1 : quantisation->copies, amax = quantisation->amax_kernel ? 1 : 0;
+    const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
+    dts_operator *cast = dts_add_memory(
+        builder, "quantise_gradient",
+        (dts_passes){.backward_kernels = 1 + amax + (transposes ? 1 : 0),
+                     .backward_B = elements * (amax * l->e + (l->e + copies * l->q) * slower(quantisation, copies)) +
+                                   transposed_B,
+                     .input_B = whole * quantisation->copies * l->q,
+                     .output_B = elements * l->e});
     if (gathers) {
         cast->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         cast->exchange_B = whole * l->q;

@@ -27,6 +27,7 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
     bool kept = stack->fp8_cached_weights && !dts_plan_shards_parameters(plan);
     return (dts_quantisation){.format = plan->storage.product,
                               .copies = operand_copies(plan),
+                              .transpose_factor = stack->fp8_transpose_factor,
                               /* blocks of mxfp8 find their scales while they are cast */
                               .amax_kernel = stack->fp8_amax_kernel && plan->storage.product != DTS_MXFP8,
                               .weights = dts_plan_gathers_quantised(plan) ? DTS_WEIGHTS_QUANTISED
@@ -71,6 +72,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_softmax = stack->fuse_softmax || stack->compile,
         .fuse_norm = stack->fuse_norm || stack->compile,
         .fuse_rotary = stack->fuse_rotary || stack->compile,
+        .fuse_sums = stack->compile,
         .expert = plan->expert,
         .expert_tensor = 1,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,

@@ -10,12 +10,16 @@
  * Each copy moves 1/T of the tensor from GPU to GPU: (T-1)/T of it in all, as a ring would. Copies are made by copy
  * engines and take no multiprocessors.
  *
+ * PyTorch's pass leaves a transfer whole where it finds a product that could hide it, but nothing moves it there: in
+ * backward there are enough of them. It does not take 8-bit products for such [2]. stack.async_backward says so.
+ *
  * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
- * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [2].
+ * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3].
  *
  * [1] PyTorch torch/distributed/_symmetric_memory: fused_all_gather_matmul, fused_matmul_reduce_scatter; Wang et al.
  *     2022, Overlap Communication with Dependent Computation via Decomposition, ASPLOS 2023.
- * [2] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py. */
+ * [2] PyTorch torch/_inductor/fx_passes/micro_pipeline_tp.py, _get_unexposed_collectives.
+ * [3] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py. */
 #include "plan/lower/walk.h"
 
 static bool splits_rows(const dts_walk *w, const dts_operator *o) {
@@ -24,6 +28,14 @@ static bool splits_rows(const dts_walk *w, const dts_operator *o) {
 
 bool dts_async_is_on(const dts_builder *b) {
     return b->plan->async_tensor;
+}
+
+bool dts_async_is_on_here(const dts_walk *w) {
+    const dts_plan *plan = w->b->plan;
+    const dts_async_backward backward = (dts_async_backward)plan->job.stack->async_backward;
+    const bool narrow = dts_numeric_bytes(plan->storage.product) < dts_numeric_bytes(DTS_FP16);
+    return plan->async_tensor && (!w->backward || backward == DTS_ASYNC_BACKWARD_ALWAYS ||
+                                  (backward == DTS_ASYNC_BACKWARD_QUANTISED && narrow));
 }
 
 static dts_id add_copy(dts_walk *w, double bytes, dts_id after, const char *name, const dts_task_info *info) {
@@ -52,7 +64,7 @@ bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange beh
     bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && o->gathers_again_B > 0);
     bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && o->batch == 1;
     bool reads = w->arrivals != NULL && (w->arriving_rows == 0 || w->arriving_rows == o->m);
-    return dts_async_is_on(w->b) && product && splits_rows(w, o) && (scatters || reads);
+    return dts_async_is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);
 }
 
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info) {

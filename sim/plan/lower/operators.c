@@ -49,18 +49,36 @@ static dts_id add_collective(walk *w, double bytes, dts_exchange exchange, const
     return dts_build_collective(w->b, w->pass->stage, group, kinds[exchange], bytes, w->backward, w->last, &what);
 }
 
-/* Tensor- or expert-parallel communication around an operator: the chain waits for it. */
-static void add_exchange(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
+/* Copies a whole tensor from or into the order of its ranks' parts. */
+static void add_join(walk *w, double bytes, const char *name, const dts_task_info *info) {
+    dts_task_info what = *info;
+    what.name = name;
+    what.flops = 0;
+    dts_walk_kernels(w, 1, dts_gpu_memory_s(&w->b->plan->job.cluster->gpu, 2 * bytes), &what);
+}
+
+/* Tensor- or expert-parallel communication around an operator: the chain waits for it. What a compiled kernel wrote can
+ * be written in the order of the ranks at once. */
+static void add_exchange(walk *w, const dts_operator *o, double bytes, dts_exchange exchange,
+                         const dts_task_info *info) {
+    const dts_stack *stack = w->b->plan->job.stack;
     const bool tokens = exchange == DTS_EXCHANGE_ALL_TO_ALL;
     if (exchange == DTS_EXCHANGE_NONE || (tokens ? w->b->plan->expert : w->b->plan->tensor) == 1) {
         return;
     }
-    if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on(w->b)) {
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on_here(w)) {
         dts_async_gather(w, bytes, info);
         return;
     }
+    const bool compiled = stack->compile && o->kind == DTS_OPERATOR_MEMORY;
+    if (exchange == DTS_EXCHANGE_REDUCE_SCATTER && stack->tensor_copies && !compiled) {
+        add_join(w, bytes, "cut_for_ranks", info);
+    }
     w->last = add_collective(w, bytes, exchange, info);
     w->waits[DTS_WAIT_INPUT] = w->last;
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && stack->tensor_copies) {
+        add_join(w, bytes, "join_of_ranks", info);
+    }
 }
 
 void dts_walk_memory(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
@@ -123,7 +141,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     if (o->host_reads) {
         dts_build_host(b, w->pass->stage, 0, w->backward, w->last, "read token counts");
     }
-    add_exchange(w, o->exchange_B, behind, &info);
+    add_exchange(w, o, o->exchange_B, behind, &info);
 }
 
 /* The temporary that nobody takes any more. */
@@ -191,7 +209,7 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
         w->deferred = add_collective(w, o->exchange_B, behind, &info);
     } else {
-        add_exchange(w, o->exchange_B, behind, &info);
+        add_exchange(w, o, o->exchange_B, behind, &info);
     }
 }
 

@@ -61,6 +61,7 @@ dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, 
  * product is cut into chunks, given the exchange behind it; and its tasks with that exchange, of which the first kernel
  * is returned. */
 bool dts_async_is_on(const dts_builder *b);
+bool dts_async_is_on_here(const dts_walk *w); /* in backward: if the stack does it there */
 void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind);
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info);

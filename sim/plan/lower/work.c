@@ -124,19 +124,24 @@ void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_o
     }
 }
 
-/* Recomputation by operators keeps the outputs of fused attention and of every second product, and of the layer its
- * input; all else is repeated. What is kept is counted at the operator that made it. */
-static void keep_every_second_product(dts_part_work *work) {
+/* Recomputation by operators keeps the outputs of fused attention, of every second product and of reduce-scatters
+ * (whose products need not be repeated then), and of the layer its input; all else is repeated [1]. What is kept is
+ * counted at the operator that made it.
+ *
+ * [1] pytorch/torchtitan, torchtitan/parallelisms/parallelize_llama.py: _save_list. */
+static void keep_every_second_product(const dts_plan *plan, dts_part_work *work) {
     int products = 0;
     bool first = true;
     for (size_t i = 0; i < work->operators.count; i++) {
         dts_operator *o = &work->operators.items[i];
         bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
         products += product;
-        bool kept = o->kind == DTS_OPERATOR_ATTENTION || (product && products % 2 == 1);
+        bool scattered = product && plan->tensor > 1 && o->forward_exchange == DTS_EXCHANGE_REDUCE_SCATTER;
+        bool kept = o->kind == DTS_OPERATOR_ATTENTION || (product && products % 2 == 1) || scattered;
         o->recomputed_selectively = !kept;
         if (kept) {
-            o->saved_B = o->output_B + (first ? o->input_B : 0);
+            double kept_B = scattered ? o->exchange_B / (double)plan->tensor : o->output_B;
+            o->saved_B = kept_B + (first ? o->input_B : 0);
             first = false;
         }
     }
@@ -189,7 +194,7 @@ dts_status dts_build_work(dts_builder *b) {
         if ((part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER) &&
             b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
             b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
-            keep_every_second_product(work);
+            keep_every_second_product(b->plan, work);
         }
         work->times = dts_arena_array(b->arena, work->operators.count, sizeof *work->times);
         if (work->times == NULL) {

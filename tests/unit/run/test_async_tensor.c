@@ -103,6 +103,57 @@ static void a_product_waits_for_its_last_chunk_only(void **state) {
     dts_result_free(r);
 }
 
+static size_t gathered_chunks(const char *settings) {
+    dts_result *r = simulate_text(base, settings);
+    size_t count = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        count += strcmp(r->spans[i].name, "gather chunk") == 0;
+    }
+    dts_result_free(r);
+    return count;
+}
+
+/* Forward two gathers in each of four layers and one of the head, seven chunks each. Backward has two gathers of a
+ * gradient a layer and the embedding's; PyTorch cuts those around narrow products only. */
+static void a_stack_leaves_transfers_of_backward_whole(void **state) {
+    (void)state;
+    const size_t forward = 9 * (TENSOR - 1), both = 18 * (TENSOR - 1);
+    assert_int_equal(gathered_chunks("parallelism.async_tensor=true"), forward);
+    assert_int_equal(gathered_chunks("parallelism.async_tensor=true stack.async_backward=true"), both);
+    assert_int_equal(gathered_chunks("parallelism.async_tensor=true training.precision=fp8"), both);
+    assert_int_equal(gathered_chunks("parallelism.async_tensor=true training.precision=fp8 stack.async_backward=false"),
+                     forward);
+}
+
+/* Where the sequence is not the outermost dimension, copies join what was gathered and cut what will be scattered: each
+ * reads and writes the whole tensor, and the chain waits for it. */
+static void whole_transfers_are_joined_and_cut(void **state) {
+    (void)state;
+    dts_result *with = simulate_text(base, "fidelity.network=closed-form");
+    dts_result *without = simulate_text(base, "fidelity.network=closed-form stack.tensor_copies=false");
+    const double whole_B = 4.0 * SEQUENCE * HIDDEN * 2, rate_Bps = 3350e9 * 0.852;
+    double copies_s = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < with->span_count; i++) {
+        const dts_span *span = &with->spans[i];
+        if (strcmp(span->name, "join_of_ranks") == 0 || strcmp(span->name, "cut_for_ranks") == 0) {
+            double time_s = dts_time_to_s(span->end - span->start);
+            assert_close(time_s, 2 * whole_B / rate_Bps, 1e-6, 0);
+            copies_s += time_s;
+            count++;
+        }
+    }
+    /* In each of four layers two gathers and two scatters forward and two gathers backward, the head's gather and
+     * scatter, the embedding's gather. Sums of gradients and the embedding are compiled kernels, which cut as they
+     * write. */
+    assert_int_equal(count, 4 * 6 + 3);
+    /* in line, they also keep later kernels from running beside the transfers of backward */
+    const double more_s = with->iteration_time_s - without->iteration_time_s;
+    assert_true(more_s > 0.999 * copies_s && more_s < 1.2 * copies_s);
+    dts_result_free(with);
+    dts_result_free(without);
+}
+
 /* Megatron-Core's recipes overlap where they can: no error without sequence parallelism or across nodes. */
 static void a_stack_overlaps_where_it_can(void **state) {
     (void)state;
@@ -137,6 +188,8 @@ int main(void) {
         cmocka_unit_test(chunks_carry_the_same_bytes),
         cmocka_unit_test(large_products_are_never_slower_in_chunks),
         cmocka_unit_test(a_product_waits_for_its_last_chunk_only),
+        cmocka_unit_test(a_stack_leaves_transfers_of_backward_whole),
+        cmocka_unit_test(whole_transfers_are_joined_and_cut),
         cmocka_unit_test(a_stack_overlaps_where_it_can),
         cmocka_unit_test(what_cannot_be_overlapped_is_refused),
     };

@@ -1,0 +1,10 @@
+/* Groups of keys of a stack (stack_parts.c), for the schema of the whole (stack_schema.c). */
+#ifndef DTS_HARDWARE_STACK_PARTS_H
+#define DTS_HARDWARE_STACK_PARTS_H
+
+#include "hardware/hardware.h"
+
+extern const dts_schema dts_stack_fuse_schema, dts_stack_bert_schema, dts_stack_ddp_schema, dts_stack_fp8_schema,
+    dts_stack_fsdp_schema, dts_stack_pipeline_schema, dts_stack_optimizer_schema, dts_stack_allocator_schema;
+
+#endif
