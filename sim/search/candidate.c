@@ -173,6 +173,21 @@ void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, i
     }
 }
 
+bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_layout_axis axis, int index) {
+    int32_t mask = axis == DTS_AXIS_OFFLOAD ? offloads[index].bit : -1;
+    return ((a->value[axis] ^ b->value[axis]) & mask) != 0;
+}
+
+int dts_candidate_distance(const dts_candidate *a, const dts_candidate *b) {
+    int distance = 0;
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            distance += dts_candidate_differs(a, b, (dts_layout_axis)axis, i);
+        }
+    }
+    return distance;
+}
+
 const char *dts_layout_axis_name(dts_layout_axis axis) {
     return axes[axis].name;
 }

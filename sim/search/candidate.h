@@ -55,6 +55,10 @@ void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_v
 const char *dts_candidate_key(dts_layout_axis axis, int index);
 void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, int index, dts_text *out);
 
+/* Does key `index` of an axis have different values? How many keys do, of all axes. */
+bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_layout_axis axis, int index);
+int dts_candidate_distance(const dts_candidate *a, const dts_candidate *b);
+
 /* What a dimension is called when it is named as searched: "tensor", "virtual stages". */
 const char *dts_layout_axis_name(dts_layout_axis axis);
 

@@ -128,10 +128,7 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
     status = status == DTS_OK ? dts_layouts_walk(c, look_at_rest, rests, sizeof *rests, &unused, diag)
                               : dts_diag_nomem(diag);
     for (size_t i = 0; i < pairs && rests != NULL; i++) {
-        for (size_t k = 0; k < rests[i].open.count; k++) {
-            const dts_ranked *r = &rests[i].open.items[k];
-            dts_top_add(out, r->score, &r->candidate, &r->estimate);
-        }
+        dts_top_merge(out, &rests[i].open);
         dts_top_free(&rests[i].open);
     }
     free(rests);

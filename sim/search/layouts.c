@@ -37,6 +37,7 @@ void dts_search_free(dts_search *search) {
         for (size_t i = 0; i < search->count; i++) {
             dts_outcome_clear(&search->findings[i].outcome);
         }
+        dts_outcome_clear(&search->remedy.outcome);
         free(search->findings);
         free(search);
     }
@@ -139,12 +140,6 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
     }
 }
 
-static void merge(dts_top *into, const dts_top *from) {
-    for (size_t i = 0; i < from->count; i++) {
-        dts_top_add(into, from->items[i].score, &from->items[i].candidate, &from->items[i].estimate);
-    }
-}
-
 static dts_status tops_new(size_t count, size_t capacity, dts_top **out) {
     dts_top *tops = calloc(count, sizeof *tops);
     dts_status status = tops == NULL ? DTS_NOMEM : DTS_OK;
@@ -194,9 +189,9 @@ static dts_status merge_families(dts_search_context *c, const look *looks, size_
         dts_top family = {0};
         status = dts_top_new(KEPT, &family);
         for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
-            merge(&family, &looks[i].best[f]);
+            dts_top_merge(&family, &looks[i].best[f]);
         }
-        merge(&c->best, &family);
+        dts_top_merge(&c->best, &family);
         dts_top_free(&family);
     }
     return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
@@ -212,7 +207,7 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
-                merge(&baselines[b], &looks[i].baselines[b]);
+                dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }
         }
         c->search->counts.legal = total.legal;
@@ -229,7 +224,6 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
 
 /* Of a baseline's candidates the first that fits, or the first. */
 static dts_status simulate_baseline(dts_search_context *c, dts_rule baseline, const dts_top *top, dts_diag *diag) {
-    c->search->baselines[baseline] = DTS_NOWHERE;
     for (size_t i = 0; i < top->count && !dts_layouts_stopped(c); i++) {
         dts_status status = dts_layouts_simulate(c, &top->items[i], 1, diag);
         long index = dts_layouts_find(c, &top->items[i].candidate);
@@ -247,109 +241,10 @@ static dts_status simulate_baseline(dts_search_context *c, dts_rule baseline, co
     return DTS_OK;
 }
 
-/* ---- what lifts a shortage ------------------------------------------------------------------------------------------
- */
-
-typedef struct neighbours {
-    const dts_search_context *c;
-    const dts_candidate *of;
-    dts_top near;
-} neighbours;
-
-/* The one axis on which two candidates differ; DTS_AXIS_COUNT: none, or several. */
-static dts_layout_axis only_difference(const dts_candidate *a, const dts_candidate *b) {
-    dts_layout_axis found = DTS_AXIS_COUNT;
-    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
-        if (a->value[axis] != b->value[axis]) {
-            if (found != DTS_AXIS_COUNT) {
-                return DTS_AXIS_COUNT;
-            }
-            found = (dts_layout_axis)axis;
-        }
-    }
-    return found;
-}
-
-static void look_near(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
-    neighbours *n = context;
-    if (only_difference(candidate, n->of) != DTS_AXIS_COUNT && estimate->memory_B <= n->c->capacity_B) {
-        dts_top_add(&n->near, estimate->time_s, candidate, estimate);
-    }
-}
-
-/* What takes most of a plan's memory. */
-static dts_status explain_shortage(dts_search_context *c, const dts_finding *f, dts_shortage *out, dts_diag *diag) {
-    dts_scenario_values values;
-    dts_candidate_apply(&f->candidate, c->request->base, &values);
-    dts_result *result = NULL;
-    dts_status status = dts_run_values(&values, NULL, &result, diag);
-    if (status != DTS_OK) {
-        return status;
-    }
-    const dts_memory_gib *m = &result->memory_gib;
-    const struct {
-        const char *name;
-        double gib;
-    } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients},   {"optimizer states", m->optimizer},
-                 {"activations", m->activations}, {"temporaries", m->temporary}, {"communication", m->communication}};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (parts[i].gib > out->largest_gib) {
-            out->largest = parts[i].name;
-            out->largest_gib = parts[i].gib;
-        }
-    }
-    out->missing_gib = result->peak_allocated_gib + m->context - result->capacity_gib;
-    dts_result_free(result);
-    return DTS_OK;
-}
-
-static dts_status lift_shortage(dts_search_context *c, long index, dts_shortage *out, dts_diag *diag) {
-    const dts_candidate of = c->search->findings[index].candidate;
-    dts_status status = explain_shortage(c, &c->search->findings[index], out, diag);
-    size_t pairs = dts_layout_space_pairs(&c->search->space);
-    neighbours *all = calloc(pairs, sizeof *all);
-    dts_top near = {0};
-    if (status == DTS_OK && (all == NULL || dts_top_new(KEPT_OF_BASELINE, &near) != DTS_OK)) {
-        status = dts_diag_nomem(diag);
-    }
-    for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
-        all[i] = (neighbours){.c = c, .of = &of};
-        status = dts_top_new(KEPT_OF_BASELINE, &all[i].near) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
-    }
-    dts_walk_counts unused;
-    status = status == DTS_OK ? dts_layouts_walk(c, look_near, all, sizeof *all, &unused, diag) : status;
-    for (size_t i = 0; i < pairs && all != NULL; i++) {
-        merge(&near, &all[i].near);
-        dts_top_free(&all[i].near);
-    }
-    free(all);
-    for (size_t i = 0; i < near.count && status == DTS_OK && !out->lifted && !dts_layouts_stopped(c); i++) {
-        status = dts_layouts_simulate(c, &near.items[i], 1, diag);
-        long found = dts_layouts_find(c, &near.items[i].candidate);
-        out->lifted = found >= 0 && c->search->findings[found].outcome.figures.fits;
-        out->lifted_by = out->lifted ? (size_t)found : 0;
-        out->changed = only_difference(&near.items[i].candidate, &of);
-    }
-    dts_top_free(&near);
-    return status;
-}
-
-static dts_status lift_shortages(dts_search_context *c, dts_diag *diag) {
-    dts_status status = DTS_OK;
-    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
-        long index = c->search->baselines[b];
-        if (index >= 0 && c->search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED &&
-            !c->search->findings[index].outcome.figures.fits) {
-            status = lift_shortage(c, index, &c->search->shortages[b], diag);
-        }
-    }
-    return status;
-}
-
 /* ---- the run --------------------------------------------------------------------------------------------------------
  */
 
-static dts_status run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
+dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
     if (request->base->training.adapters.rank > 0) {
         return dts_diag_error(diag, NULL, "training.adapters", "use `dtsim sweep`, or adapters: none",
                               "the bounds of this search are those of trained weights, not of adapters");
@@ -379,12 +274,14 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
     }
     status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
-        status = simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
+        search->baselines[b] = DTS_NOWHERE;
+        status = request->only_here ? DTS_OK : simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
     }
     status = status == DTS_OK ? method->run(&c, diag) : status;
-    status = status == DTS_OK ? lift_shortages(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_remedy(&c, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         dts_top_free(&baselines[b]);
     }
@@ -401,7 +298,7 @@ static dts_status run(const dts_search_request *request, dts_search **out, dts_d
 static const dts_search_space layouts = {
     .name = "layouts",
     .summary = "degrees, schedule, microbatch, sharding, recomputation, offload, placement",
-    .run = run,
+    .run = dts_layouts_run,
 };
 
 static const dts_search_space soap = {

@@ -19,6 +19,7 @@ typedef struct dts_top {
 dts_status dts_top_new(size_t capacity, dts_top *out);
 void dts_top_free(dts_top *top);
 void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, const dts_estimate *estimate);
+void dts_top_merge(dts_top *into, const dts_top *from);
 
 struct dts_search_context {
     const dts_search_request *request;
@@ -60,6 +61,14 @@ long dts_layouts_best(const dts_search_context *c);
 /* By what candidates are ranked before they are simulated, and what it is at least. */
 double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
 double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
+
+/* What baselines that do not fit lack, and the smallest change that lifts it (shortage.c). */
+dts_status dts_layouts_lift(dts_search_context *c, dts_diag *diag);
+/* After the ranking, where nothing fits: how many nodes it takes. */
+dts_status dts_layouts_remedy(dts_search_context *c, dts_diag *diag);
+
+/* The whole search. */
+dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag);
 
 /* Asks which of the findings may be the answer; where the best may not, looks for more that may. */
 dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);

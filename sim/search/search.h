@@ -59,6 +59,7 @@ typedef struct dts_search_request {
     const atomic_bool *stop;
     dts_search_progress *progress;
     void *progress_context;
+    bool only_here;              /* what fits: no baselines, no way out where nothing does */
     dts_search_accepts *accepts; /* NULL: every plan may be the answer */
     void *accepts_context;
 } dts_search_request;
@@ -83,15 +84,29 @@ typedef struct dts_disagreement {
     size_t best_rank;               /* where the filter had the best, from 1 */
 } dts_disagreement;
 
-/* Why a baseline does not fit, and the change of one axis that lifts it at the least time. */
+/* Why a plan does not fit, and the change that lifts it: of as few keys as possible, then at the least time. */
 typedef struct dts_shortage {
+    bool host; /* of the nodes' own memory, for what is offloaded; else of the GPUs' */
     double missing_gib;
     const char *largest; /* what takes most of the memory: "optimizer" */
     double largest_gib;
     bool lifted;
     size_t lifted_by; /* index of the finding */
-    dts_layout_axis changed;
 } dts_shortage;
+
+/* Most keys that a change has. */
+enum { DTS_MOST_CHANGED = 3 };
+
+/* Where nothing fits: what the plan that lacks least lacks; whether one fits in the whole space, without restrictions;
+ * if not, the fewest nodes (of those tried) on which one does. */
+typedef struct dts_remedy {
+    dts_shortage shortage;
+    bool unrestricted;
+    int64_t nodes;    /* of what fits; 0: nothing found */
+    int64_t most;     /* nodes that were tried */
+    dts_candidate on; /* these nodes */
+    dts_outcome outcome;
+} dts_remedy;
 
 enum { DTS_NOWHERE = -1 };
 
@@ -106,6 +121,7 @@ typedef struct dts_search {
     long chosen;                            /* index of the best that fits and is accepted; DTS_NOWHERE: none */
     long baselines[DTS_RULE_COUNT];         /* index of the finding, DTS_NOWHERE: no such plan is legal */
     dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
+    dts_remedy remedy;                      /* where nothing fits */
     dts_search_counts counts;
     dts_disagreement disagreement;
     bool proven; /* nothing that was not simulated can be better */

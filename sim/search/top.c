@@ -35,3 +35,9 @@ void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, con
     top->items[low] = (dts_ranked){.score = score, .candidate = *candidate, .estimate = *estimate};
     top->count = kept + 1;
 }
+
+void dts_top_merge(dts_top *into, const dts_top *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        dts_top_add(into, from->items[i].score, &from->items[i].candidate, &from->items[i].estimate);
+    }
+}

@@ -70,33 +70,90 @@ static void write_table(const dts_search *search, const dts_search_writing *opti
     dts_grid_free(grid);
 }
 
-static void write_baselines(const dts_search *search, dts_text *out) {
-    for (int b = 0; b < DTS_RULE_COUNT; b++) {
-        long index = search->baselines[b];
-        const dts_shortage *s = &search->shortages[b];
-        if (index < 0) {
-            dts_text_printf(out, "%s: no such plan is legal here.\n", dts_rule_names[b]);
-        } else if (search->findings[index].outcome.kind == DTS_OUTCOME_ILLEGAL) {
-            dts_text_printf(out, "%s: not simulated: %s.\n", dts_rule_names[b], search->findings[index].outcome.reason);
-        } else if (!search->findings[index].outcome.figures.fits) {
-            dts_text_printf(out, "%s does not fit: it needs %.1f GiB more, and %s take %.1f GiB.", dts_rule_names[b],
-                            s->missing_gib, s->largest, s->largest_gib);
-            if (s->lifted) {
-                dts_text change = {0};
-                const dts_finding *f = &search->findings[s->lifted_by];
-                for (int i = 0; dts_candidate_key(s->changed, i) != NULL; i++) {
-                    dts_text_printf(&change, "%s%s=", i > 0 ? " " : "", dts_candidate_key(s->changed, i));
-                    dts_candidate_write(&f->candidate, s->changed, i, &change);
-                }
-                dts_text_printf(out, " One change lifts that: %s (%.4g s).", dts_text_string(&change),
-                                f->outcome.figures.iteration_time_s);
-                dts_text_free(&change);
-            } else {
-                dts_text_add(out, " No change of one key lifts that.");
+/* "parallelism.tensor=2 offload.optimizer=cpu": the keys of b that differ from a's. */
+static void write_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out) {
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            if (dts_candidate_differs(a, b, (dts_layout_axis)axis, i)) {
+                dts_text_printf(out, " %s=", dts_candidate_key((dts_layout_axis)axis, i));
+                dts_candidate_write(b, (dts_layout_axis)axis, i, out);
             }
-            dts_text_add(out, "\n");
         }
     }
+}
+
+/* "1.234 s, 30.1 GiB" */
+static void write_figures(const dts_figures *f, dts_text *out) {
+    char buffer[CELL];
+    dts_text_printf(out, "%s, %.1f GiB", dts_formatted(dts_format_time, f->iteration_time_s, buffer, sizeof buffer),
+                    f->peak_device_gib);
+}
+
+static void write_shortage(const dts_search *search, const char *who, const dts_finding *f, const dts_shortage *s,
+                           dts_text *out) {
+    static const char *const counts[] = {"No change", "One change", "Two changes", "Three changes"};
+    dts_text_printf(out, "%s does not fit: it needs %.1f GiB more%s, and %s take %.1f GiB.", who, s->missing_gib,
+                    s->host ? " host memory" : "", s->largest, s->largest_gib);
+    if (s->lifted) {
+        const dts_finding *by = &search->findings[s->lifted_by];
+        int distance = dts_candidate_distance(&f->candidate, &by->candidate);
+        dts_text_printf(out, " %s lift%s that:", counts[distance], distance == 1 ? "s" : "");
+        write_changes(&f->candidate, &by->candidate, out);
+        dts_text_add(out, " (");
+        write_figures(&by->outcome.figures, out);
+        dts_text_add(out, ").");
+    } else {
+        dts_text_printf(out, " No change of up to %d keys lifts that.", (int)DTS_MOST_CHANGED);
+    }
+}
+
+static void write_baselines(const dts_search *search, const dts_style *style, dts_text *out) {
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        long index = search->baselines[b];
+        const dts_finding *f = index < 0 ? NULL : &search->findings[index];
+        dts_text line = {0};
+        if (index < 0) {
+            dts_text_printf(&line, "%s: no such plan is legal here.", dts_rule_names[b]);
+        } else if (f->outcome.kind == DTS_OUTCOME_ILLEGAL) {
+            dts_text_printf(&line, "%s: not simulated: %s.", dts_rule_names[b], f->outcome.reason);
+        } else if (!f->outcome.figures.fits) {
+            write_shortage(search, dts_rule_names[b], f, &search->shortages[b], &line);
+        }
+        if (line.length > 0) {
+            dts_style_wrap(style, dts_text_string(&line), 2, out);
+        }
+        dts_text_free(&line);
+    }
+}
+
+/* What it takes where nothing fits. */
+static void write_remedy(const dts_search *search, const dts_style *style, dts_text *out) {
+    const dts_remedy *r = &search->remedy;
+    if (r->shortage.largest == NULL) {
+        return;
+    }
+    dts_text line = {0};
+    dts_text_printf(
+        &line, "What binds: memory. The plan with the least on its GPUs needs %.1f GiB more %s, and %s take %.1f GiB.",
+        r->shortage.missing_gib, r->shortage.host ? "host memory on each node" : "on each GPU", r->shortage.largest,
+        r->shortage.largest_gib);
+    if (r->nodes > 0) {
+        dts_scenario_values on = *search->base;
+        on.cluster.nodes = r->nodes;
+        if (r->unrestricted) {
+            dts_text_add(&line, " Without --over a plan fits: ");
+        } else {
+            dts_text_printf(&line, " With cluster.nodes=%" PRId64 " a plan fits: ", r->nodes);
+        }
+        dts_candidate_describe(&r->on, &on, &line);
+        dts_text_add(&line, " (");
+        write_figures(&r->outcome.figures, &line);
+        dts_text_add(&line, ").");
+    } else if (r->most > 0) {
+        dts_text_printf(&line, " Up to %" PRId64 " nodes do not lift that.", r->most);
+    }
+    dts_style_wrap(style, dts_text_string(&line), 2, out);
+    dts_text_free(&line);
 }
 
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
@@ -217,7 +274,8 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
-    write_baselines(search, out);
+    write_remedy(search, options->style, out);
+    write_baselines(search, options->style, out);
     write_settings(search, options, out);
     write_counts(search, options->style, out);
     write_method(search, options->style, out);
@@ -273,6 +331,45 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_json_number(json, row, "estimate_gib", f->estimate.memory_B / (1024 * MIB));
 }
 
+static void json_shortage(dts_json *json, cJSON *parent, const dts_shortage *s) {
+    dts_json_flag(json, parent, "host_memory", s->host);
+    dts_json_number(json, parent, "missing_gib", s->missing_gib);
+    dts_json_string(json, parent, "largest", s->largest);
+    dts_json_number(json, parent, "largest_gib", s->largest_gib);
+}
+
+/* Baselines that do not fit, with the change that lifts it; null: none was found. */
+static void json_shortages(dts_json *json, cJSON *root, const dts_search *search) {
+    cJSON *array = dts_json_array(json, root, "shortages");
+    for (int b = 0; b < DTS_RULE_COUNT; b++) {
+        const dts_shortage *s = &search->shortages[b];
+        if (s->largest == NULL) {
+            continue;
+        }
+        cJSON *row = dts_json_object(json, array, NULL);
+        dts_json_string(json, row, "baseline", dts_rule_names[b]);
+        json_shortage(json, row, s);
+        dts_text changes = {0};
+        if (s->lifted) {
+            const dts_finding *by = &search->findings[s->lifted_by];
+            write_changes(&search->findings[search->baselines[b]].candidate, &by->candidate, &changes);
+            dts_json_string(json, row, "changes", dts_text_string(&changes) + 1);
+            dts_json_number(json, row, "iteration_time_s", by->outcome.figures.iteration_time_s);
+            dts_json_number(json, row, "peak_device_gib", by->outcome.figures.peak_device_gib);
+        } else {
+            dts_json_string(json, row, "changes", NULL);
+        }
+        dts_text_free(&changes);
+    }
+    const dts_remedy *r = &search->remedy;
+    if (r->shortage.largest != NULL) {
+        cJSON *remedy = dts_json_object(json, root, "remedy");
+        json_shortage(json, remedy, &r->shortage);
+        dts_json_integer(json, remedy, "nodes", r->nodes);
+        dts_json_flag(json, remedy, "without_over", r->unrestricted);
+    }
+}
+
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_json json = {0};
     cJSON *root = dts_json_begin(&json);
@@ -285,6 +382,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
             json_finding(&json, plans, search, i);
         }
     }
+    json_shortages(&json, root, search);
     cJSON *counts = dts_json_object(&json, root, "counts");
     const dts_search_counts *n = &search->counts;
     dts_json_integer(&json, counts, "legal", (int64_t)n->legal);

@@ -1,7 +1,8 @@
-/* Which plan becomes the answer: the best that the asker accepts. */
+/* Which plan becomes the answer: the best that the asker accepts. And what is said of what does not fit. */
 #include <string.h>
 
 #include "check.h"
+#include "run/run.h"
 #include "search/search.h"
 
 static const char small[] =
@@ -110,10 +111,132 @@ static void nothing_accepted_is_no_answer(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* ---- what does not fit ---------------------------------------------------------------------------------------------
+ */
+
+static const char tight[] =
+    "model: {profile: gpt, layers: 24, hidden: 4096, heads: 32, vocab: 32000}\n"
+    "cluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 4}\n"
+    "stack: megatron-lm\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
+
+typedef struct all {
+    dts_candidate items[4096];
+    size_t count;
+} all;
+
+static void collect(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    all *a = context;
+    (void)estimate;
+    assert_true(a->count < sizeof a->items / sizeof a->items[0]);
+    a->items[a->count++] = *candidate;
+}
+
+/* The fewest keys that have to change, and the least time with so many, by simulating every plan of the space. */
+static int smallest_change(const dts_layout_space *space, const dts_candidate *of, double *least_s) {
+    static all everything;
+    dts_diag *diag = dts_diag_new();
+    int fewest = INT32_MAX;
+    everything.count = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(space, pair, collect, &everything, &counts, diag), DTS_OK);
+    }
+    for (size_t i = 0; i < everything.count; i++) {
+        int distance = dts_candidate_distance(of, &everything.items[i]);
+        if (distance > fewest || distance > DTS_MOST_CHANGED) {
+            continue;
+        }
+        dts_scenario_values values;
+        dts_candidate_apply(&everything.items[i], space->base, &values);
+        dts_result *result = NULL;
+        assert_int_equal(dts_run_values(&values, NULL, &result, diag), DTS_OK);
+        if (result->fits) {
+            *least_s = distance < fewest ? result->iteration_time_s : fmin(*least_s, result->iteration_time_s);
+            fewest = distance;
+        }
+        dts_result_free(result);
+    }
+    dts_diag_free(diag);
+    return fewest;
+}
+
+static void the_smallest_change_is_found(void **state) {
+    (void)state;
+    static const int64_t layers[] = {20, 24, 32};
+    const dts_axis over[] = {AXIS("parallelism.data_parallel", "ddp", "zero1"),
+                             AXIS("offload", "none", "optimizer"),
+                             AXIS("training.recompute", "none", "full"),
+                             AXIS("parallelism.tensor", "1", "2"),
+                             AXIS("parallelism.pipeline", "1"),
+                             AXIS("training.micro_batch", "1", "4")};
+    dts_scenario *scenario = parse(tight);
+    for (int i = 0; i < 3; i++) {
+        dts_scenario_values base = *dts_scenario_get(scenario);
+        base.model.layers = layers[i];
+        dts_search *made = search((dts_search_request){
+            .base = &base, .restrictions = over, .restriction_count = sizeof over / sizeof over[0], .simulations = 8});
+        const dts_shortage *s = &made->shortages[DTS_RULE_DDP];
+        const dts_candidate *of = &made->findings[made->baselines[DTS_RULE_DDP]].candidate;
+        double least_s = 0;
+        assert_true(s->lifted && s->missing_gib > 0);
+        assert_string_equal(s->largest, "optimizer states");
+        assert_true(made->findings[s->lifted_by].outcome.figures.fits);
+        int distance = dts_candidate_distance(of, &made->findings[s->lifted_by].candidate);
+        assert_int_equal(distance, i + 1);
+        assert_int_equal(distance, smallest_change(&made->space, of, &least_s));
+        assert_close(made->findings[s->lifted_by].outcome.figures.iteration_time_s, least_s, 0.1, 0);
+        dts_search_free(made);
+    }
+    dts_scenario_free(scenario);
+}
+
+/* Where nothing fits: the whole space is tried, then more nodes. */
+static void what_binds_everything_is_said(void **state) {
+    (void)state;
+    const dts_axis over[] = {AXIS("parallelism.data_parallel", "ddp"), AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.pipeline", "1"), AXIS("offload", "none")};
+    const dts_axis sharded[] = {AXIS("parallelism.data_parallel", "fsdp"), AXIS("parallelism.tensor", "1"),
+                                AXIS("parallelism.pipeline", "1"), AXIS("offload", "none")};
+    dts_scenario *scenario = parse(tight);
+    dts_search_request request = {.base = dts_scenario_get(scenario),
+                                  .restrictions = over,
+                                  .restriction_count = sizeof over / sizeof over[0],
+                                  .simulations = 8};
+    dts_search *restricted = search(request);
+    assert_int_equal(restricted->chosen, DTS_NOWHERE);
+    assert_true(restricted->remedy.unrestricted && restricted->remedy.outcome.figures.fits);
+    assert_int_equal(restricted->remedy.nodes, 1);
+    dts_search_free(restricted);
+
+    dts_scenario_values base = *dts_scenario_get(scenario);
+    base.model.layers = 48;
+    base.cluster.gpus_per_node = 1;
+    base.cluster.host.memory_B = 1e9; /* no room for anything there */
+    request.base = &base;
+    request.restrictions = sharded;
+    dts_search *larger = search(request);
+    assert_int_equal(larger->chosen, DTS_NOWHERE);
+    assert_false(larger->remedy.unrestricted);
+    assert_true(larger->remedy.nodes > 1 && larger->remedy.outcome.figures.fits);
+    base.cluster.nodes = larger->remedy.nodes;
+    dts_search *there = search(request);
+    assert_true(there->chosen >= 0);
+    base.cluster.nodes = larger->remedy.nodes / 2;
+    dts_search *between = search(request);
+    assert_int_equal(between->chosen, DTS_NOWHERE);
+    dts_search_free(between);
+    dts_search_free(there);
+    dts_search_free(larger);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_accepted_plan_is_chosen),
         cmocka_unit_test(nothing_accepted_is_no_answer),
+        cmocka_unit_test(the_smallest_change_is_found),
+        cmocka_unit_test(what_binds_everything_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
