@@ -85,6 +85,13 @@ static const dts_field intra_fields[] = {
      .maximum = 1000000,
      .offset = offsetof(dts_intra, in_switch_ranks),
      .help = "fewest members for which the switch is used"},
+    {.key = "domain",
+     .type = DTS_FIELD_INT,
+     .maximum = 1024,
+     .preset = "0",
+     .offset = offsetof(dts_intra, domain),
+     .help =
+         "GPUs that these links join where several nodes share them, as the trays of a rack do; 0: those of a node"},
 };
 
 static const dts_schema intra_schema = {

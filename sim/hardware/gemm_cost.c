@@ -101,8 +101,9 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     double chip_efficiency = matrix_units ? gemm->max_efficiency : gemm->vector_efficiency;
     double tile_efficiency = matrix_units ? gemm->tile_efficiency : gemm->vector_efficiency;
     if (element_B < dts_numeric_bytes(DTS_FP16)) {
-        chip_efficiency *= gemm->narrow_factor;
-        tile_efficiency *= gemm->narrow_factor;
+        double narrow = gemm->narrow_factor * (element_B < dts_numeric_bytes(DTS_FP8) ? gemm->fp4_factor : 1);
+        chip_efficiency *= narrow;
+        tile_efficiency *= narrow;
     }
 
     double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);

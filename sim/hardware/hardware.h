@@ -20,6 +20,7 @@ typedef struct dts_gemm_profile {
     double tile_efficiency;        /* of one multiprocessor's share of the peak: largest tile, long K */
     double vector_efficiency;      /* of the peak, formats without matrix units (fp32 on CUDA cores) */
     double narrow_factor;          /* both efficiencies of 8- and 4-bit formats, over those of half precision */
+    double fp4_factor;             /* of 4-bit formats, over those of 8-bit ones */
     double k_overhead;             /* prologue and epilogue of a tile, in elements of K of an fp16 product */
     double tile_overhead;          /* elements: a tile of m × n takes 1 + tile_overhead·(1/m + 1/n) times as long */
     double weight_gradient_factor; /* time factor of the weight-gradient product (accumulates, reads transposed) */
@@ -116,6 +117,7 @@ typedef struct dts_intra {
     double in_switch_bandwidth_Bps; /* all-reduce inside the switch: bytes of the tensor over its time; 0: it cannot */
     double all_to_all_Bps;          /* what each GPU sends in an all-to-all, one direction; 0: as much as its port */
     int64_t in_switch_ranks;        /* fewest members for which it is used */
+    int64_t domain; /* GPUs that these links join where nodes share them (the trays of a rack); 0: those of a node */
 } dts_intra;
 
 /* Between nodes. */
@@ -161,6 +163,12 @@ typedef struct dts_cluster {
     double jitter, gpu_spread; /* relative standard deviations: of a kernel's time, and of a GPU's speed */
     dts_list stragglers;       /* of dts_straggler */
 } dts_cluster;
+
+/* GPUs that the links of a node can join: its own, or those of the rack whose trays are nodes. */
+int64_t dts_cluster_domain(const dts_cluster *cluster);
+/* GPUs of the job that are joined by them: nodes that share links count as one as far as they divide the nodes evenly.
+ */
+int64_t dts_cluster_joined(const dts_cluster *cluster);
 
 extern const dts_schema dts_cluster_schema;
 
@@ -244,9 +252,12 @@ typedef struct dts_stack {
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
-    int experts;            /* dts_expert_style */
-    bool tokens_cross_once; /* a token for several experts of a node crosses the network once (DeepEP) */
-    bool separate_bias;     /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
+    int experts;           /* dts_expert_style */
+    double experts_host_s; /* host time from the token counts of an expert layer to the launches that need them */
+    int64_t device_dispatch_domain; /* GPUs joined by links from which on a dispatcher on the device needs no counts on
+                                       the host; 0: none does */
+    bool tokens_cross_once;         /* a token for several experts of a node crosses the network once (DeepEP) */
+    bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
     int tensor_backward_overlap; /* dts_backward_overlap: tensor-parallel transfers of backward run beside the products
                                     of the layer they belong to */
     bool separate_qkv;           /* query, key, value as three products */

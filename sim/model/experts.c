@@ -98,7 +98,9 @@ static void add_router(dts_builder *builder, const routed *r) {
                                                        .input_B = entries * l->e,
                                                        .output_B = entries * l->e,
                                                        .saved_B = entries * MAP_B});
-    choice->host_reads = !pads && (builder->execution->expert > 1 || !builder->execution->grouped_products);
+    const dts_execution *execution = builder->execution;
+    choice->host_reads =
+        !pads && !execution->device_dispatch && (execution->expert > 1 || !execution->grouped_products);
 }
 
 static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {

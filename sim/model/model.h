@@ -159,6 +159,7 @@ typedef struct dts_execution {
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */
     int64_t expert_tensor; /* ranks that split each expert */
+    bool device_dispatch;  /* tokens are sent to experts without their counts on the host */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */

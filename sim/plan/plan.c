@@ -76,6 +76,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .expert = plan->expert,
         .expert_tensor = 1,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
+        .device_dispatch =
+            stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
         .complex_rotary = stack->complex_rotary,
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,

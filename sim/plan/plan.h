@@ -192,7 +192,7 @@ typedef enum dts_parameter_set { DTS_SET_COMMON, DTS_SET_EXPERTS, DTS_SET_COUNT 
 /* The plan with everything decided. */
 typedef struct dts_plan {
     dts_job job;
-    int64_t gpus, gpus_per_node;
+    int64_t gpus, gpus_per_node; /* nodes that share links are one here */
     int64_t data, tensor, context, pipeline;
     int64_t expert;         /* ranks that share one copy of the experts */
     int64_t virtual_stages; /* chunks of a rank */

@@ -212,7 +212,7 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
 }
 
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {
-    plan->gpus_per_node = job->cluster->gpus_per_node;
+    plan->gpus_per_node = dts_cluster_joined(job->cluster);
     plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
     size_t before = dts_diag_errors(diag);
     if (fill_degrees(job, plan, diag) == DTS_OK) {

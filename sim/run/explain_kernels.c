@@ -178,6 +178,7 @@ static void collect(collector *c, dts_id device) {
             bool host = blocker != DTS_NO_ID && m->lowered->infos[blocker].role == DTS_ROLE_HOST;
             row->wait_s += host ? dts_time_to_s(idle) : 0;
             row->count++;
+            row->flops += info->flops;
             row->total_s += dts_time_to_s(length);
         }
     }
@@ -192,6 +193,8 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
     double s[VARIANTS] = {0};
     cost sum = {0};
     size_t operators = 0;
+    double peak = 0;
+    const dts_plan *plan = c->m->plan;
     for (size_t i = 0; part >= 0 && i < all->work[AS_IT_IS][part].operators.count; i++) {
         const dts_operator *o = &all->work[AS_IT_IS][part].operators.items[i];
         if (strcmp(o->name, row->name) != 0) {
@@ -201,6 +204,8 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
             cost one = cost_of(c->m->plan, o, &all->work[v][part].times[i], c->roles[index]);
             s[v] += one.s;
             if (v == AS_IT_IS) {
+                peak = dts_gpu_peak_flops(&plan->job.cluster->gpu,
+                                          o->quantised ? plan->storage.product : plan->storage.compute);
                 sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels};
                 operators += one.kernels > 0;
                 row->shape = operators == 1 ? shape_of(c->m->plan, o, c->roles[index], arena) : row->shape;
@@ -208,9 +213,10 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
         }
     }
     if (sum.kernels > 0 && s[AS_IT_IS] > 0) {
-        double passes = (double)row->count / sum.kernels;
-        row->flops = sum.flops * passes;
+        /* a product may be cut into more kernels than its cost says (async_tensor.c); its FLOP stay the same */
+        double passes = sum.flops > 0 ? row->flops / sum.flops : (double)row->count / sum.kernels;
         row->bytes = sum.bytes * passes;
+        row->share_of_peak = peak > 0 ? row->flops / row->total_s / peak : 0;
         double growth = s[AS_IT_IS] * (SLOWER - 1);
         row->by_compute = (s[SLOWER_COMPUTE] - s[AS_IT_IS]) / growth;
         row->by_memory = (s[SLOWER_MEMORY] - s[AS_IT_IS]) / growth;
@@ -250,12 +256,10 @@ static int by_time(const void *a, const void *b) {
 
 static bool finish(const collector *c, dts_arena *arena) {
     const dts_plan *plan = c->m->plan;
-    double peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.product);
     bool good = true;
     for (size_t i = 0; i < c->count; i++) {
         dts_kernel_row *row = &c->rows[i];
         row->bound = (int)bound_of(row);
-        row->share_of_peak = peak > 0 ? row->flops / row->total_s / peak : 0;
         row->share_of_bandwidth = row->bytes / row->total_s / plan->job.cluster->gpu.memory_bandwidth_Bps;
         row->name = dts_arena_strdup(arena, row->name);
         good = good && row->name != NULL;

@@ -59,7 +59,7 @@ size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *ca
     const int32_t *v = candidate->value;
     size_t kind = index_of(space, DTS_AXIS_DATA_PARALLEL, v[DTS_AXIS_DATA_PARALLEL]);
     size_t schedule = v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + index_of(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
-    int64_t node = space->base->cluster.gpus_per_node;
+    int64_t node = dts_cluster_joined(&space->base->cluster);
     size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
     return (schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor;
 }
@@ -78,9 +78,10 @@ typedef struct look {
 /* Tensor parallelism as wide as a node and the heads allow. */
 static bool is_widest(const dts_search_context *c, int64_t tensor) {
     const dts_scenario_values *base = c->request->base;
+    const int64_t node = dts_cluster_joined(&base->cluster);
     int64_t widest = 1;
-    for (int64_t t = 1; t <= base->cluster.gpus_per_node; t++) {
-        widest = base->cluster.gpus_per_node % t == 0 && base->model.heads % t == 0 ? t : widest;
+    for (int64_t t = 1; t <= node; t++) {
+        widest = node % t == 0 && base->model.heads % t == 0 ? t : widest;
     }
     return tensor == widest;
 }

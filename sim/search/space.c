@@ -69,7 +69,7 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
             break;
         case DTS_AXIS_SHARD_GROUP:
             add(space, axis, 0);
-            add(space, axis, base->cluster.gpus_per_node); /* stands for the replicas of a node */
+            add(space, axis, dts_cluster_joined(&base->cluster)); /* stands for the replicas of a node */
             break;
         case DTS_AXIS_RECOMPUTE:
             add(space, axis, DTS_RECOMPUTE_NONE);

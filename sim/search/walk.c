@@ -198,7 +198,7 @@ static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_m
         bool sharded = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP || v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_ZERO3;
         EACH(DTS_AXIS_SHARD_GROUP, s) {
             int64_t group = v[DTS_AXIS_SHARD_GROUP];
-            bool node = group > 0 && group == w->space->base->cluster.gpus_per_node &&
+            bool node = group > 0 && group == dts_cluster_joined(&w->space->base->cluster) &&
                         !w->space->axes[DTS_AXIS_SHARD_GROUP].given;
             if (node) {
                 v[DTS_AXIS_SHARD_GROUP] = (int32_t)frame->group;

@@ -6,11 +6,12 @@
 
 /* What cluster.stragglers says of a node's network. */
 static double network_slowdown(const dts_builder *b, int64_t node) {
-    const dts_list *stragglers = &b->plan->job.cluster->stragglers;
+    const dts_cluster *cluster = b->plan->job.cluster;
+    const dts_list *stragglers = &cluster->stragglers;
     double slowdown = 1;
     for (size_t i = 0; b->full && i < stragglers->count; i++) {
         const dts_straggler *s = &((const dts_straggler *)stragglers->items)[i];
-        slowdown *= s->node == node ? s->network_slowdown : 1;
+        slowdown *= s->node * cluster->gpus_per_node / b->plan->gpus_per_node == node ? s->network_slowdown : 1;
     }
     return slowdown;
 }

@@ -139,7 +139,8 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         w->handed_B = o->output_B;
     }
     if (o->host_reads) {
-        dts_build_host(b, w->pass->stage, 0, w->backward, w->last, "read token counts");
+        double host_s = b->plan->job.stack->experts_host_s;
+        dts_build_host(b, w->pass->stage, host_s, w->backward, w->last, "read token counts");
     }
     add_exchange(w, o, o->exchange_B, behind, &info);
 }

@@ -245,7 +245,7 @@ static double straggles(const dts_cluster *cluster, int64_t node, int64_t gpu) {
 /* (1) */
 static dts_status make_different(dts_builder *b, dts_stage *stage) {
     const dts_cluster *cluster = b->plan->job.cluster;
-    stage->slowdown = straggles(cluster, stage->node, stage->gpu % b->plan->gpus_per_node);
+    stage->slowdown = straggles(cluster, stage->gpu / cluster->gpus_per_node, stage->gpu % cluster->gpus_per_node);
     if (cluster->gpu_spread > 0 || cluster->jitter > 0) {
         stage->jitter = dts_random_new(mix(b->seed, (uint64_t)stage->gpu));
         if (stage->jitter == NULL) {

@@ -124,15 +124,15 @@ typedef struct product_errors {
 } product_errors;
 
 /* The best of a search over shapes, or of a kernel author's benchmark, are bursts on a cool chip: a product among
- * others in training comes out a little slower, by up to 13 % on the H100, whose bursts are far above what it sustains.
- */
+ * others in training comes out slower, by 13 % on the H100 and 30 % on the GB200, whose bursts are far above what they
+ * sustain. */
 static void judge_product(product_errors *e, const char *gpu, const char *pass, double efficiency, double measured) {
     static const char *const tables[TABLES] = {"a100-80gb-pcie", "v100-16gb", "b200"};
     bool best = strcmp(pass, "best") == 0, sustained = strcmp(pass, "sustained") == 0;
     if (best || sustained) {
         print_message("%-15s %s: %.3f of the peak, measured %.3f\n", gpu, pass, efficiency, measured);
         assert_true(efficiency < 1.04 * measured);
-        assert_true(efficiency > (best ? 0.86 : 0.97) * measured);
+        assert_true(efficiency > (best ? (strcmp(gpu, "gb200") == 0 ? 0.69 : 0.86) : 0.97) * measured);
         return;
     }
     for (int i = 0; i < TABLES; i++) {

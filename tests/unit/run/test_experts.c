@@ -45,6 +45,34 @@ static void tokens_are_sent_there_and_back(void **state) {
     dts_result_free(padded);
 }
 
+/* The GPU has nothing to do while the host, which has waited for the token counts, prepares what needs them: once for
+ * each layer and microbatch, unless the device dispatches. */
+static void host_time_behind_token_counts_is_exposed(void **state) {
+    (void)state;
+    dts_result *plain = simulate_text(base, "stack.experts_host=0");
+    dts_result *slow = simulate_text(base, "stack.experts_host=10ms");
+    assert_close(slow->iteration_time_s - plain->iteration_time_s, LAYERS * 4 * 10e-3, 0.02, 0);
+    dts_result *device = simulate_text(base, "stack.experts_host=10ms stack.device_dispatch_domain=8");
+    assert_true(device->iteration_time_s <= plain->iteration_time_s);
+    dts_result_free(plain);
+    dts_result_free(slow);
+    dts_result_free(device);
+}
+
+/* Trays of a rack are one node as far as its links go. */
+static void nodes_that_share_links_are_one(void **state) {
+    (void)state;
+    dts_result *rack = simulate_text(base, "cluster.profile=gb200-nvl72 cluster.nodes=1 cluster.gpus_per_node=16");
+    dts_result *trays = simulate_text(base, "cluster.profile=gb200-nvl72 cluster.nodes=4 cluster.gpus_per_node=4");
+    dts_result *apart = simulate_text(
+        base, "cluster.profile=gb200-nvl72 cluster.nodes=4 cluster.gpus_per_node=4 cluster.intra.domain=4");
+    assert_int_equal(trays->iteration_time_s * 1e12, rack->iteration_time_s * 1e12);
+    assert_true(apart->iteration_time_s > rack->iteration_time_s);
+    dts_result_free(rack);
+    dts_result_free(trays);
+    dts_result_free(apart);
+}
+
 /* 16 ranks, groups of 8: each rank's experts have two replicas, all else has 16. */
 static void gradients_of_experts_are_reduced_among_their_replicas(void **state) {
     (void)state;
@@ -184,6 +212,8 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_sent_there_and_back),
+        cmocka_unit_test(host_time_behind_token_counts_is_exposed),
+        cmocka_unit_test(nodes_that_share_links_are_one),
         cmocka_unit_test(gradients_of_experts_are_reduced_among_their_replicas),
         cmocka_unit_test(memory_follows_the_replicas),
         cmocka_unit_test(sharded_experts_are_gathered_in_their_group),
