@@ -38,7 +38,7 @@ static void tokens_inside_a_node_are_cheap(void **state) {
 static void the_busiest_rank_decides(void **state) {
     (void)state;
     outcome even = run(MIXTRAL, ""), uneven = run(MIXTRAL, "model.load_imbalance=1.5");
-    assert_true(uneven.time_s > 1.3 * even.time_s && uneven.time_s < 1.5 * even.time_s);
+    assert_true(uneven.time_s > 1.25 * even.time_s && uneven.time_s < 1.5 * even.time_s);
 }
 
 /* arXiv 2412.19437, sections 3.2.1 and 3.2.2, and table 1. */
