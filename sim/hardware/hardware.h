@@ -235,7 +235,8 @@ typedef struct dts_stack {
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
     bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
-    bool repeats_keys;   /* keys and values are copied to all query heads before fused attention, too */
+    bool keeps_softmax_input; /* eager softmax keeps its input for backward beside its output (PyTorch before 1.11) */
+    bool repeats_keys;        /* keys and values are copied to all query heads before fused attention, too */
     /* BERT, where the model does not say */
     bool bert_fine_tunes;              /* with a classification head */
     dts_list bert_pretraining_lengths; /* int64_t: sequences of other lengths are fine-tuned; none: fine_tunes says */

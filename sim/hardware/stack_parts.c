@@ -335,7 +335,7 @@ static const dts_field allocator_fields[] = {
      .maximum = 1,
      .required = true,
      .offset = WITHIN(allocator_round_B, slow_path_s),
-     .help = "cost of one such round: cudaFree and cudaMalloc"},
+     .help = "time of one call of cudaFree or cudaMalloc"},
 };
 
 const dts_schema dts_stack_allocator_schema = {

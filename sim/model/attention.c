@@ -22,7 +22,10 @@
  * [3] Dao 2023, FlashAttention-2, arXiv 2307.08691, algorithms 1 and 2.
  * [4] huggingface/transformers modeling_llama.py: repeat_kv, apply_rotary_pos_emb, eager attention.
  * [5] pytorch/torchtitan torchtitan/models/llama/model.py: apply_rotary_emb multiplies complex64, which torch.compile
- *     leaves to eager kernels (pytorch/pytorch issues 105267 and 125718); repeat_kv before the fused attention. */
+ *     leaves to eager kernels (pytorch/pytorch issues 105267 and 125718); repeat_kv before the fused attention.
+ * [6] huggingface/transformers pytorch_utils.py, softmax_backward_data: before PyTorch 1.11 the gradient takes the
+ * input of softmax, since then only its type. Autograd keeps what the gradient takes, here as cast to the output's
+ * type. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
@@ -188,7 +191,7 @@ static void add_softmax(dts_builder *builder, double elements) {
         passes.workspace_B = X;
     }
     /* Without dropout the next product's factor is this very tensor, unless it is cast. */
-    passes.saved_B = P;
+    passes.saved_B = builder->execution->keeps_softmax_input && !builder->execution->fuse_softmax ? 2 * P : P; /* [6] */
     dts_operator *softmax = dts_add_memory(builder, "attention_softmax", passes);
     softmax->recomputed_selectively = true;
     softmax->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;

@@ -164,7 +164,8 @@ typedef struct dts_execution {
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
     bool dropout;
-    double mask_B; /* bytes of a dropout mask element */
+    double mask_B;            /* bytes of a dropout mask element */
+    bool keeps_softmax_input; /* eager softmax keeps its input beside its output */
     bool autocast; /* torch.autocast: weights stored in fp32, cast to `weight` for each use; residual stream, norms,
                       softmax and loss in fp32 */
 } dts_execution;

@@ -79,6 +79,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .device_dispatch =
             stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
         .complex_rotary = stack->complex_rotary,
+        .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
         .frees_logits = stack->frees_logits,
@@ -178,7 +179,7 @@ bool dts_plan_infers(const dts_plan *plan) {
 }
 
 bool dts_plan_keeps_weight_copies(const dts_plan *plan) {
-    return dts_plan_infers(plan) && !dts_plan_shards_parameters(plan);
+    return !dts_plan_shards_parameters(plan);
 }
 
 bool dts_plan_loads_input(const dts_plan *plan) {

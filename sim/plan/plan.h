@@ -258,8 +258,8 @@ double dts_plan_sample_B(const dts_plan *plan);
 
 /* Forward passes only? */
 bool dts_plan_infers(const dts_plan *plan);
-/* Inference: do autocast's half copies of weights stay to the end of a pass? Its cache takes parameters, which views of
- * sharded ones are not. */
+/* Do autocast's half copies of weights stay to the end of a forward pass that keeps nothing for backward (inference,
+ * checkpointed layers)? Its cache takes parameters, which views of sharded ones are not. */
 bool dts_plan_keeps_weight_copies(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */

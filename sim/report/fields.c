@@ -53,6 +53,8 @@ static const dts_report_field result_fields[] = {
     NUMBER(nvme_peak_gib),
     NUMBER(nvme_capacity_gib),
     MEMORY(dts_result),
+    MEMBER(dts_result, allocator, retries, DTS_REPORT_INTEGER),
+    MEMBER(dts_result, allocator, calls, DTS_REPORT_INTEGER),
     GROUPED(dts_result, time_s, compute),
     GROUPED(dts_result, time_s, exposed_communication),
     GROUPED(dts_result, time_s, bubble),

@@ -4,6 +4,7 @@
 
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
+#include "run/replay.h"
 #include "run/result.h"
 
 /* What the measuring functions read. */
@@ -12,10 +13,11 @@ typedef struct dts_measured {
     const dts_lowered *lowered;
     const dts_simulation *simulation;
     bool flow_network;
-    dts_id *runs;      /* [task] found so far by charging waits (accounts.c); DTS_NO_ID: not yet */
-    dts_id last_task;  /* dts_last_task */
-    dts_id critical;   /* dts_critical_device */
-    dts_time from, to; /* the iteration: all that was simulated, or a window of it */
+    const dts_replay *replays; /* [pipeline] the caching allocator's; NULL: it is estimated */
+    dts_id *runs;              /* [task] found so far by charging waits (accounts.c); DTS_NO_ID: not yet */
+    dts_id last_task;          /* dts_last_task */
+    dts_id critical;           /* dts_critical_device */
+    dts_time from, to;         /* the iteration: all that was simulated, or a window of it */
     /* what lies between these of the critical path stands for so many more of its kind (fold.c) */
     dts_time repeated_from, repeated_to;
     int64_t repeats;

@@ -12,13 +12,16 @@
  *
  * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "run/measure.h"
+#include "run/stalls.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
-    static const dts_memory_category flat[] = {DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER, DTS_MEMORY_COMMUNICATION};
+    static const dts_memory_category flat[] = {DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER, DTS_MEMORY_COMMUNICATION,
+                                               DTS_MEMORY_GATHERED};
     double wanted = (double)peak->bytes * plan->job.stack->allocator_reserve_factor;
     bool joins = plan->job.stack->allocator_expandable; /* segments are one range of addresses */
     for (size_t i = 0; !joins && i < sizeof flat / sizeof flat[0]; i++) {
@@ -65,22 +68,16 @@ static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *are
                : dts_arena_strdup(arena, name);
 }
 
-/* Of the ranks that run stage p, the one with the highest peak. */
-static const dts_memory_peak *fullest(const dts_measured *m, int64_t p) {
-    const dts_memory_peak *most = dts_simulation_peak(m->simulation, (dts_id)p);
-    for (int64_t row = 1; row < m->lowered->rows; row++) {
-        const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)(row * m->plan->pipeline + p));
-        most = peak->bytes > most->bytes ? peak : most;
-    }
-    return most;
-}
-
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_plan *plan = m->plan;
-    const dts_memory_peak *peak = fullest(m, p);
-    double context_B = plan->job.cluster->gpu.context_B + dts_stack_context_B(plan->job.stack, plan->job.cluster);
+    const dts_id device = dts_fullest_device(plan, m->lowered, m->simulation, p);
+    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, device);
+    double context_B = dts_context_B(plan);
     double allocated_B = (double)peak->bytes;
     double reserved = reserved_B(plan, peak, context_B);
+    if (m->replays != NULL && !m->replays[p].out_of_memory) {
+        reserved = fmax((double)m->replays[p].peak_reserved_B, allocated_B);
+    }
     dts_stage_row *row = &result->stages[p];
     row->peak_allocated_gib = allocated_B / GIB;
     row->peak_reserved_gib = reserved / GIB;
@@ -91,13 +88,25 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
         .optimizer = (double)peak->by_category[DTS_MEMORY_OPTIMIZER] / GIB,
         .activations = (double)peak->by_category[DTS_MEMORY_ACTIVATIONS] / GIB,
         .temporary = (double)peak->by_category[DTS_MEMORY_TEMPORARY] / GIB,
-        .communication = (double)peak->by_category[DTS_MEMORY_COMMUNICATION] / GIB,
+        .communication =
+            (double)(peak->by_category[DTS_MEMORY_COMMUNICATION] + peak->by_category[DTS_MEMORY_GATHERED]) / GIB,
         .context = context_B / GIB,
         .fragmentation = (reserved - allocated_B) / GIB,
     };
     row->peak_at_s = dts_time_to_s(peak->when);
     row->peak_cause = peak_cause(m, peak->task, result->arena);
     return row->peak_cause == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+/* How the caching allocator of a stage gets by. */
+static void note_allocator(const dts_measured *m, int64_t p, dts_result *result) {
+    const dts_replay *replay = m->replays != NULL ? &m->replays[p] : NULL;
+    if (replay != NULL && replay->out_of_memory) {
+        result->allocator.out_of_memory_gib = (double)replay->requested_B / GIB;
+    } else if (replay != NULL && replay->retries > result->allocator.retries) {
+        result->allocator.retries = replay->retries;
+        result->allocator.calls = replay->calls;
+    }
 }
 
 /* What is offloaded must fit into the nodes. */
@@ -126,6 +135,7 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
             return DTS_NOMEM;
         }
         const dts_stage_row *row = &result->stages[p];
+        note_allocator(m, p, result);
         result->fits &= row->peak_allocated_gib + row->memory_gib.context <= result->capacity_gib;
         if (row->peak_allocated_gib > result->peak_allocated_gib) {
             result->peak_allocated_gib = row->peak_allocated_gib;

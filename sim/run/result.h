@@ -105,6 +105,12 @@ typedef struct dts_result {
     double capacity_gib;
     double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* of the fullest GPU */
     dts_memory_gib memory_gib;                                     /* of the fullest GPU at its peak */
+    struct {
+        int64_t
+            retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
+        int64_t calls;            /* of cudaFree and cudaMalloc on that GPU */
+        double out_of_memory_gib; /* live tensors fit, but this request fails; 0: none does */
+    } allocator;                  /* replayed at detail kernel */
     dts_time_shares time_s;
     dts_communication_row *communication;
     size_t communication_count;

@@ -6,72 +6,15 @@
 
 #include "base/clock.h"
 #include "run/fold.h"
-#include "run/input.h"
 #include "run/measure.h"
 #include "run/ranks.h"
+#include "run/simulated.h"
 
 void dts_result_free(dts_result *result) {
     if (result != NULL) {
         dts_arena_free(result->arena);
         free(result);
     }
-}
-
-/* ---- memory over time ------------------------------------------------------------------------------------------- */
-
-typedef struct recorder {
-    dts_memory_sample *samples;
-    double *now_B; /* [device] */
-    size_t count, capacity;
-    bool failed;
-} recorder;
-
-static void sample(recorder *r, dts_time now, dts_id device, double bytes) {
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity == 0 ? 1024 : r->capacity * 2;
-        dts_memory_sample *samples = realloc(r->samples, capacity * sizeof *samples);
-        if (samples == NULL) {
-            r->failed = true;
-            return;
-        }
-        r->samples = samples;
-        r->capacity = capacity;
-    }
-    r->now_B[device] += bytes;
-    r->samples[r->count++] = (dts_memory_sample){.device = device, .when = now, .bytes = r->now_B[device]};
-}
-
-static void record_memory(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
-    (void)category;
-    (void)task;
-    sample(context, now, device, (double)bytes);
-}
-
-static dts_status simulate(const dts_lowered *lowered, bool record, dts_simulation **out, dts_result *result,
-                           dts_diag *diag) {
-    recorder r = {.now_B = calloc(dts_graph_devices(lowered->graph), sizeof(double))};
-    if (r.now_B == NULL) {
-        return dts_diag_nomem(diag);
-    }
-    for (dts_id d = 0; record && d < dts_graph_devices(lowered->graph); d++) {
-        sample(&r, 0, d, (double)lowered->static_B[d]);
-    }
-    dts_observer observer = {.context = &r, .memory_changed = record_memory};
-    dts_status status = dts_simulate(lowered->graph, record ? &observer : NULL, out, diag);
-    if (status == DTS_OK && record) {
-        result->memory_samples = dts_arena_array(result->arena, r.count, sizeof *r.samples);
-        if (r.failed || result->memory_samples == NULL) {
-            status = dts_diag_nomem(diag);
-        } else {
-            for (size_t i = 0; i < r.count; i++) {
-                result->memory_samples[i] = r.samples[i];
-            }
-            result->memory_sample_count = r.count;
-        }
-    }
-    free(r.samples);
-    free(r.now_B);
-    return status;
 }
 
 /* ---- the figures ------------------------------------------------------------------------------------------------- */
@@ -213,14 +156,37 @@ static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
     }
 }
 
+static void warn_of_allocator(const dts_measured *m, dts_result *result) {
+    const dts_stack *stack = m->plan->job.stack;
+    double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
+    if (result->allocator.out_of_memory_gib > 0) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "live tensors fit, but what the caching allocator has free lies in pieces: a request for "
+                              "%.2f GiB fails even after a retry",
+                              result->allocator.out_of_memory_gib));
+    } else if (result->allocator.retries > 0) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "the caching allocator runs out of memory %" PRId64
+                                      " times an iteration, and frees and allocates anew: %" PRId64
+                                      " calls of cudaFree and cudaMalloc, which wait for the GPU",
+                                      result->allocator.retries, result->allocator.calls));
+    } else if (m->replays == NULL && stack->slow_path_threshold > 0 &&
+               wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "above %.0f %% of the GPU's memory the caching allocator starts to free and re-allocate "
+                              "blocks; the slow-down is not in the time; `fidelity.detail: kernel` has it",
+                              100 * stack->slow_path_threshold));
+    }
+}
+
 static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
     result->warnings = dts_arena_array(result->arena, MOST_WARNINGS, sizeof *result->warnings);
     if (result->warnings == NULL) {
         return DTS_NOMEM;
     }
-    const dts_stack *stack = plan->job.stack;
-    double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
     if (result->nvme_peak_gib > result->nvme_capacity_gib) {
         warn(result, dts_arena_printf(result->arena,
                                       "does not fit on NVMe: %.0f GiB are offloaded on a node with drives of %.0f GiB",
@@ -237,12 +203,8 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
                               "does not fit: %.1f GiB of live tensors and context on a GPU of %.1f GiB; the time is "
                               "that of a GPU with enough memory",
                               result->peak_allocated_gib + result->memory_gib.context, result->capacity_gib));
-    } else if (stack->slow_path_threshold > 0 && wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
-        warn(result,
-             dts_arena_printf(result->arena,
-                              "above %.0f %% of the GPU's memory the caching allocator starts to free and re-allocate "
-                              "blocks; the slow-down is not in the time",
-                              100 * stack->slow_path_threshold));
+    } else {
+        warn_of_allocator(m, result);
     }
     warn_of_detail(m, result);
     warn_of_loaders(plan, result);
@@ -302,29 +264,6 @@ static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options
     return kernels ? DTS_DETAIL_KERNEL : (dts_detail)fidelity->detail;
 }
 
-/* Lowers and simulates, again where the queue of loaded batches has not settled. */
-static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *how, bool record, dts_arena *arena,
-                                     dts_lowered *lowered, dts_simulation **simulation, dts_result *result,
-                                     dts_diag *diag) {
-    dts_input_steady steady = {0};
-    dts_status status = DTS_OK;
-    bool again = true;
-    while (status == DTS_OK && again) {
-        dts_simulation_free(*simulation);
-        *simulation = NULL;
-        dts_lowered_free(lowered);
-        how->input_left = steady.left;
-        status = dts_lower(plan, how, arena, lowered, diag);
-        if (status == DTS_OK) {
-            status = simulate(lowered, record, simulation, result, diag);
-        }
-        if (status == DTS_OK && dts_input_settle(&steady, plan, lowered, *simulation, arena, &again) != DTS_OK) {
-            status = dts_diag_nomem(diag);
-        }
-    }
-    return status;
-}
-
 /* Microbatches that stand for more of them. */
 typedef struct folding {
     dts_fold fold;
@@ -339,7 +278,6 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         return DTS_INVALID;
     }
     bool flow = fidelity->network != DTS_NETWORK_CLOSED_FORM;
-    dts_lowered lowered = {0};
     dts_block_cache *own = options == NULL || options->blocks == NULL ? dts_block_cache_new(0) : NULL;
     dts_block_cache *given = options != NULL ? options->blocks : NULL;
     dts_lower_options how = {.flow_network = flow,
@@ -347,24 +285,25 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
                              .blocks = own != NULL ? own : given,
                              .full_ranks = full,
                              .seed = (uint64_t)fidelity->seed};
-    dts_simulation *simulation = NULL;
+    dts_simulated s = {.simulation = NULL};
     bool record = options != NULL && options->timeline;
-    dts_status status = how.blocks == NULL
-                            ? dts_diag_nomem(diag)
-                            : lower_and_simulate(plan, &how, record, arena, &lowered, &simulation, result, diag);
+    bool replays = fidelity->allocator != DTS_ALLOCATOR_ESTIMATE;
+    dts_status status = how.blocks == NULL ? dts_diag_nomem(diag)
+                                           : dts_simulate_plan(plan, replays, &how, record, arena, &s, result, diag);
     if (status == DTS_OK) {
         dts_measured m = {.plan = plan,
-                          .lowered = &lowered,
-                          .simulation = simulation,
+                          .lowered = &s.lowered,
+                          .simulation = s.simulation,
                           .flow_network = flow,
-                          .last_task = dts_last_task(&lowered, simulation)};
-        m.to = dts_simulation_ends(simulation)[m.last_task];
-        if (lowered.window_from != DTS_NO_ID) {
-            m.from = dts_simulation_ends(simulation)[lowered.window_from];
-            m.to = dts_simulation_ends(simulation)[lowered.window_to];
+                          .replays = s.replays,
+                          .last_task = dts_last_task(&s.lowered, s.simulation)};
+        m.to = dts_simulation_ends(s.simulation)[m.last_task];
+        if (s.lowered.window_from != DTS_NO_ID) {
+            m.from = dts_simulation_ends(s.simulation)[s.lowered.window_from];
+            m.to = dts_simulation_ends(s.simulation)[s.lowered.window_to];
         }
-        m.runs = dts_arena_array(arena, lowered.info_count, sizeof *m.runs);
-        for (size_t i = 0; m.runs != NULL && i < lowered.info_count; i++) {
+        m.runs = dts_arena_array(arena, s.lowered.info_count, sizeof *m.runs);
+        for (size_t i = 0; m.runs != NULL && i < s.lowered.info_count; i++) {
             m.runs[i] = DTS_NO_ID;
         }
         status = m.runs == NULL ? DTS_NOMEM : DTS_OK;
@@ -382,15 +321,14 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         if (status != DTS_OK) {
             dts_diag_nomem(diag);
         }
-        result->simulation.tasks = dts_graph_tasks(lowered.graph);
-        result->simulation.events = dts_simulation_events(simulation);
-        result->simulation.detail = dts_detail_names[lowered.detail];
+        result->simulation.tasks = dts_graph_tasks(s.lowered.graph);
+        result->simulation.events = dts_simulation_events(s.simulation);
+        result->simulation.detail = dts_detail_names[s.lowered.detail];
         result->simulation.network = flow ? "flow" : "closed-form";
         result->simulation.ranks = full ? "full" : "folded";
         result->simulation.seed = dts_ranks_are_drawn(plan) ? (uint64_t)fidelity->seed : 0;
     }
-    dts_simulation_free(simulation);
-    dts_lowered_free(&lowered);
+    dts_simulated_free(&s, plan->pipeline);
     dts_block_cache_free(own);
     return status;
 }

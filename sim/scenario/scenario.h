@@ -13,6 +13,7 @@ typedef struct dts_fidelity {
     int ranks;        /* dts_rank_detail */
     int microbatches; /* dts_microbatch_detail */
     int64_t seed;     /* of what is drawn: cluster.jitter, cluster.gpu_spread */
+    int allocator;    /* dts_allocator_detail */
 } dts_fidelity;
 
 typedef enum dts_microbatch_detail {
@@ -20,6 +21,12 @@ typedef enum dts_microbatch_detail {
     DTS_MICROBATCHES_ALL,
     DTS_MICROBATCHES_FOLDED
 } dts_microbatch_detail;
+
+typedef enum dts_allocator_detail {
+    DTS_ALLOCATOR_AUTO,
+    DTS_ALLOCATOR_ESTIMATE,
+    DTS_ALLOCATOR_REPLAY
+} dts_allocator_detail;
 
 typedef enum dts_network_detail { DTS_NETWORK_AUTO, DTS_NETWORK_CLOSED_FORM, DTS_NETWORK_FLOW } dts_network_detail;
 typedef enum dts_rank_detail { DTS_RANKS_AUTO, DTS_RANKS_FOLDED, DTS_RANKS_FULL } dts_rank_detail;

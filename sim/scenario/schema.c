@@ -5,6 +5,7 @@
 
 static const char *const network_names[] = {"auto", "closed-form", "flow", NULL};
 static const char *const microbatch_names[] = {"auto", "all", "folded", NULL};
+static const char *const allocator_names[] = {"auto", "estimate", "replay", NULL};
 static const char *const rank_names[] = {"auto", "folded", "full", NULL};
 
 #define STRUCT        dts_fidelity
@@ -24,6 +25,9 @@ static const dts_field fidelity_fields[] = {
              "the rest; auto: all, and folded beyond 4096 microbatches"},
     {FIELD(seed), .type = DTS_FIELD_INT, .maximum = 4294967295, .preset = "1",
      .help = "of what is drawn at random: cluster.jitter and cluster.gpu_spread"},
+    {FIELD(allocator), .type = DTS_FIELD_ENUM, .names = allocator_names, .preset = "auto",
+     .help = "replay: PyTorch's caching allocator serves every tensor of the iteration in turn (detail kernel only); "
+             "estimate: reserved memory from the peaks of the ledger; auto: replay where every kernel is simulated"},
 };
 #undef STRUCT
 static const dts_schema fidelity_schema = {.name = "fidelity",

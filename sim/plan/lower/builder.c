@@ -136,9 +136,29 @@ static double launch_s_of(const dts_stack *stack, dts_role role, bool backward) 
     return backward && role != DTS_ROLE_RECOMPUTE ? stack->backward_launch_s : stack->launch_s;
 }
 
+/* The host is held up where the graph without stalls has a kernel whose launch would be the next task. */
+static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
+    while (stage->next_stall < b->stall_count) {
+        const dts_host_stall *stall = &b->stalls[stage->next_stall];
+        if (stall->device == stage->device) {
+            size_t before = b->info_count;
+            if (stall->task > before - b->stall_tasks + 1) {
+                return;
+            }
+            const char *name = stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc";
+            dts_id task =
+                dts_build_host(b, stage, stall->seconds, backward, stall->waits ? stage->last_kernel : DTS_NO_ID, name);
+            dts_graph_depend(b->graph, task, stall->waits ? stage->last_collective : DTS_NO_ID);
+            b->stall_tasks += b->info_count - before;
+        }
+        stage->next_stall++;
+    }
+}
+
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
+    add_stalls(b, stage, backward);
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
     double launch_s =
@@ -342,6 +362,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
         dts_graph_depend(b->graph, task, stage->collectives_done);
     }
     dts_graph_depend(b->graph, task, after);
+    stage->last_collective = task;
     return task;
 }
 

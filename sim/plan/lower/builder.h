@@ -70,6 +70,8 @@ typedef struct dts_stage {
     int64_t static_B;       /* memory that lives the whole iteration */
     dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
     bool contended;         /* such a collective may run beside what is issued now */
+    size_t next_stall;      /* where to look in the builder's stalls */
+    dts_id last_collective; /* most recent collective that this stage has issued, DTS_NO_ID: none */
     double fresh_B;         /* fresh gradients that live until the step is done */
     double widened_B;       /* wide copies of half gradients, alive within the step */
     /* every rank simulated */
@@ -111,6 +113,9 @@ typedef struct dts_builder {
     dts_hop *hops;   /* room for those of a collective of all rows */
     dts_id *streams; /* the same for its streams */
     uint64_t seed;
+    const dts_host_stall *stalls; /* [stall_count] */
+    size_t stall_count;
+    size_t stall_tasks;       /* tasks added for them so far */
     const double *input_left; /* of dts_lower_options */
     dts_id *input_ahead;      /* of dts_lowered */
     size_t input_depth, input_batches;
@@ -120,6 +125,7 @@ typedef struct dts_builder {
     int64_t node_count;
     struct dts_parked **parked;    /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
     struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
+    dts_tensors *tensors;          /* [pipeline] that live the whole iteration (tensors.c); NULL: not wanted */
     dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
     dts_task_info *infos;
     size_t info_count, info_capacity;
@@ -362,5 +368,10 @@ dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced);
 
 /* Parameters, gradients, optimizer states and buckets that live the whole iteration (static_memory.c). */
 void dts_build_static_memory(dts_builder *b);
+
+/* The same, tensor by tensor, as far as it is known (tensors.c); for the stages of the first row only. Later, a stored
+ * gradient that task makes in the first iteration. */
+void dts_build_tensors(dts_builder *b);
+void dts_tensor_born(dts_builder *b, const dts_stage *stage, dts_id task, double bytes);
 
 #endif

@@ -149,21 +149,16 @@ static void forward_position(walk *w, int64_t position) {
     }
 }
 
-static double part_copies_B(const dts_builder *b, dts_part part) {
-    double bytes = 0;
-    for (size_t i = 0; i < b->work[part].operators.count; i++) {
-        bytes += floor(b->work[part].operators.items[i].weight_copy_B);
-    }
-    return bytes;
-}
-
-/* Autocast's half copies of weights, which without a backward pass live to the end of the forward pass. */
-static double weight_copies_B(const dts_builder *b, const dts_chunk *chunk) {
-    double bytes = chunk->embedding ? part_copies_B(b, DTS_PART_EMBEDDING) : 0;
+/* Half copies of weights that parts which keep nothing have left in autocast's cache. */
+static double cached_casts_B(const walk *w) {
+    const dts_chunk *chunk = w->pass->chunk;
+    const bool whole = dts_plan_infers(w->b->plan) || drops_whole_chunk(w);
+    double bytes = whole && chunk->embedding ? dts_walk_casts_B(w, DTS_PART_EMBEDDING) : 0;
     for (int64_t i = 0; i < chunk->layers; i++) {
-        bytes += part_copies_B(b, dts_model_layer_part(b->plan->job.model, chunk->first_layer + i));
+        bool drops = whole || checkpoint_span(w, i) > 0;
+        bytes += drops ? dts_walk_casts_B(w, layer_part(w, chunk->first_layer + i)) : 0;
     }
-    return bytes + (chunk->head ? part_copies_B(b, DTS_PART_HEAD) : 0);
+    return bytes + (whole && chunk->head ? dts_walk_casts_B(w, DTS_PART_HEAD) : 0);
 }
 
 void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made) {
@@ -186,9 +181,7 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     for (size_t i = 0; i < count; i++) {
         walk *w = &walks[i];
         dts_walk_drop_handed(w);
-        if (dts_plan_keeps_weight_copies(b->plan)) {
-            dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -weight_copies_B(b, chunk));
-        }
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -cached_casts_B(w));
         if (drops_whole_chunk(w)) {
             dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, dts_plan_boundary_B(b->plan));
             dts_offload_store(b, w->pass, chunk->layers, floor(dts_plan_boundary_B(b->plan)), w->last);

@@ -108,6 +108,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .slowdown = 1,
                          .last_kernel = DTS_NO_ID,
                          .last_host = DTS_NO_ID,
+                         .last_collective = DTS_NO_ID,
                          .block_end = DTS_NO_ID,
                          .trailing = DTS_NO_ID,
                          .collectives_done = DTS_NO_ID};

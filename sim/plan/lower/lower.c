@@ -70,6 +70,12 @@ static dts_status tables_new(dts_builder *b, dts_lowered *out) {
     out->stage_frozen = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen);
     out->stage_frozen_B = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen_B);
     out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
+    if (b->detail == DTS_DETAIL_KERNEL) {
+        out->tensors = b->tensors = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->tensors);
+        if (out->tensors == NULL) {
+            return dts_diag_nomem(b->diag);
+        }
+    }
     out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
     out->nvme_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->nvme_device);
     if (out->compute_stream == NULL || out->gpus == NULL || out->stage_parameters == NULL || out->static_B == NULL ||
@@ -125,6 +131,7 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         return dts_diag_nomem(b->diag);
     }
     dts_build_static_memory(b);
+    dts_build_tensors(b);
     for (int64_t p = 0; p < b->stage_count; p++) {
         out->static_B[b->stages[p].device] = b->stages[p].static_B;
     }
@@ -204,6 +211,8 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .full = options->full_ranks,
                        .seed = options->seed,
                        .input_left = options->input_left,
+                       .stalls = options->stalls,
+                       .stall_count = options->full_ranks ? 0 : options->stall_count,
                        .window_from = DTS_NO_ID,
                        .window_to = DTS_NO_ID};
     if (b->graph == NULL) {

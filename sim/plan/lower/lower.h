@@ -49,6 +49,7 @@ typedef enum dts_memory_category {
     DTS_MEMORY_ACTIVATIONS,
     DTS_MEMORY_TEMPORARY,
     DTS_MEMORY_COMMUNICATION,
+    DTS_MEMORY_GATHERED, /* buffers that parameters are gathered into: requested on the stream of the collectives */
     DTS_MEMORY_CATEGORY_COUNT
 } dts_memory_category;
 
@@ -109,6 +110,19 @@ typedef struct dts_task_info {
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;
 
+/* Of what lives the whole iteration, one tensor, for those who follow the allocator. */
+typedef struct dts_tensor {
+    uint8_t category; /* dts_memory_category */
+    bool by_step;     /* not there before the first optimizer step */
+    dts_id made_by;   /* the task that makes it in the first iteration; DTS_NO_ID: it is there from the beginning */
+    int64_t bytes;
+} dts_tensor;
+
+typedef struct dts_tensors {
+    dts_tensor *items;
+    size_t count, capacity;
+} dts_tensors;
+
 typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
     dts_detail detail;    /* what was taken */
@@ -130,6 +144,7 @@ typedef struct dts_lowered {
     double *stage_frozen;     /* [pipeline] elements that are not */
     double *stage_frozen_B;   /* [pipeline] and their B */
     int64_t *static_B;        /* [device] memory that lives the whole iteration, B */
+    dts_tensors *tensors;     /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 
@@ -167,6 +182,14 @@ typedef struct dts_block_cache_counts {
 
 dts_block_cache_counts dts_block_cache_count(const dts_block_cache *cache);
 
+/* Something that holds the host up when it comes to a task: cudaMalloc, and cudaFree, which waits for the GPU. */
+typedef struct dts_host_stall {
+    dts_id device;
+    dts_id task; /* of the graph without stalls */
+    double seconds;
+    bool waits; /* for all that the GPU has been given */
+} dts_host_stall;
+
 typedef struct dts_lower_options {
     bool flow_network;
     dts_detail detail;        /* AUTO: as dts_lower_detail says */
@@ -175,6 +198,9 @@ typedef struct dts_lower_options {
     uint64_t seed;            /* of cluster.jitter and gpu_spread, with full ranks */
     const double *input_left; /* [as dts_lowered.input_ahead] of the first batches, the part that is still to be made
                                  when the iteration begins; NULL: none, they are ready */
+    const dts_host_stall
+        *stalls; /* those of a device in the order of its tasks; at detail kernel, not with full ranks */
+    size_t stall_count;
 } dts_lower_options;
 
 /* Do rows of ranks lie on the nodes in another way than the first, so that it does not stand for all? */

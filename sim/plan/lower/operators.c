@@ -120,6 +120,31 @@ bool dts_operator_repeats(const dts_builder *b, const dts_operator *o) {
     return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively;
 }
 
+/* What an operator keeps, tensor by tensor (sign 1), or lets go of (-1): its input, then tensors like its output, then
+ * what is left: masks and statistics. The ledger sees their sum; only a caching allocator minds the difference. */
+static void save_tensors(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    double left_B = o->saved_B;
+    double parts[] = {o->input_B, o->output_B, o->output_B, o->output_B};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && left_B > 0; i++) {
+        double part_B = floor(parts[i]);
+        if (part_B > 0 && part_B <= left_B) {
+            dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * part_B);
+            left_B -= part_B;
+        }
+    }
+    dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * left_B);
+}
+
+/* What lives during an operator only, in tensors as large as its input or output at most. */
+static void use_workspace(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    double left_B = o->workspace_B;
+    const double most_B = floor(fmax(o->input_B, o->output_B));
+    for (; most_B > 0 && left_B > most_B; left_B -= most_B) {
+        dts_walk_memory(w, task, moment, DTS_MEMORY_TEMPORARY, sign * most_B);
+    }
+    dts_walk_memory(w, task, moment, DTS_MEMORY_TEMPORARY, sign * left_B);
+}
+
 static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer, dts_role role, bool keep) {
     dts_builder *b = w->b;
     const dts_operator *o = &b->work[part].operators.items[index];
@@ -132,10 +157,15 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     dts_exchange behind = o->forward_exchange;
     dts_id first = add_operator(w, o, t->forward_kernels, t->forward_s, &behind, &info);
     if (first != DTS_NO_ID) {
-        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B + o->workspace_B - w->handed_B);
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -o->workspace_B);
-        double copy_B = dts_plan_keeps_weight_copies(b->plan) ? o->weight_copy_B : 0;
-        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, keep ? o->saved_B : copy_B);
+        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, -w->handed_B);
+        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->output_B);
+        use_workspace(w, first, DTS_AT_START, o, 1);
+        use_workspace(w, w->last, DTS_AT_END, o, -1);
+        if (keep) {
+            save_tensors(w, first, DTS_AT_START, o, 1);
+        } else if (role == DTS_ROLE_FORWARD && dts_plan_keeps_weight_copies(b->plan)) {
+            dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_ACTIVATIONS, o->weight_copy_B);
+        }
         w->handed_B = o->output_B;
     }
     if (o->host_reads) {
@@ -155,6 +185,16 @@ void dts_walk_drop_handed(walk *w) {
 static size_t operator_count(const walk *w, dts_part part) {
     bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
     return outputs_only ? dts_head_outputs(w->b) : w->b->work[part].operators.count;
+}
+
+double dts_walk_casts_B(const dts_walk *w, dts_part part) {
+    const dts_part_work *work = &w->b->work[part];
+    double bytes = 0;
+    for (size_t i = 0; dts_plan_keeps_weight_copies(w->b->plan) && i < operator_count(w, part); i++) {
+        bool runs = work->times[i].forward_kernels > 0;
+        bytes += runs ? floor(work->operators.items[i].weight_copy_B) : 0;
+    }
+    return bytes;
 }
 
 /* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one). */
@@ -199,11 +239,15 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     w->again = again ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
     dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
     if (first != DTS_NO_ID) {
-        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B + o->workspace_B);
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -(o->workspace_B + w->handed_B));
+        dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B);
+        use_workspace(w, first, DTS_AT_START, o, 1);
+        use_workspace(w, w->last, DTS_AT_END, o, -1);
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
         bool held = part == DTS_PART_HEAD && index + 1 == w->b->work[part].operators.count &&
                     dts_held_outputs_B(w->b, w->pass) > 0;
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved || held ? 0 : -o->saved_B);
+        if (!keeps_saved && !held) {
+            save_tensors(w, w->last, DTS_AT_END, o, -1);
+        }
         dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
@@ -241,7 +285,10 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
                 !dts_sync_takes_gradients(w->pass->sync);
     bool stays = plan->replicas == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
     if (stays && (first_one || sums)) {
-        return; /* it becomes the stored one itself */
+        for (int i = 0; i < DTS_PARAMETER_TENSORS && first_one; i++) { /* it becomes the stored one itself */
+            dts_tensor_born(w->b, w->pass->stage, first, o->parameters[i] * plan->storage.gradient_B);
+        }
+        return;
     }
     bool keeps = plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
                  plan->replicas > 1 && !sums && first_one;
@@ -269,8 +316,11 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
-    double kept_B = o->saved_B + (split && o->backward_kernels > 0 ? o->output_B : 0);
-    dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, frees_saved ? -kept_B : 0);
+    if (frees_saved) {
+        save_tensors(w, w->last, DTS_AT_END, o, -1);
+        bool kept_gradient = split && o->backward_kernels > 0;
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, kept_gradient ? -o->output_B : 0);
+    }
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);

@@ -178,21 +178,27 @@ static dts_id copy_unit(dts_gradient_sync *sync, double bytes, bool backward, dt
                             &info);
 }
 
-/* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
-static dts_id use_unit(dts_gradient_sync *sync, dts_unit *u, bool backward) {
-    double whole_B = 0;
+/* Of a unit, what is gathered. */
+static double whole_B(const dts_gradient_sync *sync, const dts_unit *u) {
+    double bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool gathers = dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1;
-        whole_B += gathers ? floor(gathered_B(sync, u, (dts_parameter_set)set)) : 0;
+        bytes += gathers ? floor(gathered_B(sync, u, (dts_parameter_set)set)) : 0;
     }
-    if (u->copied || u->gather == DTS_NO_ID || !(whole_B > 0) ||
+    return bytes;
+}
+
+/* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
+static dts_id use_unit(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+    const double bytes = whole_B(sync, u);
+    if (u->copied || u->gather == DTS_NO_ID || !(bytes > 0) ||
         sync->b->plan->job.stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS) {
         return u->gather;
     }
     u->copied = true;
-    dts_id copy = copy_unit(sync, 2 * whole_B, backward, u->gather, "copy_out parameters");
-    dts_build_memory(sync->b, copy, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole_B);
-    dts_build_memory(sync->b, copy, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -whole_B);
+    dts_id copy = copy_unit(sync, 2 * bytes, backward, u->gather, "copy_out parameters");
+    dts_build_memory(sync->b, copy, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, bytes);
+    dts_build_memory(sync->b, copy, DTS_AT_END, sync->stage, DTS_MEMORY_GATHERED, -bytes);
     return copy;
 }
 
@@ -233,14 +239,16 @@ static void gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
      * GPU: that is, behind what has been issued so far. */
     bool first = sync->stage->last_kernel == DTS_NO_ID;
     dts_build_memory(b, first ? sync->stage->last_host : sync->stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
-                     sync->stage, DTS_MEMORY_COMMUNICATION, unit_B(sync, u));
+                     sync->stage, DTS_MEMORY_GATHERED, unit_B(sync, u));
 }
 
 static void release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     if (!u->gathered) {
         return;
     }
-    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -unit_B(sync, u));
+    double copied_B = u->copied ? whole_B(sync, u) : 0;
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -copied_B);
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_GATHERED, copied_B - unit_B(sync, u));
     u->gathered = false;
     sync->recent_uses[0] = sync->recent_uses[1];
     sync->recent_uses[1] = last;

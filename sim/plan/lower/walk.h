@@ -30,6 +30,9 @@ dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward);
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
 /* The temporary that nobody takes any more. */
 void dts_walk_drop_handed(dts_walk *w);
+/* Half copies of a part's weights. Autocast caches them until its context ends, with the forward pass, also where a
+ * checkpoint keeps nothing for backward (PyTorch, aten/src/ATen/autocast_mode.cpp, cached_cast). */
+double dts_walk_casts_B(const dts_walk *w, dts_part part);
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_builder *b, const dts_operator *o);
 

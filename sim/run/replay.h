@@ -1,0 +1,52 @@
+/* What the caching allocator makes of the tensors of a simulated iteration. */
+#ifndef DTS_RUN_REPLAY_H
+#define DTS_RUN_REPLAY_H
+
+#include "engine/simulate.h"
+#include "hardware/caching_allocator.h"
+#include "plan/lower/lower.h"
+
+/* A change of memory, in the order of simulated time. */
+typedef struct dts_memory_event {
+    dts_time when;
+    int64_t bytes;
+    dts_id task, device;
+    uint8_t category; /* dts_memory_category */
+} dts_memory_event;
+
+typedef struct dts_memory_log {
+    dts_memory_event *events; /* malloc'ed */
+    size_t count, capacity;
+    bool failed; /* memory ran out */
+} dts_memory_log;
+
+/* For dts_observer.memory_changed, with a dts_memory_log as context. */
+void dts_memory_log_add(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task);
+
+/* A place in the iteration where the host has to do with cudaMalloc and cudaFree. */
+typedef struct dts_allocator_stall {
+    dts_id task;   /* when it is issued */
+    bool retries;  /* all that is cached is freed: cudaFree waits for the GPU */
+    int64_t calls; /* of cudaFree and cudaMalloc */
+} dts_allocator_stall;
+
+typedef struct dts_replay {
+    int64_t peak_reserved_B;     /* over all iterations */
+    int64_t peak_allocated_B;    /* in blocks, as rounded */
+    int64_t retries;             /* of an iteration, when they repeat */
+    int64_t calls;               /* of it, of cudaFree and cudaMalloc */
+    int iterations;              /* until they did */
+    bool out_of_memory;          /* a request failed even after a retry */
+    int64_t requested_B;         /* by it */
+    int64_t held_B;              /* then in use */
+    dts_allocator_stall *stalls; /* of an iteration, when they repeat; malloc'ed */
+    size_t stall_count;
+} dts_replay;
+
+/* Lets the allocator serve what happened on a device, a GPU of the given stage, iteration after iteration until they
+ * are alike. room_B: what cudaMalloc can give. DTS_NOMEM: memory ran out. */
+dts_status dts_replay_device(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation,
+                             const dts_memory_log *log, dts_id device, int64_t stage, double room_B, dts_replay *out);
+void dts_replay_free(dts_replay *replay);
+
+#endif

@@ -1,0 +1,137 @@
+/* From a plan to its simulated iteration: changes of memory are kept on the way, for pictures and for the caching
+ * allocator, and what repeats from iteration to iteration is simulated until it does: the queue of loaded batches, and
+ * calls of the allocator. */
+#include "run/simulated.h"
+
+#include <stdlib.h>
+
+#include "run/input.h"
+#include "run/stalls.h"
+
+typedef struct recorder {
+    dts_memory_sample *samples;
+    double *now_B; /* [device] */
+    size_t count, capacity;
+    bool failed;
+    bool samples_wanted;
+    dts_memory_log *log; /* NULL: not wanted */
+} recorder;
+
+static void sample(recorder *r, dts_time now, dts_id device, double bytes) {
+    if (r->count == r->capacity) {
+        size_t capacity = r->capacity == 0 ? 1024 : r->capacity * 2;
+        dts_memory_sample *samples = realloc(r->samples, capacity * sizeof *samples);
+        if (samples == NULL) {
+            r->failed = true;
+            return;
+        }
+        r->samples = samples;
+        r->capacity = capacity;
+    }
+    r->now_B[device] += bytes;
+    r->samples[r->count++] = (dts_memory_sample){.device = device, .when = now, .bytes = r->now_B[device]};
+}
+
+static void record_memory(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
+    recorder *r = context;
+    if (r->samples_wanted) {
+        sample(r, now, device, (double)bytes);
+    }
+    if (r->log != NULL) {
+        dts_memory_log_add(r->log, now, device, category, bytes, task);
+    }
+}
+
+static dts_status simulate(const dts_lowered *lowered, bool record, dts_memory_log *log, dts_simulation **out,
+                           dts_result *result, dts_diag *diag) {
+    recorder r = {
+        .now_B = calloc(dts_graph_devices(lowered->graph), sizeof(double)), .samples_wanted = record, .log = log};
+    if (r.now_B == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (dts_id d = 0; record && d < dts_graph_devices(lowered->graph); d++) {
+        sample(&r, 0, d, (double)lowered->static_B[d]);
+    }
+    dts_observer observer = {.context = &r, .memory_changed = record_memory};
+    dts_status status = dts_simulate(lowered->graph, record || log != NULL ? &observer : NULL, out, diag);
+    if (status == DTS_OK && record) {
+        result->memory_samples = dts_arena_array(result->arena, r.count, sizeof *r.samples);
+        if (r.failed || result->memory_samples == NULL) {
+            status = dts_diag_nomem(diag);
+        } else {
+            for (size_t i = 0; i < r.count; i++) {
+                result->memory_samples[i] = r.samples[i];
+            }
+            result->memory_sample_count = r.count;
+        }
+    }
+    free(r.samples);
+    free(r.now_B);
+    return status;
+}
+
+/* Lowers and simulates, again where the queue of loaded batches has not settled. log: changes of memory; NULL: not
+ * wanted. */
+static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *how, bool record, dts_memory_log *log,
+                                     dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag) {
+    dts_input_steady steady = {0};
+    dts_status status = DTS_OK;
+    bool again = true;
+    while (status == DTS_OK && again) {
+        dts_simulation_free(s->simulation);
+        s->simulation = NULL;
+        dts_lowered_free(&s->lowered);
+        how->input_left = steady.left;
+        status = dts_lower(plan, how, arena, &s->lowered, diag);
+        if (status == DTS_OK) {
+            bool kernels = s->lowered.detail == DTS_DETAIL_KERNEL;
+            if (log != NULL) {
+                log->count = 0;
+            }
+            status = simulate(&s->lowered, record, kernels ? log : NULL, &s->simulation, result, diag);
+        }
+        if (status == DTS_OK && dts_input_settle(&steady, plan, &s->lowered, s->simulation, arena, &again) != DTS_OK) {
+            status = dts_diag_nomem(diag);
+        }
+    }
+    return status;
+}
+
+/* Lets the allocator follow the simulation, and simulates once more with what holds the hosts up where it has to free
+ * and allocate in every iteration. */
+static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *log, dts_lower_options *how, bool record,
+                                   dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag) {
+    dts_host_stall *stalls = NULL;
+    size_t count = 0;
+    dts_status status = dts_replay_stages(plan, &s->lowered, s->simulation, log, &s->replays);
+    if (status == DTS_OK) {
+        status = dts_replay_stalls(plan, &s->lowered, s->simulation, s->replays, &stalls, &count);
+    }
+    if (status != DTS_OK) {
+        return dts_diag_nomem(diag);
+    }
+    if (count > 0 && !how->full_ranks) {
+        how->stalls = stalls;
+        how->stall_count = count;
+        status = lower_and_simulate(plan, how, record, NULL, arena, s, result, diag);
+    }
+    free(stalls);
+    return status;
+}
+
+dts_status dts_simulate_plan(const dts_plan *plan, bool replays, dts_lower_options *how, bool record, dts_arena *arena,
+                             dts_simulated *s, dts_result *result, dts_diag *diag) {
+    dts_memory_log log = {0};
+    dts_status status = lower_and_simulate(plan, how, record, replays ? &log : NULL, arena, s, result, diag);
+    if (status == DTS_OK && replays && s->lowered.detail == DTS_DETAIL_KERNEL) {
+        status = follow_allocator(plan, &log, how, record, arena, s, result, diag);
+    }
+    free(log.events);
+    return status;
+}
+
+void dts_simulated_free(dts_simulated *s, int64_t stages) {
+    dts_replays_free(s->replays, stages);
+    dts_simulation_free(s->simulation);
+    dts_lowered_free(&s->lowered);
+}

@@ -1,0 +1,21 @@
+/* Lowering and simulating a plan. */
+#ifndef DTS_RUN_SIMULATED_H
+#define DTS_RUN_SIMULATED_H
+
+#include "run/replay.h"
+#include "run/result.h"
+
+/* What simulating a plan leaves. */
+typedef struct dts_simulated {
+    dts_lowered lowered;
+    dts_simulation *simulation;
+    dts_replay *replays; /* [pipeline]; NULL: the allocator is estimated */
+} dts_simulated;
+
+/* Lowers and simulates; *s is empty before, and the caller's whatever is returned. replays: lets the caching allocator
+ * follow. how: what is found on the way is added. record: changes of memory become result->memory_samples. */
+dts_status dts_simulate_plan(const dts_plan *plan, bool replays, dts_lower_options *how, bool record, dts_arena *arena,
+                             dts_simulated *s, dts_result *result, dts_diag *diag);
+void dts_simulated_free(dts_simulated *s, int64_t stages);
+
+#endif

@@ -1,0 +1,124 @@
+/* The caching allocator behind a simulated iteration, and the tensors that it serves. */
+#include "simulate.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+static const char *const bert =
+    "model: {profile: bert-large, head: classification, labels: 2, lm_transform: false}\n"
+    "cluster: v100-16gb-single\nstack: huggingface-trainer\n"
+    "training: {global_batch: 2, micro_batch: 2, sequence_length: 512, precision: fp32, optimizer: adamw}\n";
+
+static const char *const fsdp =
+    "model: mingpt-large\ncluster: {profile: gcp-a2-highgpu-8g, nodes: 4}\nstack: pytorch-1.11\n"
+    "training: {global_batch: 2176, micro_batch: 68, sequence_length: 256, precision: fp16, optimizer: sgd}\n"
+    "parallelism: {data_parallel: fsdp}\n";
+
+#define BATCH(b, all) "training.micro_batch=" #b " training.global_batch=" #all
+
+/* What the allocator holds is at least what lives, and the estimate is another figure of the same run. */
+static void reserved_is_more_than_allocated(void **state) {
+    (void)state;
+    static const char *const settings[] = {"", "training.precision=amp-fp16", "training.recompute=full",
+                                           "stack.allocator.expandable=true"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        char estimated[LONGEST_SETTINGS];
+        snprintf(estimated, sizeof estimated, "%s fidelity.allocator=estimate", settings[i]);
+        dts_result *r = simulate_text(bert, settings[i]);
+        dts_result *e = simulate_text(bert, estimated);
+        assert_true(r->peak_reserved_gib > r->peak_allocated_gib);
+        assert_true(r->peak_reserved_gib < 1.05 * r->peak_allocated_gib); /* static shapes hardly fragment */
+        assert_close(e->peak_reserved_gib, 1.08 * e->peak_allocated_gib, 1e-9, 0);
+        assert_close(e->peak_allocated_gib, r->peak_allocated_gib, 0, 0);
+        assert_close(e->iteration_time_s, r->iteration_time_s, 0, 0);
+        assert_int_equal(r->allocator.retries, 0);
+        dts_result_free(r);
+        dts_result_free(e);
+    }
+}
+
+/* One more (batch, heads, sequence, sequence) tensor a layer, fp32. */
+static void softmax_keeps_its_input(void **state) {
+    (void)state;
+    dts_result *with = simulate_text(bert, "");
+    dts_result *without = simulate_text(bert, "stack.keeps_softmax_input=false");
+    const double scores_B = 2.0 * 16 * 512 * 512 * 4;
+    assert_close((with->memory_gib.activations - without->memory_gib.activations) * GIB, 24 * scores_B, 1e-9, 0);
+    dts_result_free(with);
+    dts_result_free(without);
+}
+
+/* At the end of a checkpointed forward pass the cache of autocast holds half copies of all layers' weights: 12 h² and
+ * 13 h less the norms' 4 h, and the checkpoints. The peak comes a few products earlier. */
+static void autocast_caches_half_weights(void **state) {
+    (void)state;
+    const double h = 1024, layers = 24;
+    const double copies_B = layers * (12 * h * h + 9 * h) * 2;
+    const double checkpoints_B = layers * 512 * h * 4;
+    static const char *const details[] = {"kernel", "layer", "block"};
+    for (int i = 0; i < 3; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings,
+                 "training.precision=amp-fp16 training.recompute=full training.micro_batch=1 fidelity.detail=%s",
+                 details[i]);
+        dts_result *r = simulate_text(bert, settings);
+        double activations_B = r->memory_gib.activations * GIB;
+        assert_close(activations_B, copies_B + checkpoints_B, 0.03, 0);
+        dts_result_free(r);
+    }
+}
+
+/* With room for all, the figures do not depend on how much there is. */
+static void more_room_changes_nothing(void **state) {
+    (void)state;
+    dts_result *a = simulate_text(fsdp, BATCH(32, 1024));
+    dts_result *b = simulate_text(fsdp, BATCH(32, 1024) " cluster.gpu.memory=80GiB");
+    assert_close(a->peak_reserved_gib, b->peak_reserved_gib, 0, 0);
+    assert_close(a->iteration_time_s, b->iteration_time_s, 0, 0);
+    dts_result_free(a);
+    dts_result_free(b);
+}
+
+/* Near the capacity the allocator retries in every iteration, and the host's calls and waits are in the time: at least
+ * what the calls take. A limit on gathers in flight, or free calls, take that away. */
+static void retries_cost_time(void **state) {
+    (void)state;
+    const char *const full = BATCH(73, 2336);
+    dts_result *r = simulate_text(fsdp, full);
+    dts_result *roomy = simulate_text(fsdp, BATCH(73, 2336) " cluster.gpu.memory=80GiB");
+    assert_true(r->fits);
+    assert_true(r->allocator.retries > 0);
+    assert_true(r->allocator.calls > r->allocator.retries);
+    assert_int_equal(roomy->allocator.retries, 0);
+    assert_close(r->peak_allocated_gib, roomy->peak_allocated_gib, 0, 0);
+    assert_true(r->peak_device_gib <= r->capacity_gib);
+    const double lost_s = r->iteration_time_s - roomy->iteration_time_s;
+    assert_true(lost_s > 0.25 * (double)r->allocator.calls * 1e-3);
+    assert_true(lost_s < 2 * (double)r->allocator.calls * 1e-3 + 0.5 * roomy->iteration_time_s);
+    assert_true(r->time_s.host_bound > roomy->time_s.host_bound);
+    bool warned = false;
+    for (size_t i = 0; i < r->warning_count; i++) {
+        warned |= strstr(r->warnings[i], "cudaFree") != NULL;
+    }
+    assert_true(warned);
+
+    dts_result *limited = simulate_text(fsdp, BATCH(73, 2336) " stack.fsdp.limit_all_gathers=true");
+    assert_int_equal(limited->allocator.retries, 0);
+    dts_result *free_calls = simulate_text(fsdp, BATCH(73, 2336) " stack.allocator.slow_path=0s");
+    assert_true(free_calls->iteration_time_s < r->iteration_time_s);
+    assert_true(free_calls->iteration_time_s >= roomy->iteration_time_s - 1e-9);
+    dts_result_free(free_calls);
+    dts_result_free(limited);
+    dts_result_free(roomy);
+    dts_result_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reserved_is_more_than_allocated),
+        cmocka_unit_test(softmax_keeps_its_input),
+        cmocka_unit_test(autocast_caches_half_weights),
+        cmocka_unit_test(more_room_changes_nothing),
+        cmocka_unit_test(retries_cost_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
