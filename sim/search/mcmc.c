@@ -6,7 +6,8 @@
  * one of minutes; a grows from 20 to 200 over the chain, and every RESETS-th part of it starts again from the best [2].
  * What does not fit costs its time and ten times the share of memory that it lacks. Proposals are drawn evenly from the
  * values of one axis; q(x->y) = q(y->x) as long as both are legal. Chains start from data parallelism, from Megatron's
- * rule and from candidates drawn by lot; each has its own random numbers, so the answer depends on the seed alone.
+ * rule and from candidates drawn by lot; each has its own random numbers, so the answer depends on the seed alone, and
+ * a step of all of them is simulated at a time.
  *
  * [1] Jia, Zaharia, Aiken, "Beyond Data and Model Parallelism for Deep Neural Networks" (FlexFlow), MLSys 2019.
  * [2] Found on 60 random chains of 12 operators with 8 configurations each, whose optimum is known: relative acceptance
@@ -23,6 +24,7 @@ static const double coldest = 200, warmest = 20, memory_penalty = 10;
 
 typedef struct markov_chain {
     dts_random *random;
+    bool started; /* from a legal candidate */
     dts_candidate current, best;
     double current_cost, best_cost;
 } markov_chain;
@@ -83,39 +85,6 @@ static bool random_start(const dts_search_context *c, markov_chain *chain) {
     return false;
 }
 
-/* Simulates candidate unless that has been done; its cost. */
-static dts_status measure(dts_search_context *c, const dts_candidate *candidate, double *out, dts_diag *diag) {
-    long index = dts_layouts_find(c, candidate);
-    dts_status status = DTS_OK;
-    if (index < 0) {
-        const dts_ranked one = {.candidate = *candidate};
-        status = dts_layouts_simulate(c, &one, 1, diag);
-        index = dts_layouts_find(c, candidate);
-    }
-    *out = cost_of(c, index);
-    return status;
-}
-
-static dts_status step(dts_search_context *c, markov_chain *chain, double cooled, dts_diag *diag) {
-    dts_candidate next;
-    if (!propose(c, chain, &next)) {
-        return DTS_OK;
-    }
-    double cost = INFINITY;
-    dts_status status = measure(c, &next, &cost, diag);
-    double a = warmest * pow(coldest / warmest, cooled);
-    double drawn = dts_random_uniform(chain->random);
-    if (cost < chain->current_cost || drawn < exp(-a * (cost - chain->current_cost) / chain->current_cost)) {
-        chain->current = next;
-        chain->current_cost = cost;
-    }
-    if (chain->current_cost < chain->best_cost) {
-        chain->best = chain->current;
-        chain->best_cost = chain->current_cost;
-    }
-    return status;
-}
-
 static bool start(const dts_search_context *c, int index, markov_chain *chain) {
     static const dts_rule starts[] = {DTS_RULE_DDP, DTS_RULE_MEGATRON, DTS_RULE_FSDP};
     long baseline = index < 3 ? c->search->baselines[starts[index]] : DTS_NOWHERE;
@@ -126,34 +95,91 @@ static bool start(const dts_search_context *c, int index, markov_chain *chain) {
     return random_start(c, chain);
 }
 
-static dts_status run_chain(dts_search_context *c, int index, size_t steps, dts_diag *diag) {
-    markov_chain chain = {.random = dts_random_new(c->request->seed * CHAINS + (uint64_t)index + 1)};
-    if (chain.random == NULL) {
-        return dts_diag_nomem(diag);
-    }
-    dts_status status = DTS_OK;
-    if (start(c, index, &chain)) {
-        status = measure(c, &chain.current, &chain.current_cost, diag);
-        chain.best = chain.current;
-        chain.best_cost = chain.current_cost;
-        size_t span = steps / RESETS > 0 ? steps / RESETS : 1;
-        for (size_t i = 0; i < steps && status == DTS_OK && !dts_layouts_stopped(c); i++) {
-            if (i % span == 0) {
-                chain.current = chain.best;
-                chain.current_cost = chain.best_cost;
-            }
-            status = step(c, &chain, (double)i / (double)steps, diag);
+/* Simulates what the chains stand at, all at a time. */
+static dts_status measure(dts_search_context *c, const dts_candidate *of, const bool *asked, double *costs,
+                          dts_diag *diag) {
+    dts_ranked batch[CHAINS];
+    size_t count = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        bool again = !asked[i];
+        for (size_t k = 0; k < count && !again; k++) {
+            again = dts_candidate_compare(&batch[k].candidate, &of[i]) == 0;
+        }
+        if (!again) {
+            batch[count++] = (dts_ranked){.candidate = of[i]};
         }
     }
-    dts_random_free(chain.random);
+    dts_status status = dts_layouts_simulate(c, batch, count, diag);
+    for (int i = 0; i < CHAINS; i++) {
+        costs[i] = asked[i] ? cost_of(c, dts_layouts_find(c, &of[i])) : INFINITY;
+    }
+    return status;
+}
+
+static void accept(markov_chain *chain, const dts_candidate *next, double cost, double cooled) {
+    double a = warmest * pow(coldest / warmest, cooled);
+    double drawn = dts_random_uniform(chain->random);
+    if (cost < chain->current_cost || drawn < exp(-a * (cost - chain->current_cost) / chain->current_cost)) {
+        chain->current = *next;
+        chain->current_cost = cost;
+    }
+    if (chain->current_cost < chain->best_cost) {
+        chain->best = chain->current;
+        chain->best_cost = chain->current_cost;
+    }
+}
+
+/* One step of every chain: they go in step, so that simulations run side by side and the answer is that of one thread.
+ */
+static dts_status step(dts_search_context *c, markov_chain *chains, size_t i, size_t steps, dts_diag *diag) {
+    dts_candidate next[CHAINS];
+    bool moves[CHAINS];
+    double costs[CHAINS];
+    size_t span = steps / RESETS > 0 ? steps / RESETS : 1;
+    for (int k = 0; k < CHAINS; k++) {
+        if (i % span == 0) {
+            chains[k].current = chains[k].best;
+            chains[k].current_cost = chains[k].best_cost;
+        }
+        moves[k] = chains[k].started && propose(c, &chains[k], &next[k]);
+    }
+    dts_status status = measure(c, next, moves, costs, diag);
+    for (int k = 0; k < CHAINS && status == DTS_OK; k++) {
+        if (moves[k]) {
+            accept(&chains[k], &next[k], costs[k], (double)i / (double)steps);
+        }
+    }
+    return status;
+}
+
+static dts_status begin(dts_search_context *c, markov_chain *chains, dts_diag *diag) {
+    dts_candidate at[CHAINS];
+    bool started[CHAINS];
+    double costs[CHAINS];
+    for (int i = 0; i < CHAINS; i++) {
+        chains[i].random = dts_random_new(c->request->seed * CHAINS + (uint64_t)i + 1);
+        if (chains[i].random == NULL) {
+            return dts_diag_nomem(diag);
+        }
+        chains[i].started = started[i] = start(c, i, &chains[i]);
+        at[i] = chains[i].best = chains[i].current;
+    }
+    dts_status status = measure(c, at, started, costs, diag);
+    for (int i = 0; i < CHAINS; i++) {
+        chains[i].current_cost = chains[i].best_cost = costs[i];
+    }
     return status;
 }
 
 static dts_status run(dts_search_context *c, dts_diag *diag) {
+    markov_chain chains[CHAINS] = {{0}};
     size_t steps = (c->request->simulations > 0 ? c->request->simulations : USUAL_STEPS) / CHAINS;
-    dts_status status = DTS_OK;
-    for (int i = 0; i < CHAINS && status == DTS_OK && !dts_layouts_stopped(c); i++) {
-        status = run_chain(c, i, steps, diag);
+    dts_status status = begin(c, chains, diag);
+    for (size_t i = 0; i < steps && status == DTS_OK && !dts_layouts_stopped(c); i++) {
+        status = step(c, chains, i, steps, diag);
+    }
+    for (int i = 0; i < CHAINS; i++) {
+        dts_random_free(chains[i].random);
     }
     return status;
 }
