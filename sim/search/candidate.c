@@ -49,13 +49,25 @@ int64_t dts_candidate_data(const dts_candidate *candidate, const dts_scenario_va
            ((int64_t)v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] * v[DTS_AXIS_CONTEXT]);
 }
 
+static int compare_stages(const dts_stage_list *a, const dts_stage_list *b) {
+    if (a->count != b->count) {
+        return a->count < b->count ? -1 : 1;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->layers[i] != b->layers[i]) {
+            return a->layers[i] < b->layers[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
 int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b) {
     for (int i = 0; i < DTS_AXIS_COUNT; i++) {
         if (a->value[i] != b->value[i]) {
             return a->value[i] < b->value[i] ? -1 : 1;
         }
     }
-    return 0;
+    return a->value[DTS_AXIS_PARTITION] == DTS_PARTITION_GIVEN ? compare_stages(a->stages, b->stages) : 0;
 }
 
 static const char *schedule_name(int32_t index) {
@@ -77,6 +89,10 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     p->sequence = v[DTS_AXIS_SEQUENCE] != 0;
     p->order = v[DTS_AXIS_ORDER];
     p->partition = (dts_partition){.kind = v[DTS_AXIS_PARTITION]};
+    if (p->partition.kind == DTS_PARTITION_GIVEN) {
+        p->partition.layers = candidate->stages->layers;
+        p->partition.count = candidate->stages->count;
+    }
     p->schedule = (dts_schedule_choice){.name = schedule_name(v[DTS_AXIS_SCHEDULE])};
     p->data_parallel = v[DTS_AXIS_DATA_PARALLEL];
     p->shard_group = v[DTS_AXIS_SHARD_GROUP];
@@ -107,6 +123,30 @@ static void write_recompute(int32_t recompute, dts_text *out) {
     }
 }
 
+/* "[7, 9, 9, 7]" */
+static void write_stages(const dts_stage_list *stages, dts_text *out) {
+    for (size_t i = 0; i < stages->count; i++) {
+        dts_text_printf(out, "%s%" PRId64, i > 0 ? ", " : "[", stages->layers[i]);
+    }
+    dts_text_add(out, "]");
+}
+
+/* "pipeline 4 × 2 (interleaved-1f1b, uniform, inside nodes) · " */
+static void describe_pipeline(const dts_candidate *candidate, dts_text *out) {
+    const int32_t *v = candidate->value;
+    dts_text_printf(out, "pipeline %" PRId32, v[DTS_AXIS_PIPELINE]);
+    if (v[DTS_AXIS_VIRTUAL_STAGES] > 1) {
+        dts_text_printf(out, " × %" PRId32, v[DTS_AXIS_VIRTUAL_STAGES]);
+    }
+    dts_text_printf(out, " (%s%s", schedule_name(v[DTS_AXIS_SCHEDULE]),
+                    v[DTS_AXIS_PARTITION] == DTS_PARTITION_UNIFORM ? ", uniform" : "");
+    if (v[DTS_AXIS_PARTITION] == DTS_PARTITION_GIVEN) {
+        dts_text_add(out, ", layers ");
+        write_stages(candidate->stages, out);
+    }
+    dts_text_printf(out, "%s) · ", v[DTS_AXIS_ORDER] == DTS_ORDER_TENSOR_PIPELINE_DATA ? ", inside nodes" : "");
+}
+
 static void describe_offload(int32_t bits, dts_text *out) {
     const char *between = " · offload ";
     for (int i = 0; i < OFFLOADS; i++) {
@@ -124,13 +164,7 @@ void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_v
                         v[DTS_AXIS_SEQUENCE] != 0 ? " + sequence" : "");
     }
     if (v[DTS_AXIS_PIPELINE] > 1) {
-        dts_text_printf(out, "pipeline %" PRId32, v[DTS_AXIS_PIPELINE]);
-        if (v[DTS_AXIS_VIRTUAL_STAGES] > 1) {
-            dts_text_printf(out, " × %" PRId32, v[DTS_AXIS_VIRTUAL_STAGES]);
-        }
-        dts_text_printf(out, " (%s%s%s) · ", schedule_name(v[DTS_AXIS_SCHEDULE]),
-                        v[DTS_AXIS_PARTITION] == DTS_PARTITION_UNIFORM ? ", uniform" : "",
-                        v[DTS_AXIS_ORDER] == DTS_ORDER_TENSOR_PIPELINE_DATA ? ", inside nodes" : "");
+        describe_pipeline(candidate, out);
     }
     if (v[DTS_AXIS_CONTEXT] > 1) {
         dts_text_printf(out, "context %" PRId32 " · ", v[DTS_AXIS_CONTEXT]);
@@ -166,6 +200,8 @@ void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, i
         dts_text_add(out, schedule_name(value));
     } else if (axis == DTS_AXIS_RECOMPUTE) {
         write_recompute(value, out);
+    } else if (axis == DTS_AXIS_PARTITION && value == DTS_PARTITION_GIVEN) {
+        write_stages(candidate->stages, out);
     } else if (axes[axis].names != NULL) {
         dts_text_add(out, axes[axis].names[value]);
     } else {
@@ -175,7 +211,8 @@ void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, i
 
 bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_layout_axis axis, int index) {
     int32_t mask = axis == DTS_AXIS_OFFLOAD ? offloads[index].bit : -1;
-    return ((a->value[axis] ^ b->value[axis]) & mask) != 0;
+    bool lists = axis == DTS_AXIS_PARTITION && a->stages != NULL && b->stages != NULL;
+    return lists ? compare_stages(a->stages, b->stages) != 0 : ((a->value[axis] ^ b->value[axis]) & mask) != 0;
 }
 
 int dts_candidate_distance(const dts_candidate *a, const dts_candidate *b) {

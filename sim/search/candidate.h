@@ -14,7 +14,7 @@ typedef enum dts_layout_axis {
     DTS_AXIS_SEQUENCE, /* 0, 1 */
     DTS_AXIS_ORDER,    /* dts_rank_order */
     DTS_AXIS_VIRTUAL_STAGES,
-    DTS_AXIS_PARTITION,     /* dts_partition_kind */
+    DTS_AXIS_PARTITION,     /* dts_partition_kind; GIVEN: see stages */
     DTS_AXIS_SCHEDULE,      /* index into dts_schedule_methods */
     DTS_AXIS_DATA_PARALLEL, /* dts_data_parallel */
     DTS_AXIS_SHARD_GROUP,   /* 0: all */
@@ -34,8 +34,15 @@ enum dts_offload_bits {
     DTS_OFFLOAD_ALL = 15
 };
 
+/* Layers of each stage; the walk over all candidates knows none, dynamic programming makes them. */
+typedef struct dts_stage_list {
+    int64_t *layers;
+    size_t count;
+} dts_stage_list;
+
 typedef struct dts_candidate {
     int32_t value[DTS_AXIS_COUNT];
+    const dts_stage_list *stages; /* where the partition is DTS_PARTITION_GIVEN; borrowed */
 } dts_candidate;
 
 /* Replicas that the degrees leave of the scenario's GPUs. */

@@ -4,14 +4,21 @@
  * layers with which it fits: for each class of ranks, the layers of a chunk choose between keeping their activations
  * and running again, under what memory is left of parameters, gradients, states and the ends of the model. The plan
  * writes that as {first: n}, so recomputed layers come before the others, and all chunks have as many as the tightest
- * needs. Layers have one tensor degree and one way of sharding, because the plan has. */
+ * needs.
+ *
+ * And pipelines of one chunk a rank are cut anew (stage_dp.h): each stage with so many layers has its time and memory
+ * by the closed forms of its own rank (what is in flight falls from the first stage to the last), and the plan writes
+ * the cut as parallelism.partition: [..]. Layers have one tensor degree and one way of sharding, because the plan has.
+ */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "search/layer_dp.h"
 #include "search/layouts.h"
+#include "search/stage_dp.h"
 
-enum { LAYOUTS_MOST = 2048 };
+enum { LAYOUTS_MOST = 2048, CUT_MOST = 128 };
 
 /* A candidate's frame, with the plan and everything that it borrows. */
 typedef struct built {
@@ -136,6 +143,105 @@ static dts_status add_layout(const dts_search_context *c, dts_candidate candidat
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
 }
 
+/* ---- stages --------------------------------------------------------------------------------------------------------
+ */
+
+/* Every stage with every number of layers. */
+static dts_stage_cost *stage_costs(const built *b, const dts_candidate *candidate, dts_arena *arena) {
+    size_t stages = (size_t)b->plan.pipeline, layers = (size_t)b->plan.job.model->layers;
+    dts_stage_cost *costs = dts_arena_array(arena, stages * (layers + 1), sizeof *costs);
+    for (size_t s = 0; s < stages && costs != NULL; s++) {
+        double in_flight = dts_schedule_peak_activation(&b->plan.schedule, (int)s);
+        for (size_t n = 1; n <= layers; n++) {
+            const dts_chunk chunk = {.embedding = s == 0, .head = s == stages - 1, .layers = (int64_t)n};
+            dts_stage_cost *cost = &costs[s * (layers + 1) + n];
+            dts_rank_class class;
+            dts_frame_stage(&b->frame, (int)s, &chunk, &class);
+            dts_class_estimate(&b->frame, candidate, b->plan.method, &class, in_flight, &cost->time_s, &cost->memory_B);
+        }
+    }
+    return costs;
+}
+
+/* The candidate with these layers for each stage, where that is another cut than the plan's. */
+static dts_status add_cut(const dts_search_context *c, const built *b, dts_candidate candidate,
+                          const dts_stage_solution *cut, dts_top *list, dts_diag *refusal) {
+    size_t stages = (size_t)b->plan.pipeline, same = 0;
+    for (size_t s = 0; s < stages; s++) {
+        same += b->plan.chunks[s].layers == cut->layers[s];
+    }
+    if (same == stages) {
+        return DTS_OK;
+    }
+    dts_stage_list *made = dts_arena_alloc(c->search->arena, sizeof *made);
+    int64_t *layers = dts_arena_array(c->search->arena, stages, sizeof *layers);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    built again = {0};
+    dts_status status = made == NULL || layers == NULL || arena == NULL ? DTS_NOMEM : DTS_OK;
+    if (status == DTS_OK) {
+        memcpy(layers, cut->layers, stages * sizeof *layers);
+        *made = (dts_stage_list){.layers = layers, .count = stages};
+        candidate.value[DTS_AXIS_PARTITION] = DTS_PARTITION_GIVEN;
+        candidate.stages = made;
+        status = build(c, &candidate, arena, &again, refusal);
+    }
+    if (status == DTS_OK) {
+        dts_estimate estimate = dts_frame_estimate(&again.frame, &candidate, again.plan.method, again.in_flight);
+        dts_top_add(list, dts_layouts_score(c, &estimate), &candidate, &estimate);
+    }
+    dts_arena_free(arena);
+    return status;
+}
+
+/* The candidate cut anew: with the fastest slowest stage, and with the least full one. */
+static dts_status cut_anew(const dts_search_context *c, const dts_candidate *candidate, dts_top *list, dts_diag *diag) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *refusal = dts_diag_new();
+    built b = {0};
+    dts_stage_solution *cuts = NULL;
+    size_t count = 0;
+    dts_status status = arena == NULL || refusal == NULL ? DTS_NOMEM : build(c, candidate, arena, &b, refusal);
+    if (status == DTS_OK) {
+        const dts_stage_problem problem = {.stages = (size_t)b.plan.pipeline,
+                                           .layers = (size_t)b.plan.job.model->layers,
+                                           .costs = stage_costs(&b, candidate, arena),
+                                           .capacity_B = c->capacity_B};
+        status = problem.costs == NULL ? DTS_NOMEM : dts_stage_dp(&problem, arena, &cuts, &count);
+    }
+    for (size_t i = 0; i < count && status == DTS_OK; i += count > 1 ? count - 1 : 1) {
+        status = add_cut(c, &b, *candidate, &cuts[i], list, refusal);
+    }
+    dts_diag_free(refusal);
+    dts_arena_free(arena);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+/* Can its cut say something: one chunk for each rank, layers that are alike? */
+static bool may_be_cut(const dts_search_context *c, const dts_candidate *candidate) {
+    const dts_model *model = &c->request->base->model;
+    int64_t experts = dts_model_expert_layers(model);
+    const int32_t *v = candidate->value;
+    return v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_PIPELINE] <= model->layers && v[DTS_AXIS_VIRTUAL_STAGES] == 1 &&
+           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && (experts == 0 || experts == model->layers);
+}
+
+/* The fastest pipelines by closed form, whether they fit or not: another cut may. */
+static dts_status cut_best(dts_search_context *c, dts_top *list, dts_diag *diag) {
+    dts_top fastest = {0};
+    dts_status status = dts_top_new(CUT_MOST, &fastest) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) {
+        const dts_ranked *r = &c->best.items[i];
+        if (may_be_cut(c, &r->candidate)) {
+            dts_top_add(&fastest, r->estimate.time_s, &r->candidate, &r->estimate);
+        }
+    }
+    for (size_t i = 0; i < fastest.count && status == DTS_OK && !dts_layouts_stopped(c); i++) {
+        status = cut_anew(c, &fastest.items[i].candidate, list, diag);
+    }
+    dts_top_free(&fastest);
+    return status;
+}
+
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
     dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
@@ -146,6 +252,9 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
     bool free_choice = !c->search->space.axes[DTS_AXIS_RECOMPUTE].given;
     for (size_t i = 0; i < count && free_choice && status == DTS_OK && !dts_layouts_stopped(c); i++) {
         status = add_layout(c, layouts[i], &list, diag);
+    }
+    if (status == DTS_OK && !c->search->space.axes[DTS_AXIS_PARTITION].given) {
+        status = cut_best(c, &list, diag);
     }
     for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) { /* and all layers alike */
         dts_top_add(&list, c->best.items[i].score, &c->best.items[i].candidate, &c->best.items[i].estimate);
@@ -158,6 +267,7 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
 
 const dts_search_method dts_method_dp = {
     .name = "dp",
-    .summary = "as exhaustive, with a choice of recomputation for each layer",
+    .summary = "as exhaustive, with recomputation chosen for each layer and stages cut by time and memory",
     .run = run,
+    .by_layer = true,
 };

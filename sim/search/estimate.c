@@ -368,6 +368,17 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     return out;
 }
 
+void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
+                        const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B) {
+    case_of k = case_make(frame, candidate);
+    passes p = passes_of(&k, c, method->splits_backward);
+    dts_estimate fullest = {0};
+    double host_s = 0;
+    memory(&k, c, in_flight, &fullest);
+    *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + step_s(&k, c, &host_s);
+    *memory_B = fullest.memory_B;
+}
+
 void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
                            dts_layer_terms *out) {
     case_of k = case_make(frame, candidate);

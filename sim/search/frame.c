@@ -69,33 +69,43 @@ static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_
     add_part(frame->plan, &frame->costs.parts[DTS_PART_EXPERT_LAYER], kinds[DTS_PART_EXPERT_LAYER], true, c);
 }
 
+/* A chunk of a rank. ends_apart: embedding and head lie on different ranks, each with its own copy of tied weights. */
+static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_apart, dts_rank_class *c) {
+    const dts_plan *plan = frame->plan;
+    const dts_model *model = plan->job.model;
+    add_layers(frame, chunk, c);
+    c->fewest_layers = fmin(c->fewest_layers, (double)chunk->layers);
+    if (chunk->embedding) {
+        add_part(plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, c);
+        c->embedding = true;
+    }
+    if (chunk->head) {
+        add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
+        c->head = true;
+        c->parameters[DTS_SET_COMMON] += model->tied_embeddings && ends_apart
+                                             ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
+                                             : 0;
+    }
+}
+
+static void sum_units(dts_rank_class *c) {
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
+    }
+    c->units = c->layers + (c->embedding || c->head);
+}
+
 /* What one rank does: the sum over its chunks. */
 static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
     int64_t stages = plan->pipeline * frame->chunks;
     *c = (dts_rank_class){.first = rank, .last = rank, .fewest_layers = INFINITY};
-    const dts_model *model = plan->job.model;
     bool ends_apart = owner(plan, layout, 0) != owner(plan, layout, stages - 1);
     for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
-        const dts_chunk *part = &plan->chunks[dts_virtual_stage(layout, (int)plan->pipeline, rank, (int)chunk)];
-        add_layers(frame, part, c);
-        c->fewest_layers = fmin(c->fewest_layers, (double)part->layers);
-        if (part->embedding) {
-            add_part(plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, c);
-            c->embedding = true;
-        }
-        if (part->head) {
-            add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
-            c->head = true;
-            c->parameters[DTS_SET_COMMON] += model->tied_embeddings && ends_apart
-                                                 ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
-                                                 : 0;
-        }
+        add_chunk(frame, &plan->chunks[dts_virtual_stage(layout, (int)plan->pipeline, rank, (int)chunk)], ends_apart,
+                  c);
     }
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
-    }
-    c->units = c->layers + (c->embedding || c->head);
+    sum_units(c);
 }
 
 /* Kernels that microbatch 0 has to pass before it reaches rank's first stage (virtual stage rank in every layout), and
@@ -196,6 +206,13 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
     if (frame->group > 0) {
         cost_units(frame, rank, 1, c);
     }
+}
+
+void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, dts_rank_class *out) {
+    *out = (dts_rank_class){.first = rank, .last = rank, .fewest_layers = INFINITY};
+    add_chunk(frame, chunk, frame->plan->pipeline > 1, out);
+    sum_units(out);
+    cost_collectives(frame, rank, out);
 }
 
 static bool same_class(const dts_rank_class *a, const dts_rank_class *b) {

@@ -69,6 +69,13 @@ typedef struct dts_estimate {
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
 
+/* What a rank would do with this chunk alone instead of its own. */
+void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, dts_rank_class *out);
+
+/* How long a class of ranks is busy in an iteration, and its memory at its fullest, by the closed forms. */
+void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
+                        const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B);
+
 /* What each layer of a chunk of a rank class adds: the terms of a choice of recomputation for each. */
 typedef struct dts_layer_terms {
     int layers;                  /* of a chunk */

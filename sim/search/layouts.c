@@ -39,6 +39,7 @@ void dts_search_free(dts_search *search) {
         }
         dts_outcome_clear(&search->remedy.outcome);
         free(search->findings);
+        dts_arena_free(search->arena);
         free(search);
     }
 }
@@ -263,7 +264,12 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
                            .method = method->name,
                            .objective = request->objective,
                            .seed = request->seed,
-                           .threads = request->threads};
+                           .threads = request->threads,
+                           .arena = dts_arena_new(DTS_ARENA_UNLIMITED)};
+    if (search->arena == NULL) {
+        free(search);
+        return dts_diag_nomem(diag);
+    }
     dts_search_context c = {.request = request, .search = search};
     const dts_cluster *cluster = &request->base->cluster;
     c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);

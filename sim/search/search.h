@@ -128,6 +128,7 @@ typedef struct dts_search {
     bool interrupted;
     double walk_s, simulate_s; /* wall clock */
     int threads;
+    dts_arena *arena; /* of the candidates' stages */
 } dts_search;
 
 typedef struct dts_search_context dts_search_context; /* layouts.h: what a method works with */
@@ -135,6 +136,7 @@ typedef struct dts_search_context dts_search_context; /* layouts.h: what a metho
 typedef struct dts_search_method {
     const char *name, *summary;
     dts_status (*run)(dts_search_context *context, dts_diag *diag);
+    bool by_layer; /* chooses recomputation for each layer, and layers for each stage */
 } dts_search_method;
 
 extern const dts_search_method *const dts_search_methods[];

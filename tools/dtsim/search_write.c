@@ -213,10 +213,13 @@ static void write_method(const dts_search *search, const dts_style *style, dts_t
     }
     dts_text_add(&line, ".");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
-    dts_style_wrap(style,
-                   "Not searched: degrees that differ between layers or stages, precision, the software's own "
-                   "settings; --set changes them.",
-                   0, out);
+    const dts_search_method *method = dts_search_method_find(search->method);
+    dts_text_clear(&line);
+    dts_text_printf(&line,
+                    "Not searched: %stensor degrees and sharding that differ between layers (--space soap cuts every "
+                    "operator by itself), precision, the software's own settings (--set changes them).",
+                    method->by_layer ? "" : "recomputation by layer and lists of layers for stages (--method dp), ");
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_disagreement *d = &search->disagreement;
     if (d->count > 1) {
         dts_text_clear(&line);

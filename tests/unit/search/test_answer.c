@@ -231,12 +231,100 @@ static void what_binds_everything_is_said(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* ---- stages cut anew ------------------------------------------------------------------------------------------------
+ */
+
+enum { STAGES = 4 };
+
+static dts_result *simulate_cut(const dts_scenario_values *base, const dts_candidate *like, int64_t *layers) {
+    const dts_stage_list list = {.layers = layers, .count = STAGES};
+    dts_candidate candidate = *like;
+    candidate.value[DTS_AXIS_PARTITION] = DTS_PARTITION_GIVEN;
+    candidate.stages = &list;
+    dts_scenario_values values;
+    dts_candidate_apply(&candidate, base, &values);
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    assert_int_equal(dts_run_values(&values, NULL, &result, diag), DTS_OK);
+    dts_diag_free(diag);
+    return result;
+}
+
+/* The least time of all cuts that fit. */
+static double best_cut(const dts_scenario_values *base, const dts_candidate *like) {
+    double best_s = INFINITY;
+    int64_t whole = base->model.layers, l[STAGES];
+    for (l[0] = 1; l[0] <= whole; l[0]++) {
+        for (l[1] = 1; l[1] <= whole - l[0]; l[1]++) {
+            for (l[2] = 1; l[2] < whole - l[0] - l[1]; l[2]++) {
+                l[3] = whole - l[0] - l[1] - l[2];
+                dts_result *result = simulate_cut(base, like, l);
+                best_s = result->fits ? fmin(best_s, result->iteration_time_s) : best_s;
+                dts_result_free(result);
+            }
+        }
+    }
+    return best_s;
+}
+
+/* One pipeline of four stages, in which the cut is all that is left open. */
+static dts_search *search_cuts(const dts_scenario_values *base, const char *method) {
+    const dts_axis over[] = {AXIS("parallelism.pipeline", "4"),        AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.virtual_stages", "1"),  AXIS("training.micro_batch", "1"),
+                             AXIS("parallelism.schedule", "1f1b"),     AXIS("training.recompute", "none"),
+                             AXIS("parallelism.data_parallel", "ddp"), AXIS("offload", "none")};
+    return search((dts_search_request){.base = base,
+                                       .restrictions = over,
+                                       .restriction_count = sizeof over / sizeof over[0],
+                                       .method = method,
+                                       .simulations = 32});
+}
+
+/* Where the ends are heavy, and where the first stage has no room for all that is in flight, stages are cut as trying
+ * every cut would. */
+static void stages_are_cut_by_time_and_memory(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse(small);
+    dts_scenario_values base = *dts_scenario_get(scenario);
+    base.model.layers = 10;
+    base.model.vocab = 128000;
+    dts_search *plain = search_cuts(&base, "exhaustive");
+    dts_search *cut = search_cuts(&base, "dp");
+    const dts_finding *best = &cut->findings[0];
+    double plain_s = plain->findings[0].outcome.figures.iteration_time_s;
+    assert_int_equal(best->candidate.value[DTS_AXIS_PARTITION], DTS_PARTITION_GIVEN);
+    assert_true(best->outcome.figures.iteration_time_s < 0.95 * plain_s);
+    assert_close(best->outcome.figures.iteration_time_s, best_cut(&base, &best->candidate), 0.01, 0);
+
+    base.model.vocab = 8000;
+    base.training.sequence_length = 4096;
+    dts_search *whole = search_cuts(&base, "exhaustive");
+    double least_gib = INFINITY; /* of balanced and uniform cuts */
+    for (size_t i = 0; i < whole->count; i++) {
+        least_gib = fmin(least_gib, whole->findings[i].outcome.figures.peak_allocated_gib);
+    }
+    base.cluster.gpu.memory_B = 0.97 * least_gib * 1024 * 1024 * 1024 + base.cluster.gpu.context_B +
+                                dts_stack_context_B(&base.stack, &base.cluster);
+    dts_search *none = search_cuts(&base, "exhaustive");
+    dts_search *room = search_cuts(&base, "dp");
+    assert_int_equal(none->chosen, DTS_NOWHERE);
+    assert_int_equal(room->chosen, 0);
+    best = &room->findings[0];
+    assert_true(best->candidate.stages->layers[0] < best->candidate.stages->layers[STAGES - 2]);
+    assert_close(best->outcome.figures.iteration_time_s, best_cut(&base, &best->candidate), 0.01, 0);
+    dts_search_free(room);
+    dts_search_free(none);
+    dts_search_free(whole);
+    dts_search_free(cut);
+    dts_search_free(plain);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_accepted_plan_is_chosen),
-        cmocka_unit_test(nothing_accepted_is_no_answer),
-        cmocka_unit_test(the_smallest_change_is_found),
-        cmocka_unit_test(what_binds_everything_is_said),
+        cmocka_unit_test(the_best_accepted_plan_is_chosen),  cmocka_unit_test(nothing_accepted_is_no_answer),
+        cmocka_unit_test(the_smallest_change_is_found),      cmocka_unit_test(what_binds_everything_is_said),
+        cmocka_unit_test(stages_are_cut_by_time_and_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
