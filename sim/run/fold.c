@@ -21,11 +21,26 @@
  * all of them are simulated.
  *
  * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */
+#include <math.h>
+
 #include "run/rhythm.h"
 
 /* The fewest of all's kind (with the same rest by round) that are at least so many. */
 static int64_t like(int64_t all, int64_t round, int64_t least) {
     return least + ((all - least) % round + round) % round;
+}
+
+/* Microbatches on their way when the last one enters: the most whose activations any stage keeps, and as many as there
+ * are stages; with several chunks on each stage filling and draining take a round longer. */
+static int64_t draining(const dts_plan *plan) {
+    if (plan->virtual_stages > 1) {
+        return 2 * plan->pipeline;
+    }
+    double most = (double)plan->pipeline;
+    for (int rank = 0; rank < (int)plan->pipeline; rank++) {
+        most = fmax(most, dts_schedule_peak_activation(&plan->schedule, rank));
+    }
+    return (int64_t)ceil(most);
 }
 
 bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
@@ -34,7 +49,7 @@ bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
     *out = (dts_fold){.all = plan->microbatches,
                       .directions = plan->copies,
                       .round = chunks ? whole : DTS_LEAST_ROUND,
-                      .draining = chunks ? 2 * plan->pipeline : plan->pipeline};
+                      .draining = draining(plan)};
     int64_t least = chunks ? 5 * whole : out->draining + 2 * DTS_LEAST_ROUND + 1;
     out->some = like(out->all, out->round * out->directions, least * out->directions);
     /* how full the queue of loaded batches is depends on all of them */

@@ -189,6 +189,9 @@ void dts_layouts_free_caches(dts_search_context *c) {
 static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_scenario_values values;
     dts_candidate_apply(&f->candidate, w->c->request->base, &values);
+    if (values.fidelity.microbatches == DTS_MICROBATCHES_AUTO) { /* the same time, sooner */
+        values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
+    }
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
     const dts_run_options options = {.blocks = take_cache(w)};
