@@ -115,6 +115,15 @@ static size_t fix_level(dts_sharing *sharing, double level) {
     return fixed;
 }
 
+double dts_sharing_rate_alone(const dts_sharing *sharing, const dts_moving *moving) {
+    double cap = moving->flow->rate_cap > 0 ? moving->flow->rate_cap : INFINITY;
+    double level = cap;
+    for (uint32_t i = 0; i < moving->flow->hop_count; i++) {
+        level = lower(level, sharing->shared[moving->hops[i].resource].capacity / moving->hops[i].weight);
+    }
+    return cap <= level * (1 + SAME_LEVEL) ? cap : level;
+}
+
 void dts_sharing_solve(dts_sharing *sharing) {
     size_t open = sharing->component.flow_count;
     double level = 0;

@@ -91,7 +91,11 @@ static bool can_add(dts_graph *graph, dts_pool *pool, size_t more, size_t size) 
     if (graph->out_of_memory || graph->frozen) {
         return false;
     }
-    if (more > (size_t)DTS_NO_ID - 1 - pool->count) {
+    size_t most = (size_t)DTS_NO_ID - 1;
+    if (more <= pool->capacity - pool->count && pool->count + more <= most) { /* as nearly always */
+        return true;
+    }
+    if (more > most - pool->count) {
         dts_diag_error(graph->problems, NULL, NULL, "simulate less detail, or fewer ranks",
                        "the graph is too large: an id is a 32-bit number");
         return false;

@@ -206,19 +206,43 @@ static void settle_component(dts_sharing *sharing, dts_time now, const dts_obser
     sharing->component.resource_count = 0;
 }
 
+/* Is a flow the only one on all of its way? */
+static bool is_alone(const dts_sharing *sharing, const dts_moving *moving) {
+    for (uint32_t i = 0; i < moving->flow->hop_count; i++) {
+        if (sharing->shared[moving->hops[i].resource].member_count != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Gives a flow that has just joined its rate: most are alone, and need no others looked at. */
+static void settle_joined(dts_sharing *sharing, uint32_t index, dts_time now, const dts_observer *observer) {
+    dts_moving *moving = &sharing->moving[index];
+    if (is_alone(sharing, moving)) {
+        moving->fair_rate = dts_sharing_rate_alone(sharing, moving);
+        apply_rate(sharing, index, now, observer);
+        return;
+    }
+    visit_flow(sharing, index);
+    settle_component(sharing, now, observer);
+}
+
 void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *observer) {
     if (sharing->joined_count + sharing->changed_count == 0) {
         return;
     }
     sharing->visit++;
     for (size_t i = 0; i < sharing->joined_count; i++) {
-        visit_flow(sharing, sharing->joined[i]);
-        settle_component(sharing, now, observer);
+        settle_joined(sharing, sharing->joined[i], now, observer);
     }
     for (size_t i = 0; i < sharing->changed_count; i++) {
-        sharing->shared[sharing->changed[i]].changed = false;
-        visit_resource(sharing, sharing->changed[i]);
-        settle_component(sharing, now, observer);
+        dts_shared *shared = &sharing->shared[sharing->changed[i]];
+        shared->changed = false;
+        if (shared->member_count > 0) {
+            visit_resource(sharing, sharing->changed[i]);
+            settle_component(sharing, now, observer);
+        }
     }
     sharing->joined_count = 0;
     sharing->changed_count = 0;

@@ -93,4 +93,7 @@ void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *
 /* The solver: sets fair_rate of the flows of sharing->component, and uses up its list of resources. */
 void dts_sharing_solve(dts_sharing *sharing);
 
+/* What it gives a flow that shares nothing. */
+double dts_sharing_rate_alone(const dts_sharing *sharing, const dts_moving *moving);
+
 #endif

@@ -1,5 +1,6 @@
 /* dtsim: the command. This file finds the subcommand; each lives in its own cmd_NAME.c. */
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +105,18 @@ static void print_messages(const dts_diag *diag) {
     dts_text_free(&text);
 }
 
+/* One simulation after the other takes and gives back the same few megabytes: returning them to the system in between
+ * costs a search a tenth of its time. */
+static void keep_freed_memory(void) {
+#ifdef M_TRIM_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
+    keep_freed_memory();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported like any other */
     dts_tool tool = {.diag = dts_diag_new(), .arena = dts_arena_new(DTS_ARENA_UNLIMITED)};
     int code = DTS_EXIT_IO;

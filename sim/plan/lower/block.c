@@ -20,6 +20,7 @@
 #include "plan/lower/block.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/simulate.h"
@@ -139,6 +140,7 @@ static dts_status lower_alone(const dts_builder *b, const dts_stage *stage, doub
 static void scratch_free(scratch *s) {
     dts_simulation_free(s->simulation);
     dts_graph_free(s->b.graph);
+    free(s->b.infos);
 }
 
 /* ---- reading its times ------------------------------------------------------------------------------------------ */

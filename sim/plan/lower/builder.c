@@ -1,7 +1,7 @@
 #include "plan/lower/builder.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",    "tensor", "context",     "pipeline", "embedding",
                                                           "replica", "expert", "expert-data", NULL};
@@ -15,13 +15,10 @@ const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
 static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
     if (b->info_count == b->info_capacity) {
         size_t capacity = b->info_capacity == 0 ? 4096 : b->info_capacity * 2;
-        dts_task_info *infos = dts_arena_array(b->arena, capacity, sizeof *infos);
+        dts_task_info *infos = realloc(b->infos, capacity * sizeof *infos);
         if (infos == NULL) {
             b->failed = true;
             return 0;
-        }
-        if (b->info_count > 0) {
-            memcpy(infos, b->infos, b->info_count * sizeof *infos);
         }
         b->infos = infos;
         b->info_capacity = capacity;

@@ -116,6 +116,7 @@ typedef struct dts_builder {
     const dts_host_stall *stalls; /* [stall_count] */
     size_t stall_count;
     size_t stall_tasks;       /* tasks added for them so far */
+    double boundary_B;        /* of a microbatch, between stages */
     const double *input_left; /* of dts_lower_options */
     dts_id *input_ahead;      /* of dts_lowered */
     size_t input_depth, input_batches;

@@ -1,6 +1,7 @@
 #include "plan/lower/lower.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plan/lower/builder.h"
 
@@ -207,6 +208,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .diag = diag,
                        .flow_network = options->flow_network,
                        .detail = detail_of(plan, options),
+                       .boundary_B = dts_plan_boundary_B(plan),
                        .blocks = options->blocks,
                        .full = options->full_ranks,
                        .seed = options->seed,
@@ -236,6 +238,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
     }
     if (status != DTS_OK) {
         dts_graph_free(b->graph);
+        free(b->infos);
         return status;
     }
     out->graph = b->graph;
@@ -248,6 +251,8 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
 void dts_lowered_free(dts_lowered *lowered) {
     if (lowered != NULL) {
         dts_graph_free(lowered->graph);
+        free(lowered->infos);
         lowered->graph = NULL;
+        lowered->infos = NULL;
     }
 }

@@ -94,7 +94,7 @@ static bool shares_boundary(const dts_plan *plan) {
 /* Bytes of the boundary that one rank sends. */
 static double sent_B(const turns *t) {
     const dts_plan *plan = t->b->plan;
-    double whole = dts_plan_boundary_B(plan);
+    double whole = t->b->boundary_B;
     return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
 }
 
@@ -161,7 +161,7 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
     if (t->b->plan->pipeline == 1) {
         return;
     }
-    double bytes = 2 * dts_plan_boundary_B(t->b->plan);
+    double bytes = 2 * t->b->boundary_B;
     double duration = dts_gpu_memory_s(&t->b->plan->job.cluster->gpu, bytes);
     const dts_stack *stack = t->b->plan->job.stack;
     dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
