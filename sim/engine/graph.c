@@ -73,6 +73,21 @@ void dts_graph_free(dts_graph *graph) {
     free(graph);
 }
 
+void dts_graph_expect(dts_graph *graph, size_t tasks) {
+    const struct {
+        dts_pool *pool;
+        size_t size;
+    } tables[] = {{&graph->nodes, sizeof(dts_node)},
+                  {&graph->tags, sizeof(uint32_t)},
+                  {&graph->first_stream, sizeof(uint32_t)},
+                  {&graph->task_streams, sizeof(dts_id)},
+                  {&graph->dependencies, sizeof(dts_dependency)},
+                  {&graph->task_effects, sizeof(dts_task_effect)}};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        dts_pool_reserve(tables[i].pool, tasks, tables[i].size); /* what is not there now may be later */
+    }
+}
+
 void dts_graph_set_namer(dts_graph *graph, dts_task_namer *namer, const void *context) {
     graph->namer = namer;
     graph->namer_context = context;
@@ -86,16 +101,23 @@ void dts_graph_task_name(const dts_graph *graph, dts_id task, char *buffer, size
     }
 }
 
+/* An id is a 32-bit number, and one stands for none. */
+static const size_t MOST_ITEMS = (size_t)DTS_NO_ID - 1;
+
+/* Can so many be added as things are? Nearly always. */
+static inline bool has_room(const dts_pool *pool, size_t more) {
+    return more <= pool->capacity - pool->count && pool->count + more <= MOST_ITEMS;
+}
+
 /* Whether the add functions may add to this pool: memory is left, and one more id. Sets out_of_memory if not. */
 static bool can_add(dts_graph *graph, dts_pool *pool, size_t more, size_t size) {
     if (graph->out_of_memory || graph->frozen) {
         return false;
     }
-    size_t most = (size_t)DTS_NO_ID - 1;
-    if (more <= pool->capacity - pool->count && pool->count + more <= most) { /* as nearly always */
+    if (has_room(pool, more)) {
         return true;
     }
-    if (more > most - pool->count) {
+    if (more > MOST_ITEMS - pool->count) {
         dts_diag_error(graph->problems, NULL, NULL, "simulate less detail, or fewer ranks",
                        "the graph is too large: an id is a 32-bit number");
         return false;
@@ -189,9 +211,9 @@ static void append_task(dts_graph *graph, const dts_task *task) {
     dts_node *node = (dts_node *)graph->nodes.items + id;
     *node = (dts_node){.duration = task->duration, .priority = task->priority, .flow = DTS_NO_ID};
     ((uint32_t *)graph->tags.items)[id] = task->tag;
-    if (task->stream_count > 0) {
-        memcpy((dts_id *)graph->task_streams.items + graph->task_streams.count, task->streams,
-               task->stream_count * sizeof(dts_id));
+    dts_id *streams = (dts_id *)graph->task_streams.items + graph->task_streams.count;
+    for (size_t i = 0; i < task->stream_count; i++) { /* one, mostly */
+        streams[i] = task->streams[i];
     }
     graph->delays += task->stream_count == 0;
     graph->nodes.count = graph->tags.count = graph->tasks;
@@ -211,6 +233,14 @@ static void append_task(dts_graph *graph, const dts_task *task) {
     }
 }
 
+static bool make_room(dts_graph *graph, const dts_task *task) {
+    return can_add(graph, &graph->nodes, 2, sizeof(dts_node)) && can_add(graph, &graph->tags, 1, sizeof(uint32_t)) &&
+           can_add(graph, &graph->first_stream, 1, sizeof(uint32_t)) &&
+           can_add(graph, &graph->task_streams, task->stream_count, sizeof(dts_id)) &&
+           can_add(graph, &graph->flows, 1, sizeof(dts_flow)) &&
+           can_add(graph, &graph->hops, task->hop_count + 1, sizeof(dts_hop));
+}
+
 dts_id dts_graph_add_task(dts_graph *graph, const dts_task *task) {
     const char *problem = streams_problem(graph, task);
     problem = problem != NULL ? problem : work_problem(graph, task);
@@ -219,11 +249,10 @@ dts_id dts_graph_add_task(dts_graph *graph, const dts_task *task) {
                        graph->tasks, task->tag, problem);
         return DTS_NO_ID;
     }
-    if (!can_add(graph, &graph->nodes, 2, sizeof(dts_node)) || !can_add(graph, &graph->tags, 1, sizeof(uint32_t)) ||
-        !can_add(graph, &graph->first_stream, 1, sizeof(uint32_t)) ||
-        !can_add(graph, &graph->task_streams, task->stream_count, sizeof(dts_id)) ||
-        !can_add(graph, &graph->flows, 1, sizeof(dts_flow)) ||
-        !can_add(graph, &graph->hops, task->hop_count + 1, sizeof(dts_hop))) {
+    bool room = has_room(&graph->nodes, 2) && has_room(&graph->tags, 1) && has_room(&graph->first_stream, 1) &&
+                has_room(&graph->task_streams, task->stream_count) && has_room(&graph->flows, 1) &&
+                has_room(&graph->hops, task->hop_count + 1) && !graph->frozen && !graph->out_of_memory;
+    if (!room && !make_room(graph, task)) {
         return DTS_NO_ID;
     }
     append_task(graph, task);

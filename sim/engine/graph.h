@@ -52,6 +52,9 @@ typedef void dts_task_namer(const void *context, dts_id task, uint32_t tag, char
 dts_graph *dts_graph_new(void);
 void dts_graph_free(dts_graph *graph);
 
+/* Makes room for about so many tasks, so that tables need not grow and be moved; there may be fewer or more. */
+void dts_graph_expect(dts_graph *graph, size_t tasks);
+
 /* For the explanations of cycles and deadlocks; without it tasks are called "task 17". */
 void dts_graph_set_namer(dts_graph *graph, dts_task_namer *namer, const void *context);
 

@@ -121,6 +121,15 @@ static inline dts_event dts_queue_top(dts_queue *queue) {
     return queue->slots[DTS_QUEUE_ROOT];
 }
 
+/* When the earliest event is, without filling the hole that a pop has left: the root's four children are next. */
+static inline dts_time dts_queue_time(const dts_queue *queue) {
+    if (!queue->hole) {
+        return queue->slots[DTS_QUEUE_ROOT].time;
+    }
+    bool empty = queue->last <= DTS_QUEUE_ROOT;
+    return empty ? DTS_TIME_MAX : queue->slots[dts_queue_earliest_of_four(queue->slots, DTS_QUEUE_ROOT + 1)].time;
+}
+
 /* Removes the earliest event; the queue must not be empty. */
 static inline dts_event dts_queue_pop(dts_queue *queue) {
     dts_event event = dts_queue_top(queue);

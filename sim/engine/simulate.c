@@ -89,8 +89,8 @@ static void end_task(run *r, dts_id task) {
 }
 
 /* When the next event happens. */
-static dts_time next_time(run *r) {
-    dts_time timer = dts_queue_top(&r->timers).time;
+static dts_time next_time(const run *r) {
+    dts_time timer = dts_queue_time(&r->timers);
     dts_time flow = dts_sharing_next(&r->sharing).time;
     return timer < flow ? timer : flow;
 }

@@ -187,7 +187,9 @@ void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out)
     for (size_t i = first; i < count && now < m->to; i++) {
         dts_id task = tasks[i];
         bool optimizer = info_of(m, task)->role == DTS_ROLE_OPTIMIZER;
-        charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
+        if (starts[task] > now) {
+            charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
+        }
         now = ends[task];
         dts_time begin = starts[task];
         dts_time end = now;

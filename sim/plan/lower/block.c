@@ -14,7 +14,9 @@
  *   a trailing collective, when the pass ends with one: the next pass of another microbatch need not wait for it
  * so that (1) holds exactly. The host is known to be ahead by at least
  *   ahead' = max(ahead + C, K) - H                                                                                (2)
- * after a block; issuing a task of d lowers it by d, and waiting for anything ends all knowledge.
+ * after a block; issuing a task of d lowers it by d, and waiting for anything ends all knowledge. A collective that
+ * waits for the last one of the block before is issued in time where ahead, less its own launch, is at least as long as
+ * the kernels behind that one.
  *
  * Memory of a block: at its start the ledger takes the peak above entry, at its end it falls to what stays. */
 #include "plan/lower/block.h"
@@ -512,6 +514,7 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     if (!launched && lead > block->first_launch) {
         stage->last_kernel = add_end_of_launches(b, stage, lead + block->duration - block->first_launch, issue, &what);
     }
+    stage->since_collectives = cuts && launched ? block->duration - block->last_collective : DTS_TIME_MAX;
     stage->last_block = block;
     stage->block_end = stage->last_kernel;
     add_memory(b, stage, block, task, stage->last_kernel);
@@ -535,5 +538,18 @@ bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double d
     stage->last_kernel = dts_build_task(b, stage->compute, count * one, &what);
     stage->host_pending += count * launch;
     stage->ahead += count * (one - launch);
+    stage->since_collectives += stage->since_collectives < DTS_TIME_MAX ? count * one : 0;
+    return true;
+}
+
+bool dts_block_issues(dts_builder *b, dts_stage *stage, double launch_s) {
+    dts_time launch = dts_time_from_s(launch_s);
+    bool known = b->detail == DTS_DETAIL_BLOCK && stage->collectives_done != DTS_NO_ID &&
+                 stage->since_collectives < DTS_TIME_MAX;
+    if (!known || stage->ahead - launch < stage->since_collectives) {
+        return false;
+    }
+    stage->host_pending += launch;
+    stage->ahead -= launch;
     return true;
 }

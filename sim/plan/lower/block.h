@@ -64,6 +64,10 @@ void dts_block_allocate(struct dts_builder *b, dts_id task, const struct dts_sta
 bool dts_block_kernels(struct dts_builder *b, struct dts_stage *stage, int64_t count, double duration_s,
                        double launch_s, const dts_task_info *info);
 
+/* Issues a collective that waits for the last one of the block before: true where the host is known to have done so by
+ * then, and no task is needed for it. */
+bool dts_block_issues(struct dts_builder *b, struct dts_stage *stage, double launch_s);
+
 /* Are there collectives of a tensor-parallel group that belong to no block? Those that gather what a stage receives:
  * they stand behind the last collective of the block before, so that it is cut there. */
 bool dts_gathers_beside(const dts_plan *plan);

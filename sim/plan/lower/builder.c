@@ -11,17 +11,28 @@ const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
     "input",   "host",      NULL,
 };
 
-/* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
-static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
-    if (b->info_count == b->info_capacity) {
-        size_t capacity = b->info_capacity == 0 ? 4096 : b->info_capacity * 2;
-        dts_task_info *infos = realloc(b->infos, capacity * sizeof *infos);
-        if (infos == NULL) {
-            b->failed = true;
-            return 0;
-        }
+static bool grow_infos(dts_builder *b, size_t capacity) {
+    dts_task_info *infos = realloc(b->infos, capacity * sizeof *infos);
+    if (infos != NULL) {
         b->infos = infos;
         b->info_capacity = capacity;
+    }
+    return infos != NULL;
+}
+
+void dts_build_expect(dts_builder *b, size_t tasks) {
+    dts_graph_expect(b->graph, tasks);
+    if (tasks > b->info_capacity) {
+        grow_infos(b, tasks);
+    }
+}
+
+/* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
+static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
+    enum { FEW = 64 };
+    if (b->info_count == b->info_capacity && !grow_infos(b, b->info_capacity == 0 ? FEW : 2 * b->info_capacity)) {
+        b->failed = true;
+        return 0;
     }
     b->infos[b->info_count] = *info;
     return (uint32_t)b->info_count++;
@@ -170,6 +181,7 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     stage->flops += info->flops;
     dts_time duration = dts_time_from_s(duration_s);
     stage->ahead = (stage->ahead > 0 ? stage->ahead : 0) + duration;
+    stage->since_collectives = DTS_TIME_MAX;
     return kernel;
 }
 
@@ -345,7 +357,9 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     dts_transfer transfer = {0};
     transfer_at(plan, dts_ranks_placement(b, stage, group), group, kind, bytes, &transfer);
     bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
-    dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
+    double launch_s = plan->job.stack->backward_launch_s;
+    bool issued = group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s);
+    dts_id issue = issued ? DTS_NO_ID : dts_build_launch(b, stage, launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;

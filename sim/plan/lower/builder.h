@@ -57,6 +57,7 @@ typedef struct dts_stage {
     dts_id block_end;                   /* its last task of the compute stream */
     dts_id trailing;                    /* its trailing collective, DTS_NO_ID: none */
     dts_id collectives_done;            /* the block placed last has no more of them, DTS_NO_ID: it had none */
+    dts_time since_collectives;         /* kernels added since then; DTS_TIME_MAX: not known */
     bool captured;                      /* what is added now is part of a CUDA graph */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
@@ -272,6 +273,9 @@ dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, doub
 
 /* A copy of a batch to the GPU, from pinned or pageable memory (offload.c); waits for after. */
 dts_id dts_build_input_copy(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const dts_task_info *info);
+
+/* Room for about so many tasks. */
+void dts_build_expect(dts_builder *b, size_t tasks);
 
 /* Loading of data (input.c); all do nothing where it is not simulated. The loaders of a row of ranks. */
 dts_status dts_input_new(dts_builder *b);

@@ -111,7 +111,8 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .last_collective = DTS_NO_ID,
                          .block_end = DTS_NO_ID,
                          .trailing = DTS_NO_ID,
-                         .collectives_done = DTS_NO_ID};
+                         .collectives_done = DTS_NO_ID,
+                         .since_collectives = DTS_TIME_MAX};
     char name[64];
     snprintf(name, sizeof name, "stage %" PRId64, index);
     bool replicas = dts_plan_single_process(plan);

@@ -17,8 +17,8 @@ static void name_task(const void *context, dts_id task, uint32_t tag, char *buff
     }
 }
 
-/* Refuses what would not end: every kernel is a task, and so is its launch. */
-static dts_status check_size(const dts_builder *b) {
+/* Refuses what would not end: every kernel is a task, and so is its launch. Makes room for what does. */
+static dts_status check_size(dts_builder *b) {
     static const double most_tasks = 3e7; /* about 4 GiB */
     const dts_plan *plan = b->plan;
     double kernels[DTS_PART_COUNT] = {0};
@@ -46,6 +46,10 @@ static dts_status check_size(const dts_builder *b) {
             "one iteration has about %.2g million kernels, more than the %.0f million that are simulated", tasks / 2e6,
             most_tasks / 2e6);
     }
+    /* a pass through a chunk as a block has its copy, transfer, waits and launches beside it */
+    static const double tasks_of_block = 8;
+    double blocks = 2 * (double)plan->stages * (double)plan->passes * tasks_of_block;
+    dts_build_expect(b, (size_t)(b->detail == DTS_DETAIL_BLOCK && blocks < tasks ? blocks : tasks));
     return DTS_OK;
 }
 
