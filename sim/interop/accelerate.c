@@ -100,6 +100,8 @@ static const dts_mapping rules[] = {
     {"parallelism.expert=@; plan.pipelined=true", MLM("expert_model_parallel_size=@"), OUT, NULL, false},
     {"parallelism.expert=@", MLM("expert_model_parallel_size=@"), IN, NULL, false},
     {"parallelism.expert=*", "", OUT, "no expert parallelism: export to megatron-lm or torchtitan", true},
+    {"parallelism.expert_tensor=1", "", OUT, NULL, false},
+    {"parallelism.expert_tensor=*", "", OUT, "experts stay whole: export to megatron-lm or torchtitan", true},
     {"parallelism.pipeline=1", "", OUT, NULL, false},
     {"parallelism.pipeline=@", MLM("pp_degree=@"), 0, NULL, false},
     {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},

@@ -70,6 +70,8 @@ static const dts_mapping rules[] = {
     {"parallelism.context_method=*", "", OUT, NULL, false},
     {"parallelism.expert=1", "", OUT, NULL, false},
     {"parallelism.expert=@", "expert_parallel.enabled=true; expert_parallel.autoep_size=@", 0, NULL, false},
+    {"parallelism.expert_tensor=1", "", OUT, NULL, false},
+    {"parallelism.expert_tensor=*", "", OUT, "experts stay whole: export to megatron-lm or torchtitan", true},
     {"parallelism.pipeline=1", "", OUT, NULL, false},
     {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},
     {"parallelism.schedule=1f1b", "", OUT, NULL, false},

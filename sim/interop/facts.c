@@ -76,6 +76,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         {"parallelism.context", plan->context},
         {"parallelism.pipeline", plan->pipeline},
         {"parallelism.expert", plan->expert},
+        {"parallelism.expert_tensor", plan->expert_tensor},
         {"parallelism.virtual_stages", plan->virtual_stages},
         {"plan.gpus", plan->gpus},
         {"plan.nodes", v->cluster.nodes},
@@ -217,6 +218,16 @@ static bool complete_expert_layers(dts_settings *ours) {
     return true;
 }
 
+/* Megatron-Core splits experts as everything else unless it is told how. */
+static void complete_expert_tensor(dts_settings *ours) {
+    const int64_t tensor = dts_settings_count(ours, "parallelism.tensor");
+    const bool asks = dts_settings_get(ours, "plan.splits_experts") != NULL;
+    if (asks && dts_settings_get(ours, "parallelism.expert_tensor") == NULL &&
+        dts_settings_count(ours, "model.experts") > 0 && tensor > 1) {
+        put(ours, "parallelism.expert_tensor", tensor);
+    }
+}
+
 /* "Ett|tt|ttL" → [2, 2, 2]. */
 static bool complete_layout(dts_settings *ours) {
     const char *text = dts_settings_get(ours, "plan.layout");
@@ -261,6 +272,7 @@ bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
         put(ours, "cluster.gpus_per_node", per_node);
     }
     bool whole = complete_expert_layers(ours);
+    complete_expert_tensor(ours);
     whole = complete_layout(ours) && whole;
     complete_shards(ours);
     complete_batch(ours, base);

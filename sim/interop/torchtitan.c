@@ -61,6 +61,8 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.pipeline=1", "", IN, NULL, false},
     {"parallelism.expert=@", P("expert_parallel_degree=@"), 0, NULL, false},
     {"parallelism.expert=1", "", IN, NULL, false},
+    {"parallelism.expert_tensor=1", "", OUT, NULL, false},
+    {"parallelism.expert_tensor=@", P("expert_tensor_parallel_degree=@"), 0, NULL, false},
     {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},
     {"parallelism.schedule=1f1b", P("pipeline_parallel_schedule=1F1B"), 0, NULL, false},
     {"parallelism.schedule=gpipe", P("pipeline_parallel_schedule=GPipe"), 0, NULL, false},

@@ -98,8 +98,9 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
 /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. */
 static void add_own_bias(dts_builder *builder, const dts_linear *linear, double output_B) {
     const dts_local *l = &builder->local;
-    double rows_B = linear->row_split && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
-    bool separate = builder->execution->separate_bias || (linear->row_split && l->parallel);
+    const bool reduced = linear->row_split && linear->experts == 0;
+    double rows_B = reduced && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
+    bool separate = builder->execution->separate_bias || (reduced && l->parallel);
     bool trained = !dts_model_adapts(builder->execution);
     dts_add_memory(builder, "bias",
                    (dts_passes){.forward_kernels = separate ? 1 : 0,
@@ -137,7 +138,7 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
         product->parameters[0] = groups * (double)linear->n * (double)linear->k;
     }
     product->parameters[1] = linear->bias != DTS_BIAS_NONE ? groups * (double)linear->n : 0;
-    if (linear->row_split && l->parallel) {
+    if (linear->row_split && linear->experts == 0 && l->parallel) { /* of experts: behind the sort (experts.c) */
         product->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         product->exchange_B = output_B;
     }

@@ -21,8 +21,11 @@
  * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
  * all-to-all): the host waits for the router. Padded sizes are known beforehand.
  *
- * Tensor parallelism: experts are whole on each rank, which routes its own positions (expert tensor parallelism 1);
- * the shared expert is split and gathers and scatters as the dense block does.
+ * Tensor parallelism: each rank routes its own positions, and the shared expert is split, gathers and scatters as the
+ * dense block does. Experts are whole on each rank, or split among t of them (expert tensor parallelism [4]) as a dense
+ * block is, by the columns of the first product and the rows of the second. These t ranks then gather each other's rows
+ * behind the all-to-all, so that each computes t·N rows of width f/t; a reduce-scatter brings the sums back before the
+ * all-to-all home. Backward does the same the other way round.
  *
  * [1] Shazeer et al. 2017, arXiv 1701.06538.            [2] Lepikhin et al. 2020, GShard, arXiv 2006.16668.
  * [3] Fedus, Zoph, Shazeer 2021, Switch Transformers, arXiv 2101.03961, section 2.2.
@@ -48,6 +51,7 @@ typedef struct routed {
     int64_t local;  /* experts of this rank */
     int64_t m;      /* rows of one expert */
     double rows;    /* N: of the busiest rank */
+    double all;     /* t·N: with those of the ranks that split its experts */
     double mean;    /* of all ranks */
     double tokens;  /* T */
     double token_B; /* one row of h elements */
@@ -56,21 +60,26 @@ typedef struct routed {
 static routed route_sizes(const dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
-    const int64_t ranks = builder->execution->expert;
+    const int64_t ranks = builder->execution->expert, parts = builder->execution->expert_tensor;
     routed r = {.local = model->experts / ranks, .tokens = (double)l->b * (double)l->shard};
     const double sent = r.tokens * (double)model->experts_per_token;
     if (model->capacity_factor > 0) {
         const double capacity = ceil(sent / (double)model->experts * model->capacity_factor);
-        r.m = (int64_t)capacity * ranks;
-        r.rows = (double)r.local * (double)r.m;
-        r.mean = r.rows;
+        r.rows = (double)r.local * capacity * (double)ranks;
+        r.mean = r.rows * (double)parts;
     } else {
         r.rows = sent * (ranks > 1 ? fmax(1, model->load_imbalance) : 1);
-        r.mean = sent;
-        r.m = (int64_t)ceil(r.rows / (double)r.local);
+        r.mean = sent * (double)parts;
     }
+    r.all = r.rows * (double)parts;
+    r.m = (int64_t)ceil(r.all / (double)r.local);
     r.token_B = (double)l->h * l->e;
     return r;
+}
+
+/* Do rows of other ranks come to this one's experts? */
+static bool exchanges_tokens(const dts_builder *builder) {
+    return builder->execution->expert > 1 || builder->execution->expert_tensor > 1;
 }
 
 /* Scores, choice and masks. Keeps x for all branches. */
@@ -100,7 +109,7 @@ static void add_router(dts_builder *builder, const routed *r) {
                                                        .saved_B = entries * MAP_B});
     const dts_execution *execution = builder->execution;
     choice->host_reads =
-        !pads && !execution->device_dispatch && (execution->expert > 1 || !execution->grouped_products);
+        !pads && !execution->device_dispatch && (exchanges_tokens(builder) || !execution->grouped_products);
 }
 
 static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {
@@ -108,6 +117,43 @@ static void exchange_rows(const dts_builder *builder, const routed *r, dts_excha
         *exchange = DTS_EXCHANGE_ALL_TO_ALL;
         op->exchange_B = r->rows * r->token_B;
     }
+}
+
+/* The ranks that split an expert gather (forward of the way in, backward of the way out) or scatter their rows, before
+ * or behind the all-to-all, which stands on the side of the other ranks. */
+static void share_rows(dts_builder *builder, const routed *r, bool in) {
+    const double all_B = r->all * r->token_B;
+    dts_operator *here = NULL;
+    if (builder->execution->expert_tensor == 1) {
+        return;
+    }
+    if (in) {
+        here = dts_add_memory(builder, "from_experts", (dts_passes){0});
+        exchange_rows(builder, r, &here->backward_exchange, here);
+    }
+    dts_operator *share = dts_add_memory(builder, "share_rows", (dts_passes){0});
+    share->among_experts = true;
+    share->exchange_B = all_B;
+    share->forward_exchange = in ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_REDUCE_SCATTER;
+    share->backward_exchange = in ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_GATHER;
+    if (!in) {
+        here = dts_add_memory(builder, "to_tokens", (dts_passes){0});
+        exchange_rows(builder, r, &here->forward_exchange, here);
+    }
+}
+
+/* Rows of several experts come from each rank: they are sorted by expert, or back. */
+static dts_operator *add_sort(dts_builder *builder, const routed *r, const char *name) {
+    const bool sorts = r->local > 1;
+    const double all_B = r->all * r->token_B;
+    return dts_add_memory(builder, name,
+                          (dts_passes){.forward_kernels = sorts ? 1 : 0,
+                                       .forward_B = sorts ? 2 * all_B : 0,
+                                       .backward_kernels = sorts ? 1 : 0,
+                                       .backward_B = sorts ? 2 * all_B : 0,
+                                       .input_B = all_B,
+                                       .output_B = all_B,
+                                       .workspace_B = sorts ? all_B : 0});
 }
 
 /* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
@@ -124,17 +170,12 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
                                                         .workspace_B = fused ? 0 : tokens_B});
     permute->slow = DTS_SLOW_ROWS;
     exchange_rows(builder, r, &permute->forward_exchange, permute);
-    if (builder->execution->expert > 1) {
-        const bool sorts = r->local > 1;
-        dts_operator *sort = dts_add_memory(builder, "sort_by_expert",
-                                            (dts_passes){.forward_kernels = sorts ? 1 : 0,
-                                                         .forward_B = sorts ? 2 * rows_B : 0,
-                                                         .backward_kernels = sorts ? 1 : 0,
-                                                         .backward_B = sorts ? 2 * rows_B : 0,
-                                                         .input_B = rows_B,
-                                                         .output_B = rows_B,
-                                                         .workspace_B = sorts ? rows_B : 0});
-        exchange_rows(builder, r, &sort->backward_exchange, sort);
+    share_rows(builder, r, true);
+    if (exchanges_tokens(builder)) {
+        dts_operator *sort = add_sort(builder, r, "sort_by_expert");
+        if (builder->execution->expert_tensor == 1) {
+            exchange_rows(builder, r, &sort->backward_exchange, sort);
+        }
     }
 }
 
@@ -142,18 +183,13 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
 static void add_combine(dts_builder *builder, const routed *r) {
     const bool fused = builder->execution->fuse_permute;
     const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
-    if (builder->execution->expert > 1) {
-        const bool sorts = r->local > 1;
-        dts_operator *sort = dts_add_memory(builder, "sort_by_rank",
-                                            (dts_passes){.forward_kernels = sorts ? 1 : 0,
-                                                         .forward_B = sorts ? 2 * rows_B : 0,
-                                                         .backward_kernels = sorts ? 1 : 0,
-                                                         .backward_B = sorts ? 2 * rows_B : 0,
-                                                         .input_B = rows_B,
-                                                         .output_B = rows_B,
-                                                         .workspace_B = sorts ? rows_B : 0});
-        exchange_rows(builder, r, &sort->forward_exchange, sort);
+    if (exchanges_tokens(builder)) {
+        dts_operator *sort = add_sort(builder, r, "sort_by_rank");
+        if (builder->execution->expert_tensor == 1) {
+            exchange_rows(builder, r, &sort->forward_exchange, sort);
+        }
     }
+    share_rows(builder, r, false);
     /* unfused: a fill and a scatter that adds, which reads and writes the sum for every row */
     dts_operator *sum = dts_add_memory(builder, "unpermute",
                                        (dts_passes){.forward_kernels = fused ? 1 : 2,
@@ -170,7 +206,7 @@ static void add_combine(dts_builder *builder, const routed *r) {
 static void add_routed(dts_builder *builder, const routed *r) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
-    const int64_t f = dts_model_expert_ffn_hidden(model);
+    const int64_t parts = builder->execution->expert_tensor, f = dts_model_expert_ffn_hidden(model) / parts;
     const double rows = (double)r->local * (double)r->m;
     add_dispatch(builder, r);
     dts_linear product = {.name = model->gated_ffn ? "expert_gate_up" : "expert_up",
@@ -179,7 +215,7 @@ static void add_routed(dts_builder *builder, const routed *r) {
                           .k = l->h,
                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
                           .input_B = l->e,
-                          .saved_B = r->rows * r->token_B,
+                          .saved_B = r->all * r->token_B,
                           .experts = r->local,
                           .routed_rows = r->mean,
                           .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
@@ -188,7 +224,8 @@ static void add_routed(dts_builder *builder, const routed *r) {
     product.name = "expert_down";
     product.n = l->h;
     product.k = f;
-    product.saved_B = r->rows * (double)f * l->e;
+    product.saved_B = r->all * (double)f * l->e;
+    product.row_split = parts > 1;
     product.role = DTS_LINEAR_FEED_FORWARD;
     dts_add_linear(builder, &product);
     add_combine(builder, r);

@@ -69,7 +69,8 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
         check_positive(x->sequence_length, "sequence length", diag) != DTS_OK ||
         check_positive(x->tensor, "tensor-parallel degree", diag) != DTS_OK ||
         check_positive(x->context, "context-parallel degree", diag) != DTS_OK ||
-        check_positive(x->expert, "expert-parallel degree", diag) != DTS_OK) {
+        check_positive(x->expert, "expert-parallel degree", diag) != DTS_OK ||
+        check_positive(x->expert_tensor, "expert-tensor-parallel degree", diag) != DTS_OK) {
         return DTS_INVALID;
     }
     dts_status status = DTS_OK;

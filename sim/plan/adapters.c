@@ -93,6 +93,17 @@ static int64_t nearest_rank(int64_t rank, int64_t parts) {
 static dts_status check_split(const dts_plan *plan, dts_diag *diag) {
     const int64_t rank = plan->job.training->adapters.rank, hidden = plan->job.model->hidden;
     char help[120];
+    if (rank % plan->expert_tensor != 0 || hidden % plan->expert_tensor != 0) {
+        int64_t nearest = dts_divisor_below(rank, plan->expert_tensor);
+        while (hidden % nearest != 0) {
+            nearest = dts_divisor_below(rank, nearest - 1);
+        }
+        snprintf(help, sizeof help, "use expert_tensor: %" PRId64, nearest);
+        return dts_diag_error(diag, NULL, "parallelism.expert_tensor", help,
+                              "expert_tensor %" PRId64 " does not divide the adapters' rank %" PRId64
+                              " and the hidden size %" PRId64 ", which it splits",
+                              plan->expert_tensor, rank, hidden);
+    }
     if (rank % plan->tensor != 0) {
         snprintf(help, sizeof help, "use rank: %" PRId64 ", or tensor: %" PRId64, nearest_rank(rank, plan->tensor),
                  dts_divisor_below(rank, plan->tensor));

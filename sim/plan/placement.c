@@ -58,22 +58,31 @@ static void place_on_switch(dts_plan *plan, int64_t p) {
     }
 }
 
-/* Nodes touched by the ranks that hold the parameters of stage p, and GPUs of that stage on the node of replica 0. With
- * two directions stage `other` holds them, too. */
-static void count_data_group(const dts_plan *plan, int64_t p, int64_t other, int64_t *nodes, int64_t *members_here) {
+/* Every stride-th rank of a stage, tensor-parallel ones counted, from its first: the group of these of stage p, and
+ * with two directions of the other stage that holds the same parameters (other; p: none). */
+typedef struct members {
+    int64_t p, other, count, stride;
+} row_set;
+
+static int64_t member_node(const dts_plan *plan, const row_set *m, int64_t p, int64_t i) {
+    const int64_t row = i * m->stride;
+    return (gpu_of(plan, row / plan->tensor, p) + row % plan->tensor) / plan->gpus_per_node;
+}
+
+/* Nodes that a group touches; members of stage p, and of both, on the node of the first of stage p. */
+static void count_members(const dts_plan *plan, const row_set *m, int64_t *nodes, int64_t *here, int64_t *both_here) {
     int64_t previous = -1;
-    *nodes = 0;
-    *members_here = 0;
-    int64_t here = node_of(plan, 0, p);
-    int64_t rows = dts_plan_stage_ranks(plan);
-    int64_t at[2] = {0, p == other ? rows : 0};
-    while (at[0] < rows || at[1] < rows) { /* nodes grow with the replica: merge both rows */
-        int64_t one = at[0] < rows ? node_of(plan, at[0], p) : INT64_MAX;
-        int64_t two = at[1] < rows ? node_of(plan, at[1], other) : INT64_MAX;
+    int64_t at[2] = {0, m->p == m->other ? m->count : 0};
+    const int64_t first = member_node(plan, m, m->p, 0);
+    *nodes = *here = *both_here = 0;
+    while (at[0] < m->count || at[1] < m->count) { /* nodes grow with the rank: merge both stages */
+        int64_t one = at[0] < m->count ? member_node(plan, m, m->p, at[0]) : INT64_MAX;
+        int64_t two = at[1] < m->count ? member_node(plan, m, m->other, at[1]) : INT64_MAX;
         int64_t node = one <= two ? one : two;
         at[one <= two ? 0 : 1]++;
         *nodes += node != previous;
-        *members_here += one <= two && node == here;
+        *here += one <= two && node == first;
+        *both_here += node == first;
         previous = node;
     }
 }
@@ -106,24 +115,16 @@ static dts_status place_shards(dts_plan *plan, int64_t p, int64_t members, dts_d
     return DTS_OK;
 }
 
-/* Where the members of a group of stage p lie that starts with the stage's first rank and takes every stride-th of its
- * ranks. Groups must be the same on every node they touch. */
-static dts_status place_group(const dts_plan *plan, int64_t p, int64_t ranks, int64_t stride, const char *what,
-                              dts_placement *out, dts_diag *diag) {
-    int64_t here = 0, nodes = 0, previous = -1;
-    const int64_t first = gpu_of(plan, 0, p) / plan->gpus_per_node;
-    for (int64_t i = 0; i < ranks; i++) {
-        const int64_t rank = i * stride;
-        const int64_t node = (gpu_of(plan, rank / plan->tensor, p) + rank % plan->tensor) / plan->gpus_per_node;
-        here += node == first;
-        nodes += node != previous;
-        previous = node;
-    }
-    *out = (dts_placement){.ranks = ranks, .nodes = nodes};
-    if (here * nodes != ranks) {
+/* Groups must be the same on every node they touch. */
+static dts_status place_group(const dts_plan *plan, const row_set *m, const char *what, dts_placement *out,
+                              dts_diag *diag) {
+    int64_t nodes = 0, here = 0, both_here = 0;
+    count_members(plan, m, &nodes, &here, &both_here);
+    *out = (dts_placement){.ranks = m->count * (m->p == m->other ? 1 : 2), .nodes = nodes};
+    if (both_here * nodes != out->ranks) {
         return dts_diag_error(diag, NULL, "parallelism.expert", "choose a degree that divides the GPUs of a node",
                               "%s groups of %" PRId64 " ranks do not fit evenly on nodes of %" PRId64 " GPUs", what,
-                              ranks, plan->gpus_per_node);
+                              out->ranks, plan->gpus_per_node);
     }
     return DTS_OK;
 }
@@ -143,25 +144,42 @@ static double crossing_share(const dts_plan *plan, int64_t nodes) {
     return reached / chosen;
 }
 
-/* Neighbouring ranks of a stage exchange tokens; those that hold the same experts are a group apart. */
-static dts_status place_experts(dts_plan *plan, int64_t p, int64_t stage_here, dts_diag *diag) {
-    plan->expert_groups[p] = (dts_placement){.ranks = 1, .nodes = 1};
-    plan->expert_data_groups[p] = plan->shard_groups[p];
-    if (plan->expert == 1) {
+/* How many of a group share a node with stage_here ranks of its stage. */
+static int64_t groups_on_node(const dts_placement *group, int64_t stage_here) {
+    const int64_t groups = stage_here * group->nodes / group->ranks;
+    return groups > 1 ? groups : 1;
+}
+
+/* Ranks that split an expert are neighbours, those that exchange tokens come next, and those that hold the same experts
+ * are copies apart. */
+static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_t stage_here, dts_diag *diag) {
+    dts_placement *tokens = &plan->expert_groups[p], *parts = &plan->expert_tensor_groups[p];
+    dts_placement *data = &plan->expert_data_groups[p];
+    *tokens = *parts = (dts_placement){.ranks = 1, .nodes = 1};
+    *data = plan->shard_groups[p];
+    if (!dts_plan_experts_apart(plan)) { /* each is split like everything else */
+        *parts = plan->job.model->experts > 0 ? plan->tensor_group : *parts;
+        plan->expert_tensor_groups_per_node = groups_on_node(parts, stage_here);
         return DTS_OK;
     }
-    dts_status status = place_group(plan, p, plan->expert, 1, "expert", &plan->expert_groups[p], diag);
-    if (status == DTS_OK) {
-        status = place_group(plan, p, plan->expert_replicas, plan->expert, "expert-data", &plan->expert_data_groups[p],
-                             diag);
+    const int64_t copy = plan->expert * plan->expert_tensor;
+    const struct {
+        row_set members;
+        const char *what;
+        dts_placement *out;
+    } groups[] = {{{p, p, plan->expert_tensor, 1}, "expert-tensor", parts},
+                  {{p, p, plan->expert, plan->expert_tensor}, "expert", tokens},
+                  {{p, other, plan->expert_replicas / plan->copies, copy}, "expert-data", data}};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (place_group(plan, &groups[i].members, groups[i].what, groups[i].out, diag) != DTS_OK) {
+            return DTS_INVALID;
+        }
     }
-    if (status == DTS_OK) {
-        const dts_placement *tokens = &plan->expert_groups[p], *data = &plan->expert_data_groups[p];
-        plan->expert_crossing = crossing_share(plan, tokens->nodes);
-        plan->expert_groups_per_node = stage_here * tokens->nodes / tokens->ranks;
-        plan->expert_data_groups_per_node = stage_here * data->nodes / data->ranks;
-    }
-    return status;
+    plan->expert_crossing = crossing_share(plan, tokens->nodes);
+    plan->expert_groups_per_node = groups_on_node(tokens, stage_here);
+    plan->expert_tensor_groups_per_node = groups_on_node(parts, stage_here);
+    plan->expert_data_groups_per_node = groups_on_node(data, stage_here);
+    return DTS_OK;
 }
 
 /* Where one process drives all stages of a pipeline, it reaches the GPUs of its own node only (torch Pipe; Li et al.,
@@ -186,12 +204,13 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     plan->shard_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->shard_groups);
     plan->replica_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->replica_groups);
     plan->expert_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->expert_groups);
+    plan->expert_tensor_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->expert_tensor_groups);
     plan->expert_data_groups = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->expert_data_groups);
     plan->stage_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_switch);
     plan->stage_per_switch = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *plan->stage_per_switch);
     if (plan->stage_node == NULL || plan->data_groups == NULL || plan->shard_groups == NULL ||
-        plan->replica_groups == NULL || plan->expert_groups == NULL || plan->expert_data_groups == NULL ||
-        plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
+        plan->replica_groups == NULL || plan->expert_groups == NULL || plan->expert_tensor_groups == NULL ||
+        plan->expert_data_groups == NULL || plan->stage_switch == NULL || plan->stage_per_switch == NULL) {
         return dts_diag_nomem(diag);
     }
     if (check_one_process(plan, diag) != DTS_OK) {
@@ -211,15 +230,15 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
                                           .nodes = neighbour_nodes < plan->context ? neighbour_nodes : plan->context};
     plan->data_groups_per_stage_and_node = tensor_here;
     for (int64_t p = 0; p < plan->pipeline; p++) {
-        int64_t nodes = 0;
-        int64_t members = 0;
-        count_data_group(plan, p, plan->copies == 2 ? plan->pipeline - 1 - p : p, &nodes, &members);
+        int64_t nodes = 0, here = 0, both_here = 0;
+        const int64_t other = plan->copies == 2 ? plan->pipeline - 1 - p : p;
+        count_members(plan, &(row_set){p, other, dts_plan_stage_ranks(plan), plan->tensor}, &nodes, &here, &both_here);
         plan->data_groups[p] = (dts_placement){.ranks = plan->replicas, .nodes = nodes};
-        if (place_shards(plan, p, members, diag) != DTS_OK) {
+        if (place_shards(plan, p, here, diag) != DTS_OK) {
             return DTS_INVALID;
         }
-        int64_t same_stage = members * tensor_here;
-        if (place_experts(plan, p, same_stage, diag) != DTS_OK) {
+        int64_t same_stage = here * tensor_here;
+        if (place_experts(plan, p, other, same_stage, diag) != DTS_OK) {
             return DTS_INVALID;
         }
         plan->same_stage_per_node = same_stage > plan->same_stage_per_node ? same_stage : plan->same_stage_per_node;

@@ -74,7 +74,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .fuse_sums = stack->compile,
         .expert = plan->expert,
-        .expert_tensor = 1,
+        .expert_tensor = plan->expert_tensor,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
         .device_dispatch =
             stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
@@ -156,6 +156,11 @@ bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {
             break;
     }
     return plan->storage.gradient_B < 4;
+}
+
+bool dts_plan_experts_apart(const dts_plan *plan) {
+    const bool differ = plan->expert > 1 || plan->expert_tensor != plan->tensor;
+    return plan->job.model->experts > 0 && differ;
 }
 
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set) {
@@ -309,12 +314,17 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->expert > 1) {
         expert = dts_arena_printf(arena, ", expert %" PRId64, plan->expert);
     }
+    const char *expert_tensor = "";
+    if (plan->expert_tensor > 1) {
+        expert_tensor = dts_arena_printf(arena, ", expert tensor %" PRId64, plan->expert_tensor);
+    }
     const char *hybrid = "";
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s", dts_plan_infers(plan) ? "inference: " : "",
+    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s", dts_plan_infers(plan) ? "inference: " : "",
                             pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
                             context == NULL ? "" : context, kinds[plan->job.parallelism->data_parallel], plan->data,
-                            hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert);
+                            hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert,
+                            expert_tensor == NULL ? "" : expert_tensor);
 }

@@ -115,6 +115,7 @@ typedef struct dts_schedule_choice {
 
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
+    int64_t expert_tensor;                           /* ranks that split each expert */
     int64_t virtual_stages;                          /* 0: left out, the schedule's own */
     int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
@@ -185,8 +186,8 @@ typedef struct dts_chunk {
 /* An asynchronous schedule is measured in its steady state: after this many microbatches per stage. */
 enum { DTS_PLAN_FILL = 2 };
 
-/* Parameters by who holds copies of them. With expert parallelism the experts of a rank have fewer replicas than all
- * other parameters: only the ranks of its expert-data group. */
+/* Parameters by who holds copies of them. Experts may have other replicas than all other parameters: the ranks of an
+ * expert-data group (rules_experts.c). */
 typedef enum dts_parameter_set { DTS_SET_COMMON, DTS_SET_EXPERTS, DTS_SET_COUNT } dts_parameter_set;
 
 /* The plan with everything decided. */
@@ -194,7 +195,8 @@ typedef struct dts_plan {
     dts_job job;
     int64_t gpus, gpus_per_node; /* nodes that share links are one here */
     int64_t data, tensor, context, pipeline;
-    int64_t expert;         /* ranks that share one copy of the experts */
+    int64_t expert;         /* ranks that share one copy of the experts, each whole experts */
+    int64_t expert_tensor;  /* ranks that share each expert */
     int64_t virtual_stages; /* chunks of a rank */
     int64_t stages;         /* pieces of the model: pipeline · virtual_stages, or pipeline with two directions */
     int64_t copies;         /* of each piece on the pipeline's ranks: 2 with two directions, else 1 */
@@ -210,10 +212,13 @@ typedef struct dts_plan {
     dts_placement *shard_groups;     /* [pipeline] those ranks; as data_groups without hybrid sharding */
     dts_placement *replica_groups;   /* [pipeline] hybrid sharding: the ranks that hold the same shard */
     int64_t replica_groups_per_node; /* of one stage, how many of these share a node's network */
-    int64_t expert_replicas;      /* ranks of a stage that hold the same experts; shards without expert parallelism */
+    int64_t expert_replicas;      /* ranks that share one copy of the same experts, when sharded; shards where experts
+                                     lie as all other parameters do */
     dts_placement *expert_groups; /* [pipeline] ranks that hold different experts and exchange tokens */
-    dts_placement *expert_data_groups;      /* [pipeline] ranks that hold the same experts */
+    dts_placement *expert_tensor_groups;    /* [pipeline] ranks that hold parts of the same experts */
+    dts_placement *expert_data_groups;      /* [pipeline] ranks that hold the same experts, inside a shard group */
     int64_t expert_groups_per_node;         /* of one stage, how many of these share a node's network */
+    int64_t expert_tensor_groups_per_node;  /* the same */
     double expert_crossing;                 /* of the bytes for other nodes, the share that crosses the network */
     int64_t expert_data_groups_per_node;    /* the same */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
@@ -240,6 +245,9 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
+
+/* Do experts have other replicas than all other parameters? */
+bool dts_plan_experts_apart(const dts_plan *plan);
 
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);

@@ -30,6 +30,7 @@ static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *dia
     plan->tensor = p->tensor > 0 ? p->tensor : 1;
     plan->pipeline = p->pipeline > 0 ? p->pipeline : 1;
     plan->expert = p->expert > 0 ? p->expert : 1;
+    plan->expert_tensor = p->expert_tensor > 0 ? p->expert_tensor : 1;
     plan->context = p->context > 0 ? p->context : 1;
     char degrees[120];
     print_degrees(plan, degrees, sizeof degrees);

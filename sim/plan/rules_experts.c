@@ -1,9 +1,16 @@
 /* Rules of mixtures of experts and of latent attention.
  *
- * Of the R = data · context · tensor ranks of a stage, each group of `expert` neighbours holds one copy of the experts,
- * whole (expert tensor parallelism 1); the R / expert ranks at the same place of their groups hold the same ones and
- * reduce their gradients (NVIDIA/Megatron-LM megatron/core/parallel_state.py; torchtitan's mesh is the same with tensor
- * 1). */
+ * Of the R = data · context · tensor ranks of a stage, each group of expert · expert_tensor neighbours holds one copy
+ * of the experts: expert_tensor neighbours split each expert of theirs, and the ranks at the same place of these groups
+ * hold different experts and exchange tokens. The ranks at the same place of the copies hold the same parameters and
+ * reduce their gradients [1]. Hybrid sharding keeps whole copies inside a shard group, S · tensor ranks with
+ * S · tensor / (expert · expert_tensor) of them: experts are sharded among these and reduced with the other groups, as
+ * all other parameters are [2]. With two directions both ranks that hold a stage have the same experts.
+ *
+ * Where expert = 1 and expert_tensor = tensor, experts lie as all other parameters do.
+ *
+ * [1] NVIDIA/Megatron-LM megatron/core/parallel_state.py: the expert decoder's rank generator, tp-ep-dp.
+ * [2] pytorch/torchtitan torchtitan/distributed/parallel_dims.py: dp_shard_mod_ep and dp_shard_in_ep. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -45,18 +52,53 @@ static dts_status check_degree(const dts_plan *plan, dts_diag *diag) {
     return DTS_OK;
 }
 
-/* What does not go together with experts on different ranks. */
-static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
-    if (plan->expert == 1) {
+/* Ranks that split each expert, beside those that share them out. */
+static dts_status check_tensor_degree(const dts_plan *plan, dts_diag *diag) {
+    const int64_t ranks = dts_plan_stage_ranks(plan) * plan->tensor / plan->expert;
+    const int64_t width = dts_model_expert_ffn_hidden(plan->job.model);
+    char help[120];
+    if (plan->expert_tensor == 1) {
         return DTS_OK;
     }
-    if (plan->copies > 1) {
-        return dts_diag_error(diag, NULL, "parallelism.schedule", "use 1f1b or dualpipev, or expert: 1",
-                              "a schedule in two directions with expert parallelism is not simulated by this version");
+    if (plan->job.model->experts == 0) {
+        return dts_diag_error(diag, NULL, "parallelism.expert_tensor", "use expert_tensor: 1, or a model with experts",
+                              "expert_tensor %" PRId64 " splits experts, but the model is dense", plan->expert_tensor);
     }
-    if (plan->shards < plan->replicas) {
-        return dts_diag_error(diag, NULL, "parallelism.shard_group", "leave shard_group out, or use expert: 1",
-                              "hybrid sharding with expert parallelism is not simulated by this version");
+    snprintf(help, sizeof help, "use expert_tensor: %" PRId64, nearest_degree(width, ranks, plan->expert_tensor));
+    if (width % plan->expert_tensor != 0) {
+        return dts_diag_error(diag, NULL, "parallelism.expert_tensor", help,
+                              "expert_tensor %" PRId64 " does not divide the experts' width of %" PRId64,
+                              plan->expert_tensor, width);
+    }
+    if (ranks % plan->expert_tensor != 0) {
+        return dts_diag_error(diag, NULL, "parallelism.expert_tensor", help,
+                              "expert %" PRId64 " × expert_tensor %" PRId64 " does not divide the %" PRId64
+                              " ranks of a stage (data × context × tensor)",
+                              plan->expert, plan->expert_tensor, ranks * plan->expert);
+    }
+    return DTS_OK;
+}
+
+/* Ranks that together hold one copy of the experts. */
+static int64_t copy_ranks(const dts_plan *plan) {
+    return plan->expert * plan->expert_tensor;
+}
+
+/* What does not go together with experts on different ranks. */
+static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
+    char help[120];
+    if (copy_ranks(plan) == 1) {
+        return DTS_OK;
+    }
+    const int64_t sharing = plan->shards * plan->tensor;
+    if (plan->shards < plan->replicas && sharing % copy_ranks(plan) != 0) {
+        snprintf(help, sizeof help, "use expert: %" PRId64 ", or leave shard_group out",
+                 nearest_degree(plan->job.model->experts, sharing / plan->expert_tensor, plan->expert));
+        return dts_diag_error(
+            diag, NULL, "parallelism.shard_group", help,
+            "a shard group holds whole copies of the experts, but the %" PRId64
+            " ranks of one (shard_group × tensor) are no multiple of expert × expert_tensor, %" PRId64,
+            sharing, copy_ranks(plan));
     }
     if (dts_plan_single_process(plan)) {
         return dts_diag_error(diag, NULL, "parallelism.expert", "use ddp, or expert: 1",
@@ -69,7 +111,7 @@ static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
 static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
     const dts_model *model = plan->job.model;
     const dts_stack *stack = plan->job.stack;
-    const bool reads = model->capacity_factor <= 0 && (plan->expert > 1 || stack->experts != DTS_EXPERTS_GROUPED);
+    const bool reads = model->capacity_factor <= 0 && (copy_ranks(plan) > 1 || stack->experts != DTS_EXPERTS_GROUPED);
     if (dts_model_expert_layers(model) == 0 || stack->cuda_graphs == DTS_GRAPHS_NONE || !reads) {
         return DTS_OK;
     }
@@ -80,12 +122,12 @@ static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
 dts_status dts_plan_check_experts(dts_plan *plan, dts_diag *diag) {
     const dts_model *model = plan->job.model;
     plan->expert_replicas = plan->shards;
-    if (check_degree(plan, diag) != DTS_OK || check_company(plan, diag) != DTS_OK ||
-        check_graphs(plan, diag) != DTS_OK) {
+    if (check_degree(plan, diag) != DTS_OK || check_tensor_degree(plan, diag) != DTS_OK ||
+        check_company(plan, diag) != DTS_OK || check_graphs(plan, diag) != DTS_OK) {
         return DTS_INVALID;
     }
-    if (plan->expert > 1) {
-        plan->expert_replicas = dts_plan_stage_ranks(plan) * plan->tensor / plan->expert;
+    if (dts_plan_experts_apart(plan)) {
+        plan->expert_replicas = plan->shards * plan->tensor / copy_ranks(plan);
     }
     if (model->experts > 0 && plan->tensor > 1 && !plan->job.parallelism->sequence) {
         return dts_diag_error(diag, NULL, "parallelism.sequence", "set sequence: true, or tensor: 1",

@@ -150,6 +150,8 @@ static const dts_field parallelism_fields[] = {
              "exchanged for positions) or all-gather (of keys and values)"},
     {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
      .help = "expert-parallel degree: ranks of a stage that share one copy of the experts"},
+    {FIELD(expert_tensor), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .preset = "1",
+     .help = "expert-tensor-parallel degree: ranks of a stage that split each expert"},
     {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
     {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024,
      .help = "model chunks per pipeline rank; left out: 2 for schedules in a V or in two directions, else 1"},

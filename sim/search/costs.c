@@ -26,18 +26,15 @@ double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, 
     return t.latency_s + t.work_B / rate_Bps;
 }
 
-static void add_exchange(const dts_plan *plan, double bytes, dts_exchange exchange, dts_pass_cost *pass) {
-    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
-                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
-                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
-    dts_group_kind group = exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT : DTS_GROUP_TENSOR;
-    int64_t ranks = group == DTS_GROUP_EXPERT ? plan->expert : plan->tensor;
-    if (exchange == DTS_EXCHANGE_NONE || ranks == 1) {
+static void add_exchange(const dts_plan *plan, const dts_operator *o, double bytes, dts_exchange exchange,
+                         dts_pass_cost *pass) {
+    const dts_group_kind group = dts_exchange_group(o, exchange);
+    const dts_placement placement = dts_lower_placement(plan, 0, group);
+    if (exchange == DTS_EXCHANGE_NONE || placement.ranks == 1) {
         return;
     }
-    pass->exchange_s += dts_shared_collective_s(plan->job.cluster, kinds[exchange], dts_lower_placement(plan, 0, group),
-                                                bytes, dts_lower_sharing(plan, group));
+    pass->exchange_s += dts_shared_collective_s(plan->job.cluster, dts_exchange_collective(exchange), placement, bytes,
+                                                dts_lower_sharing(plan, group));
     pass->exchanges++;
 }
 
@@ -48,15 +45,15 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
 
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
     add_kernels(&out->forward, t->forward_s, t->forward_kernels);
-    add_exchange(plan, o->exchange_B, o->forward_exchange, &out->forward);
+    add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->forward);
     if (o->recomputed_selectively) {
         add_kernels(&out->repeated, t->forward_s, t->forward_kernels);
-        add_exchange(plan, o->exchange_B, o->forward_exchange, &out->repeated);
+        add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->repeated);
     }
     add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
-    add_exchange(plan, o->exchange_B, o->backward_exchange, &out->input);
+    add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
     add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels);
-    add_exchange(plan, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
+    add_exchange(plan, o, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
                  &out->weight);
     double gradient_B = 0;
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {

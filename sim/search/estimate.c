@@ -62,7 +62,8 @@ static bool shards_optimizer(const case_of *k) {
 
 /* Ranks that share one copy of a set of parameters. */
 static double shards_of(const case_of *k, int set) {
-    return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas : k->shards;
+    const double replicas = (double)k->plan->replicas;
+    return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas * k->shards / replicas : k->shards;
 }
 
 /* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */

@@ -166,9 +166,11 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
     double sharing = 1;
     dts_placement group = group_of(plan, rank, set, &sharing);
     dts_placement between = {1, 1};
-    if (hybrid && set == DTS_SET_COMMON) {
-        between = (dts_placement){.ranks = plan->replicas / frame->group, .nodes = plan->replicas / frame->group};
-        group = (dts_placement){.ranks = frame->group, .nodes = 1};
+    if (hybrid) {
+        const int64_t groups = plan->replicas / frame->group;
+        between = (dts_placement){.ranks = groups, .nodes = groups};
+        group =
+            (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
     double gather_B = elements * dts_numeric_bytes(plan->storage.compute);
     double reduce_B = elements * plan->storage.reduce_B;

@@ -24,7 +24,9 @@ typedef struct drawn {
     bool sequence, narrow; /* sequence parallelism; 8- or 4-bit products */
     bool dropless, hybrid; /* experts without a capacity; hybrid sharding */
     bool inside;           /* pipelines inside nodes, as far as they go */
-    const char *parallel;  /* training.data_parallel */
+    bool both;             /* pipelines run in two directions */
+    const char *parallel;  /* parallelism.data_parallel */
+    const char *schedule;
     const char *stack;
     char keys[SECTION_COUNT][SECTION_LENGTH];
     char text[2 * LONGEST_SETTINGS]; /* the scenario */
@@ -102,7 +104,31 @@ static inline void draw_pipeline(drawn *d) {
     d->data /= degree;
     d->chunks = strcmp(schedule, "interleaved-1f1b") == 0 || strcmp(schedule, "looped-bfs") == 0 ? 2 : 1;
     d->microbatches = d->chunks > 1 ? degree * PICK(d, 1, 2, 3) : d->microbatches;
-    say(d, PARALLELISM, "pipeline: %d, virtual_stages: %d, schedule: %s", degree, d->chunks, schedule);
+    d->schedule = schedule;
+    say(d, PARALLELISM, "pipeline: %d", degree);
+}
+
+static inline bool may_run_both_ways(const drawn *d) {
+    return d->pipeline > 1 && (is_parallel(d, "ddp") || is_parallel(d, "zero1"));
+}
+
+/* Whole rounds of both pipelines. */
+static inline void draw_both_ways(drawn *d) {
+    d->both = true;
+    d->schedule = PICK_NAME(d, "chimera", "dualpipe");
+    d->chunks = 2;
+    d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
+}
+
+/* Cuts the model in a V, or passes whose halves are issued in turns. */
+static inline void draw_v(drawn *d) {
+    d->schedule = PICK_NAME(d, "zbv", "dualpipev", "v-half", "1f1b-v");
+    d->chunks = 2;
+    d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
+}
+
+static inline bool is_pipelined(const drawn *d) {
+    return d->pipeline > 1 && !d->both;
 }
 
 static inline void draw_replicas(drawn *d) {
@@ -200,15 +226,19 @@ static inline bool may_route(const drawn *d) {
 /* Eight experts or sixteen, on as many ranks of a stage as divide them; some layers dense, some experts shared. */
 static inline void draw_experts(drawn *d) {
     int ranks = d->data * d->context * d->tensor, experts = PICK(d, 8, 16), degree = PICK(d, 1, 2, 4, 8);
-    while (degree > 1 && (ranks % degree != 0 || d->hybrid || is_parallel(d, "dp"))) {
+    int parts = PICK(d, 1, 1, 2, 4), copies = d->hybrid ? 2 * d->tensor : ranks;
+    while (degree > 1 && (copies % degree != 0 || is_parallel(d, "dp"))) {
         degree /= 2;
+    }
+    while (parts > 1 && (copies % (degree * parts) != 0 || is_parallel(d, "dp"))) {
+        parts /= 2;
     }
     d->dropless = PICK(d, 0, 1, 1) == 1;
     say(d, MODEL,
         "experts: %d, experts_per_token: %d, expert_ffn_hidden: %d, shared_expert_ffn_hidden: %d, moe_every: %d",
         experts, PICK(d, 1, 2, 6), PICK(d, 128, 384), PICK(d, 0, 256), PICK(d, 1, 1, 2));
     say(d, MODEL, d->dropless ? "load_imbalance: %s" : "capacity_factor: %s", PICK_NAME(d, "1", "1.25", "2"));
-    say(d, PARALLELISM, "expert: %d", degree);
+    say(d, PARALLELISM, "expert: %d, expert_tensor: %d", degree, parts);
 }
 
 static inline void draw_latent_attention(drawn *d) {
@@ -248,6 +278,8 @@ static const technique techniques[] = {
     {"tensor", 3, always, draw_tensor},
     {"pipeline", 2, has_two, draw_pipeline},
     {"replicas", 2, always, draw_replicas}, /* else ddp */
+    {"two directions", 4, may_run_both_ways, draw_both_ways},
+    {"schedules in a V", 6, is_pipelined, draw_v},
     {"single process", 4, may_be_single_process, draw_single_process},
     {"hybrid sharding", 2, may_be_hybrid, draw_hybrid},
     {"no reshard", 3, shards_parameters, draw_no_reshard},
@@ -297,6 +329,9 @@ static inline drawn draw(uint64_t seed) {
         }
     }
     d.layers = d.pipeline * d.chunks * PICK(&d, 1, 2, 3);
+    if (d.pipeline > 1) {
+        say(&d, PARALLELISM, "virtual_stages: %d, schedule: %s", d.chunks, d.schedule);
+    }
     say(&d, MODEL, "profile: %s, layers: %d, hidden: %d, heads: %d, vocab: %d, ffn_hidden: 768",
         PICK_NAME(&d, "gpt", "llama"), d.layers, PICK(&d, 256, 320, 512), d.heads, PICK(&d, 1000, 32000));
     say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",    "tensor", "context",     "pipeline", "embedding",
-                                                          "replica", "expert", "expert-data", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {
+    "data", "tensor", "context", "pipeline", "embedding", "replica", "expert", "expert-data", "expert-tensor", NULL};
 
 const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
     "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload",
@@ -242,6 +242,8 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
             return (double)plan->expert_groups_per_node;
         case DTS_GROUP_EXPERT_DATA:
             return (double)plan->expert_data_groups_per_node;
+        case DTS_GROUP_EXPERT_TENSOR:
+            return (double)plan->expert_tensor_groups_per_node;
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_COUNT:
             break;
@@ -285,6 +287,20 @@ static double take_multiprocessors(const dts_builder *b, dts_stage *stage, const
     return multiprocessor_weight(b, transfer, groups);
 }
 
+dts_collective dts_exchange_collective(dts_exchange exchange) {
+    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
+                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
+                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
+                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
+    return kinds[exchange];
+}
+
+dts_group_kind dts_exchange_group(const dts_operator *o, dts_exchange exchange) {
+    return exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT
+           : o->among_experts                  ? DTS_GROUP_EXPERT_TENSOR
+                                               : DTS_GROUP_TENSOR;
+}
+
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
     switch (group) {
         case DTS_GROUP_TENSOR:
@@ -297,6 +313,8 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
             return plan->expert_groups[stage];
         case DTS_GROUP_EXPERT_DATA:
             return plan->expert_data_groups[stage];
+        case DTS_GROUP_EXPERT_TENSOR:
+            return plan->expert_tensor_groups[stage];
         case DTS_GROUP_DATA:
         case DTS_GROUP_EMBEDDING:
         case DTS_GROUP_PIPELINE:
@@ -307,7 +325,8 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
 }
 
 size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {
-    static const dts_group_kind inner[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT, DTS_GROUP_EXPERT};
+    static const dts_group_kind inner[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT, DTS_GROUP_EXPERT,
+                                           DTS_GROUP_EXPERT_TENSOR};
     enum { COUNT = sizeof inner / sizeof inner[0] };
     for (size_t i = 0; i < COUNT; i++) {
         dts_placement placement = dts_lower_placement(plan, 0, inner[i]);
@@ -374,6 +393,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     }
     dts_graph_depend(b->graph, task, after);
     stage->last_collective = task;
+    dts_overlap_cut(b, group);
     return task;
 }
 
@@ -396,6 +416,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     dts_id task = add_exchange(b, stage, group, &transfer, beside, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
+    dts_overlap_cut(b, group);
     return task;
 }
 

@@ -131,6 +131,8 @@ typedef struct dts_builder {
     dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
     dts_task_info *infos;
     size_t info_count, info_capacity;
+    size_t *cuts; /* how many tasks there were behind each exchange inside a pass (overlap.c) */
+    size_t cut_count, cut_capacity;
     bool failed;    /* memory ran out while adding; checked once at the end */
     bool too_large; /* a tensor is larger than DTS_MOST_BYTES */
 } dts_builder;
@@ -348,6 +350,9 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs);
 /* May a forward and a backward of one rank be issued in turns? The tasks [first, middle) and [middle, end) are one pass
  * each; both are cut where they wait for exchanges (overlap.c). */
 bool dts_build_may_overlap(const dts_builder *b);
+/* The chain of a pass waits for an exchange of this group, which has been added last; begin: forgets those before. */
+void dts_overlap_cut(dts_builder *b, dts_group_kind group);
+void dts_overlap_begin(dts_builder *b);
 void dts_build_overlap(dts_builder *b, dts_stage *stage, size_t first, size_t middle, size_t end);
 
 /* Asynchronous schedules; all do nothing for others (asynchronous.c). The forward of microbatch uses the current

@@ -68,9 +68,9 @@ static bool runs_passes_in_turns(const dts_plan *plan) {
 /* The experts' groups of a stage may lie differently from another's: blocks would, too. */
 static bool stages_differ(const dts_plan *plan) {
     bool differ = false;
-    for (int64_t p = 1; plan->expert > 1 && p < plan->pipeline; p++) {
-        differ |= plan->expert_groups[p].ranks != plan->expert_groups[0].ranks ||
-                  plan->expert_groups[p].nodes != plan->expert_groups[0].nodes;
+    for (int64_t p = 1; p < plan->pipeline; p++) {
+        differ |= plan->expert_groups[p].nodes != plan->expert_groups[0].nodes ||
+                  plan->expert_tensor_groups[p].nodes != plan->expert_tensor_groups[0].nodes;
     }
     return differ;
 }
@@ -118,7 +118,7 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (takes_multiprocessors(plan)) {
         return "collectives of the data-parallel groups take multiprocessors from the products beside them";
     }
-    if (plan->expert > 1) {
+    if (plan->expert > 1 || plan->expert_tensor > 1) {
         return "exchanges of experts share links with other transfers";
     }
     if (plan->tensor == 1) {

@@ -126,12 +126,14 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
     stage->host = shared_host && index > 0 ? b->stages[0].host : dts_graph_add_stream(b->graph, stage->device, "host");
     stage->autograd = shared_host ? dts_graph_add_stream(b->graph, stage->device, "autograd") : stage->host;
     stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
-    const bool sharing[DTS_GROUP_COUNT] = {[DTS_GROUP_DATA] = plan->shards > 1,
-                                           [DTS_GROUP_TENSOR] = plan->tensor > 1,
-                                           [DTS_GROUP_CONTEXT] = plan->context > 1,
-                                           [DTS_GROUP_REPLICA] = plan->replicas > plan->shards,
-                                           [DTS_GROUP_EXPERT] = plan->expert > 1,
-                                           [DTS_GROUP_EXPERT_DATA] = plan->expert > 1 && plan->expert_replicas > 1};
+    const bool sharing[DTS_GROUP_COUNT] = {
+        [DTS_GROUP_DATA] = plan->shards > 1,
+        [DTS_GROUP_TENSOR] = plan->tensor > 1,
+        [DTS_GROUP_CONTEXT] = plan->context > 1,
+        [DTS_GROUP_REPLICA] = plan->replicas > plan->shards,
+        [DTS_GROUP_EXPERT] = plan->expert > 1,
+        [DTS_GROUP_EXPERT_TENSOR] = plan->expert_tensor > 1,
+        [DTS_GROUP_EXPERT_DATA] = dts_plan_experts_apart(plan) && plan->expert_replicas > 1};
     for (int g = 0; g < DTS_GROUP_COUNT; g++) {
         snprintf(name, sizeof name, "%s collectives", dts_group_names[g]);
         stage->collective[g] = sharing[g] ? dts_graph_add_stream(b->graph, stage->device, name) : DTS_NO_ID;

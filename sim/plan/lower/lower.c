@@ -113,7 +113,7 @@ static dts_gradient_sync **syncs_new(dts_builder *b) {
 /* Ranks that share one copy hold a part each. With two directions two ranks hold a stage. */
 static double trained_of(const dts_plan *plan, const dts_stage *stage) {
     return (stage->parameters[DTS_SET_COMMON] * (double)plan->tensor +
-            stage->parameters[DTS_SET_EXPERTS] * (double)plan->expert) /
+            stage->parameters[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor)) /
            (double)plan->copies;
 }
 

@@ -33,9 +33,10 @@ typedef enum dts_group_kind {
     DTS_GROUP_CONTEXT,
     DTS_GROUP_PIPELINE,
     DTS_GROUP_EMBEDDING,
-    DTS_GROUP_REPLICA,     /* hybrid sharding: the ranks that hold the same shard */
-    DTS_GROUP_EXPERT,      /* ranks that hold different experts: tokens */
-    DTS_GROUP_EXPERT_DATA, /* ranks that hold the same experts: their gradients and parameters */
+    DTS_GROUP_REPLICA,       /* hybrid sharding: the ranks that hold the same shard */
+    DTS_GROUP_EXPERT,        /* ranks that hold different experts: tokens */
+    DTS_GROUP_EXPERT_DATA,   /* ranks that hold the same experts: their gradients and parameters */
+    DTS_GROUP_EXPERT_TENSOR, /* ranks that hold parts of the same experts */
     DTS_GROUP_COUNT
 } dts_group_kind;
 
@@ -147,6 +148,10 @@ typedef struct dts_lowered {
     dts_tensors *tensors;     /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
+
+/* What an operator's exchange is, and among whom. */
+dts_collective dts_exchange_collective(dts_exchange exchange);
+dts_group_kind dts_exchange_group(const dts_operator *o, dts_exchange exchange);
 
 /* Where the members of stage's group of this kind sit. */
 dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group);

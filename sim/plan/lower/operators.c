@@ -37,16 +37,13 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
 }
 
 /* A collective of the tensor- or expert-parallel group behind the chain. */
-static dts_id add_collective(walk *w, double bytes, dts_exchange exchange, const dts_task_info *info) {
-    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
-                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
-                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
-    const dts_group_kind group = exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT : DTS_GROUP_TENSOR;
+static dts_id add_collective(walk *w, dts_group_kind group, double bytes, dts_exchange exchange,
+                             const dts_task_info *info) {
+    const dts_collective kind = dts_exchange_collective(exchange);
     dts_task_info what = *info;
-    what.name = dts_collective_names[kinds[exchange]];
+    what.name = dts_collective_names[kind];
     what.flops = 0;
-    return dts_build_collective(w->b, w->pass->stage, group, kinds[exchange], bytes, w->backward, w->last, &what);
+    return dts_build_collective(w->b, w->pass->stage, group, kind, bytes, w->backward, w->last, &what);
 }
 
 /* Copies a whole tensor from or into the order of its ranks' parts. */
@@ -59,25 +56,25 @@ static void add_join(walk *w, double bytes, const char *name, const dts_task_inf
 
 /* Tensor- or expert-parallel communication around an operator: the chain waits for it. What a compiled kernel wrote can
  * be written in the order of the ranks at once. */
-static void add_exchange(walk *w, const dts_operator *o, double bytes, dts_exchange exchange,
-                         const dts_task_info *info) {
+static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, const dts_task_info *info) {
     const dts_stack *stack = w->b->plan->job.stack;
-    const bool tokens = exchange == DTS_EXCHANGE_ALL_TO_ALL;
-    if (exchange == DTS_EXCHANGE_NONE || (tokens ? w->b->plan->expert : w->b->plan->tensor) == 1) {
+    const dts_group_kind group = dts_exchange_group(o, exchange);
+    const bool copies = stack->tensor_copies && group == DTS_GROUP_TENSOR;
+    if (exchange == DTS_EXCHANGE_NONE || w->pass->stage->collective[group] == DTS_NO_ID) {
         return;
     }
-    if (exchange == DTS_EXCHANGE_ALL_GATHER && dts_async_is_on_here(w)) {
-        dts_async_gather(w, bytes, info);
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && group == DTS_GROUP_TENSOR && dts_async_is_on_here(w)) {
+        dts_async_gather(w, o->exchange_B, info);
         return;
     }
     const bool compiled = stack->compile && o->kind == DTS_OPERATOR_MEMORY;
-    if (exchange == DTS_EXCHANGE_REDUCE_SCATTER && stack->tensor_copies && !compiled) {
-        add_join(w, bytes, "cut_for_ranks", info);
+    if (exchange == DTS_EXCHANGE_REDUCE_SCATTER && copies && !compiled) {
+        add_join(w, o->exchange_B, "cut_for_ranks", info);
     }
-    w->last = add_collective(w, bytes, exchange, info);
+    w->last = add_collective(w, group, o->exchange_B, exchange, info);
     w->waits[DTS_WAIT_INPUT] = w->last;
-    if (exchange == DTS_EXCHANGE_ALL_GATHER && stack->tensor_copies) {
-        add_join(w, bytes, "join_of_ranks", info);
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && copies) {
+        add_join(w, o->exchange_B, "join_of_ranks", info);
     }
 }
 
@@ -172,7 +169,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         double host_s = b->plan->job.stack->experts_host_s;
         dts_build_host(b, w->pass->stage, host_s, w->backward, w->last, "read token counts");
     }
-    add_exchange(w, o, o->exchange_B, behind, &info);
+    add_exchange(w, o, behind, &info);
 }
 
 /* The temporary that nobody takes any more. */
@@ -236,7 +233,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     dts_exchange behind = o->backward_exchange;
     const bool overlaps = overlaps_transfers(w->b, o, split);
     const bool again = overlaps && o->gathers_again_B > 0;
-    w->again = again ? add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
+    w->again =
+        again ? add_collective(w, DTS_GROUP_TENSOR, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
     dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
     if (first != DTS_NO_ID) {
         dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B);
@@ -252,9 +250,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         w->handed_B = o->input_B;
     }
     if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
-        w->deferred = add_collective(w, o->exchange_B, behind, &info);
+        w->deferred = add_collective(w, DTS_GROUP_TENSOR, o->exchange_B, behind, &info);
     } else {
-        add_exchange(w, o, o->exchange_B, behind, &info);
+        add_exchange(w, o, behind, &info);
     }
 }
 
@@ -309,7 +307,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
         /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
         dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
         if (w->again == DTS_NO_ID) {
-            w->again = add_collective(w, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
+            w->again = add_collective(w, DTS_GROUP_TENSOR, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &again);
         }
         w->waits[DTS_WAIT_INPUT] = w->again;
         w->again = DTS_NO_ID;

@@ -7,35 +7,60 @@
  * advance together however many exchanges each has. Nothing becomes faster but waiting: kernels take their time one
  * after another. Passes without exchanges inside keep their order.
  *
+ * With full ranks an exchange is a task of the first rank that issues it; the others are cut at the same places, behind
+ * their own issues of it.
+ *
  * [1] DeepSeek-V3 technical report, 2024, section 3.2.1, figure 4; deepseek-ai/DualPipe.
  * [2] NVIDIA/Megatron-LM, --overlap-moe-expert-parallel-comm. */
+#include <string.h>
+
 #include "plan/lower/builder.h"
 
-/* One pass: its tasks [at, end), and how many pieces are done of it. */
+/* One pass: its tasks [at, end), its cuts [cut, cut_end), and how many pieces are done of it. */
 typedef struct half {
-    size_t at, end;
+    size_t at, end, cut, cut_end;
     size_t piece, pieces;
 } half;
 
-/* Does the chain of a pass wait for this task of the GPU's communication? */
-static bool ends_piece(const dts_builder *b, size_t task) {
-    const dts_task_info *info = &b->infos[task];
-    return info->role == DTS_ROLE_COMMUNICATION && info->group != DTS_GROUP_DATA && info->group != DTS_GROUP_PIPELINE &&
-           info->group != DTS_GROUP_REPLICA;
+void dts_overlap_begin(dts_builder *b) {
+    b->cut_count = 0;
+}
+
+void dts_overlap_cut(dts_builder *b, dts_group_kind group) {
+    if (group == DTS_GROUP_DATA || group == DTS_GROUP_PIPELINE || group == DTS_GROUP_REPLICA ||
+        group == DTS_GROUP_EXPERT_DATA || !dts_build_may_overlap(b)) {
+        return;
+    }
+    if (b->cut_count == b->cut_capacity) {
+        size_t capacity = b->cut_capacity == 0 ? 256 : 2 * b->cut_capacity;
+        size_t *grown = dts_arena_array(b->arena, capacity, sizeof *grown);
+        if (grown == NULL) {
+            b->failed = true;
+            return;
+        }
+        if (b->cut_count > 0) {
+            memcpy(grown, b->cuts, b->cut_count * sizeof *grown);
+        }
+        b->cuts = grown;
+        b->cut_capacity = capacity;
+    }
+    b->cuts[b->cut_count++] = b->info_count;
 }
 
 static half half_of(const dts_builder *b, size_t first, size_t end) {
     half h = {.at = first, .end = end, .pieces = 1};
-    for (size_t task = first; task < end; task++) {
-        h.pieces += ends_piece(b, task);
+    while (h.cut < b->cut_count && b->cuts[h.cut] <= first) {
+        h.cut++;
+    }
+    for (h.cut_end = h.cut; h.cut_end < b->cut_count && b->cuts[h.cut_end] <= end; h.cut_end++) {
+        h.pieces++;
     }
     return h;
 }
 
 static void take_piece(const dts_builder *b, half *h, dts_id *order, size_t *count) {
-    bool ends = false;
-    while (h->at < h->end && !ends) {
-        ends = ends_piece(b, h->at);
+    size_t to = h->cut < h->cut_end ? b->cuts[h->cut++] : h->end;
+    while (h->at < to) {
         order[(*count)++] = (dts_id)h->at++;
     }
     h->piece++;

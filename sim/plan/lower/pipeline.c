@@ -303,6 +303,7 @@ static void add_block(turns *t, step *steps, size_t count) {
     for (size_t i = 0; i < count; i++) {
         begin_step(t, &steps[i]);
     }
+    dts_overlap_begin(b);
     size_t first = b->info_count;
     size_t middle = first;
     for (size_t i = 0; i < count; i++) {

@@ -46,6 +46,7 @@ typedef struct span {
 /* The group of a kind that a row belongs to (numbers of rows: placement.c). */
 static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
     const int64_t t = plan->tensor, rank = row / t, shards = plan->shards;
+    const int64_t parts = plan->expert_tensor, copy = plan->expert * parts; /* rows with one copy of the experts */
     switch (group) {
         case DTS_GROUP_TENSOR:
             return (span){.first = row - row % t, .stride = 1, .count = t};
@@ -57,9 +58,12 @@ static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
         case DTS_GROUP_REPLICA:
             return (span){.first = rank % shards * t + row % t, .stride = shards * t, .count = plan->replicas / shards};
         case DTS_GROUP_EXPERT:
-            return (span){.first = row - row % plan->expert, .stride = 1, .count = plan->expert};
+            return (span){.first = row - row % copy + row % parts, .stride = parts, .count = plan->expert};
+        case DTS_GROUP_EXPERT_TENSOR:
+            return (span){.first = row - row % parts, .stride = 1, .count = parts};
         case DTS_GROUP_EXPERT_DATA:
-            return (span){.first = row % plan->expert, .stride = plan->expert, .count = plan->expert_replicas};
+            return (span){
+                .first = row - row % (shards * t) + row % copy, .stride = copy, .count = plan->expert_replicas};
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_EMBEDDING:
         case DTS_GROUP_COUNT:
@@ -83,7 +87,9 @@ static int64_t nodes_of(const dts_plan *plan, span s, int64_t p) {
 }
 
 bool dts_lower_rows_differ(const dts_plan *plan) {
-    static const dts_group_kind kinds[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT, DTS_GROUP_DATA};
+    static const dts_group_kind kinds[] = {DTS_GROUP_TENSOR, DTS_GROUP_CONTEXT,       DTS_GROUP_DATA,
+                                           DTS_GROUP_EXPERT, DTS_GROUP_EXPERT_TENSOR, DTS_GROUP_EXPERT_DATA};
+    const size_t count = sizeof kinds / sizeof kinds[0] - (dts_plan_experts_apart(plan) ? 0 : 3);
     if (plan->copies > 1 || dts_plan_single_process(plan)) {
         return false;
     }
@@ -93,7 +99,7 @@ bool dts_lower_rows_differ(const dts_plan *plan) {
             bool first_crosses = node_of(plan, 0, p) != node_of(plan, 0, p - 1);
             differ |= first_crosses != (node_of(plan, row, p) != node_of(plan, row, p - 1));
         }
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (size_t k = 0; k < count; k++) {
             span here = span_of(plan, kinds[k], row);
             bool other = here.first == row && row != 0; /* each group once */
             for (int64_t p = 0; p < plan->pipeline && other; p++) {

@@ -256,7 +256,7 @@ double dts_stage_parameters(const dts_stage *stage) {
 }
 
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
-    return o->experts && plan->expert > 1 ? DTS_SET_EXPERTS : DTS_SET_COMMON;
+    return o->experts && dts_plan_experts_apart(plan) ? DTS_SET_EXPERTS : DTS_SET_COMMON;
 }
 
 const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {

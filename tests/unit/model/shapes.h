@@ -67,6 +67,7 @@ static inline dts_execution plain_fp16(int64_t micro_batch, int64_t sequence_len
                            .tensor = 1,
                            .context = 1,
                            .expert = 1,
+                           .expert_tensor = 1,
                            .activation = DTS_FP16,
                            .weight = DTS_FP16,
                            .dropout = true,

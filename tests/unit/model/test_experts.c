@@ -138,6 +138,7 @@ static void test_exchanges(void **state) {
                                      .tensor = 1,
                                      .context = 1,
                                      .expert = 1,
+                                     .expert_tensor = 1,
                                      .activation = DTS_BF16,
                                      .weight = DTS_BF16},
                     0);

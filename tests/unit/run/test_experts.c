@@ -182,6 +182,94 @@ static void tokens_may_cross_once(void **state) {
     assert_close(total_s[2], 0.5 * total_s[0], 0.02, 0);
 }
 
+/* Two ranks split each expert: all have a part of it, and the rows of both. */
+static void ranks_split_experts(void **state) {
+    (void)state;
+    const double once = 2.0 * CHOSEN * SEQUENCE * HIDDEN, e = LAYERS * experts_of_layer(), d = others();
+    dts_result *whole = simulate_text(base, "parallelism.expert=4");
+    dts_result *r = simulate_text(base, "parallelism.expert=4 parallelism.expert_tensor=2");
+    assert_close(sum_bytes(r, "all-to-all", "expert"), sum_bytes(whole, "all-to-all", "expert"), 0, 0);
+    /* in and out of the experts, forward and backward: 2·N rows each */
+    assert_close(sum_bytes(r, "all-gather", "expert-tensor"), 4 * LAYERS * 2 * 2 * once, 0, 0);
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-tensor"), 4 * LAYERS * 2 * 2 * once, 0, 0);
+    /* two copies of the experts, on eight ranks each */
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), 4 * e / 8, 1e-9, 0);
+    assert_close(r->stages[0].parameters, d + e / 8, 0, 0);
+    assert_close(r->hfu * r->iteration_time_s, whole->hfu * whole->iteration_time_s, 1e-9, 0);
+    /* a half of the second product is as large as that of attention: one stand-in for both */
+    check_static("parallelism.expert=8 parallelism.expert_tensor=2", 2 * (d + e / 16),
+                 4 * (d + e / 16) - 2.0 * HIDDEN * (3 * WIDTH / 2 + HIDDEN), 12 * (d / 16 + e / 16));
+    dts_result_free(whole);
+    dts_result_free(r);
+    /* experts split as tensor parallelism splits all else have the same replicas */
+    r = simulate_text(base,
+                      "parallelism.expert=1 parallelism.expert_tensor=2 parallelism.tensor=2 "
+                      "parallelism.sequence=true");
+    assert_null(communication_row(r, "reduce-scatter", "expert-data"));
+    assert_true(sum_bytes(r, "reduce-scatter", "data") > 4 * e / 2);
+    dts_result_free(r);
+    /* whole experts on tensor-parallel ranks, which see other tokens, are reduced among these, too */
+    r = simulate_text(base, "parallelism.expert=1 parallelism.tensor=2 parallelism.sequence=true");
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), 4 * e, 1e-9, 0);
+    assert_close(r->memory_gib.optimizer * GIB,
+                 12 * (e / 16 + (LAYERS * (2.0 * HIDDEN * HIDDEN + 2 * HIDDEN + EXPERTS * HIDDEN) + HIDDEN +
+                                 1.0 * VOCABULARY * HIDDEN) /
+                                    8),
+                 1e-6, 0);
+    dts_result_free(r);
+}
+
+/* torchtitan's HSDP: shards inside each node, and there whole copies of the experts. */
+static void shard_groups_hold_copies(void **state) {
+    (void)state;
+    const double d = others(), e = LAYERS * experts_of_layer();
+    const char *settings =
+        "parallelism.data_parallel=fsdp parallelism.shard_group=8 parallelism.expert=4 "
+        "training.global_batch=16";
+    dts_result *r = simulate_text(base, settings);
+    /* of a node's eight ranks two hold the same experts */
+    assert_close(sum_bytes(r, "all-gather", "expert-data"), 2 * 2 * e / 4, 1e-9, 0);
+    assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), 4 * e / 4, 1e-9, 0);
+    assert_close(sum_bytes(r, "all-reduce", "replica"), 4 * (d + e) / 8, 1e-6, 0);
+    assert_close(r->memory_gib.optimizer * GIB, 12 * (d + e) / 8, 1e-6, 0);
+    const dts_communication_row *inside = communication_row(r, "all-gather", "expert-data");
+    dts_result *all =
+        simulate_text(base, "parallelism.data_parallel=fsdp parallelism.expert=4 training.global_batch=16");
+    const dts_communication_row *across = communication_row(all, "all-gather", "expert-data");
+    assert_close(across->bytes, inside->bytes, 0, 0);
+    assert_true(across->total_s > 2 * inside->total_s);
+    dts_result_free(all);
+    dts_result_free(r);
+    dts_result *one = simulate_text(base,
+                                    "parallelism.data_parallel=fsdp parallelism.shard_group=8 parallelism.expert=8 "
+                                    "training.global_batch=16");
+    assert_null(communication_row(one, "all-gather", "expert-data")); /* each expert once a node */
+    assert_close(sum_bytes(one, "all-reduce", "replica"), 4 * (d + e) / 8, 1e-6, 0);
+    dts_result_free(one);
+}
+
+/* DualPipe holds every stage twice: 2 · 8 / 4 ranks have the same experts. Its blocks hide the exchange of one pass
+ * behind the kernels of the other. */
+static void two_directions_exchange_tokens(void **state) {
+    (void)state;
+    const double e = LAYERS * experts_of_layer();
+    const char *plain = "parallelism.pipeline=4 parallelism.expert=4 training.global_batch=128 model.layers=4 ";
+    dts_result *one = simulate_text(base, plain);
+    char settings[LONGEST_SETTINGS];
+    for (int i = 0; i < 2; i++) {
+        snprintf(settings, sizeof settings, "%sparallelism.schedule=%s", plain, i == 0 ? "dualpipe" : "chimera");
+        dts_result *two = simulate_text(base, settings);
+        assert_close(sum_bytes(two, "all-to-all", "expert"), sum_bytes(one, "all-to-all", "expert"), 0, 0);
+        /* two stages a rank, a layer each */
+        assert_close(sum_bytes(two, "reduce-scatter", "expert-data"), 4 * e / LAYERS / 4 * 2, 1e-9, 0);
+        const double of_one = communication_row(one, "all-to-all", "expert")->exposed_s;
+        const double of_two = communication_row(two, "all-to-all", "expert")->exposed_s;
+        assert_true(i == 0 ? of_two < 0.8 * of_one : of_two > 0.9 * of_one);
+        dts_result_free(two);
+    }
+    dts_result_free(one);
+}
+
 static void refused(const char *settings, const char *message, const char *help) {
     dts_text messages = {0};
     assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
@@ -199,11 +287,17 @@ static void what_cannot_be_is_refused(void **state) {
             "use expert: 8");
     refused("parallelism.tensor=2", "experts with tensor parallelism need sequence parallelism", "set sequence: true");
     refused("model.experts=0 model.experts_per_token=0", "the model is dense", "a model with experts");
-    refused("parallelism.data_parallel=fsdp parallelism.shard_group=8", "hybrid sharding with expert parallelism",
-            "leave shard_group out");
+    refused("parallelism.data_parallel=fsdp parallelism.shard_group=4",
+            "a shard group holds whole copies of the experts", "use expert: 4");
+    refused("parallelism.expert_tensor=3", "expert_tensor 3 does not divide the experts' width of 2048",
+            "use expert_tensor: 2");
+    refused("parallelism.expert_tensor=4", "expert 8 × expert_tensor 4 does not divide the 16 ranks of a stage",
+            "use expert_tensor: 2");
+    refused("model.experts=0 model.experts_per_token=0 parallelism.expert=1 parallelism.expert_tensor=2",
+            "the model is dense", "use expert_tensor: 1");
+    refused("parallelism.expert_tensor=2 training.adapters={lora:\t{rank:\t5}}",
+            "expert_tensor 2 does not divide the adapters' rank 5", "use expert_tensor: 1");
     refused("stack.cuda_graphs=layers", "dropless experts cannot be captured", "set model.capacity_factor");
-    refused("parallelism.pipeline=2 parallelism.schedule=chimera parallelism.expert=4", "a schedule in two directions",
-            "or expert: 1");
     refused("cluster.nodes=1 parallelism.data_parallel=dp", "dp drives whole models", "use ddp");
     refused("model.shared_expert_ffn_hidden=1025 parallelism.tensor=2 parallelism.sequence=true",
             "tensor 2 does not divide the shared expert's width", "choose a degree");
@@ -218,6 +312,9 @@ int main(void) {
         cmocka_unit_test(memory_follows_the_replicas),
         cmocka_unit_test(sharded_experts_are_gathered_in_their_group),
         cmocka_unit_test(tensor_ranks_share_the_experts),
+        cmocka_unit_test(ranks_split_experts),
+        cmocka_unit_test(shard_groups_hold_copies),
+        cmocka_unit_test(two_directions_exchange_tokens),
         cmocka_unit_test(time_follows_placement_and_load),
         cmocka_unit_test(tokens_may_cross_once),
         cmocka_unit_test(what_cannot_be_is_refused),
