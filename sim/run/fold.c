@@ -17,6 +17,7 @@
  *   all forward passes first)
  *   no stream is given more to do in a round than it has time for: it would fall behind for ever
  *   a round frees what it allocates
+ *   no device that is faster waits for launches: its host would get ahead of it
  * The smallest u is taken for which this holds. Else it is tried once more with twice as many microbatches, and then
  * all of them are simulated.
  *
@@ -64,12 +65,17 @@ bool dts_fold_retry(dts_fold *fold) {
 
 /* ---- following it ------------------------------------------------------------------------------------------------ */
 
-/* A device's account of its round; what it is faster than the others, it will wait for them. */
+/* A device's account of its round; what it is faster than the others, it will wait for them. Its host gets ahead
+ * meanwhile, so that in the end nothing of its kernels waits for launches. */
 static void account_round(const dts_rhythm *r, dts_id device, dts_accounts *out) {
     dts_measured m = *r->m;
     m.from = r->spans[device].from;
     m.to = r->spans[device].to;
     dts_account_device(&m, device, out);
+    if (!dts_rhythm_same_length(m.to - m.from, r->length)) {
+        out->shares.bubble += out->shares.host_bound;
+        out->shares.host_bound = 0;
+    }
     out->shares.bubble += dts_time_to_s(r->length - (m.to - m.from));
 }
 

@@ -52,14 +52,14 @@ static const dts_id *last_kernels(const dts_rhythm *r, size_t device, int64_t di
 }
 
 /* Times are whole picoseconds: rounding may differ from one round to the next. */
-static bool same_length(dts_time a, dts_time b) {
+bool dts_rhythm_same_length(dts_time a, dts_time b) {
     static const double part = 1e-7;
     enum { ROUNDING = 1000 };
     return llabs(a - b) <= ROUNDING + (int64_t)(part * (double)b);
 }
 
 static bool no_longer(dts_time a, dts_time b) {
-    return a <= b || same_length(a, b);
+    return a <= b || dts_rhythm_same_length(a, b);
 }
 
 /* How much later than the microbatch a round before does this one end? Negative: it is not known. */
@@ -102,7 +102,7 @@ static bool a_stage_sets_the_pace(const dts_rhythm *r, observed o) {
         const dts_id *last = last_kernels(r, row / (size_t)r->directions, (int64_t)row % r->directions);
         found = true;
         for (int64_t i = o.from; i < o.end && found; i++) {
-            found = same_length(shift_of(r, last, i), r->length);
+            found = dts_rhythm_same_length(shift_of(r, last, i), r->length);
         }
     }
     return found;
@@ -167,7 +167,7 @@ static bool rounds_are_whole(const dts_rhythm *r) {
         dts_time before;
         size_t count = work_between(r, d, s->after, s->until, &now);
         bool same = s->before == DTS_NO_ID || work_between(r, d, s->before, s->after, &before) == count;
-        if (!same || !same_length(work_of_microbatches(r, d), now)) {
+        if (!same || !dts_rhythm_same_length(work_of_microbatches(r, d), now)) {
             return false;
         }
     }
@@ -253,7 +253,26 @@ static bool ends_with_the_pace(dts_rhythm *r) {
     }
     r->on_path = task;
     return task != DTS_NO_ID &&
-           same_length(shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task), r->length);
+           dts_rhythm_same_length(shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task),
+                                  r->length);
+}
+
+/* A device that is faster than the pace and waits for its launches will wait for others instead, once these have used
+ * up what lies between them. How soon is not known: among many times as many microbatches it does not matter. */
+static bool hosts_have_settled(const dts_rhythm *r) {
+    enum { MANY = 16 };
+    static const double little = 0.02;
+    bool settled = true;
+    for (size_t d = 0; d < r->devices && settled && r->fold->all < MANY * r->fold->some; d++) {
+        dts_measured m = *r->m;
+        dts_accounts round;
+        m.from = r->spans[d].from;
+        m.to = r->spans[d].to;
+        dts_account_device(&m, (dts_id)d, &round);
+        settled = dts_rhythm_same_length(m.to - m.from, r->length) ||
+                  round.shares.host_bound <= little * dts_time_to_s(r->length);
+    }
+    return settled;
 }
 
 /* Is the iteration in a rhythm of round microbatches? */
@@ -272,7 +291,7 @@ static bool repeats(dts_rhythm *r, int64_t round) {
         return false;
     }
     add_up_round(r);
-    return streams_keep_up(r) && memory_stays(r) && ends_with_the_pace(r);
+    return streams_keep_up(r) && memory_stays(r) && ends_with_the_pace(r) && hosts_have_settled(r);
 }
 
 /* k of (1) */
@@ -286,7 +305,6 @@ dts_status dts_fold_listen(const dts_fold *fold, dts_measured *m, dts_arena *are
     if (r == NULL) {
         return DTS_NOMEM;
     }
-    find_last_kernels(r);
     find_last_kernels(r);
     bool steady = false;
     for (int64_t round = 1; round < fold->round && !steady; round *= 2) {

@@ -31,6 +31,9 @@ struct dts_rhythm {
     size_t devices;
 };
 
+/* Are two lengths the same but for rounding? */
+bool dts_rhythm_same_length(dts_time a, dts_time b);
+
 /* Is a task of the round of the device that issues it? */
 bool dts_rhythm_has(const dts_rhythm *r, dts_id task);
 
