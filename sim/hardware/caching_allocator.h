@@ -30,11 +30,11 @@ void dts_caching_free(dts_caching_allocator *allocator);
  * even when all that is cached is given back. */
 uint32_t dts_caching_take(dts_caching_allocator *allocator, int64_t bytes, unsigned stream);
 /* The block is no longer in use. */
-void dts_caching_give(dts_caching_allocator *allocator, uint32_t block);
+void dts_caching_give(dts_caching_allocator *allocator, uint32_t id);
 
 /* The same, but another stream uses it until when (record_stream): it serves again once the time has come
  * (dts_caching_advance), or when a retry has waited for all streams. */
-void dts_caching_give_at(dts_caching_allocator *allocator, uint32_t block, int64_t when);
+void dts_caching_give_at(dts_caching_allocator *allocator, uint32_t id, int64_t when);
 void dts_caching_advance(dts_caching_allocator *allocator, int64_t now);
 
 dts_caching_counts dts_caching_count(const dts_caching_allocator *allocator);

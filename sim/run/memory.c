@@ -103,7 +103,8 @@ static void note_allocator(const dts_measured *m, int64_t p, dts_result *result)
     const dts_replay *replay = m->replays != NULL ? &m->replays[p] : NULL;
     if (replay != NULL && replay->out_of_memory) {
         result->allocator.out_of_memory_gib = (double)replay->requested_B / GIB;
-    } else if (replay != NULL && replay->retries > result->allocator.retries) {
+    } else if (replay != NULL && m->lowered->detail == DTS_DETAIL_KERNEL &&
+               replay->retries > result->allocator.retries) {
         result->allocator.retries = replay->retries;
         result->allocator.calls = replay->calls;
     }

@@ -171,7 +171,7 @@ static void warn_of_allocator(const dts_measured *m, dts_result *result) {
                                       " times an iteration, and frees and allocates anew: %" PRId64
                                       " calls of cudaFree and cudaMalloc, which wait for the GPU",
                                       result->allocator.retries, result->allocator.calls));
-    } else if (m->replays == NULL && stack->slow_path_threshold > 0 &&
+    } else if (m->lowered->detail != DTS_DETAIL_KERNEL && stack->slow_path_threshold > 0 &&
                wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
         warn(result,
              dts_arena_printf(result->arena,
@@ -287,9 +287,9 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
                              .seed = (uint64_t)fidelity->seed};
     dts_simulated s = {.simulation = NULL};
     bool record = options != NULL && options->timeline;
-    bool replays = fidelity->allocator != DTS_ALLOCATOR_ESTIMATE;
+    const dts_allocator_detail allocator = (dts_allocator_detail)fidelity->allocator;
     dts_status status = how.blocks == NULL ? dts_diag_nomem(diag)
-                                           : dts_simulate_plan(plan, replays, &how, record, arena, &s, result, diag);
+                                           : dts_simulate_plan(plan, allocator, &how, record, arena, &s, result, diag);
     if (status == DTS_OK) {
         dts_measured m = {.plan = plan,
                           .lowered = &s.lowered,

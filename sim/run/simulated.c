@@ -3,6 +3,7 @@
  * calls of the allocator. */
 #include "run/simulated.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "run/input.h"
@@ -119,12 +120,57 @@ static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *l
     return status;
 }
 
-dts_status dts_simulate_plan(const dts_plan *plan, bool replays, dts_lower_options *how, bool record, dts_arena *arena,
-                             dts_simulated *s, dts_result *result, dts_diag *diag) {
+/* Is the memory of both the same on every stage? */
+static bool peaks_agree(const dts_plan *plan, const dts_simulated *a, const dts_simulated *b) {
+    static const double part = 0.01; /* what detail may differ by */
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        dts_id x = dts_fullest_device(plan, &a->lowered, a->simulation, p);
+        dts_id y = dts_fullest_device(plan, &b->lowered, b->simulation, p);
+        double bytes = (double)dts_simulation_peak(a->simulation, x)->bytes;
+        if (fabs((double)dts_simulation_peak(b->simulation, y)->bytes - bytes) > part * bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where blocks stand for kernels: the allocator follows as many microbatches as fill the pipeline, simulated kernel by
+ * kernel beside. Where they take other memory than all do, it stays an estimate. */
+static dts_status follow_few(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
+                             dts_result *result, dts_diag *diag) {
+    int64_t few = 2 * plan->pipeline * plan->virtual_stages;
+    few = plan->job.parallelism->schedule.order == NULL && few < plan->microbatches ? few : plan->microbatches;
+    dts_training training = *plan->job.training;
+    training.global_batch = training.global_batch / plan->microbatches * few;
+    dts_job job = plan->job;
+    job.training = &training;
+    dts_lower_options fine = *how;
+    fine.detail = DTS_DETAIL_KERNEL;
+    dts_plan part;
     dts_memory_log log = {0};
+    dts_simulated beside = {.simulation = NULL};
+    dts_status status = dts_plan_make(&job, arena, &part, diag);
+    if (status == DTS_OK) {
+        status = lower_and_simulate(&part, &fine, false, &log, arena, &beside, result, diag);
+    }
+    if (status == DTS_OK && peaks_agree(plan, s, &beside)) {
+        status = dts_replay_stages(&part, &beside.lowered, beside.simulation, &log, &s->replays);
+        status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    }
+    free(log.events);
+    dts_simulated_free(&beside, plan->pipeline);
+    return status;
+}
+
+dts_status dts_simulate_plan(const dts_plan *plan, dts_allocator_detail allocator, dts_lower_options *how, bool record,
+                             dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag) {
+    dts_memory_log log = {0};
+    const bool replays = allocator != DTS_ALLOCATOR_ESTIMATE;
     dts_status status = lower_and_simulate(plan, how, record, replays ? &log : NULL, arena, s, result, diag);
     if (status == DTS_OK && replays && s->lowered.detail == DTS_DETAIL_KERNEL) {
         status = follow_allocator(plan, &log, how, record, arena, s, result, diag);
+    } else if (status == DTS_OK && allocator == DTS_ALLOCATOR_REPLAY) {
+        status = follow_few(plan, how, arena, s, result, diag);
     }
     free(log.events);
     return status;

@@ -4,6 +4,7 @@
 
 #include "run/replay.h"
 #include "run/result.h"
+#include "scenario/scenario.h"
 
 /* What simulating a plan leaves. */
 typedef struct dts_simulated {
@@ -12,10 +13,11 @@ typedef struct dts_simulated {
     dts_replay *replays; /* [pipeline]; NULL: the allocator is estimated */
 } dts_simulated;
 
-/* Lowers and simulates; *s is empty before, and the caller's whatever is returned. replays: lets the caching allocator
- * follow. how: what is found on the way is added. record: changes of memory become result->memory_samples. */
-dts_status dts_simulate_plan(const dts_plan *plan, bool replays, dts_lower_options *how, bool record, dts_arena *arena,
-                             dts_simulated *s, dts_result *result, dts_diag *diag);
+/* Lowers and simulates; *s is empty before, and the caller's whatever is returned. allocator: whether the caching
+ * allocator follows. how: what is found on the way is added. record: changes of memory become result->memory_samples.
+ */
+dts_status dts_simulate_plan(const dts_plan *plan, dts_allocator_detail allocator, dts_lower_options *how, bool record,
+                             dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag);
 void dts_simulated_free(dts_simulated *s, int64_t stages);
 
 #endif

@@ -26,8 +26,10 @@ static const dts_field fidelity_fields[] = {
     {FIELD(seed), .type = DTS_FIELD_INT, .maximum = 4294967295, .preset = "1",
      .help = "of what is drawn at random: cluster.jitter and cluster.gpu_spread"},
     {FIELD(allocator), .type = DTS_FIELD_ENUM, .names = allocator_names, .preset = "auto",
-     .help = "replay: PyTorch's caching allocator serves every tensor of the iteration in turn (detail kernel only); "
-             "estimate: reserved memory from the peaks of the ledger; auto: replay where every kernel is simulated"},
+     .help =
+         "replay: PyTorch's caching allocator serves every tensor of the iteration in turn, or where blocks stand for "
+         "kernels of as many microbatches as fill the pipeline; estimate: reserved memory from the peaks of the "
+         "ledger; auto: replay where every kernel is simulated"},
 };
 #undef STRUCT
 static const dts_schema fidelity_schema = {.name = "fidelity",

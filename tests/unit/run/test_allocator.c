@@ -112,6 +112,25 @@ static void retries_cost_time(void **state) {
     dts_result_free(r);
 }
 
+/* Blocks and few microbatches say what all kernels do. */
+static void blocks_are_followed_in_few_microbatches(void **state) {
+    (void)state;
+    static const char *const pipeline =
+        "model: {profile: gpt, layers: 16, hidden: 2048, heads: 16, vocab: 50304}\n"
+        "cluster: {profile: dgx-a100-80gb, nodes: 1}\nstack: megatron-lm\n"
+        "training: {global_batch: 256, micro_batch: 4, sequence_length: 1024, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {tensor: 2, pipeline: 4}\n";
+    dts_result *all = simulate_text(pipeline, "fidelity.detail=kernel");
+    dts_result *few = simulate_text(pipeline, "fidelity.detail=block fidelity.allocator=replay");
+    dts_result *estimate = simulate_text(pipeline, "fidelity.detail=block");
+    assert_close(few->peak_reserved_gib, all->peak_reserved_gib, 1e-3, 0);
+    assert_close(few->iteration_time_s, estimate->iteration_time_s, 0, 0);
+    assert_true(estimate->peak_reserved_gib != few->peak_reserved_gib);
+    dts_result_free(estimate);
+    dts_result_free(few);
+    dts_result_free(all);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserved_is_more_than_allocated),
@@ -119,6 +138,7 @@ int main(void) {
         cmocka_unit_test(autocast_caches_half_weights),
         cmocka_unit_test(more_room_changes_nothing),
         cmocka_unit_test(retries_cost_time),
+        cmocka_unit_test(blocks_are_followed_in_few_microbatches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
