@@ -162,6 +162,10 @@ typedef struct dts_cluster {
     double price_usd_per_hour; /* one node; 0: unknown */
     double jitter, gpu_spread; /* relative standard deviations: of a kernel's time, and of a GPU's speed */
     dts_list stragglers;       /* of dts_straggler */
+    double mtbf_s;             /* of one GPU with its share of the node: failures that stop a job; 0: none */
+    double restart_s;          /* from a failure until the checkpoint is read */
+    double checkpoint_Bps;     /* one node, to storage that survives it */
+    double storage_Bps;        /* all nodes together; 0: no such limit */
 } dts_cluster;
 
 /* GPUs that the links of a node can join: its own, or those of the rack whose trays are nodes. */

@@ -76,6 +76,9 @@ typedef struct dts_training {
     int optimizer;           /* dts_optimizer */
     dts_recompute recompute;
     dts_adapters adapters;
+    double tokens;                /* of the whole run; 0: not asked */
+    double checkpoint_interval_s; /* training between two checkpoints; 0: the best */
+    bool checkpoint_asynchronous; /* written beside training */
 } dts_training;
 
 typedef enum dts_data_parallel {

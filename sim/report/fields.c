@@ -13,6 +13,8 @@
 #define INTEGER(name)                FIELD(dts_result, NULL, name, DTS_REPORT_INTEGER)
 #define STRING(name)                 FIELD(dts_result, NULL, name, DTS_REPORT_STRING)
 #define GROUPED(record, group, name) MEMBER(record, group, name, DTS_REPORT_NUMBER)
+#define WHOLE_RUN_SHARE(name) \
+    { "whole_run", #name "_share", DTS_REPORT_NUMBER, offsetof(dts_result, whole_run.shares.name) }
 #define MEMORY(record)                                                                      \
     GROUPED(record, memory_gib, parameters), GROUPED(record, memory_gib, gradients),        \
         GROUPED(record, memory_gib, optimizer), GROUPED(record, memory_gib, activations),   \
@@ -69,6 +71,23 @@ static const dts_report_field result_fields[] = {
     GROUPED(dts_result, ranks, least_busy_s),
     STRING(bottleneck),
     NUMBER(price_usd_per_hour),
+    GROUPED(dts_result, whole_run, goodput),
+    WHOLE_RUN_SHARE(training),
+    WHOLE_RUN_SHARE(checkpoints),
+    WHOLE_RUN_SHARE(lost_work),
+    WHOLE_RUN_SHARE(restarts),
+    GROUPED(dts_result, whole_run, mtbf_s),
+    GROUPED(dts_result, whole_run, checkpoint_B),
+    GROUPED(dts_result, whole_run, checkpoint_s),
+    GROUPED(dts_result, whole_run, write_s),
+    GROUPED(dts_result, whole_run, interval_s),
+    GROUPED(dts_result, whole_run, interval_iterations),
+    GROUPED(dts_result, whole_run, restart_s),
+    GROUPED(dts_result, whole_run, tokens),
+    GROUPED(dts_result, whole_run, ideal_s),
+    GROUPED(dts_result, whole_run, expected_s),
+    GROUPED(dts_result, whole_run, failures),
+    GROUPED(dts_result, whole_run, usd),
     MEMBER(dts_result, simulation, events, DTS_REPORT_UINT),
     MEMBER(dts_result, simulation, tasks, DTS_REPORT_UINT),
     MEMBER(dts_result, simulation, detail, DTS_REPORT_STRING),

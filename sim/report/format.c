@@ -31,6 +31,23 @@ void dts_format_time(double seconds, dts_text *out) {
     add_scaled(seconds, units, sizeof units / sizeof units[0], 4, out);
 }
 
+void dts_format_duration(double seconds, dts_text *out) {
+    static const double minute = 60, hour = 3600, day = 86400, year = 365.25 * 86400;
+    if (!isfinite(seconds)) {
+        dts_text_add(out, "never");
+    } else if (seconds >= 10 * year) {
+        dts_text_printf(out, "%.3g years", seconds / year);
+    } else if (seconds >= 2 * day) {
+        dts_text_printf(out, "%.1f days", seconds / day);
+    } else if (seconds >= 2 * hour) {
+        dts_text_printf(out, "%.1f h", seconds / hour);
+    } else if (seconds >= 2 * minute) {
+        dts_text_printf(out, "%.1f min", seconds / minute);
+    } else {
+        dts_text_printf(out, seconds < 1 ? "%.2g s" : "%.1f s", seconds);
+    }
+}
+
 void dts_format_bytes(double bytes, dts_text *out) {
     static const unit units[] = {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
     if (fabs(bytes) < 1024) {

@@ -90,6 +90,25 @@ typedef struct dts_task_row {
     int64_t held_up_by; /* the task that ended last of all it waited for; -1: none */
 } dts_task_row;
 
+/* The run of many days that the iteration is one of; its goodput does not depend on how many tokens it takes. */
+typedef struct dts_whole_run {
+    double goodput; /* training's share of the expected time; 0: it never ends */
+    struct {
+        double training, checkpoints, lost_work, restarts;
+    } shares;                   /* of the expected time */
+    double mtbf_s;              /* of the job; 0: it never fails */
+    double checkpoint_B;        /* of all GPUs together */
+    double checkpoint_s;        /* that training waits for it */
+    double write_s;             /* until it is safe */
+    double interval_s;          /* training between two; 0: none are written */
+    double interval_iterations; /* the same in iterations */
+    double restart_s;           /* from a failure to training again */
+    double tokens;              /* asked for; 0: what follows is unknown */
+    double ideal_s, expected_s; /* without and with failures and checkpoints */
+    double failures;            /* expected */
+    double usd;                 /* 0: the price is unknown */
+} dts_whole_run;
+
 typedef struct dts_result {
     dts_arena *arena;                               /* owns everything below */
     const char *scenario, *model, *cluster, *stack; /* names */
@@ -127,6 +146,7 @@ typedef struct dts_result {
     const char **warnings;
     size_t warning_count;
     double price_usd_per_hour; /* of all GPUs used; 0: unknown */
+    dts_whole_run whole_run;
     struct {
         uint64_t events, tasks;
         double wall_s; /* not part of machine-readable output unless asked: it would differ between runs */

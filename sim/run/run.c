@@ -9,6 +9,7 @@
 #include "run/measure.h"
 #include "run/ranks.h"
 #include "run/simulated.h"
+#include "run/whole_run.h"
 
 void dts_result_free(dts_result *result) {
     if (result != NULL) {
@@ -397,6 +398,18 @@ static bool is_to_fold(const dts_scenario_values *values, const dts_plan *plan, 
                          (values->fidelity.microbatches == DTS_MICROBATCHES_AUTO && plan->microbatches > many));
 }
 
+/* An asynchronous checkpoint has to be safe before the next one begins. */
+static void warn_of_interval(const dts_scenario_values *values, dts_result *result) {
+    const dts_whole_run *w = &result->whole_run;
+    double asked_s = values->training.checkpoint_interval_s;
+    if (values->training.checkpoint_asynchronous && asked_s > 0 && asked_s < w->write_s &&
+        result->warning_count < MOST_WARNINGS) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "a checkpoint takes %.0f s to write: there is one every %.0f s, not every %.0f s",
+                                      w->write_s, w->interval_s, asked_s));
+    }
+}
+
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
                           dts_diag *diag) {
     double begin = dts_clock_s();
@@ -418,8 +431,14 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     if (status == DTS_OK && result == NULL) {
         status = run_whole(values, &plan, options, NULL, arena, &result, diag);
     }
+    if (result != NULL && dts_measure_whole_run(values, &plan, result) != DTS_OK) {
+        status = dts_diag_nomem(diag);
+        dts_result_free(result);
+        result = NULL;
+    }
     dts_arena_free(arena);
     if (result != NULL) { /* so status is DTS_OK */
+        warn_of_interval(values, result);
         result->simulation.wall_s = dts_clock_s() - begin;
         *out = result;
     }

@@ -21,6 +21,7 @@ const dts_figure dts_figure_table[] = {
     FIGURE(capacity_gib, DTS_FIGURE_NUMBER),
     FIGURE(price_usd_per_hour, DTS_FIGURE_NUMBER),
     FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
+    FIGURE(goodput, DTS_FIGURE_NUMBER),
 };
 const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
 
@@ -72,7 +73,8 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .peak_allocated_gib = result->peak_allocated_gib,
                                      .peak_device_gib = result->peak_device_gib,
                                      .capacity_gib = result->capacity_gib,
-                                     .price_usd_per_hour = result->price_usd_per_hour},
+                                     .price_usd_per_hour = result->price_usd_per_hour,
+                                     .goodput = result->whole_run.goodput},
                          .plan = copy(result->plan)};
     /* USD/h over tokens/h, for 10^9 tokens */
     out->figures.usd_per_billion_tokens = result->price_usd_per_hour / (3600 * result->tokens_per_s) * 1e9;

@@ -19,6 +19,7 @@ typedef struct dts_figures {
     double peak_allocated_gib, peak_device_gib, capacity_gib;
     double price_usd_per_hour;     /* 0: unknown */
     double usd_per_billion_tokens; /* 0: unknown */
+    double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */
 } dts_figures;
 
 typedef struct dts_outcome {

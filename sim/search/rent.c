@@ -1,6 +1,6 @@
 /* For the best plan of an offer, with T tokens to train on:
- *   duration = T / tokens per second
- *   price    = duration · USD per hour of all nodes                                    no failures, no data transfer */
+ *   duration = T / (tokens per second · goodput)      goodput: failures, checkpoints and restarts (run/whole_run.c)
+ *   price    = duration · USD per hour of all nodes                                              no data transfer */
 #include "search/rent.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
     const dts_finding *plan = status == DTS_OK ? dts_offer_plan(offer) : NULL;
     if (plan != NULL) {
         const dts_figures *f = &plan->outcome.figures;
-        offer->duration_s = request->tokens / f->tokens_per_s;
+        offer->duration_s = request->tokens / (f->tokens_per_s * f->goodput);
         offer->usd = offer->duration_s / 3600 * f->price_usd_per_hour;
         offer->in_time = !(request->deadline_s > 0) || offer->duration_s <= request->deadline_s;
     } else if (status == DTS_OK) {

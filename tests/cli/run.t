@@ -38,7 +38,7 @@ Timeline  10.00 ms to 20.00 ms, one column is 384.6 us
 $ dtsim run gcp-data-parallel/scaling-pdp --from "9 h" 2>&1 | sed 's/takes.*/takes/'
 error: the asked part of the timeline is empty: the iteration takes
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | head -1
-scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,price_usd_per_hour,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
+scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,price_usd_per_hour,whole_run.goodput,whole_run.training_share,whole_run.checkpoints_share,whole_run.lost_work_share,whole_run.restarts_share,whole_run.mtbf_s,whole_run.checkpoint_B,whole_run.checkpoint_s,whole_run.write_s,whole_run.interval_s,whole_run.interval_iterations,whole_run.restart_s,whole_run.tokens,whole_run.ideal_s,whole_run.expected_s,whole_run.failures,whole_run.usd,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | wc -l
 2
 $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gpus|fits)"'
@@ -123,4 +123,12 @@ bad.csv:2:21: error: missing key 'sequence_length' [training]
   help: add 'sequence_length': tokens per sample
 bad.csv:2:1: error: missing key 'stack'
   help: add 'stack': software stack profile; `dtsim list stacks`
+[1]
+% a whole run: what failures and checkpoints make of it
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=0 | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//; s/ +[0-9.]+ (h|min|days) / /'
+Whole run: 1.00 billion tokens 
+  training              ████████████████████████████████████  100.0 %
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens lots
+--tokens: error: expected a plain number, got 'lots' [training.tokens]
+  help: write a plain number such as 0.8 or 80 %
 [1]

@@ -119,7 +119,7 @@ error: --format: unknown value 'csv'
   help: there are text, json
 [2]
 $ dtsim run --help | head -1
-Usage: dtsim run [-h] [-o FILE] [--set=KEY=VALUE] [--format=FORMAT]
+Usage: dtsim run [-h] [-o FILE] [--set=KEY=VALUE] [--tokens=N]
 $ dtsim validate --help | head -1
 Usage: dtsim validate [-h] [-o FILE] [--by=KEY] [--set=KEY=VALUE]
 $ dtsim list --help | head -1

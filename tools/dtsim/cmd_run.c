@@ -17,6 +17,7 @@
 enum {
     OPTION_SET = DTS_OPTION_FIRST,
     OPTION_FORMAT,
+    OPTION_TOKENS,
     OPTION_TIMELINE,
     OPTION_FROM,
     OPTION_TO,
@@ -30,6 +31,8 @@ enum {
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or csv", 2},
+    {"tokens", OPTION_TOKENS, "N", 0,
+     "time and money of a whole run of N tokens, e.g. 300e9, with failures and checkpoints", 1},
     {"timeline", OPTION_TIMELINE, NULL, 0, "draw what every device did when", 2},
     {"from", OPTION_FROM, "TIME", 0, "draw the timeline from here, e.g. \"120 ms\"", 2},
     {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
@@ -83,6 +86,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
         case OPTION_FORMAT:
             return parse_format(a, argument);
+        case OPTION_TOKENS:
+            return dts_overrides_add(&a->overrides, a->tool, "--tokens", "training.tokens", argument);
         case OPTION_TIMELINE:
             a->timeline = true;
             return 0;

@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument) {
-    const char *equals = strchr(argument, '=');
-    if (equals == NULL || equals == argument) {
-        char help[96];
-        snprintf(help, sizeof help, "write a dotted key, = and a value: %s training.micro_batch=4", option);
-        return dts_tool_usage(tool, help, "%s: '%s' is not KEY=VALUE", option, argument);
-    }
+static int add(dts_overrides *overrides, dts_tool *tool, const dts_override *override) {
     if (overrides->count == overrides->capacity) {
         size_t capacity = overrides->capacity == 0 ? 8 : 2 * overrides->capacity;
         dts_override *items = realloc(overrides->items, capacity * sizeof *items);
@@ -20,15 +14,32 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
         overrides->items = items;
         overrides->capacity = capacity;
     }
+    overrides->items[overrides->count++] = *override;
+    return 0;
+}
+
+int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key,
+                      const char *value) {
+    const dts_override override = {
+        .key = key, .value = value, .place = {.file = option, .line_text = value, .line_length = strlen(value)}};
+    return add(overrides, tool, &override);
+}
+
+int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument) {
+    const char *equals = strchr(argument, '=');
+    if (equals == NULL || equals == argument) {
+        char help[96];
+        snprintf(help, sizeof help, "write a dotted key, = and a value: %s training.micro_batch=4", option);
+        return dts_tool_usage(tool, help, "%s: '%s' is not KEY=VALUE", option, argument);
+    }
     const char *key = dts_arena_strndup(tool->arena, argument, (size_t)(equals - argument));
     if (key == NULL) {
         return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
-    overrides->items[overrides->count++] = (dts_override){
-        .key = key,
-        .value = equals + 1,
-        .place = {.file = option, .line = 0, .column = 0, .line_text = argument, .line_length = strlen(argument)}};
-    return 0;
+    const dts_override override = {.key = key,
+                                   .value = equals + 1,
+                                   .place = {.file = option, .line_text = argument, .line_length = strlen(argument)}};
+    return add(overrides, tool, &override);
 }
 
 void dts_overrides_free(dts_overrides *overrides) {

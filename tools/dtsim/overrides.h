@@ -13,6 +13,8 @@ typedef struct dts_overrides {
 /* Adds what stood behind option ("--set"); returns what an argp parser hands on: 0, or the exit code after reporting
  * what is wrong. option and argument live as long as the program. */
 int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument);
+/* The same for an option that stands for one key: --tokens N. */
+int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key, const char *value);
 void dts_overrides_free(dts_overrides *overrides);
 
 #endif

@@ -9,16 +9,6 @@
 
 enum { CELL = 64 };
 
-static const double DAY_S = 86400;
-
-static void add_duration(double seconds, dts_grid *grid) {
-    if (seconds >= 2 * DAY_S) {
-        dts_grid_printf(grid, "%.1f days", seconds / DAY_S);
-    } else {
-        dts_grid_printf(grid, "%.1f h", seconds / 3600);
-    }
-}
-
 static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *grid) {
     const dts_finding *plan = dts_offer_plan(offer);
     const dts_figures *f = &plan->outcome.figures;
@@ -28,7 +18,8 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
     dts_grid_add(grid, offer->cluster != NULL ? offer->cluster : base->cluster.name);
     dts_grid_printf(grid, "%" PRId64, base->cluster.nodes);
     dts_grid_printf(grid, "%" PRId64, f->gpus);
-    add_duration(offer->duration_s, grid);
+    dts_grid_add(grid, dts_formatted(dts_format_duration, offer->duration_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_percent, f->goodput, buffer, sizeof buffer));
     if (offer->usd > 0) {
         dts_grid_add(grid, dts_formatted(dts_format_count, offer->usd, buffer, sizeof buffer));
     } else {
@@ -55,8 +46,8 @@ static void write_missing(const dts_rent *rent, dts_text *out) {
 }
 
 dts_status dts_rent_write_text(const dts_rent *rent, const dts_style *style, dts_text *out) {
-    static const char *const titles[] = {"cluster", "nodes", "GPUs", "time", "USD", "MFU", "Pareto", "plan"};
-    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 6 | 1U << 7);
+    static const char *const titles[] = {"cluster", "nodes", "GPUs", "time", "goodput", "USD", "MFU", "Pareto", "plan"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 7 | 1U << 8);
     dts_grid_keep(grid, 1);
     dts_text tokens = {0};
     dts_format_large(rent->tokens, &tokens);
@@ -114,6 +105,7 @@ dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
         dts_json_integer(&json, row, "gpus", plan->outcome.figures.gpus);
         dts_json_number(&json, row, "iteration_time_s", plan->outcome.figures.iteration_time_s);
         dts_json_number(&json, row, "tokens_per_s", plan->outcome.figures.tokens_per_s);
+        dts_json_number(&json, row, "goodput", plan->outcome.figures.goodput);
         dts_json_number(&json, row, "duration_s", offer->duration_s);
         dts_json_number(&json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
         dts_json_flag(&json, row, "in_time", offer->in_time);
