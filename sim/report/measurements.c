@@ -48,6 +48,20 @@ static double measured_value(const dts_table_cell *cell, dts_diag *diag) {
     return value;
 }
 
+/* A key that no scenario has, in a column that every row fills, is an error of the table, not of each row. */
+static dts_status check_key(const dts_table *table, size_t column, dts_diag *diag) {
+    const dts_table_cell *cell = &table->header[column];
+    if (is_note(cell->text) || strncmp(cell->text, measured_prefix, sizeof measured_prefix - 1) == 0) {
+        return DTS_OK;
+    }
+    for (size_t r = 0; r < table->rows; r++) {
+        if (table->cells[r * table->columns + column].text[0] == '\0') {
+            return DTS_OK;
+        }
+    }
+    return dts_schema_check_key(&dts_scenario_schema, cell->text, &cell->place, diag);
+}
+
 static dts_status check_columns(const dts_table *table, dts_diag *diag) {
     size_t metrics = 0;
     dts_status status = DTS_OK;
@@ -60,6 +74,7 @@ static dts_status check_columns(const dts_table *table, dts_diag *diag) {
         const dts_table_cell *cell = &table->header[c];
         bool measured = strncmp(cell->text, measured_prefix, length) == 0;
         metrics += measured ? 1 : 0;
+        status = check_key(table, c, diag) == DTS_OK ? status : DTS_INVALID;
         if (measured && metric_of(cell->text) < 0) {
             const char *nearest = dts_nearest_name(cell->text + length, names, DTS_METRIC_COUNT);
             dts_text help = {0};

@@ -247,8 +247,8 @@ dts_status dts_report_timeline(const dts_result *result, const dts_timeline_opti
     if (to <= from) {
         char buffer[32];
         dts_formatted(dts_format_time, dts_time_to_s(end), buffer, sizeof buffer);
-        return dts_diag_error(diag, NULL, NULL, NULL, "the asked part of the timeline is empty: the iteration takes %s",
-                              buffer);
+        return dts_diag_error(diag, NULL, NULL, "--from lies before --to, and both inside the iteration",
+                              "the asked part of the timeline is empty: the iteration takes %s", buffer);
     }
     canvas c = {.result = result, .style = &options->style, .out = out};
     size_t columns = measure(&c);

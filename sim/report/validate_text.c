@@ -235,7 +235,7 @@ static void write_failures(const dts_validation *v, const dts_style *style, dts_
         dts_text_printf(&line, "%s:", v->failures[i].reason);
         for (size_t j = i; j < v->failure_count; j++) {
             if (strcmp(v->failures[j].reason, v->failures[i].reason) == 0 && same++ < IDS_SHOWN) {
-                dts_text_printf(&line, "%s %s", same > 1 ? "," : "", v->failures[j].id);
+                dts_text_printf(&line, "%s %s (line %u)", same > 1 ? "," : "", v->failures[j].id, v->failures[j].line);
             }
         }
         if (same > IDS_SHOWN) {

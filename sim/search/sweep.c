@@ -257,6 +257,24 @@ static dts_status sweep_new(const dts_sweep_request *request, dts_sweep **out, d
     return DTS_OK;
 }
 
+/* Where all combinations are refused for one reason, the mistake is the scenario's: it is reported with its place, as
+ * if the first combination had been run. */
+static dts_status check_any(const dts_sweep_request *request, const dts_sweep *sweep, dts_diag *diag) {
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_outcome *outcome = &sweep->outcomes[i];
+        if (outcome->kind != DTS_OUTCOME_ILLEGAL || strcmp(outcome->reason, sweep->outcomes[0].reason) != 0) {
+            return DTS_OK;
+        }
+    }
+    dts_scenario *scenario = NULL;
+    dts_outcome unused = {0};
+    dts_status status = load(request, sweep, 0, &scenario, diag);
+    status = status == DTS_OK ? simulate(scenario, &unused, diag) : status;
+    dts_outcome_clear(&unused);
+    dts_scenario_free(scenario);
+    return status;
+}
+
 dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag) {
     dts_sweep *sweep = NULL;
     dts_status status = sweep_new(request, &sweep, diag);
@@ -269,6 +287,7 @@ dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_
         pthread_mutex_destroy(&w.lock);
         status = w.status == DTS_NOMEM ? dts_diag_nomem(diag) : w.status;
     }
+    status = status == DTS_OK ? check_any(request, sweep, diag) : status;
     if (status != DTS_OK) {
         dts_sweep_free(sweep);
         return status;

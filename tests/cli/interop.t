@@ -555,3 +555,10 @@ $ dtsim import
 error: no file given
   help: `dtsim import --help` says what can be read
 [2]
+% what no model can be is refused, with its place
+$ echo '{"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"hidden_size":-4}' >neg.json; dtsim import neg.json
+neg.json:1:137: error: must be between 1 and 16777216, got -4 [hidden]
+      1 | {"architectures":["LlamaForCausalLM"],"model_type":"llama","num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"hidden_size":-4}
+        |                                                                                                                                         ^
+  help: width of the residual stream
+[1]

@@ -69,3 +69,11 @@ Illegal combinations
 
 2 combinations: 0 simulated, 2 illegal.
 [1]
+% a mistake of the scenario is told with its place
+$ sed 's/^training:/trainin:/' small.yaml >typo.yaml; dtsim sweep typo.yaml --vary cluster.nodes=1,2 2>&1 | head -2 | cut -c1-60
+typo.yaml:4:1: error: unknown key 'trainin'
+      4 | trainin: {global_batch: 32, micro_batch: 4, sequen
+$ mkdir folder.yaml; dtsim sweep folder.yaml --vary cluster.nodes=1,2
+error: cannot read 'folder.yaml': it is a directory
+  help: name a file in it
+[3]

@@ -61,7 +61,7 @@ Summary
   u = #, with bubble # in t.csv
 
 Not simulated (1 row)
-  1  no profile 'mingpt-larg' in models/ [model]: no model
+  1  no profile 'mingpt-larg' in models/ [model]: no model (line 3)
 $ dtsim validate t.csv --format json | grep -E '"(id|metric|line|reason|rows|simulated|not_simulated|n)"'
 	"rows":	[{
 			"id":	"first",
@@ -85,7 +85,7 @@ $ printf 'id,model,measured.iteration_s\na,mingpt-larg,1\n' >t.csv; dtsim valida
 t.csv: 1 row, 0 simulated, 1 not
 
 Not simulated (1 row)
-     1  no profile 'mingpt-larg' in models/ [model]: a
+     1  no profile 'mingpt-larg' in models/ [model]: a (line 2)
 [1]
 % Groups, the worst rows, overrides for every row; the same bytes whatever the number of threads.
 $ printf 'id,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,measured.iteration_s\na,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,fp16,sgd,0.4\nb,mingpt-large,gcp-a2-highgpu-8g,2,pytorch-1.11,128,8,256,fp16,sgd,9\n' >g.csv
@@ -103,7 +103,7 @@ $ dtsim validate g.csv --by cluster.profile --worst 1 --format json | grep -E '"
 $ for n in 1 2; do dtsim validate g.csv --by table --threads $n --format json | cksum; done | sort -u | wc -l
 1
 $ dtsim validate g.csv --set model=mingpt-larg | tail -1
-     2  no profile 'mingpt-larg' in models/ [model]: a, b
+     2  no profile 'mingpt-larg' in models/ [model]: a (line 2), b (line 3)
 $ dtsim validate g.csv --by cluster.nodez
 error: rows cannot be grouped by 'cluster.nodez': there is no such key
   help: a dotted scenario key such as cluster, stack or parallelism.tensor, or table
@@ -112,3 +112,10 @@ $ dtsim validate g.csv --worst 0
 error: --worst: 0 is out of bounds
   help: from 1 to 100000
 [2]
+% a column that no scenario knows is one error, not one for each row
+$ printf 'id,modle,measured.iteration_s\na,gpt2,1\nb,gpt2,2\n' >typo.csv; dtsim validate typo.csv
+typo.csv:1:4: error: unknown key 'modle'
+      1 | id,modle,measured.iteration_s
+        |    ^
+  help: did you mean 'model'?
+[1]

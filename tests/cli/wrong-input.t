@@ -41,8 +41,7 @@ error: 'training.micro_batch' is both set and varied
   help: leave one of them out
 [2]
 $ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=999999999999..999999999999*999999999999 2>&1 | sed -n 2,3p
-  training.micro_batch=999999999999
-    must be between 1 and 67108864, got 999999999999 (samples per forward pass
+  help: samples per forward pass of one replica
 $ dtsim compare gcp-data-parallel/scaling-ddp --with ' '
 error: --with: nothing is changed
   help: write a dotted key, = and a value: --with training.micro_batch=4

@@ -7,6 +7,7 @@
 
 #include "launch.h"
 #include "model/huggingface.h"
+#include "model/model.h"
 #include "overrides.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FROM, OPTION_SCENARIO };
@@ -266,6 +267,21 @@ static dts_status import_scenario(const import_arguments *a, const dts_text *tex
 
 /* ---- models ---- */
 
+/* What is written has to be a profile that scenarios can use. Takes `extends` out of profile. */
+static dts_status check_model(const import_arguments *a, dts_document *document, dts_node *profile) {
+    dts_binder binder = {.arena = dts_document_arena(document),
+                         .document = document,
+                         .profiles = a->tool->profiles,
+                         .diag = a->tool->diag};
+    void *bound = dts_arena_alloc(binder.arena, dts_model_schema.struct_size);
+    dts_node *whole = NULL;
+    if (bound == NULL) {
+        return dts_diag_nomem(a->tool->diag);
+    }
+    dts_status status = dts_profile_extend(&binder, "models", profile, &whole);
+    return status == DTS_OK ? dts_bind(&binder, &dts_model_schema, whole, "", bound) : status;
+}
+
 static dts_status import_model(const import_arguments *a, const dts_text *text) {
     dts_document *document = NULL;
     dts_status status =
@@ -279,7 +295,6 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
         dts_huggingface_profile(document, dts_document_root(document), a->path, &used, &aside, &profile, a->tool->diag);
     dts_text out = {0};
     if (status == DTS_OK) {
-        dts_notes notes = {.arena = a->tool->arena};
         dts_text_printf(&out, "# Imported from %s.\n# used:\n", a->path);
         for (size_t i = 0; i < used.count; i++) {
             dts_text_printf(&out, "#   %s = %s\n", used.items[i].path, used.items[i].value);
@@ -289,8 +304,8 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
             dts_text_printf(&out, "#   %s\n", aside.items[i].path);
         }
         dts_interop_write_yaml(profile, &out);
-        status = dts_tool_write(a->tool, &out);
-        (void)notes;
+        status = check_model(a, document, profile);
+        status = status == DTS_OK ? dts_tool_write(a->tool, &out) : status;
     }
     dts_text_free(&out);
     dts_document_free(document);

@@ -42,8 +42,9 @@ static dts_status check_size(dts_builder *b) {
     if (tasks > most_tasks) {
         return dts_diag_error(
             b->diag, NULL, "training.global_batch",
-            "use a larger micro_batch or a smaller global_batch: time grows in proportion to microbatches",
-            "one iteration has about %.2g million kernels, more than the %.0f million that are simulated", tasks / 2e6,
+            "use fewer layers, a larger micro_batch or a smaller global_batch: time grows in proportion to "
+            "microbatches",
+            "one iteration has about %.3g million kernels, more than the %.3g million that are simulated", tasks / 2e6,
             most_tasks / 2e6);
     }
     /* a pass through a chunk as a block has its copy, transfer, waits and launches beside it */
