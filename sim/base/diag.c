@@ -246,13 +246,29 @@ static size_t edit_distance(const char *a, const char *b) {
     return previous[m];
 }
 
+/* The shortest of the names that name is the beginning of: what was written is right as far as it goes. */
+static const char *begins_with(const char *name, const char *const *names, size_t count) {
+    enum { LEAST = 3 };
+    size_t length = strlen(name);
+    const char *best = NULL;
+    for (size_t i = 0; i < count && length >= LEAST; i++) {
+        if (strncmp(name, names[i], length) == 0 && (best == NULL || strlen(names[i]) < strlen(best))) {
+            best = names[i];
+        }
+    }
+    return best;
+}
+
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (strcasecmp(name, names[i]) == 0) {
             return names[i];
         }
     }
-    const char *best = NULL;
+    const char *best = begins_with(name, names, count);
+    if (best != NULL) {
+        return best;
+    }
     size_t best_distance = strlen(name) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
         size_t distance = edit_distance(name, names[i]);

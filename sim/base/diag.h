@@ -72,8 +72,8 @@ dts_status dts_diag_status(const dts_diag *diag);
  * color adds ANSI colour to the severity and the caret. */
 void dts_diag_render(const dts_diag *diag, bool color, dts_text *out);
 
-/* The nearest of count names to name by edit distance (the same letters in another case first), or NULL when none is
- * close (more than a third of its letters differ). For "did you mean" lines. */
+/* The nearest of count names to name: the same letters in another case, then the shortest that begins with name, then
+ * by edit distance; NULL when none is close (more than a third of its letters differ). For "did you mean" lines. */
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count);
 
 #endif

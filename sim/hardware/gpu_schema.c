@@ -321,7 +321,7 @@ static const dts_field gpu_fields[] = {
      .dimension = DTS_DIM_FREQUENCY,
      .maximum = 1e11,
      .offset = offsetof(dts_gpu, clock_Hz),
-     .help = "clock at which the peak rates hold"},
+     .help = "clock at which the peak rates hold; for the reader, nothing follows from it"},
     {.key = "memory",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_BYTES,
@@ -343,7 +343,7 @@ static const dts_field gpu_fields[] = {
      .dimension = DTS_DIM_BYTES,
      .maximum = 1e12,
      .offset = offsetof(dts_gpu, l2_B),
-     .help = "last-level cache"},
+     .help = "last-level cache; for the reader, nothing follows from it"},
     {.key = "peak",
      .type = DTS_FIELD_MAP,
      .sub = &peak_schema,
@@ -392,7 +392,7 @@ static const dts_field gpu_fields[] = {
      .dimension = DTS_DIM_POWER,
      .maximum = 1e5,
      .offset = offsetof(dts_gpu, power_W),
-     .help = "board power limit"},
+     .help = "board power limit; for the reader, nothing follows from it"},
 };
 
 const dts_schema dts_gpu_schema = {

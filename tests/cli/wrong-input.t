@@ -65,3 +65,16 @@ Without a plan
   the scenario's cluster × 0: must be between 1 and 1000000, got 0 (nodes that are used)
   the scenario's cluster × none: expected a whole number, got 'none' (write a whole number such as 8)
 [1]
+% a name that is right as far as it goes, a table for a scenario, a schedule for a profile
+$ dtsim show a100
+error: neither a scenario nor a profile: 'a100'
+  help: did you mean 'a100-40gb'? `dtsim list` names all kinds
+[1]
+$ dtsim show 1f1b
+error: '1f1b' is a schedule, not a profile
+  help: `dtsim schedule NAME --stages 4 --microbatches 8` draws it
+[1]
+$ printf 'id,model\na,gpt2\n' >some.csv; dtsim run some.csv
+error: 'some.csv' is a table: every row is a scenario
+  help: name one: some.csv#ID; `dtsim validate some.csv` simulates all
+[1]

@@ -6,6 +6,7 @@
 #include "kinds.h"
 #include "overrides.h"
 #include "report/grid.h"
+#include "schedule/schedule.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_EFFECTIVE, OPTION_JSON_SCHEMA, OPTION_REFERENCE };
 
@@ -176,6 +177,10 @@ static dts_status unknown_name(const show_arguments *a) {
     }
     for (size_t i = 0; i < lists && nearest == NULL; i++) {
         nearest = counts[i] > 0 ? dts_nearest_name(a->name, names[i], counts[i]) : NULL;
+    }
+    if (dts_schedule_find(a->name) != NULL) {
+        return dts_diag_fail(a->tool->diag, DTS_INVALID, "`dtsim schedule NAME --stages 4 --microbatches 8` draws it",
+                             "'%s' is a schedule, not a profile", a->name);
     }
     char help[256];
     snprintf(help, sizeof help, "%s%s%s`dtsim list` names all kinds", nearest != NULL ? "did you mean '" : "",

@@ -259,16 +259,27 @@ static void write_wall(const dts_search *search, dts_text *out) {
         search->simulate_s > 0 ? (double)search->counts.simulated / search->simulate_s : 0, peak_rss_mib());
 }
 
+static void write_nothing(const dts_search *search, dts_text *out) {
+    if (search->counts.legal > 0) {
+        dts_text_add(out, "Nothing that was simulated fits in memory.\n");
+    } else if (search->counts.illegal_reason[0] != '\0') {
+        dts_text_printf(out, "No layout is legal: %s.\n", search->counts.illegal_reason);
+    } else {
+        dts_text_printf(out,
+                        "No layout is legal: with the values that are searched, no degrees divide the %" PRId64
+                        " GPUs and the global batch of %" PRId64 ".\n",
+                        search->base->cluster.nodes * search->base->cluster.gpus_per_node,
+                        search->base->training.global_batch);
+    }
+}
+
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_style_printf(options->style, DTS_PAINT_STRONG, out, "%s on %" PRId64 " × %s, by %s\n", search->base->model.name,
                      search->base->cluster.nodes * search->base->cluster.gpus_per_node, search->base->cluster.gpu.name,
                      dts_objective_names[search->objective]);
     bool any = search->count > 0 && search->findings[0].outcome.figures.fits;
     if (!any) {
-        dts_text_add(out,
-                     search->counts.legal == 0 ? "No layout is legal" : "Nothing that was simulated fits in memory");
-        dts_text_printf(out, search->counts.legal == 0 && search->counts.illegal_reason[0] != '\0' ? ": %s.\n" : ".\n",
-                        search->counts.illegal_reason);
+        write_nothing(search, out);
     }
     if (search->count > 0) {
         write_table(search, options, out);

@@ -57,6 +57,15 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
         const char *path = dts_arena_strndup(tool->arena, argument, (size_t)(mark - argument));
         return path != NULL ? find_row(tool, path, mark + 1, more, out) : dts_diag_nomem(tool->diag);
     }
+    size_t length = strlen(argument);
+    if (length > 4 && strcmp(argument + length - 4, ".csv") == 0) {
+        dts_text help = {0};
+        dts_text_printf(&help, "name one: %s#ID; `dtsim validate %s` simulates all", argument, argument);
+        dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is a table: every row is a scenario",
+                      argument);
+        dts_text_free(&help);
+        return DTS_INVALID;
+    }
     *out = (dts_subject){
         .path = dts_scenario_find(tool, argument), .overrides = more->items, .override_count = more->count};
     return out->path != NULL ? DTS_OK : DTS_IO;
