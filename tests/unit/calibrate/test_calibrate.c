@@ -181,7 +181,7 @@ static void refuses_what_the_data_cannot_determine(void **state) {
     expect_refusal(path, twins, 2,
                    "cannot tell cluster.gpu.memory_bandwidth and cluster.gpu.memory_kernel.efficiency apart");
     const dts_fit_request unknown = {.key = "cluster.inter.flow_ca"};
-    expect_refusal(path, &unknown, 1, "no such key");
+    expect_refusal(path, &unknown, 1, "unknown key");
     const dts_fit_request whole = {.key = "cluster.nodes"};
     expect_refusal(path, &whole, 1, "not a continuous number");
     const dts_fit_request unset = {.key = "cluster.intra.in_switch_bandwidth"};
