@@ -310,6 +310,27 @@ static void write_times(page *p) {
     dts_text_add(p->out, "</table>\n");
 }
 
+static void write_whole_run(page *p) {
+    static const char *const colors[DTS_WHOLE_RUN_ROWS] = {"forward", "offload", "bad", "host"};
+    const dts_whole_run *w = &p->result->whole_run;
+    if (!(w->tokens > 0)) {
+        return;
+    }
+    dts_text_add(p->out, "<h2>");
+    dts_whole_run_title(w, p->out);
+    dts_text_add(p->out, "</h2>\n<table>\n");
+    dts_share_row rows[DTS_WHOLE_RUN_ROWS];
+    dts_whole_run_rows(w, rows);
+    for (size_t i = 0; i < DTS_WHOLE_RUN_ROWS; i++) {
+        char amount[32];
+        dts_formatted(dts_format_duration, rows[i].share * w->expected_s, amount, sizeof amount);
+        write_share(p, rows[i].name, colors[i], rows[i].share, 1, amount);
+    }
+    dts_text_add(p->out, "</table>\n<p class=\"faint\">");
+    dts_whole_run_remark(w, p->out);
+    dts_text_add(p->out, "</p>\n");
+}
+
 static void write_memory(page *p) {
     dts_memory_row rows[DTS_MEMORY_ROWS];
     dts_memory_rows(&p->result->memory_gib, rows);
@@ -383,6 +404,7 @@ dts_status dts_report_html(const dts_result *result, dts_text *out) {
         write_timeline(&p);
     }
     dts_cells_free(&p.cells);
+    write_whole_run(&p);
     write_times(&p);
     write_memory(&p);
     write_communication(&p);

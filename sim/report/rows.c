@@ -1,5 +1,9 @@
 #include "report/rows.h"
 
+#include <math.h>
+
+#include "report/format.h"
+
 void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY_ROWS]) {
     const dts_memory_row rows[DTS_MEMORY_ROWS] = {{"parameters", memory->parameters},
                                                   {"gradients", memory->gradients},
@@ -11,5 +15,47 @@ void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY
                                                   {"CUDA context", memory->context}};
     for (int i = 0; i < DTS_MEMORY_ROWS; i++) {
         out[i] = rows[i];
+    }
+}
+
+void dts_whole_run_title(const dts_whole_run *run, dts_text *out) {
+    dts_text_add(out, "Whole run: ");
+    dts_format_large(run->tokens, out);
+    dts_text_add(out, " tokens in ");
+    dts_format_duration(run->expected_s, out);
+    if (run->usd > 0 && isfinite(run->usd)) {
+        dts_text_add(out, " for ");
+        dts_format_count(round(run->usd), out);
+        dts_text_add(out, " USD");
+    }
+}
+
+void dts_whole_run_rows(const dts_whole_run *run, dts_share_row out[DTS_WHOLE_RUN_ROWS]) {
+    out[0] = (dts_share_row){"training", run->shares.training};
+    out[1] = (dts_share_row){"writing checkpoints", run->shares.checkpoints};
+    out[2] = (dts_share_row){"work lost to failures", run->shares.lost_work};
+    out[3] = (dts_share_row){"restarting", run->shares.restarts};
+}
+
+void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
+    if (run->mtbf_s > 0) {
+        dts_text_add(out, "A failure every ");
+        dts_format_duration(run->mtbf_s, out);
+        dts_text_add(out, ", ");
+        dts_format_count(run->failures < 10 ? run->failures : round(run->failures), out);
+        dts_text_add(out, " in all. ");
+    }
+    if (run->interval_s > 0) {
+        dts_text_add(out, "A checkpoint of ");
+        dts_format_bytes(run->checkpoint_B, out);
+        dts_text_add(out, " every ");
+        dts_format_duration(run->interval_s, out);
+        dts_text_add(out, " (");
+        dts_format_count(run->interval_iterations, out);
+        dts_text_printf(out, " iteration%s) holds up ", run->interval_iterations > 1 ? "s" : "");
+        dts_format_duration(run->checkpoint_s, out);
+        dts_text_add(out, "; a restart takes ");
+        dts_format_duration(run->restart_s, out);
+        dts_text_add(out, ".");
     }
 }

@@ -2,6 +2,7 @@
 #ifndef DTS_REPORT_ROWS_H
 #define DTS_REPORT_ROWS_H
 
+#include "base/text.h"
 #include "run/result.h"
 
 typedef struct dts_memory_row {
@@ -13,5 +14,18 @@ enum { DTS_MEMORY_ROWS = 8 };
 
 /* What memory is made of, in the order of reports. */
 void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY_ROWS]);
+
+typedef struct dts_share_row {
+    const char *name;
+    double share;
+} dts_share_row;
+
+enum { DTS_WHOLE_RUN_ROWS = 4 };
+
+/* A whole run: "Whole run: 300 billion tokens in 12.9 days for 22,812 USD", what its time is made of, and a sentence on
+ * failures and checkpoints. */
+void dts_whole_run_title(const dts_whole_run *run, dts_text *out);
+void dts_whole_run_rows(const dts_whole_run *run, dts_share_row out[DTS_WHOLE_RUN_ROWS]);
+void dts_whole_run_remark(const dts_whole_run *run, dts_text *out);
 
 #endif

@@ -242,64 +242,32 @@ static void write_times(const page *p) {
 
 /* The run of many days, where its length was asked for. */
 static void write_whole_run(const page *p) {
+    static const dts_paint paints[DTS_WHOLE_RUN_ROWS] = {DTS_PAINT_FORWARD, DTS_PAINT_OFFLOAD, DTS_PAINT_BAD,
+                                                         DTS_PAINT_HOST};
     const dts_whole_run *w = &p->result->whole_run;
     if (!(w->tokens > 0)) {
         return;
     }
-    dts_text title = {0};
-    dts_text_add(&title, "Whole run: ");
-    dts_format_large(w->tokens, &title);
-    dts_text_add(&title, " tokens in ");
-    dts_format_duration(w->expected_s, &title);
-    if (w->usd > 0 && isfinite(w->usd)) {
-        dts_text_add(&title, " for ");
-        dts_format_count(round(w->usd), &title);
-        dts_text_add(&title, " USD");
-    }
+    dts_text title = {0}, remark = {0};
+    dts_whole_run_title(w, &title);
     heading(p, dts_text_string(&title));
-    const struct {
-        const char *name;
-        double share;
-        dts_paint paint;
-    } rows[] = {{"training", w->shares.training, DTS_PAINT_FORWARD},
-                {"writing checkpoints", w->shares.checkpoints, DTS_PAINT_OFFLOAD},
-                {"work lost to failures", w->shares.lost_work, DTS_PAINT_BAD},
-                {"restarting", w->shares.restarts, DTS_PAINT_HOST}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    dts_share_row rows[DTS_WHOLE_RUN_ROWS];
+    dts_whole_run_rows(w, rows);
+    for (size_t i = 0; i < DTS_WHOLE_RUN_ROWS; i++) {
         if (rows[i].share > 0) {
             char amount[32];
             dts_formatted(dts_format_duration, rows[i].share * w->expected_s, amount, sizeof amount);
-            write_share(p, rows[i].name, rows[i].paint, rows[i].share, amount);
+            write_share(p, rows[i].name, paints[i], rows[i].share, amount);
         }
     }
-    dts_text line = {0};
-    if (w->mtbf_s > 0) {
-        dts_text_add(&line, "A failure every ");
-        dts_format_duration(w->mtbf_s, &line);
-        dts_text_add(&line, ", ");
-        dts_format_count(w->failures < 10 ? w->failures : round(w->failures), &line);
-        dts_text_add(&line, " in all. ");
-    }
-    if (w->interval_s > 0) {
-        dts_text_add(&line, "A checkpoint of ");
-        dts_format_bytes(w->checkpoint_B, &line);
-        dts_text_add(&line, " every ");
-        dts_format_duration(w->interval_s, &line);
-        dts_text_add(&line, " (");
-        dts_format_count(w->interval_iterations, &line);
-        dts_text_printf(&line, " iteration%s) holds up ", w->interval_iterations > 1 ? "s" : "");
-        dts_format_duration(w->checkpoint_s, &line);
-        dts_text_add(&line, "; a restart takes ");
-        dts_format_duration(w->restart_s, &line);
-        dts_text_add(&line, ".");
-    }
-    if (line.length > 0) {
+    dts_whole_run_remark(w, &remark);
+    if (remark.length > 0) {
         dts_text_add_repeated(p->out, " ", INDENT);
-        dts_style_wrap(p->style, dts_text_string(&line), INDENT, p->out);
+        dts_style_wrap(p->style, dts_text_string(&remark), INDENT, p->out);
     }
-    p->out->failed = p->out->failed || title.failed || line.failed;
+    p->out->failed = p->out->failed || title.failed || remark.failed;
     dts_text_free(&title);
-    dts_text_free(&line);
+    dts_text_free(&remark);
 }
 
 static void write_memory(const page *p) {

@@ -135,6 +135,7 @@ static const name_line lines[] = {
     {"amp-fp16", "fp32 master weights, autocast to fp16"},
     {"amp-bf16", "fp32 master weights, autocast to bf16"},
     {"fp8", "8-bit products, scales per tensor"},
+    {"amp-fp8", "fp8 by the name that Composer gives it"},
     {"mxfp8", "8-bit products, scales per block of 32"},
     {"nvfp4", "4-bit products, scales per block of 16"},
     {"dp", "one process feeds all GPUs (torch.nn.DataParallel)"},

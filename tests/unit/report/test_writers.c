@@ -289,6 +289,48 @@ static void web_page_needs_nothing_else_and_escapes_names(void **state) {
     dts_text_free(&text);
 }
 
+static void whole_run_is_told_when_it_was_asked_for(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    const dts_report_options options = {.style = {.width = 100}};
+    dts_text text = {0};
+    assert_int_equal(dts_report_text(&s.result, &options, &text), DTS_OK);
+    assert_null(strstr(dts_text_string(&text), "Whole run"));
+    s.result.whole_run = (dts_whole_run){.goodput = 0.8,
+                                         .shares = {0.8, 0.1, 0.06, 0.04},
+                                         .mtbf_s = 7200,
+                                         .checkpoint_B = 1099511627776.0,
+                                         .checkpoint_s = 30,
+                                         .interval_s = 300,
+                                         .interval_iterations = 15000,
+                                         .restart_s = 630,
+                                         .tokens = 3e11,
+                                         .ideal_s = 800000,
+                                         .expected_s = 1e6,
+                                         .failures = 138.9,
+                                         .usd = 12345.4};
+    static const char *const told[] = {"Whole run: 300 billion tokens in 11.6 days for 12,345 USD",
+                                       "work lost to failures",
+                                       "16.7 h",
+                                       "6.0 %",
+                                       "A failure every 2.0 h, 139 in all.",
+                                       "1.00 TiB every 5.0 min (15,000 iterations) holds up 30.0 s",
+                                       "10.5 min."};
+    dts_text page = {0};
+    dts_text_clear(&text);
+    assert_int_equal(dts_report_text(&s.result, &options, &text), DTS_OK);
+    assert_int_equal(dts_report_html(&s.result, &page), DTS_OK);
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        assert_non_null(strstr(dts_text_string(&page), told[i]));
+        if (strstr(told[i], "holds") == NULL) { /* that line may be broken in text */
+            assert_non_null(strstr(dts_text_string(&text), told[i]));
+        }
+    }
+    dts_text_free(&page);
+    dts_text_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_has_the_names_of_the_contract),
@@ -300,6 +342,7 @@ int main(void) {
         cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
         cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
+        cmocka_unit_test(whole_run_is_told_when_it_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
