@@ -26,7 +26,7 @@ ELEMENT_B = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
 # Only used without --extends.
 ASSUMED = {
     "gemm": {"tile_m": "256", "tile_n": "128", "tile_efficiency": "0.9", "vector_efficiency": "0.9",
-             "k_overhead": "221", "tile_overhead": "60", "alignment": "128 B", "misaligned_factor": "1.25",
+             "k_overhead": "221", "tile_overhead": "60", "alignment": "128 B", "misaligned_factor": "1.6",
              "vector": "16 B", "unvectored_factor": "2"},
     "flash": {"head_dim_half": "23", "length_overhead": "181", "tile": "128"},
 }

@@ -263,6 +263,11 @@ static const dts_field host_fields[] = {
      .maximum = 1e15,
      .offset = offsetof(dts_host, nvme_write_Bps),
      .help = "all these drives together, sequential writes"},
+    {.key = "launch_blocking",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_host, launch_blocking),
+     .help = "jobs run with CUDA_LAUNCH_BLOCKING=1: every launch of a kernel or collective waits until it is done"},
 };
 
 static const dts_schema host_schema = {

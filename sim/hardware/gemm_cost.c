@@ -13,8 +13,9 @@
  *   t        = max(floor, t_memory, max(t_tiles, t_chip) · alignment · weight gradient)                             (6)
  *
  * The library picks the tile, and the number s of slices of K when tiles are fewer than multiprocessors; we take the
- * fastest of six tiles and four slicings. Rows that are no multiple of `alignment` or `vector` bytes cost their
- * factor [1]. Not modelled: clocks that fall with the data's bit patterns; operands that stay in L2 between kernels.
+ * fastest of six tiles and four slicings. Rows that are no multiple of `vector` bytes cost their factor, those that are
+ * no multiple of `alignment` theirs in proportion to the lines that they split [1]. Not modelled: clocks that fall with
+ * the data's bit patterns; operands that stay in L2 between kernels.
  *
  * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on tile and wave quantisation and alignment.
  * [2] Williams, Waterman, Patterson, Roofline, CACM 52(4), 2009.
@@ -78,15 +79,25 @@ static bool is_multiple(int64_t elements, double element_B, double of_B) {
     return fmod((double)elements * element_B, of_B) == 0;
 }
 
+/* Rows of a bytes times an odd number begin at multiples of a: of their accesses of one line, `alignment` bytes, the
+ * share 1 - a/alignment touches two. Over that of rows that are multiples of `vector` and no more. */
+static double split_lines(const dts_gemm_profile *gemm, double element_B, int64_t elements) {
+    double start_B = gemm->alignment_B;
+    while (start_B > gemm->vector_B && !is_multiple(elements, element_B, start_B)) {
+        start_B /= 2;
+    }
+    return start_B < gemm->alignment_B
+               ? (gemm->alignment_B - start_B) / (gemm->alignment_B - fmin(gemm->vector_B, start_B))
+               : 0;
+}
+
 static double alignment_factor(const dts_gemm_profile *gemm, double element_B, const dts_gemm_shape *shape) {
     int64_t row = shape->weight_gradient ? shape->m : shape->k; /* the second kind of row is n long in both */
     if (!is_multiple(row, element_B, gemm->vector_B) || !is_multiple(shape->n, element_B, gemm->vector_B)) {
         return gemm->unvectored_factor;
     }
-    if (!is_multiple(row, element_B, gemm->alignment_B) || !is_multiple(shape->n, element_B, gemm->alignment_B)) {
-        return gemm->misaligned_factor;
-    }
-    return 1;
+    double split = fmax(split_lines(gemm, element_B, row), split_lines(gemm, element_B, shape->n));
+    return 1 + (gemm->misaligned_factor - 1) * split;
 }
 
 double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape) {

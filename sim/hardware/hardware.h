@@ -143,6 +143,7 @@ typedef struct dts_host {
     int64_t cores;
     int64_t gpus_per_pcie_switch;                          /* GPUs that share one host link; 1: each has its own */
     double nvme_capacity_B, nvme_read_Bps, nvme_write_Bps; /* all drives of a node; 0: none */
+    bool launch_blocking;                                  /* every launch waits until the kernel is done */
 } dts_host;
 
 /* What is slower than its like: a GPU, or all of a node, and a node's network. */
@@ -294,6 +295,7 @@ typedef struct dts_stack {
     bool p2p_overlap;               /* transfers do not hold the compute stream */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
+    bool pipeline_host_waits;       /* the host waits for what a stage receives, and for all kernels before it */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */
     double pipeline_launch_factor;  /* launches in such a process take this times as long: its threads share a lock */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one

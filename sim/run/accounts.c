@@ -153,7 +153,8 @@ dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulatio
 /* A block's kernels, and the communication between them. */
 static void charge_block(tally *t, const dts_block *block) {
     t->compute += block->busy;
-    t->communication += block->duration - block->busy;
+    t->communication += block->duration - block->busy - block->launches;
+    t->host += block->launches;
     for (size_t i = 0; i < block->row_count; i++) {
         const dts_block_row *row = &block->rows[i];
         t->out->exposed_by_row[row->group][row->collective] += dts_time_to_s(row->exposed);

@@ -7,7 +7,7 @@ $ dtsim calibrate t.csv --fit cluster.inter.flow_cap --out net.yaml | sed "s|[0-
 t.csv (6 rows): 6 measured values, 1 parameters; # simulations
 
 Parameters (error: standard error of the fitted value)
-  parameter                   start    fitted  error         low      high
+  parameter                   start    fitted      error         low      high
   cluster.inter.flow_cap  #  1.7 GB/s
 
 Mean error of the predictions

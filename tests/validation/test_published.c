@@ -21,8 +21,8 @@ typedef struct bound {
 #define FOLDER "scenarios/published/"
 
 static const bound bounds[] = {
-    {FOLDER "gcp-ptd-2022.csv", 204, 0, "iteration_s", 11.5, 0.99, "peak_allocated_gib", 6.5, true, false},
-    {FOLDER "gcp-ptd-2022-held-out.csv", 95, 0, "iteration_s", 11.5, 0.99, "peak_allocated_gib", 6, true, false},
+    {FOLDER "gcp-ptd-2022.csv", 204, 0, "iteration_s", 11, 0.99, "peak_allocated_gib", 6.5, true, false},
+    {FOLDER "gcp-ptd-2022-held-out.csv", 95, 0, "iteration_s", 11, 0.99, "peak_allocated_gib", 6, true, false},
     {FOLDER "gcp-ptd-2022-offload.csv", 41, 0, "iteration_s", 15, 0.98, "peak_allocated_gib", 24, true, false},
     {FOLDER "llm-foundry-fsdp.csv", 85, 0, "tokens_per_s_per_gpu", 7.8, 0.99, NULL, 0, true, false},
     {FOLDER "megatron-core-b200.csv", 19, 0, "iteration_s", 10.5, 0.98, "peak_allocated_gib", 1.5, true, false},
@@ -31,10 +31,11 @@ static const bound bounds[] = {
     {FOLDER "megatron-bridge.csv", 6, 0, "tokens_per_s_per_gpu", 11, 0.9, NULL, 0, false, true},
     {FOLDER "megatron-bridge-blackwell.csv", 62, 0, "tokens_per_s_per_gpu", 16, 0.98, NULL, 0, true, true},
     {FOLDER "zero-bubble-2023.csv", 24, 0, "iteration_s", 6.5, 0.98, "peak_allocated_gib", 3, true, false},
-    {FOLDER "megatron-deepspeed-a100-3d.csv", 22, 0, "iteration_s", 14, 0.97, NULL, 0, true, true},
-    {FOLDER "korthikanti-2022.csv", 8, 0, "iteration_s", 3.2, 0.99, NULL, 0, true, true},
-    {FOLDER "narayanan-2021-table1.csv", 10, 0, "iteration_s", 7, 0.98, NULL, 0, true, true},
-    {FOLDER "bloom-tuning-2022.csv", 31, 0, "iteration_s", 21, 0.75, "peak_device_gib", 10.5, false, true},
+    {FOLDER "megatron-deepspeed-a100-3d.csv", 22, 0, "iteration_s", 13.5, 0.97, NULL, 0, true, true},
+    {FOLDER "megatron-deepspeed-a100-single.csv", 100, 0, "iteration_s", 14, 0.95, NULL, 0, true, false},
+    {FOLDER "korthikanti-2022.csv", 8, 0, "iteration_s", 3.4, 0.99, NULL, 0, true, true},
+    {FOLDER "narayanan-2021-table1.csv", 10, 0, "iteration_s", 6.5, 0.98, NULL, 0, true, true},
+    {FOLDER "bloom-tuning-2022.csv", 31, 0, "iteration_s", 11.5, 0.82, "peak_device_gib", 10.5, true, true},
     {FOLDER "nvidia-bert.csv", 42, 0, "iteration_s", 12.5, 0.98, NULL, 0, true, true},
 };
 

@@ -170,17 +170,23 @@ static bool is_collective(const dts_task_info *info) {
     return info->role == DTS_ROLE_COMMUNICATION && info->collective >= 0 && !info->rest;
 }
 
-/* Charges the wait of the compute stream from `from` to the start of kernel to the collectives that it waited for.
- * Returns what is left: it waited for something else. */
-static dts_time charge_wait(const scratch *s, dts_block *block, dts_time from, dts_id kernel) {
+/* Charges the wait of the compute stream from `from` to the start of task to the collectives that it waited for and,
+ * where they block, to launches. Returns what is left: it waited for something else. */
+static dts_time charge_wait(const scratch *s, dts_block *block, dts_time from, dts_id task) {
     const dts_time *starts = dts_simulation_starts(s->simulation);
-    dts_time to = starts[kernel];
-    for (dts_id task = kernel; to > from;) {
+    dts_time to = starts[task];
+    while (to > from) {
         task = dts_simulation_blocker(s->simulation, task);
-        if (task == DTS_NO_ID || !(is_collective(&s->b.infos[task]) || s->b.infos[task].rest)) {
+        bool launch = task != DTS_NO_ID && dts_build_blocks(&s->b) && s->b.infos[task].role == DTS_ROLE_HOST;
+        if (task == DTS_NO_ID || !(launch || is_collective(&s->b.infos[task]) || s->b.infos[task].rest)) {
             return to - from;
         }
         dts_time begin = starts[task] > from ? starts[task] : from;
+        if (launch) {
+            block->launches += to - begin;
+            to = begin;
+            continue;
+        }
         dts_block_row row = {
             .group = s->b.infos[task].group, .collective = s->b.infos[task].collective, .exposed = to - begin};
         add_rows(block, &row);
@@ -203,10 +209,13 @@ static bool read_trailing(const scratch *s, dts_block *block, dts_time last_kern
     if (ends[s->made] <= last_kernel_end) {
         return true;
     }
-    if (!is_collective(info) || dts_simulation_starts(s->simulation)[s->made] != last_kernel_end) {
+    dts_time start = dts_simulation_starts(s->simulation)[s->made];
+    bool launched_late = dts_build_blocks(&s->b) && charge_wait(s, block, last_kernel_end, s->made) == 0;
+    if (!is_collective(info) || (start != last_kernel_end && !launched_late)) {
         return false;
     }
-    block->trailing = ends[s->made] - last_kernel_end;
+    block->duration += start - last_kernel_end;
+    block->trailing = ends[s->made] - start;
     block->trailing_name = info->name;
     block->trailing_B = info->bytes;
     block->trailing_group = info->group;
@@ -276,6 +285,8 @@ static bool read_durations(const scratch *s, dts_block *block) {
     dts_time now = begin;
     for (size_t i = 0; i < count; i++) {
         block->busy += busy_of(s, kernels[i]);
+        const dts_block *inner = s->b.infos[kernels[i]].block;
+        block->launches += inner != NULL ? inner->launches : 0;
         if (charge_wait(s, block, now, kernels[i]) > 0) {
             return false;
         }
@@ -289,7 +300,7 @@ static bool read_durations(const scratch *s, dts_block *block) {
     for (size_t i = 0; i < s->b.info_count; i++) {
         bool foreign = s->b.infos[i].role == DTS_ROLE_OFFLOAD ||
                        (s->b.infos[i].role == DTS_ROLE_COMMUNICATION && s->b.infos[i].collective < 0);
-        if (ends[i] > now + block->trailing || foreign) {
+        if (ends[i] > begin + block->duration + block->trailing || foreign) {
             return false;
         }
         read_communication(s, block, (dts_id)i, begin);
@@ -488,9 +499,12 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     bool launched = ahead >= lead;
     dts_id issue = DTS_NO_ID;
     if (!launched) {
-        issue = dts_build_host(b, stage, dts_time_to_s(block->first_launch), false, DTS_NO_ID, "launch");
+        issue = dts_build_host(b, stage, dts_time_to_s(block->first_launch), false,
+                               dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID, "launch");
     }
-    stage->host_pending += launched ? block->host : block->host - block->first_launch;
+    if (!dts_build_blocks(b)) { /* else the host has nothing left to issue when the block ends */
+        stage->host_pending += launched ? block->host : block->host - block->first_launch;
+    }
     dts_task_info what = *info;
     what.device = stage->device;
     what.peer = stage->device;
@@ -520,9 +534,11 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     add_memory(b, stage, block, task, stage->last_kernel);
     stage->flops += block->flops;
     stage->fresh_B += block->fresh_B;
-    stage->ahead = (ahead > lead ? ahead : lead) + block->duration - block->host;
+    stage->ahead =
+        dts_build_blocks(b) ? DTS_NEVER_AHEAD : (ahead > lead ? ahead : lead) + block->duration - block->host;
     stage->trailing = block->trailing > 0 ? add_trailing(b, stage, block, stage->last_kernel, info) : DTS_NO_ID;
-    return stage->trailing != DTS_NO_ID ? stage->trailing : stage->last_kernel;
+    stage->last_launched = stage->trailing != DTS_NO_ID ? stage->trailing : stage->last_kernel;
+    return stage->last_launched;
 }
 
 bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double duration_s, double launch_s,

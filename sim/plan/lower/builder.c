@@ -106,9 +106,14 @@ void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, 
     }
 }
 
+bool dts_build_blocks(const dts_builder *b) {
+    return b->plan->job.cluster->host.launch_blocking;
+}
+
 dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward) {
     if (!stage->captured) {
-        return dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch");
+        dts_id after = dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID;
+        return dts_build_host(b, stage, launch_s, backward, after, "launch");
     }
     if (stage->graph_launch == DTS_NO_ID) {
         stage->graph_launch = dts_build_host(b, stage, launch_s, backward, DTS_NO_ID, "launch graph");
@@ -178,9 +183,10 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     dts_graph_depend(b->graph, kernel, issue);
     dts_graph_depend(b->graph, kernel, after);
     stage->last_kernel = kernel;
+    stage->last_launched = kernel;
     stage->flops += info->flops;
     dts_time duration = dts_time_from_s(duration_s);
-    stage->ahead = (stage->ahead > 0 ? stage->ahead : 0) + duration;
+    stage->ahead = dts_build_blocks(b) ? DTS_NEVER_AHEAD : (stage->ahead > 0 ? stage->ahead : 0) + duration;
     stage->since_collectives = DTS_TIME_MAX;
     return kernel;
 }
@@ -393,6 +399,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     }
     dts_graph_depend(b->graph, task, after);
     stage->last_collective = task;
+    stage->last_launched = task;
     dts_overlap_cut(b, group);
     return task;
 }

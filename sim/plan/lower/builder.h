@@ -51,6 +51,7 @@ typedef struct dts_stage {
     dts_id pcie_in, pcie_out;           /* offload, input: the link of this GPU's PCIe switch in each direction */
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
+    dts_id last_launched;               /* most recent kernel or collective that the host launched */
     dts_time host_pending;              /* issues of the host that are still to be added, as one task */
     dts_time ahead;                     /* the host is at least so much ahead of the compute stream (block.c) */
     const dts_block *last_block;        /* the block placed last, NULL: none */
@@ -155,6 +156,9 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
 /* What is added from now on is launched one by one again, or replayed as part of a new CUDA graph of scope, where the
  * stack captures that scope. */
 void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, bool begins);
+
+/* Does every launch wait until the one before is done on the GPU? */
+bool dts_build_blocks(const dts_builder *b);
 
 /* The host's work to issue one thing: a launch of its own, or that of the graph that it is part of. */
 dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward);

@@ -66,7 +66,8 @@ typedef struct dts_block_row {
 /* A forward or backward as one task: what simulating it kernel by kernel gave (block.c). */
 typedef struct dts_block {
     dts_time duration;         /* from the first kernel's start to the last one's end, the host far ahead */
-    dts_time busy;             /* of that, kernels; the rest is exposed communication */
+    dts_time busy;             /* of that, kernels; the rest is exposed communication, but for the launches */
+    dts_time launches;         /* of that, waits for launches that wait for the GPU themselves */
     dts_time first_launch;     /* host: until the first kernel is issued */
     dts_time host;             /* host: until the last one is */
     dts_time lead;             /* how far ahead the host must be at the start, not to hold up the last kernel */

@@ -148,6 +148,11 @@ static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const
     if (t->meets) {
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
+    if (b->plan->job.stack->pipeline_host_waits) {
+        dts_stage *stage = &b->stages[rank];
+        dts_id wait = dts_build_host(b, stage, 0, op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
+        dts_graph_depend(b->graph, wait, stage->last_kernel);
+    }
     if (!shares_boundary(b->plan)) {
         return arrives;
     }

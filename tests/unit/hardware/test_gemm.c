@@ -91,6 +91,10 @@ static void test_alignment(void **state) {
     double padded_s = gemm_s(&a100, DTS_FP16, 1, 2048, 50304, 1536);
     assert_true(gemm_s(&a100, DTS_FP16, 1, 2048, 50257, 1536) > 1.8 * padded_s);
     assert_close(gemm_s(&a100, DTS_FP16, 1, 2048, 50296, 1536), a100.gemm.misaligned_factor * padded_s, 0.01, 0);
+    /* rows of 64 bytes times an odd number: half of the lines are split instead of seven of eight */
+    double whole_s = gemm_s(&a100, DTS_FP16, 1, 4096, 8192, 4096);
+    double half_s = gemm_s(&a100, DTS_FP16, 1, 4096, 8192, 4096 + 32) / (4096.0 + 32) * 4096;
+    assert_close(half_s / whole_s - 1, (a100.gemm.misaligned_factor - 1) * 4 / 7, 0.05, 0);
     /* V100: multiples of 8 elements are enough */
     assert_close(gemm_s(&v100, DTS_FP16, 1, 2048, 50296, 1536), gemm_s(&v100, DTS_FP16, 1, 2048, 50304, 1536), 1e-9, 0);
     assert_true(gemm_s(&v100, DTS_FP16, 1, 2048, 50257, 1536) > 3 * gemm_s(&v100, DTS_FP16, 1, 2048, 50304, 1536));
@@ -185,7 +189,8 @@ static void test_measured(void **state) {
 /* BLOOM's tuning runs (bigscience-workshop/bigscience@053adaf, train/tr11-176B-ml/chronicles-prequel.md), 8-way tensor
  * parallel: hidden 14400, whose rows of 14400/8 = 1800 fp16 elements are no multiple of 128 bytes, ran at 97 TFLOP/s;
  * 13824, with rows of 1728, at 120: 1.24 times, and 1.33 times in the sweep with micro-batch 4 that also changed the
- * heads. Communication and memory-bound kernels are in that; products alone must come out between 1.15 and 1.45. */
+ * heads. Launches, communication and memory-bound kernels are in that and take about two fifths of the slower runs:
+ * products alone must come out between 1.35 and 1.65. */
 static void test_cliff(void **state) {
     (void)state;
     profiles p;
@@ -201,7 +206,7 @@ static void test_cliff(void **state) {
         rate[i] = 2.0 * (double)tokens * 12 * (double)hidden * (double)part / time_s;
     }
     print_message("hidden 14400 to 13824, tensor parallel 8: %.2f times the rate\n", rate[1] / rate[0]);
-    assert_true(rate[1] / rate[0] > 1.15 && rate[1] / rate[0] < 1.45);
+    assert_true(rate[1] / rate[0] > 1.35 && rate[1] / rate[0] < 1.65);
     profiles_close(&p);
 }
 
