@@ -51,7 +51,7 @@ bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
                       .directions = plan->copies,
                       .round = chunks ? whole : DTS_LEAST_ROUND,
                       .draining = draining(plan)};
-    int64_t least = chunks ? 5 * whole : out->draining + 2 * DTS_LEAST_ROUND + 1;
+    int64_t least = chunks ? 5 * whole : out->draining + INT64_C(2) * DTS_LEAST_ROUND + 1;
     out->some = like(out->all, out->round * out->directions, least * out->directions);
     /* how full the queue of loaded batches is depends on all of them */
     return out->all > out->some && plan->job.parallelism->schedule.order == NULL && !dts_plan_asynchronous(plan) &&
@@ -89,7 +89,7 @@ static void follow_shares(double rounds, const dts_time_shares *round, dts_time_
     all->input_wait += rounds * round->input_wait;
 }
 
-static dts_communication_row *row_of(dts_result *result, uint8_t group, int8_t collective) {
+static dts_communication_row *row_of(dts_result *result, int group, int collective) {
     const char *kind = collective < 0 ? dts_send_recv : dts_collective_names[collective];
     for (size_t i = 0; i < result->communication_count; i++) {
         dts_communication_row *row = &result->communication[i];
@@ -127,8 +127,8 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
                        dts_time_to_s(inner->total));
         }
     }
-    for (uint8_t g = 0; g < DTS_GROUP_COUNT; g++) {
-        for (int8_t c = -1; c < DTS_COLLECTIVE_COUNT; c++) {
+    for (int g = 0; g < DTS_GROUP_COUNT; g++) {
+        for (int c = -1; c < DTS_COLLECTIVE_COUNT; c++) {
             dts_communication_row *row = row_of(result, g, c);
             if (row != NULL) {
                 row->exposed_s += rounds * round->exposed_by_row[g][c < 0 ? DTS_COLLECTIVE_COUNT : c];
