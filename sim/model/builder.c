@@ -111,12 +111,26 @@ static void add_own_bias(dts_builder *builder, const dts_linear *linear, double 
                                 .output_B = rows_B});
 }
 
+/* Casts for a frozen product, which adapters' outputs pass by, and backward the gradient that the adapters need. */
+static void add_casts_beside(dts_builder *builder, const dts_linear *linear, double deltas_B) {
+    const double groups = linear->experts > 0 ? (double)linear->experts : 1;
+    const double gradient_B = groups * (double)linear->rows * (double)linear->n * builder->local.e;
+    size_t i = builder->count;
+    for (dts_add_operand_casts(builder, linear); i < builder->count; i++) {
+        builder->items[i].output_B += deltas_B;
+        builder->items[i].input_B += deltas_B > 0 ? gradient_B : 0;
+    }
+}
+
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     const bool frozen = dts_model_adapts(builder->execution);
     double deltas_B = 0; /* outputs of adapters that wait for the product */
     if (frozen) {
         deltas_B = l->layer ? dts_add_adapters(builder, linear) : 0;
+        if (l->quantises) {
+            add_casts_beside(builder, linear, deltas_B);
+        }
     } else if (l->quantises) {
         dts_add_operand_casts(builder, linear);
     } else if (builder->execution->autocast) {
@@ -310,8 +324,8 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     l->q = dts_numeric_bytes(execution->quantisation.format);
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
-    l->gathers_quantised = l->quantises && l->sequence && model->architecture != DTS_ARCH_BERT &&
-                           part == DTS_PART_LAYER && model->kv_lora_rank == 0;
+    l->gathers_quantised = l->quantises && l->sequence && !dts_model_adapts(execution) &&
+                           model->architecture != DTS_ARCH_BERT && part == DTS_PART_LAYER && model->kv_lora_rank == 0;
     builder->count = 0;
     switch (part) {
         case DTS_PART_EMBEDDING:

@@ -87,6 +87,12 @@ static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
     }
 }
 
+/* Of inputs and gradients: the product that makes a weight's gradient reads them in another layout. Frozen ones have
+ * none. */
+static int copies_for_gradients(const dts_builder *builder) {
+    return dts_model_adapts(builder->execution) ? 1 : builder->execution->quantisation.copies;
+}
+
 void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     const dts_quantisation *quantisation = &builder->execution->quantisation;
@@ -98,7 +104,7 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     const double whole = products(linear) * (double)linear->rows * (double)linear->k;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
     const bool transposes = gathers && quantisation->copies > 1;
-    const int copies = gathers ? 1 : quantisation->copies, amax = quantisation->amax_kernel ? 1 : 0;
+    const int copies = gathers ? 1 : copies_for_gradients(builder), amax = quantisation->amax_kernel ? 1 : 0;
     const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
     dts_operator *cast = dts_add_memory(
         builder, "quantise_input",
@@ -122,14 +128,14 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     const double whole = products(linear) * (double)linear->rows * (double)linear->n;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
     const bool transposes = gathers && quantisation->copies > 1;
-    const int copies = gathers ? 1 : quantisation->copies, amax = quantisation->amax_kernel ? 1 : 0;
+    const int copies = gathers ? 1 : copies_for_gradients(builder), amax = quantisation->amax_kernel ? 1 : 0;
     const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
     dts_operator *cast = dts_add_memory(
         builder, "quantise_gradient",
         (dts_passes){.backward_kernels = 1 + amax + (transposes ? 1 : 0),
                      .backward_B = elements * (amax * l->e + (l->e + copies * l->q) * slower(quantisation, copies)) +
                                    transposed_B,
-                     .input_B = whole * quantisation->copies * l->q,
+                     .input_B = whole * copies_for_gradients(builder) * l->q,
                      .output_B = elements * l->e});
     if (gathers) {
         cast->backward_exchange = DTS_EXCHANGE_ALL_GATHER;

@@ -1,8 +1,9 @@
 /* training.adapters: low-rank adapters beside frozen weights (model/adapters.c has the operators and the sources).
  *
- * Bytes of a frozen weight of the layers' products: native 4 or 2 (the products' format), int8 and fp8 1, nf4 4 bits
- * and its constants. All other frozen weights stay native. Adapters themselves are stored, reduced and stepped as plan/
- * storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in half with bf16. */
+ * Bytes of a frozen weight of the layers' products: native 4 or 2 (and what 8- and 4-bit products read), int8 and fp8
+ * 1, nf4 4 bits and its constants. All other frozen weights stay native. Adapters themselves are stored, reduced and
+ * stepped as plan/ storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in half with
+ * bf16. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -78,7 +79,7 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
     return (dts_adaptation){.rank = adapters->rank,
                             .targets = adapters->targets,
                             .dropout = adapters->dropout,
-                            .base_B = base_B(adapters, dts_numeric_bytes(storage->activation)),
+                            .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
                             .narrow = adapters->base != DTS_BASE_NATIVE,
                             .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,
                             .trained_B = storage->parameter_B};
@@ -132,13 +133,12 @@ dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag) {
     } rules[] = {
         {job->parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1, "parallelism.data_parallel",
          "use ddp", "single-process data parallelism (dp) would send the frozen weights in every iteration"},
-        {dts_plan_quantises(plan), "training.precision", "use amp-bf16; base: fp8 stores the frozen weights in 8 bits",
-         "adapters are not simulated with 8- and 4-bit products"},
+        {dts_plan_quantises(plan) && job->training->adapters.base != DTS_BASE_NATIVE, "training.adapters",
+         "use base: native, or precision: amp-bf16",
+         "narrow base weights are written out for products in 16 bits, not in 8 or 4"},
         {job->model->kv_lora_rank > 0 && job->training->adapters.targets == DTS_TARGETS_QUERY_VALUE,
          "training.adapters", "use targets: attention or all-linear",
          "latent attention has no projection that makes values alone"},
-        {job->offload->parameters == DTS_OFFLOAD_NVME, "offload.parameters", "use cpu",
-         "frozen weights on NVMe are not simulated"},
     };
     dts_status status = check_split(plan, diag);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {

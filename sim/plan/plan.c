@@ -11,7 +11,8 @@ bool dts_plan_quantises(const dts_plan *plan) {
 
 bool dts_plan_gathers_quantised(const dts_plan *plan) {
     const dts_stack *stack = plan->job.stack;
-    return dts_plan_quantises(plan) &&
+    const bool as_stored = dts_plan_adapts(plan) && dts_plan_shards_parameters(plan); /* frozen weights are */
+    return dts_plan_quantises(plan) && !as_stored &&
            (dts_plan_shards_parameters(plan) ? stack->fp8_all_gather : stack->fp8_primary_weights);
 }
 
@@ -33,6 +34,18 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
                               .weights = dts_plan_gathers_quantised(plan) ? DTS_WEIGHTS_QUANTISED
                                          : kept                           ? DTS_WEIGHTS_ONCE
                                                                           : DTS_WEIGHTS_CAST};
+}
+
+double dts_plan_frozen_B(const dts_plan *plan) {
+    const double wide_B = dts_numeric_bytes(plan->storage.activation);
+    if (!dts_plan_quantises(plan) || dts_plan_shards_parameters(plan)) {
+        return wide_B;
+    }
+    const double narrow_B = operand_copies(plan) * dts_numeric_bytes(plan->storage.product);
+    if (dts_plan_gathers_quantised(plan)) {
+        return narrow_B;
+    }
+    return wide_B + (plan->job.stack->fp8_cached_weights ? narrow_B : 0);
 }
 
 double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised) {

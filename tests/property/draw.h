@@ -257,14 +257,14 @@ static inline void draw_graphs(drawn *d) {
 }
 
 static inline bool may_adapt(const drawn *d) {
-    return !d->narrow && !is_parallel(d, "dp");
+    return !is_parallel(d, "dp");
 }
 
 static inline void draw_adapters(drawn *d) {
     say(d, TRAINING, "adapters: {lora: {rank: %d, targets: %s, base: %s, dropout: %s}}", PICK(d, 4, 16),
         strstr(d->keys[MODEL], "kv_lora") != NULL ? PICK_NAME(d, "attention", "all-linear")
                                                   : PICK_NAME(d, "query-value", "attention", "all-linear"),
-        PICK_NAME(d, "native", "nf4", "int8"), PICK_NAME(d, "true", "false"));
+        d->narrow ? "native" : PICK_NAME(d, "native", "nf4", "int8"), PICK_NAME(d, "true", "false"));
 }
 
 typedef struct technique {

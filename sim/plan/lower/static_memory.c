@@ -131,16 +131,20 @@ static void add_buffers(dts_builder *b, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const dts_offload *offload = plan->job.offload;
     double buffers = (double)offload->prefetch + 1;
-    double largest = 0;
+    double largest = 0, largest_B = 0; /* trained elements, and bytes with those that are not */
     for (int part = 0; part < DTS_PART_COUNT; part++) {
-        double elements = 0;
+        const dts_part_work *work = &b->work[part];
+        double elements = 0, bytes = 0;
         for (int set = 0; set < DTS_SET_COUNT; set++) {
-            elements += b->work[part].parameters[set] / (double)dts_plan_shards(plan, (dts_parameter_set)set);
+            double shards = (double)dts_plan_shards(plan, (dts_parameter_set)set);
+            elements += work->parameters[set] / shards;
+            bytes += (work->parameters[set] * plan->storage.parameter_B + work->frozen_B[set]) / shards;
         }
         largest = fmax(largest, elements);
+        largest_B = fmax(largest_B, bytes);
     }
     if (offload->parameters == DTS_OFFLOAD_NVME) {
-        add(b, stage, DTS_MEMORY_PARAMETERS, buffers * largest * plan->storage.parameter_B, DTS_OFFLOAD_CPU);
+        add(b, stage, DTS_MEMORY_PARAMETERS, buffers * largest_B, DTS_OFFLOAD_CPU);
     }
     if (offload->optimizer == DTS_OFFLOAD_NVME) {
         double element_B = plan->storage.optimizer_B + plan->storage.gradient_B + plan->storage.parameter_B;

@@ -281,6 +281,33 @@ static void experts_have_adapters_of_their_own(void **state) {
     dts_result_free(narrow);
 }
 
+/* Megatron-Bridge's FP8 recipes: the frozen products in 8 bits, the adapters in 16. */
+static void frozen_products_in_8_bits(void **state) {
+    (void)state;
+    const char *h100 =
+        "cluster=dgx-h100 cluster.gpus_per_node=1 stack=megatron-core stack.fp8.primary_weights=false "
+        "training.recompute=none "
+        "training.micro_batch=4 training.global_batch=16 training.sequence_length=4096 model.layers=8 ";
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%straining.precision=fp8 stack.fp8.cached_weights=true", h100);
+    dts_result *narrow = simulate_text(base, settings);
+    snprintf(settings, sizeof settings, "%straining.precision=bf16", h100);
+    dts_result *wide = simulate_text(base, settings);
+    snprintf(settings, sizeof settings, "%straining.precision=fp8 stack.fp8.cached_weights=false", h100);
+    dts_result *cast = simulate_text(base, settings);
+    print_message("fp8 %.4f s, cast every time %.4f s, bf16 %.4f s\n", narrow->iteration_time_s, cast->iteration_time_s,
+                  wide->iteration_time_s);
+    assert_true(narrow->iteration_time_s < 0.9 * wide->iteration_time_s);
+    assert_true(cast->iteration_time_s > narrow->iteration_time_s);
+    /* two layouts of 8 bits beside the 16-bit weights */
+    const double products = 8 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008);
+    assert_close((narrow->memory_gib.parameters - cast->memory_gib.parameters) * GIB, 2 * products, 1e-6, 0);
+    assert_close(narrow->trainable_parameters, wide->trainable_parameters, 0, 0);
+    dts_result_free(narrow);
+    dts_result_free(wide);
+    dts_result_free(cast);
+}
+
 static void refused(const char *settings, const char *message) {
     dts_text messages = {0};
     assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
@@ -293,7 +320,8 @@ static void what_is_not_simulated_is_refused(void **state) {
     refused("cluster.gpus_per_node=8 parallelism.tensor=8 " LORA ".rank=12",
             "tensor 8 does not divide the adapters' rank 12");
     refused("cluster.gpus_per_node=2 parallelism.data_parallel=dp training.global_batch=4", "frozen weights");
-    refused("cluster=dgx-h100 cluster.gpus_per_node=1 training.precision=fp8", "8- and 4-bit products");
+    refused("cluster=dgx-h100 cluster.gpus_per_node=1 training.precision=fp8 " LORA ".base=nf4",
+            "narrow base weights are written out for products in 16 bits");
     refused("model=deepseek-v2-lite", "latent attention");
 }
 
@@ -306,6 +334,7 @@ int main(void) {
         cmocka_unit_test(replicas_send_what_is_trained),
         cmocka_unit_test(what_is_not_simulated_is_refused),
         cmocka_unit_test(no_layout_trains_more),
+        cmocka_unit_test(frozen_products_in_8_bits),
         cmocka_unit_test(tensor_parallel_ranks_exchange_the_narrow_path),
         cmocka_unit_test(frozen_ties_are_not_reduced),
         cmocka_unit_test(experts_have_adapters_of_their_own),
