@@ -116,6 +116,9 @@ typedef struct dts_schedule_choice {
     const dts_schedule *order; /* NULL: by name */
 } dts_schedule_choice;
 
+/* What FSDP gathers and frees together: a layer, or each linear layer inside by itself. */
+typedef enum dts_fsdp_unit { DTS_FSDP_UNIT_LAYER, DTS_FSDP_UNIT_LINEAR } dts_fsdp_unit;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t expert_tensor;                           /* ranks that split each expert */
@@ -123,6 +126,7 @@ typedef struct dts_parallelism {
     int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
     bool reshard_after_forward;
+    int fsdp_unit;       /* dts_fsdp_unit */
     int64_t shard_group; /* 0: all */
     bool sequence;
     bool async_tensor;

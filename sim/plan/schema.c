@@ -11,6 +11,7 @@ static const char *const optimizer_names[] = {
     "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", NULL};
 static const char *const mode_names[] = {"train", "inference", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
+static const char *const unit_names[] = {"layer", "linear", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
 static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
@@ -169,6 +170,10 @@ static const dts_field parallelism_fields[] = {
      .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "fsdp: free the gathered parameters between forward and backward"},
+    {FIELD(fsdp_unit), .type = DTS_FIELD_ENUM, .names = unit_names, .preset = "layer",
+     .help =
+         "fsdp: what is gathered and freed together: a layer, or each linear layer inside it by itself (less memory, "
+         "more and smaller collectives; a recomputed layer is gathered three times instead of twice)"},
     {FIELD(shard_group), .type = DTS_FIELD_INT, .minimum = 2, .maximum = MOST_GPUS,
      .help = "hybrid sharding: shard inside groups of this many ranks; left out: among all"},
     {FIELD(sequence), .type = DTS_FIELD_BOOL, .preset = "false",

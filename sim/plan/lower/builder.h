@@ -271,6 +271,15 @@ void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id re
 /* For lowering a block: hands over into buckets without end, whose content is then read. */
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
 void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
+/* Where linear layers are units of their own: before the kernels of a product, forward or gradients, at a position of
+ * its chunk; returns what they wait for. Else both do nothing. */
+dts_id dts_sync_before_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
+                               bool backward);
+/* Behind them; gradient: they have made those of its parameters. */
+void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
+                            bool gradient, dts_id last);
+/* Tensors that a step sees of a layer's part: one for each unit. */
+int dts_unit_tensors(const dts_builder *b, const dts_stage *stage);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
 dts_id dts_sync_finish(dts_gradient_sync *sync);
 

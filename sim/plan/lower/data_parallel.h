@@ -40,6 +40,8 @@ struct dts_gradient_sync {
     /* units: [virtual stage][position], the root unit holds embedding and head */
     dts_unit **units;
     dts_unit root;
+    dts_unit **linears;     /* [virtual stage][in the order of forward]; NULL: linear layers are no units */
+    int64_t *linear_counts; /* [virtual stage] */
     bool root_has_embedding, root_done;
     dts_id last_gather;
     dts_id recent_uses[2];     /* for the limit on gathers in flight */
@@ -68,5 +70,19 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
 /* Of sharded parameters: dts_sync_after_backward. */
 void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                               dts_id last);
+
+/* Makes a unit whole, unless it is; what its kernels wait for; frees it behind last. */
+void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward);
+dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward);
+void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last);
+/* Reduces a unit's gradients behind last; returns the last kernel. */
+dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last);
+/* Units whose gathers are issued ahead of need. */
+int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward);
+
+/* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of a virtual stage; what
+ * is none of them goes to the root. false: no memory. */
+bool dts_linear_units_new(dts_gradient_sync *sync);
+bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage);
 
 #endif

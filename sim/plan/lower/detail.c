@@ -83,7 +83,8 @@ bool dts_blocks_possible(const dts_plan *plan) {
                   (job->parallelism->data_parallel == DTS_DP_ZERO2 && plan->replicas > 1);
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
     bool updates = dts_plan_asynchronous(plan) || plan->copies > 1;
-    bool bits = plan->context > 1 || plan->async_tensor || runs_passes_in_turns(plan);
+    bool bits = job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER || plan->context > 1 || plan->async_tensor ||
+                runs_passes_in_turns(plan);
     return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;
 }

@@ -120,6 +120,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     if (is_layer(part)) {
         w->waits[DTS_WAIT_OFFLOAD] = dts_offload_before_forward(b, w->pass, slot);
     }
+    w->position = position;
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
     dts_step_take(w, &s);
     if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
@@ -201,6 +202,7 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
 static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
+    w->position = position;
     dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer)};
     dts_step_take(w, &s);
 }
@@ -224,6 +226,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
             recompute_part(w, layer_part(w, again), again, first_layer_position(chunk) + i);
         }
     }
+    w->position = position;
     dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
     dts_step_take(w, &s);
     capture(w, part, false);

@@ -142,6 +142,12 @@ static void use_workspace(walk *w, dts_id task, dts_memory_moment moment, const 
     dts_walk_memory(w, task, moment, DTS_MEMORY_TEMPORARY, sign * left_B);
 }
 
+/* The product's parameters must be whole, where they are a unit of their own. */
+static void gather_product(walk *w, size_t index) {
+    dts_id whole = dts_sync_before_product(w->pass->sync, w->pass->chunk, w->position, index, w->backward);
+    w->waits[DTS_WAIT_PARAMETERS] = whole != DTS_NO_ID ? whole : w->waits[DTS_WAIT_PARAMETERS];
+}
+
 static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer, dts_role role, bool keep) {
     dts_builder *b = w->b;
     const dts_operator *o = &b->work[part].operators.items[index];
@@ -152,6 +158,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
     w->gradient = false;
     dts_exchange behind = o->forward_exchange;
+    gather_product(w, index);
     dts_id first = add_operator(w, o, t->forward_kernels, t->forward_s, &behind, &info);
     if (first != DTS_NO_ID) {
         dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, -w->handed_B);
@@ -165,6 +172,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         }
         w->handed_B = o->output_B;
     }
+    dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, false, w->last);
     if (o->host_reads) {
         double host_s = b->plan->job.stack->experts_host_s;
         dts_build_host(b, w->pass->stage, host_s, w->backward, w->last, "read token counts");
@@ -359,10 +367,12 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
                 repeated_from = repeated_run_start(b, part, i);
                 recompute_operators(w, part, repeated_from, i, layer);
             }
+            gather_product(w, i);
             backward_input(w, part, i, layer, product, kind == DTS_OP_BACKWARD_INPUT);
         }
         if (kind != DTS_OP_BACKWARD_INPUT) {
             backward_weight(w, part, i, layer, product, kind == DTS_OP_BACKWARD_WEIGHT);
+            dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, i, true, w->pass->stage->last_kernel);
         }
         resume_chain(w);
     }

@@ -250,9 +250,8 @@ typedef struct step_size {
 static step_size size_of_step(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     double share = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
-    /* sharded parameters are flat: one tensor per unit, which is one per layer */
-    int tensors = dts_plan_shards_parameters(plan) ? (int)(plan->job.model->layers / plan->pipeline) + 1
-                                                   : (int)ceil(stage_tensors(b, stage) / share);
+    int tensors =
+        dts_plan_shards_parameters(plan) ? dts_unit_tensors(b, stage) : (int)ceil(stage_tensors(b, stage) / share);
     double expert_share = dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, DTS_SET_EXPERTS) : 1;
     return (step_size){
         .elements = stage->parameters[DTS_SET_COMMON] / share + stage->parameters[DTS_SET_EXPERTS] / expert_share,

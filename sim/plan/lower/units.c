@@ -4,6 +4,8 @@
  * after each, and whose gradients are reduce-scattered. All share one communication stream, so the order of issue
  * decides: without prefetch the gather of the next unit in backward stands behind the reduce-scatter of this one.
  *
+ * Linear layers as units of their own are in linear_units.c.
+ *
  * Parameters that rest in host memory come to the GPU as this rank's shard, ahead of the all-gather (offload.c has the
  * copies).
  *
@@ -40,6 +42,9 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
     if (sync->units == NULL) {
         return false;
     }
+    if (!dts_linear_units_new(sync)) {
+        return false;
+    }
     sync->root = (dts_unit){.gather = DTS_NO_ID};
     for (int64_t v = first_chunk; v <= last_chunk; v++) {
         int64_t s = dts_plan_stage(plan, sync->stage->index, v);
@@ -51,9 +56,17 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
         for (int64_t i = 0; i < chunk->layers; i++) {
             dts_unit *u = &sync->units[s][i + chunk->embedding];
             u->gather = DTS_NO_ID;
-            unit_add(u, dts_layer_work(b, chunk->first_layer + i));
+            if (sync->linears == NULL) {
+                unit_add(u, dts_layer_work(b, chunk->first_layer + i));
+            }
         }
         sync->root_has_embedding |= chunk->embedding;
+        if (sync->linears != NULL) {
+            if (!dts_linear_units_add(sync, s)) {
+                return false;
+            }
+            continue;
+        }
         if (chunk->embedding) {
             unit_add(&sync->root, &b->work[DTS_PART_EMBEDDING]);
         }
@@ -78,6 +91,10 @@ static double shard_B(const dts_gradient_sync *sync, const dts_unit *u, dts_para
 
 static bool has_parameters(const dts_unit *u, dts_parameter_set set) {
     return u->elements[set] > 0 || u->frozen_B[set] > 0;
+}
+
+static bool is_empty(const dts_unit *u) {
+    return !has_parameters(u, DTS_SET_COMMON) && !has_parameters(u, DTS_SET_EXPERTS);
 }
 
 /* The framework's work around a unit's collective, on the host. */
@@ -189,7 +206,7 @@ static double whole_B(const dts_gradient_sync *sync, const dts_unit *u) {
 }
 
 /* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
-static dts_id use_unit(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward) {
     const double bytes = whole_B(sync, u);
     if (u->copied || u->gather == DTS_NO_ID || !(bytes > 0) ||
         sync->b->plan->job.stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS) {
@@ -225,8 +242,8 @@ static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_
     return last;
 }
 
-static void gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
-    if (u->gathered || !has_parameters(u, DTS_SET_COMMON)) { /* every unit has some, or is empty */
+void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
+    if (u->gathered || is_empty(u)) {
         return;
     }
     dts_builder *b = sync->b;
@@ -242,7 +259,7 @@ static void gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
                      sync->stage, DTS_MEMORY_GATHERED, unit_B(sync, u));
 }
 
-static void release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
+void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     if (!u->gathered) {
         return;
     }
@@ -254,25 +271,29 @@ static void release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     sync->recent_uses[1] = last;
 }
 
+int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
+    const dts_stack *stack = sync->b->plan->job.stack;
+    return backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
+}
+
 dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
     if (!dts_sync_gathers(sync)) {
         return DTS_NO_ID;
     }
     dts_unit *u = unit_of(sync, chunk, position);
     if ((chunk->embedding || chunk->head) && !sync->root_done) {
-        gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
+        dts_unit_gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
     }
-    gather(sync, u, backward);
-    use_unit(sync, &sync->root, backward);
-    const dts_stack *stack = sync->b->plan->job.stack;
-    int64_t ahead = backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
+    dts_unit_gather(sync, u, backward);
+    dts_unit_use(sync, &sync->root, backward);
+    int64_t ahead = dts_units_ahead(sync, backward);
     for (int64_t i = 1; i <= ahead; i++) {
         int64_t next = backward ? position - i : position + i;
         if (next >= 0 && next < chunk_parts(chunk)) {
-            gather(sync, unit_of(sync, chunk, next), backward);
+            dts_unit_gather(sync, unit_of(sync, chunk, next), backward);
         }
     }
-    return use_unit(sync, u, backward);
+    return dts_unit_use(sync, u, backward);
 }
 
 void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last) {
@@ -281,14 +302,33 @@ void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int
     }
     dts_unit *u = unit_of(sync, chunk, position);
     if (u != &sync->root && sync->b->plan->job.parallelism->reshard_after_forward) {
-        release(sync, u, last);
+        dts_unit_release(sync, u, last);
     }
+}
+
+dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    dts_builder *b = sync->b;
+    if (is_empty(u)) {
+        return last;
+    }
+    unit_hooks(sync, true);
+    last = hand_in_gradients(sync, u, last);
+    dts_task_info info = dts_sync_transfer_info("reduce-scatter");
+    for (int set = DTS_SET_COUNT; set-- > 0;) {
+        double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
+        if (gradient_B > 0) {
+            dts_block_allocate(b, last, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
+            dts_sync_reduce(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
+            dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
+        }
+    }
+    return last;
 }
 
 void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs) {
     for (int64_t p = 0; p < b->stage_count; p++) {
         if (dts_sync_gathers(syncs[p])) {
-            release(syncs[p], &syncs[p]->root, b->stages[p].last_kernel);
+            dts_unit_release(syncs[p], &syncs[p]->root, b->stages[p].last_kernel);
         }
     }
 }
@@ -302,19 +342,8 @@ void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, i
         return;
     }
     sync->root_done |= u == &sync->root && last_microbatch;
-    dts_builder *b = sync->b;
-    unit_hooks(sync, true);
-    last = hand_in_gradients(sync, u, last);
-    dts_task_info info = dts_sync_transfer_info("reduce-scatter");
-    for (int set = DTS_SET_COUNT; set-- > 0;) {
-        double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
-        if (gradient_B > 0) {
-            dts_block_allocate(b, last, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
-            dts_sync_reduce(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
-            dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
-        }
-    }
+    last = dts_unit_reduce(sync, u, last);
     if (u != &sync->root || last_microbatch) {
-        release(sync, u, last);
+        dts_unit_release(sync, u, last);
     }
 }

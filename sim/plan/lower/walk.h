@@ -13,6 +13,7 @@ typedef struct dts_walk {
     const dts_pass *pass;
     bool backward;           /* issued by the autograd thread */
     bool gradient;           /* at the gradients of an operator, not at its (repeated) forward */
+    int64_t position;        /* of the part in its chunk */
     double handed_B;         /* temporary: latest output (forward) or input gradient (backward) */
     dts_id last;             /* latest kernel or transfer of the chain */
     dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
