@@ -304,7 +304,8 @@ static const claim claims[] = {
      .base = bert, .of = gelu_backward_over_forward, .low = 1.4, .high = 1.6},
     {"three kinds of operators: products, reductions, element-wise", "3 kinds", HOLDS, NULL,
      .proof = "tests/unit/run/test_explain.c bounds_are_what_the_formulas_say"},
-    {"sizes that 8 (64 on A100) divides are efficient; tiles quantise", "8 / 64", HOLDS, NULL,
+    {"sizes that 8 (64 on A100) divides are efficient; tiles quantise", "8 / 64", HOLDS,
+     "`run` warns, with the next aligned size and what it would save (`unit/run/test_alignment`)",
      .proof = "tests/unit/hardware/test_gemm.c test_alignment"},
     {"tf32 is up to 3 times as fast as fp32", "≤ 3 ×", DISAGREES,
      "BERT-large, batch 32, on an A100, products 8 times as fast on paper: the gain for fp32 products is a little "

@@ -1,0 +1,10 @@
+/* Dimensions that matrix units read badly. */
+#ifndef DTS_RUN_ALIGNMENT_H
+#define DTS_RUN_ALIGNMENT_H
+
+#include "plan/plan.h"
+
+/* The dimension whose next aligned size would save most time, as a warning in the arena; NULL: none saves much. */
+const char *dts_warn_of_alignment(const dts_plan *plan, dts_arena *arena);
+
+#endif
