@@ -247,6 +247,7 @@ typedef struct dts_stack {
     dts_list bert_pretraining_lengths; /* int64_t: sequences of other lengths are fine-tuned; none: fine_tunes says */
     double masked_share;               /* of the positions whose logits are computed in pre-training; 0: all */
     bool frees_logits;                 /* the training loop drops the model's output before backward */
+    bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
     bool compile_loss;                 /* with compile: the loss, too, not only the layers */
     int attention;                     /* dts_attention_kind */
     double flash_speed;                /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
@@ -315,6 +316,7 @@ typedef struct dts_stack {
     double slow_path_threshold;      /* share of the capacity above which reserved memory is trimmed and re-allocated */
     double slow_path_s;              /* cost of one cudaFree + cudaMalloc round */
     int64_t communication_sms;       /* multiprocessors that a running collective takes from compute */
+    double communication_memory;     /* B of device memory that it moves for each byte that a GPU sends */
     double context_B;                /* NCCL buffers and framework workspaces beyond the GPU's own context, B */
 } dts_stack;
 

@@ -55,6 +55,12 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, frees_logits),
      .help = "the training loop drops the model's output before backward"},
+    {.key = "loss_in_place",
+     .type = DTS_FIELD_BOOL,
+     .preset = "true",
+     .offset = offsetof(dts_stack, loss_in_place),
+     .help =
+         "the loss of a split vocabulary overwrites its fp32 logits (Megatron-LM), else each step makes a new tensor"},
     {.key = "compile_loss",
      .type = DTS_FIELD_BOOL,
      .preset = "true",
@@ -249,6 +255,14 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, communication_sms),
      .help = "multiprocessors that a running collective takes from compute"},
+    {.key = "communication_memory",
+     .type = DTS_FIELD_QUANTITY,
+     .maximum = 10,
+     .preset = "0",
+     .offset = offsetof(dts_stack, communication_memory),
+     .help =
+         "with communication_sms: bytes of device memory that it moves for each byte that a GPU sends; kernels bound "
+         "by memory get the rest"},
     {.key = "context",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_BYTES,

@@ -4,20 +4,23 @@
  * indices one scatter kernel, above that a sort of the indices and a segmented sum [1]. Learned positions are added;
  * their gradient sums over the samples into a dense table.
  *
- * Head. L = predicted rows · V elements of logits; the loss in eager mode:
- *   cross-entropy          cast to fp32, log-softmax, negative log-likelihood: three kernels; keeps the fp32
- *                          log-softmax 4L (the cast is freed) and, since the training loop holds the model's output,
- *                          the logits e·L (unless it drops them first); backward: fill and scatter of the gradient,
- * log-softmax, cast cross-entropy-native   the same without casts: e·L + e·L sum                    one reduction;
- * keeps the logits; the gradient is one value spread over L elements, which each of the two products writes out before
- * it reads it vocabulary-parallel    (tensor > 1) Megatron-LM's: cast, maximum, difference, exponential, sum, quotient
- * and small kernels on the targets; three reductions over the group of one fp32 value a row; keeps the fp32 softmax 4L
- * [2], the logits are freed fused                  one kernel that keeps the logits and later overwrites them with
- * their gradient
+ * Head. L = predicted rows · V elements of logits. The loss in eager mode:
+ *
+ * - cross-entropy: cast to fp32, log-softmax, negative log-likelihood, three kernels. It keeps the fp32 log-softmax 4L
+ * (the cast is freed) and, since the training loop holds the model's output, the logits e·L (unless it drops them
+ * first). Backward: fill and scatter of the gradient, log-softmax, cast.
+ * - cross-entropy-native: the same without casts, e·L + e·L.
+ * - sum: one reduction that keeps the logits; the gradient is one value spread over L elements, which each of the two
+ *   products writes out before it reads it.
+ * - vocabulary-parallel (tensor > 1), Megatron-LM's: cast, maximum, difference, exponential, sum, quotient and small
+ *   kernels on the targets; three reductions over the group of one fp32 value a row. It keeps the fp32 softmax 4L [2];
+ * the logits are freed. DTensor's makes a new tensor in each step, up to three of 4L beside the one that is kept [3].
+ * - fused: one kernel that keeps the logits and later overwrites them with their gradient.
  *
  * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
  * [2] NVIDIA/Megatron-LM megatron/core/tensor_parallel/cross_entropy.py; Korthikanti et al. 2022, arXiv 2205.05198,
- *     section 4.3 (4sbv/t). */
+ *     section 4.3 (4sbv/t).
+ * [3] PyTorch torch/distributed/tensor/parallel/loss.py. */
 #include "model/builder.h"
 
 #define FP32_B  4.0
@@ -136,6 +139,11 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
         passes.backward_kernels = 3 + (casts ? 1 : 0);
         passes.backward_B = 2 * c * logits + cast_B;
         passes.saved_B = c * logits;
+        if (!builder->execution->loss_in_place) { /* backward: fill c, exponential 2c, sum 3c, product 3c */
+            passes.backward_kernels += 3;
+            passes.backward_B += 6 * c * logits;
+            passes.workspace_B = 3 * c * logits;
+        }
         return passes;
     }
     passes.forward_kernels = 2 + (casts ? 1 : 0);

@@ -96,6 +96,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
         .frees_logits = stack->frees_logits,
+        .loss_in_place = stack->loss_in_place,
         .fuse_permute = stack->fuse_permute || stack->compile,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,

@@ -124,14 +124,17 @@ dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool 
 /* A product beside which collectives may run needs all multiprocessors for its full rate and makes do with those that
  * are left: a flow of femtoseconds of work. Its rate is far above any transfer's, so that sharing settles transfers
  * first: their thread blocks stay resident and wait, compute takes the rest. Kernels bound by memory need fewer
- * multiprocessors than there are, so they are not slowed. */
+ * multiprocessors than there are, but all of the memory's bandwidth, and get what collectives leave of that. */
 static dts_id add_kernel(dts_builder *b, const dts_stage *stage, double duration_s, const dts_task_info *info) {
     static const double rate = 1e15; /* per second of work */
-    if (!stage->contended || !(info->flops > 0) || !(duration_s > 0)) {
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    const dts_hop processors = {.resource = stage->multiprocessors, .weight = (double)gpu->multiprocessors / rate};
+    const dts_hop memory = {.resource = stage->memory_rate,
+                            .weight = gpu->memory_bandwidth_Bps * gpu->memory_efficiency / rate};
+    const dts_hop all = info->flops > 0 ? processors : memory;
+    if (!stage->contended || all.resource == DTS_NO_ID || !(duration_s > 0)) {
         return dts_build_task(b, stage->compute, dts_time_from_s(duration_s), info);
     }
-    double processors = (double)b->plan->job.cluster->gpu.multiprocessors;
-    dts_hop all = {.resource = stage->multiprocessors, .weight = processors / rate};
     dts_task task = {.streams = &stage->compute,
                      .stream_count = 1,
                      .work = duration_s * rate,
@@ -283,14 +286,16 @@ static double multiprocessor_weight(const dts_builder *b, const dts_transfer *tr
     return fmin(most, fmax(2, most * share)) / rate_Bps;
 }
 
-/* The transfer runs beside products and takes some of their multiprocessors: how many per unit of work. */
-static double take_multiprocessors(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer,
+/* The transfer runs beside kernels and takes some of their multiprocessors and of their memory's bandwidth. */
+static dts_taken take_from_kernels(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer,
                                    double groups) {
     if (stage->multiprocessors == DTS_NO_ID || !(transfer->work_B > 0)) {
-        return 0;
+        return (dts_taken){0};
     }
     stage->contended = true;
-    return multiprocessor_weight(b, transfer, groups);
+    double sent_B = fmax(transfer->gpu_weight, transfer->nic_weight);
+    return (dts_taken){.multiprocessors = multiprocessor_weight(b, transfer, groups),
+                       .memory_B = b->plan->job.stack->communication_memory * sent_B};
 }
 
 dts_collective dts_exchange_collective(dts_exchange exchange) {
@@ -357,13 +362,13 @@ void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind grou
     transfer_at(plan, dts_lower_placement(plan, stage, group), group, kind, bytes, out);
 }
 
-/* A transfer of all members of stage's group at once. beside: it takes multiprocessors from products. */
+/* A transfer of all members of stage's group at once. beside: it takes from the kernels beside it. */
 static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
                            bool beside, const dts_task_info *info) {
     double groups = dts_lower_sharing(b->plan, group);
-    double multiprocessors = beside ? take_multiprocessors(b, stage, transfer, groups) : 0;
+    dts_taken taken = beside ? take_from_kernels(b, stage, transfer, groups) : (dts_taken){0};
     if (stage->gangs[group] != NULL) {
-        return dts_ranks_transfer(b, stage, group, transfer, multiprocessors, info);
+        return dts_ranks_transfer(b, stage, group, transfer, taken, info);
     }
     const dts_network_links *node = &b->nodes[stage->node];
     dts_hop hops[MOST_HOPS];
@@ -372,7 +377,8 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
     hop_add(hops, &count, stage->port_in, transfer->gpu_weight);
     hop_add(hops, &count, node->out, transfer->nic_weight * groups);
     hop_add(hops, &count, node->in, transfer->nic_weight * groups);
-    hop_add(hops, &count, stage->multiprocessors, multiprocessors);
+    hop_add(hops, &count, stage->multiprocessors, taken.multiprocessors);
+    hop_add(hops, &count, stage->memory_rate, taken.memory_B);
     return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
 }
 

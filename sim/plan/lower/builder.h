@@ -71,6 +71,7 @@ typedef struct dts_stage {
     double frozen_tied_B;   /* the same where it is not trained, B */
     int64_t static_B;       /* memory that lives the whole iteration */
     dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
+    dts_id memory_rate;     /* resource: and some from kernels bound by memory */
     bool contended;         /* such a collective may run beside what is issued now */
     size_t next_stall;      /* where to look in the builder's stalls */
     dts_id last_collective; /* most recent collective that this stage has issued, DTS_NO_ID: none */
@@ -215,10 +216,16 @@ double dts_ranks_duration_s(const dts_builder *b, const dts_stage *stage, double
 /* Where the members of stage's group sit. */
 dts_placement dts_ranks_placement(const dts_builder *b, const dts_stage *stage, dts_group_kind group);
 
-/* The transfer that is the next one of stage's group: the first member to issue it adds it for all. multiprocessors: of
- * each member, per unit of work. */
+/* What a transfer takes of a GPU besides its links, per unit of work. */
+typedef struct dts_taken {
+    double multiprocessors;
+    double memory_B; /* moved through the device memory */
+} dts_taken;
+
+/* The transfer that is the next one of stage's group: the first member to issue it adds it for all. taken: of each
+ * member. */
 dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
-                          double multiprocessors, const dts_task_info *info);
+                          dts_taken taken, const dts_task_info *info);
 /* Only one stage, as *stage; its tables live in b->arena. */
 dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage);
 

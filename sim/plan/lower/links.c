@@ -146,9 +146,16 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
         stage->send_down = dts_graph_add_stream(b->graph, stage->device, "send to previous stage");
     }
     stage->multiprocessors = DTS_NO_ID;
+    stage->memory_rate = DTS_NO_ID;
     if (b->flow_network && plan->job.stack->communication_sms > 0 && plan->replicas > 1 && !replicas) {
         snprintf(name, sizeof name, "%s multiprocessors", of_stage(b, index, stage));
-        stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)plan->job.cluster->gpu.multiprocessors);
+        const dts_gpu *chip = &plan->job.cluster->gpu;
+        stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)chip->multiprocessors);
+        if (plan->job.stack->communication_memory > 0) {
+            snprintf(name, sizeof name, "%s memory", of_stage(b, index, stage));
+            stage->memory_rate =
+                dts_graph_add_resource(b->graph, name, chip->memory_bandwidth_Bps * chip->memory_efficiency);
+        }
     }
     stage->h2d = DTS_NO_ID;
     stage->d2h = DTS_NO_ID;

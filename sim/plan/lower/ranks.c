@@ -177,14 +177,15 @@ static void hop_add(dts_builder *b, size_t *count, dts_id resource, double weigh
 }
 
 static dts_id add_for_all(dts_builder *b, const dts_gang *gang, dts_group_kind group, const dts_transfer *transfer,
-                          double multiprocessors, const dts_task_info *info) {
+                          dts_taken taken, const dts_task_info *info) {
     size_t count = 0;
     for (size_t i = 0; i < gang->count; i++) {
         const dts_stage *member = gang->members[i];
         b->streams[i] = member->collective[group];
         hop_add(b, &count, member->port_out, transfer->gpu_weight);
         hop_add(b, &count, member->port_in, transfer->gpu_weight);
-        hop_add(b, &count, member->multiprocessors, multiprocessors);
+        hop_add(b, &count, member->multiprocessors, taken.multiprocessors);
+        hop_add(b, &count, member->memory_rate, taken.memory_B);
     }
     for (size_t i = 0; i < gang->node_count; i++) {
         hop_add(b, &count, b->nodes[gang->nodes[i]].out, transfer->nic_weight);
@@ -196,7 +197,7 @@ static dts_id add_for_all(dts_builder *b, const dts_gang *gang, dts_group_kind g
 }
 
 dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
-                          double multiprocessors, const dts_task_info *info) {
+                          dts_taken taken, const dts_task_info *info) {
     dts_gang *gang = stage->gangs[group];
     size_t number = stage->joined[group]++;
     if (number < gang->transfer_count) {
@@ -215,7 +216,7 @@ dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group
         gang->transfers = grown;
         gang->capacity = capacity;
     }
-    dts_id task = add_for_all(b, gang, group, transfer, multiprocessors, info);
+    dts_id task = add_for_all(b, gang, group, transfer, taken, info);
     gang->transfers[gang->transfer_count++] = task;
     return task;
 }
@@ -276,7 +277,7 @@ dts_status dts_ranks_new(dts_builder *b) {
         return DTS_OK;
     }
     size_t rows = (size_t)b->rows;
-    b->hops = dts_arena_array(b->arena, 5 * rows, sizeof *b->hops); /* three of each member, two of each node */
+    b->hops = dts_arena_array(b->arena, 6 * rows, sizeof *b->hops); /* four of each member, two of each node */
     b->streams = dts_arena_array(b->arena, rows, sizeof *b->streams);
     if (b->hops == NULL || b->streams == NULL) {
         return dts_diag_nomem(b->diag);

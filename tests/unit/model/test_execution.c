@@ -187,6 +187,14 @@ static void test_exchanged_bytes(void **state) {
         dts_operators head = operators_of(&model, DTS_PART_HEAD, &x, arena);
         assert_int_equal(find(head, "loss")->forward_exchange, DTS_EXCHANGE_ALL_REDUCE);
         assert_close(find(head, "loss")->exchange_B, 3 * 4 * 2 * 2048.0, 0, 0);
+        /* DTensor's has up to three fp32 tensors beside the one that it keeps, Megatron-LM's works in place */
+        const dts_operator *copies = find(head, "loss");
+        assert_close(copies->workspace_B, 3 * copies->saved_B, 0, 0);
+        x.loss_in_place = true;
+        const dts_operator *place = find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
+        assert_close(place->workspace_B, 0, 0, 0);
+        assert_close(copies->backward_B - place->backward_B, 6 * place->saved_B, 1e-12, 0);
+        x.loss_in_place = false;
         dts_operators embedding = operators_of(&model, DTS_PART_EMBEDDING, &x, arena);
         assert_int_equal(embedding.items[0].forward_exchange,
                          sequence == 1 ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE);

@@ -114,7 +114,7 @@ static size_t gathered_chunks(const char *settings) {
 }
 
 /* Forward two gathers in each of four layers and one of the head, seven chunks each. Backward has two gathers of a
- * gradient a layer and the embedding's; PyTorch cuts those around narrow products only. */
+ * gradient a layer and the embedding's; the stack cuts those around narrow products only. */
 static void a_stack_leaves_transfers_of_backward_whole(void **state) {
     (void)state;
     const size_t forward = 9 * (TENSOR - 1), both = 18 * (TENSOR - 1);

@@ -48,10 +48,22 @@ static void products_make_do_with_what_is_left(void **state) {
     assert_close(beside.longest, slowest, 0.03, 0); /* between two collectives their latency leaves it alone */
     assert_true(beside.longest <= slowest);
     assert_true(shared->iteration_time_s > free_run->iteration_time_s);
-    /* memory-bound kernels keep their time */
-    assert_close(spans_named(shared, "mlp_norm").longest, spans_named(free_run, "mlp_norm").longest, 1e-9, 0);
     dts_result_free(free_run);
     dts_result_free(shared);
+}
+
+/* A kernel bound by memory gets the bandwidth that collectives leave: here each byte that the port sends costs ten. */
+static void kernels_bound_by_memory_share_its_bandwidth(void **state) {
+    (void)state;
+    dts_result *own = simulate_text(base, "stack.communication_memory=0 " SLOW);
+    dts_result *shared = simulate_text(base, "stack.communication_memory=10 " SLOW);
+    range alone = spans_named(own, "mlp_gelu"), beside = spans_named(shared, "mlp_gelu");
+    const double memory_Bps = 1555e9 * 0.889, moved_Bps = 10 * 300e9 * 0.05;
+    const double slower = memory_Bps / (memory_Bps - moved_Bps);
+    assert_close(beside.shortest, alone.shortest * slower, 1e-3, 0); /* forward: gathers never pause */
+    assert_true(shared->iteration_time_s > own->iteration_time_s);
+    dts_result_free(shared);
+    dts_result_free(own);
 }
 
 /* Backward of the last unit alone, no company: nothing changes without data parallelism. */
@@ -71,9 +83,10 @@ static void one_gpu_has_no_company(void **state) {
 
 static void units_are_copied_as_the_framework_does(void **state) {
     (void)state;
-    dts_result *flat = simulate_text(base, "stack.fsdp.copies=flat");
-    dts_result *tensors = simulate_text(base, "stack.fsdp.copies=tensors stack.fsdp.reduce_fp32=true");
-    dts_result *none = simulate_text(base, "stack.fsdp.copies=none");
+    dts_result *flat = simulate_text(base, "stack.communication_memory=0 stack.fsdp.copies=flat");
+    dts_result *tensors =
+        simulate_text(base, "stack.communication_memory=0 stack.fsdp.copies=tensors stack.fsdp.reduce_fp32=true");
+    dts_result *none = simulate_text(base, "stack.communication_memory=0 stack.fsdp.copies=none");
     /* one gradient kernel a unit: 8 layers and the root */
     assert_int_equal(spans_named(flat, "flatten gradients").count, 9);
     assert_int_equal(spans_named(tensors, "copy_in gradients").count, 9);
@@ -91,6 +104,7 @@ static void units_are_copied_as_the_framework_does(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_make_do_with_what_is_left),
+        cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
         cmocka_unit_test(one_gpu_has_no_company),
         cmocka_unit_test(units_are_copied_as_the_framework_does),
     };
