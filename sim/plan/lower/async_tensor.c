@@ -10,8 +10,8 @@
  * Each copy moves 1/T of the tensor from GPU to GPU: (T-1)/T of it in all, as a ring would. Copies are made by copy
  * engines and take no multiprocessors.
  *
- * A stack may gain from chunks in forward only (stack.async_backward): PyTorch's forward pass became up to 29 % faster in
- * bf16, the whole step 8 % [2]. There, transfers of backward stay whole.
+ * A stack may gain from chunks in forward only (stack.async_backward): PyTorch's forward pass became up to 29 % faster
+ * in bf16, the whole step 8 % [2]. There, transfers of backward stay whole.
  *
  * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
  * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3].
