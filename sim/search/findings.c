@@ -192,6 +192,10 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     if (values.fidelity.microbatches == DTS_MICROBATCHES_AUTO) { /* the same time, sooner */
         values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     }
+    if (values.fidelity.allocator ==
+        DTS_ALLOCATOR_AUTO) { /* `fits` does not depend on it, and it would double the time */
+        values.fidelity.allocator = DTS_ALLOCATOR_ESTIMATE;
+    }
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
     const dts_run_options options = {.blocks = take_cache(w)};
