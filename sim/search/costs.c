@@ -76,6 +76,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         out->parameters[set] = work->parameters[set];
         out->quantised[set] = work->quantised[set];
+        out->frozen_B[set] = work->frozen_B[set];
     }
     double before_B = 0;
     for (size_t i = 0; i < work->operators.count; i++) {

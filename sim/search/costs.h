@@ -20,6 +20,7 @@ typedef struct dts_part_cost {
     double selective_B;                     /* the same with selective recomputation */
     double forward_peak_B, backward_peak_B; /* temporaries while the part runs */
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
+    double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
     double tensors;
 } dts_part_cost;
 

@@ -75,8 +75,8 @@ static double static_B(const case_of *k, const dts_rank_class *c) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double elements = c->parameters[set], shards = shards_of(k, set);
         if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
-            bytes += shards_parameters(k) ? elements * storage->parameter_B / shards
-                                          : dts_plan_weights_B(k->plan, elements, c->quantised[set]);
+            bytes += shards_parameters(k) ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
+                                          : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
         }
         if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
             bytes += elements * storage->gradient_B / (shards_gradients(k) ? shards : 1);
@@ -138,7 +138,10 @@ static double communication_B(const case_of *k, const dts_rank_class *c) {
     }
     if (shards_parameters(k)) {
         double gathered = parameters - c->layers * unit + (1 + (double)k->plan->job.stack->fsdp_prefetch) * unit;
-        return gathered * dts_numeric_bytes(storage->compute) + unit * storage->reduce_B;
+        double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
+        double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
+                          (1 + (double)k->plan->job.stack->fsdp_prefetch) * unit_frozen_B;
+        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit * storage->reduce_B;
     }
     double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
@@ -220,7 +223,11 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
     }
     if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
-        double copies_s = all_elements(k, c, true) * k->plan->storage.parameter_B * frame->copy_s;
+        double frozen_B = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            frozen_B += c->frozen_B[set] / shards_of(k, set);
+        }
+        double copies_s = (all_elements(k, c, true) * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
         p.forward_s = fmax(p.forward_s, copies_s);
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
     }

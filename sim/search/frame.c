@@ -31,6 +31,8 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
         c->parameters[set] += times * part->parameters[set];
         c->quantised[set] += times * part->quantised[set];
         c->unit[set] += is_layer ? times * part->parameters[set] : 0;
+        c->frozen_B[set] += times * part->frozen_B[set];
+        c->unit_frozen_B[set] += is_layer ? times * part->frozen_B[set] : 0;
     }
     c->tensors += times * part->tensors;
     c->selective_s += times * chain_s(plan, &part->repeated, true);
@@ -82,15 +84,21 @@ static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_
     if (chunk->head) {
         add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
         c->head = true;
-        c->parameters[DTS_SET_COMMON] += model->tied_embeddings && ends_apart
-                                             ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
-                                             : 0;
+        double copy = model->tied_embeddings && ends_apart
+                          ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
+                          : 0;
+        if (dts_plan_adapts(plan)) {
+            c->frozen_B[DTS_SET_COMMON] += copy * dts_numeric_bytes(plan->storage.activation);
+        } else {
+            c->parameters[DTS_SET_COMMON] += copy;
+        }
     }
 }
 
 static void sum_units(dts_rank_class *c) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
+        c->unit_frozen_B[set] = c->layers > 0 ? c->unit_frozen_B[set] / c->layers : 0;
     }
     c->units = c->layers + (c->embedding || c->head);
 }
@@ -159,8 +167,8 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
 }
 
 /* Units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
-static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double elements, double *gather_s,
-                      double *scatter_s) {
+static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double elements, double frozen_B,
+                      double *gather_s, double *scatter_s) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
@@ -172,7 +180,7 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    double gather_B = elements * dts_numeric_bytes(plan->storage.compute);
+    double gather_B = elements * dts_numeric_bytes(plan->storage.compute) + frozen_B;
     double reduce_B = elements * plan->storage.reduce_B;
     *gather_s += dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     *scatter_s += dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
@@ -184,8 +192,11 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
     dts_rank_collectives *out = &c->collectives;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double root = c->parameters[set] - c->layers * c->unit[set];
-        cost_unit(frame, rank, hybrid, set, c->unit[set], &out->unit_gather_s[hybrid], &out->unit_scatter_s[hybrid]);
-        cost_unit(frame, rank, hybrid, set, root, &out->root_gather_s[hybrid], &out->root_scatter_s[hybrid]);
+        double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
+        cost_unit(frame, rank, hybrid, set, c->unit[set], c->unit_frozen_B[set], &out->unit_gather_s[hybrid],
+                  &out->unit_scatter_s[hybrid]);
+        cost_unit(frame, rank, hybrid, set, root, root_frozen_B, &out->root_gather_s[hybrid],
+                  &out->root_scatter_s[hybrid]);
     }
 }
 

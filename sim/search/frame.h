@@ -22,7 +22,8 @@ typedef struct dts_rank_class {
     double layers, fewest_layers; /* of all chunks; of the smallest chunk */
     double units;                 /* layers, and one for embedding and head */
     bool embedding, head;
-    double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on the rank */
+    double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
+    double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */
     double tensors;
     double unit[DTS_SET_COUNT];                                               /* of these, in one layer on average */
     double layers_saved_B, layers_selective_B, layers_peak_B, layers_extra_B; /* kept by all layers; while one runs */

@@ -247,10 +247,6 @@ static dts_status simulate_baseline(dts_search_context *c, dts_rule baseline, co
  */
 
 dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
-    if (request->base->training.adapters.rank > 0) {
-        return dts_diag_error(diag, NULL, "training.adapters", "use `dtsim sweep`, or adapters: none",
-                              "the bounds of this search are those of trained weights, not of adapters");
-    }
     if (request->base->training.mode != DTS_MODE_TRAIN) {
         return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
                               "the bounds of this search are those of training, not of inference");
@@ -291,6 +287,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     status = status == DTS_OK ? method->run(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
+    search->interrupted = dts_layouts_stopped(&c); /* also between two simulations */
     status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_remedy(&c, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {

@@ -99,3 +99,6 @@ $ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --export deepspeed
 error: --export is not for --space soap
   help: leave it out, or use --space layouts
 [2]
+% Adapters are searched like whole weights.
+$ dtsim search small.yaml --set 'training.adapters={lora: {rank: 16, base: nf4}}' --simulate 16 --format json >lora.json; grep -cE '"fits":.true' lora.json | sed 's/[1-9][0-9]*/some/'
+some

@@ -25,7 +25,14 @@ static const char experts[] =
     "stack: megatron-core\n"
     "training: {global_batch: 16, micro_batch: 1, sequence_length: 2048, precision: bf16}\n";
 
-static const char *const texts[] = {small, tight, experts};
+static const char adapters[] =
+    "model: {profile: llama, layers: 6, hidden: 4096, heads: 32, vocab: 32000}\n"
+    "cluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 4}\n"
+    "stack: pytorch-2\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 2048, precision: amp-bf16,\n"
+    "           adapters: {lora: {rank: 16, targets: all-linear, base: nf4}}}\n";
+
+static const char *const texts[] = {small, tight, experts, adapters};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
 /* How many of `all` to try: a tenth where DTSIM_PROPERTY_RUNS asks for few runs, as under sanitizers. */
