@@ -99,8 +99,9 @@ dts_status dts_stage_dp(const dts_stage_problem *problem, dts_arena *arena, dts_
         }
     }
     const front *last = &fronts[(problem->stages - 1) * (problem->layers + 1) + problem->layers];
-    *out = dts_arena_array(arena, last->count > 0 ? last->count : 1, sizeof **out);
-    for (size_t i = 0; i < last->count && *out != NULL; i++) {
+    size_t found = last->states == NULL ? 0 : last->count; /* fewer layers than stages: there is no front */
+    *out = dts_arena_array(arena, found > 0 ? found : 1, sizeof **out);
+    for (size_t i = 0; i < found && *out != NULL; i++) {
         int64_t *layers = dts_arena_array(arena, problem->stages, sizeof *layers);
         if (layers == NULL) {
             return DTS_NOMEM;
@@ -111,6 +112,6 @@ dts_status dts_stage_dp(const dts_stage_problem *problem, dts_arena *arena, dts_
         }
         (*out)[i] = (dts_stage_solution){last->states[i].time_s, last->states[i].memory_B, layers};
     }
-    *count = *out == NULL ? 0 : last->count;
+    *count = *out == NULL ? 0 : found;
     return *out == NULL ? DTS_NOMEM : DTS_OK;
 }

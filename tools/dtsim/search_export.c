@@ -101,6 +101,10 @@ typedef struct reasons {
     long nearest; /* index of the best that is not refused; DTS_NOWHERE: all are */
 } reasons;
 
+static bool same(const obstacle *a, const obstacle *b) {
+    return a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0;
+}
+
 /* Of the findings before end. */
 static dts_status gather(const dts_search_export *e, const dts_search *search, size_t end, dts_arena *arena,
                          reasons *out) {
@@ -116,7 +120,7 @@ static dts_status gather(const dts_search_export *e, const dts_search *search, s
             out->nearest = (long)i;
         }
         size_t k = 0;
-        while (status == DTS_OK && k < out->count && strcmp(out->items[k].why.text, found.why.text) != 0) {
+        while (status == DTS_OK && k < out->count && !same(&out->items[k].why, &found.why)) {
             k++;
         }
         if (status == DTS_OK && k < out->count) {
