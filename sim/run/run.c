@@ -362,7 +362,7 @@ static dts_result *fold_once(const dts_scenario_values *values, folding *fold, c
                              const dts_run_options *options, dts_diag *diag) {
     dts_scenario_values some = *values;
     if (values->fidelity.detail == DTS_DETAIL_AUTO) { /* as for all of them */
-        some.fidelity.detail = dts_lower_detail(plan, values->fidelity.network != DTS_NETWORK_CLOSED_FORM);
+        some.fidelity.detail = (int)dts_lower_detail(plan, values->fidelity.network != DTS_NETWORK_CLOSED_FORM);
     }
     some.training.global_batch = values->training.global_batch / plan->microbatches * fold->fold.some;
     dts_job job = dts_scenario_job(&some);

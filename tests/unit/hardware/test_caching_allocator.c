@@ -158,7 +158,7 @@ static int64_t growing_batches(bool expandable, int64_t *largest_B) {
 static void test_expandable_segments(void **state) {
     (void)state;
     int64_t largest_B = 0;
-    assert_true(growing_batches(false, &largest_B) > 1.25 * (double)largest_B);
+    assert_true((double)growing_batches(false, &largest_B) > 1.25 * (double)largest_B);
     int64_t reserved_B = growing_batches(true, &largest_B);
     assert_true(reserved_B >= largest_B);
     assert_true(reserved_B < largest_B + 20 * MIB); /* less than a page over */
