@@ -7,5 +7,5 @@ $ timeout --preserve-status -s INT 2 dtsim search long.yaml --space soap --propo
 1
 [130]
 % What was simulated by then is in the store, and the same command goes on from there.
-$ timeout --preserve-status -s INT 2 dtsim search long.yaml --store s.db --simulate 100000 >first.txt 2>/dev/null; dtsim search long.yaml --store s.db --simulate 8 2>/dev/null | grep -cE ' [1-9][0-9]* +of these found in the store'
+$ timeout --preserve-status -s INT 8 dtsim search long.yaml --store s.db --simulate 100000 >first.txt 2>/dev/null; dtsim search long.yaml --store s.db --simulate 8 2>/dev/null | grep -cE ' [1-9][0-9]* +of these found in the store'
 1
