@@ -285,6 +285,9 @@ bool dts_plan_single_process(const dts_plan *plan);
 bool dts_plan_quantises(const dts_plan *plan);
 bool dts_plan_gathers_quantised(const dts_plan *plan);
 
+/* Moments that an optimizer keeps of a parameter, each a tensor of its size; factored ones do not count. */
+int dts_optimizer_moments(dts_optimizer optimizer);
+
 /* Bytes of weights, of which quantised elements are those of the layers' linear products, as they live through the
  * iteration on the GPU (whole) and as they are gathered. */
 double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised);

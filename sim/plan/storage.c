@@ -21,12 +21,12 @@
  * the step (not counted here: the copies live in the step only, lower/optimizer.c), 18 with fp32 gradients. */
 #include "plan/internal.h"
 
-/* Moments kept by an optimizer, in elements per parameter. */
-static double optimizer_moments(dts_optimizer optimizer) {
+int dts_optimizer_moments(dts_optimizer optimizer) {
     switch (optimizer) {
         case DTS_OPTIMIZER_ADAM:
         case DTS_OPTIMIZER_ADAMW:
         case DTS_OPTIMIZER_LAMB:
+        case DTS_OPTIMIZER_ADAMW_8BIT:
             return 2;
         case DTS_OPTIMIZER_SGD_MOMENTUM:
         case DTS_OPTIMIZER_LION:
@@ -34,9 +34,7 @@ static double optimizer_moments(dts_optimizer optimizer) {
             return 1;
         case DTS_OPTIMIZER_SGD:
         case DTS_OPTIMIZER_ADAFACTOR:
-            return 0;
-        case DTS_OPTIMIZER_ADAMW_8BIT:
-            break; /* stored in bytes, not in the parameters' format */
+            break;
     }
     return 0;
 }
@@ -130,8 +128,7 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
         return s;
     }
     double master_B = s.step_B > s.parameter_B ? s.step_B : 0;
-    s.optimizer_B = master_B + (training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT
-                                    ? 2
-                                    : optimizer_moments((dts_optimizer)training->optimizer) * s.step_B);
+    double moment_B = training->optimizer == DTS_OPTIMIZER_ADAMW_8BIT ? 1 : s.step_B;
+    s.optimizer_B = master_B + dts_optimizer_moments((dts_optimizer)training->optimizer) * moment_B;
     return s;
 }

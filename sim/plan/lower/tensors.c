@@ -31,25 +31,6 @@ static void add(dts_builder *b, int64_t stage, dts_tensor tensor) {
     all->items[all->count++] = tensor;
 }
 
-/* Tensors of the moments of one parameter. */
-static int moment_tensors(dts_optimizer optimizer) {
-    switch (optimizer) {
-        case DTS_OPTIMIZER_ADAM:
-        case DTS_OPTIMIZER_ADAMW:
-        case DTS_OPTIMIZER_LAMB:
-        case DTS_OPTIMIZER_ADAMW_8BIT:
-            return 2;
-        case DTS_OPTIMIZER_SGD_MOMENTUM:
-        case DTS_OPTIMIZER_LION:
-        case DTS_OPTIMIZER_ADAFACTOR_MOMENTUM:
-            return 1;
-        case DTS_OPTIMIZER_SGD:
-        case DTS_OPTIMIZER_ADAFACTOR:
-            break;
-    }
-    return 0;
-}
-
 /* A parameter of so many elements on this rank, and what the optimizer keeps for it. quantised: of an 8- or 4-bit
  * product. */
 static void add_parameter(dts_builder *b, int64_t stage, double elements, double quantised, double share) {
@@ -64,7 +45,7 @@ static void add_parameter(dts_builder *b, int64_t stage, double elements, double
         return; /* elsewhere, or in one piece for all */
     }
     double master_B = storage->step_B > storage->parameter_B ? storage->step_B : 0;
-    int moments = moment_tensors((dts_optimizer)plan->job.training->optimizer);
+    int moments = dts_optimizer_moments((dts_optimizer)plan->job.training->optimizer);
     double moment_B = moments > 0 ? (storage->optimizer_B - master_B) / moments : 0;
     dts_tensor tensor = {.category = DTS_MEMORY_OPTIMIZER, .made_by = DTS_NO_ID};
     tensor.bytes = (int64_t)(elements * master_B * share);
