@@ -361,8 +361,6 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse, boo
     }
 }
 
-/* The steady state of few microbatches stands for many. Not to the last digit: a host that is faster than its GPU gets
- * further ahead with every microbatch, and once it is far enough the launches of the last backward are hidden, too. */
 /* What is moved for every microbatch is counted, not measured. */
 static void check_folded_rows(const dts_result *few, const dts_result *all) {
     assert_int_equal(few->communication_count, all->communication_count);
@@ -380,6 +378,8 @@ static void check_folded_rows(const dts_result *few, const dts_result *all) {
     assert_close(few->time_s.host_bound, all->time_s.host_bound, 1e-6, 0.03 * all->iteration_time_s);
 }
 
+/* The steady state of few microbatches stands for many. Not to the last digit: a host that is faster than its GPU gets
+ * further ahead with every microbatch, and once it is far enough the launches of the last backward are hidden, too. */
 static void check_folded(subject *x) {
     enum { MANY = 48 };
     dts_scenario_values values = *dts_scenario_get(x->scenario);
