@@ -22,6 +22,35 @@ static inline size_t split_settings(char *settings, dts_override *out) {
     return count;
 }
 
+/* Prints what was said unless all is well, which the test demands. Frees diag. */
+static inline void assert_ok(dts_status status, dts_diag *diag) {
+    if (status != DTS_OK) {
+        dts_text messages = {0};
+        dts_diag_render(diag, false, &messages);
+        print_error("%s", dts_text_string(&messages));
+        dts_text_free(&messages);
+    }
+    dts_diag_free(diag);
+    assert_int_equal(status, DTS_OK);
+}
+
+/* The scenario of a text; the caller's to free. */
+static inline dts_scenario *parse_text(const char *text) {
+    static const char *const roots[] = {"."};
+    const dts_profile_paths profiles = {.roots = roots, .count = 1};
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    assert_ok(dts_scenario_parse(text, strlen(text), "test", NULL, 0, &profiles, &scenario, diag), diag);
+    return scenario;
+}
+
+static inline dts_result *simulate_values(const dts_scenario_values *values, const dts_run_options *options) {
+    dts_diag *diag = dts_diag_new();
+    dts_result *result = NULL;
+    assert_ok(dts_run_values(values, options, &result, diag), diag);
+    return result;
+}
+
 /* path: a file, or NULL to parse text. status: what is expected; NULL result unless DTS_OK. messages: rendered
  * diagnostics, may be NULL. */
 static inline dts_result *simulate_with(const dts_run_options *options, const char *path, const char *text,
@@ -62,15 +91,21 @@ static inline dts_result *simulate_expecting(const char *path, const char *text,
     return simulate_with(&options, path, text, settings, status, messages);
 }
 
-/* The scenario is refused, and what is said holds message. */
-static inline void assert_refused(const char *text, const char *settings, const char *message) {
+/* The scenario of a file (or of a text, path NULL) is refused, and what is said holds message and help ("": any). */
+static inline void assert_refused_with(const char *path, const char *text, const char *settings, const char *message,
+                                       const char *help) {
     dts_text messages = {0};
-    simulate_expecting(NULL, text, settings, DTS_INVALID, &messages);
-    if (strstr(dts_text_string(&messages), message) == NULL) {
-        print_error("%s:\n%s", settings, dts_text_string(&messages));
+    assert_null(simulate_expecting(path, text, settings, DTS_INVALID, &messages));
+    const char *said = dts_text_string(&messages);
+    if (strstr(said, message) == NULL || strstr(said, help) == NULL) {
+        print_error("%s: expected \"%s\" and \"%s\" in:\n%s", settings, message, help, said);
         fail();
     }
     dts_text_free(&messages);
+}
+
+static inline void assert_refused(const char *text, const char *settings, const char *message) {
+    assert_refused_with(NULL, text, settings, message, "");
 }
 
 static inline dts_result *simulate_file(const char *path, const char *settings) {

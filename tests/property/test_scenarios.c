@@ -19,6 +19,7 @@
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
 #include "report/report.h"
+#include "simulate.h"
 
 /* Small, so that the cache starts afresh now and then. */
 enum { MOST_CACHE_B = 4 << 20 };
@@ -33,34 +34,7 @@ typedef struct subject {
 } subject;
 
 static void read_subject(subject *x) {
-    const char *roots[] = {"."};
-    dts_profile_paths profiles = {.roots = roots, .count = 1};
-    dts_diag *diag = dts_diag_new();
-    dts_status status =
-        dts_scenario_parse(x->d.text, strlen(x->d.text), "drawn", NULL, 0, &profiles, &x->scenario, diag);
-    if (status != DTS_OK) {
-        dts_text messages = {0};
-        dts_diag_render(diag, false, &messages);
-        print_error("%s", dts_text_string(&messages));
-        dts_text_free(&messages);
-    }
-    dts_diag_free(diag);
-    assert_int_equal(status, DTS_OK);
-}
-
-static dts_result *simulate_values(const dts_scenario_values *values, const dts_run_options *options) {
-    dts_diag *diag = dts_diag_new();
-    dts_result *result = NULL;
-    dts_status status = dts_run_values(values, options, &result, diag);
-    if (status != DTS_OK) {
-        dts_text messages = {0};
-        dts_diag_render(diag, false, &messages);
-        print_error("%s", dts_text_string(&messages));
-        dts_text_free(&messages);
-    }
-    dts_diag_free(diag);
-    assert_int_equal(status, DTS_OK);
-    return result;
+    x->scenario = parse_text(x->d.text);
 }
 
 static void check_spans(const dts_result *r) {

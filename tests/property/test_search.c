@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "check.h"
-#include "run/run.h"
 #include "search/layouts.h"
+#include "simulate.h"
 
 static const char small[] =
     "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\n"
@@ -41,22 +40,6 @@ static size_t some_of(size_t all) {
     const char *runs = getenv("DTSIM_PROPERTY_RUNS");
     bool few = runs != NULL && strtoul(runs, NULL, 10) < USUAL;
     return few ? (all + 9) / 10 : all;
-}
-
-static dts_scenario *parse(const char *text) {
-    static const char *const roots[] = {"."};
-    const dts_profile_paths profiles = {.roots = roots, .count = 1};
-    dts_diag *diag = dts_diag_new();
-    dts_scenario *scenario = NULL;
-    dts_status status = dts_scenario_parse(text, strlen(text), "test", NULL, 0, &profiles, &scenario, diag);
-    if (status != DTS_OK) {
-        dts_text messages = {0};
-        dts_diag_render(diag, false, &messages);
-        print_error("%s", dts_text_string(&messages));
-    }
-    dts_diag_free(diag);
-    assert_int_equal(status, DTS_OK);
-    return scenario;
 }
 
 /* ---- all candidates -------------------------------------------------------------------------------------------------
@@ -104,7 +87,7 @@ static list walk_all(const dts_scenario_values *base, const dts_axis *over, size
 static void candidates_are_the_legal_plans(void **state) {
     (void)state;
     for (size_t t = 0; t < TEXTS; t++) {
-        dts_scenario *scenario = parse(texts[t]);
+        dts_scenario *scenario = parse_text(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
         static dts_layout_space space;
         list all = walk_all(base, NULL, 0, &space);
@@ -143,18 +126,14 @@ static void candidates_are_the_legal_plans(void **state) {
 static dts_result *simulate(const dts_candidate *candidate, const dts_scenario_values *base) {
     dts_scenario_values values;
     dts_candidate_apply(candidate, base, &values);
-    dts_diag *diag = dts_diag_new();
-    dts_result *result = NULL;
-    assert_int_equal(dts_run_values(&values, NULL, &result, diag), DTS_OK);
-    dts_diag_free(diag);
-    return result;
+    return simulate_values(&values, NULL);
 }
 
 /* No simulation undercuts a bound, and the closed form stays near it. */
 static void bounds_hold(void **state) {
     (void)state;
     for (size_t t = 0; t < TEXTS; t++) {
-        dts_scenario *scenario = parse(texts[t]);
+        dts_scenario *scenario = parse_text(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
         static dts_layout_space space;
         list all = walk_all(base, NULL, 0, &space);
@@ -223,7 +202,7 @@ static void every_method_finds_the_optimum(void **state) {
     };
     size_t over_count = sizeof over / sizeof over[0];
     for (size_t t = 0; t < some_of(2); t++) {
-        dts_scenario *scenario = parse(texts[t]);
+        dts_scenario *scenario = parse_text(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
         static dts_layout_space space;
         list all = walk_all(base, over, over_count, &space);
@@ -261,7 +240,7 @@ static void every_method_finds_the_optimum(void **state) {
 /* {first: n}: between keeping all and repeating all, and the same as repeating all when n is all. */
 static void some_layers_are_recomputed(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(small);
+    dts_scenario *scenario = parse_text(small);
     const dts_scenario_values *base = dts_scenario_get(scenario);
     static dts_layout_space space;
     const dts_axis over[] = {AXIS("parallelism.pipeline", "2"),
@@ -312,7 +291,7 @@ static void assert_same_answer(const dts_search *a, const dts_search *b) {
 
 static void threads_and_order_do_not_matter(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(small);
+    dts_scenario *scenario = parse_text(small);
     const dts_scenario_values *base = dts_scenario_get(scenario);
     const dts_axis over[] = {AXIS("parallelism.tensor", "1", "2", "4"), AXIS("training.micro_batch", "1", "2"),
                              AXIS("parallelism.data_parallel", "ddp", "fsdp", "zero1")};
@@ -337,7 +316,7 @@ static void threads_and_order_do_not_matter(void **state) {
 /* A larger space is never worse, and neither is more memory. */
 static void more_is_never_worse(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(tight);
+    dts_scenario *scenario = parse_text(tight);
     dts_scenario_values values = *dts_scenario_get(scenario);
     const dts_axis narrow[] = {AXIS("parallelism.tensor", "1"), AXIS("parallelism.pipeline", "1", "2"),
                                AXIS("offload", "none")};

@@ -270,37 +270,34 @@ static void two_directions_exchange_tokens(void **state) {
     dts_result_free(one);
 }
 
-static void refused(const char *settings, const char *message, const char *help) {
-    dts_text messages = {0};
-    assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
-    if (strstr(dts_text_string(&messages), message) == NULL || strstr(dts_text_string(&messages), help) == NULL) {
-        print_error("expected '%s' and '%s' in:\n%s", message, help, dts_text_string(&messages));
-        fail();
-    }
-    dts_text_free(&messages);
-}
-
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
-    refused("parallelism.expert=3", "expert 3 does not divide the model's 16 experts", "use expert: 2");
-    refused("parallelism.expert=16 parallelism.pipeline=2", "expert 16 does not divide the 8 ranks of a stage",
-            "use expert: 8");
-    refused("parallelism.tensor=2", "experts with tensor parallelism need sequence parallelism", "set sequence: true");
-    refused("model.experts=0 model.experts_per_token=0", "the model is dense", "a model with experts");
-    refused("parallelism.data_parallel=fsdp parallelism.shard_group=4",
-            "a shard group holds whole copies of the experts", "use expert: 4");
-    refused("parallelism.expert_tensor=3", "expert_tensor 3 does not divide the experts' width of 2048",
-            "use expert_tensor: 2");
-    refused("parallelism.expert_tensor=4", "expert 8 × expert_tensor 4 does not divide the 16 ranks of a stage",
-            "use expert_tensor: 2");
-    refused("model.experts=0 model.experts_per_token=0 parallelism.expert=1 parallelism.expert_tensor=2",
-            "the model is dense", "use expert_tensor: 1");
-    refused("parallelism.expert_tensor=2 training.adapters={lora:\t{rank:\t5}}",
-            "expert_tensor 2 does not divide the adapters' rank 5", "use expert_tensor: 1");
-    refused("stack.cuda_graphs=layers", "dropless experts cannot be captured", "set model.capacity_factor");
-    refused("cluster.nodes=1 parallelism.data_parallel=dp", "dp drives whole models", "use ddp");
-    refused("model.shared_expert_ffn_hidden=1025 parallelism.tensor=2 parallelism.sequence=true",
-            "tensor 2 does not divide the shared expert's width", "choose a degree");
+    assert_refused_with(NULL, base, "parallelism.expert=3", "expert 3 does not divide the model's 16 experts",
+                        "use expert: 2");
+    assert_refused_with(NULL, base, "parallelism.expert=16 parallelism.pipeline=2",
+                        "expert 16 does not divide the 8 ranks of a stage", "use expert: 8");
+    assert_refused_with(NULL, base, "parallelism.tensor=2", "experts with tensor parallelism need sequence parallelism",
+                        "set sequence: true");
+    assert_refused_with(NULL, base, "model.experts=0 model.experts_per_token=0", "the model is dense",
+                        "a model with experts");
+    assert_refused_with(NULL, base, "parallelism.data_parallel=fsdp parallelism.shard_group=4",
+                        "a shard group holds whole copies of the experts", "use expert: 4");
+    assert_refused_with(NULL, base, "parallelism.expert_tensor=3",
+                        "expert_tensor 3 does not divide the experts' width of 2048", "use expert_tensor: 2");
+    assert_refused_with(NULL, base, "parallelism.expert_tensor=4",
+                        "expert 8 × expert_tensor 4 does not divide the 16 ranks of a stage", "use expert_tensor: 2");
+    assert_refused_with(NULL, base,
+                        "model.experts=0 model.experts_per_token=0 parallelism.expert=1 parallelism.expert_tensor=2",
+                        "the model is dense", "use expert_tensor: 1");
+    assert_refused_with(NULL, base, "parallelism.expert_tensor=2 training.adapters={lora:\t{rank:\t5}}",
+                        "expert_tensor 2 does not divide the adapters' rank 5", "use expert_tensor: 1");
+    assert_refused_with(NULL, base, "stack.cuda_graphs=layers", "dropless experts cannot be captured",
+                        "set model.capacity_factor");
+    assert_refused_with(NULL, base, "cluster.nodes=1 parallelism.data_parallel=dp", "dp drives whole models",
+                        "use ddp");
+    assert_refused_with(NULL, base,
+                        "model.shared_expert_ffn_hidden=1025 parallelism.tensor=2 parallelism.sequence=true",
+                        "tensor 2 does not divide the shared expert's width", "choose a degree");
 }
 
 int main(void) {

@@ -18,15 +18,7 @@ static dts_result *explained(const char *path, const char *settings, bool what_i
                                          .what_if = what_if};
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
-    dts_status status = dts_explain(&request, &result, diag);
-    dts_text messages = {0};
-    dts_diag_render(diag, false, &messages);
-    if (status != DTS_OK) {
-        print_error("%s", dts_text_string(&messages));
-    }
-    dts_text_free(&messages);
-    dts_diag_free(diag);
-    assert_int_equal(status, DTS_OK);
+    assert_ok(dts_explain(&request, &result, diag), diag);
     return result;
 }
 

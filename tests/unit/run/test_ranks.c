@@ -158,26 +158,25 @@ static void jitter_averages_out(void **state) {
     assert_true(more < 1.1 * even);
 }
 
-static void refused(const char *settings, const char *message, const char *help) {
-    dts_text messages = {0};
-    simulate_expecting(NULL, ddp, settings, DTS_INVALID, &messages);
-    assert_non_null(strstr(dts_text_string(&messages), message));
-    assert_non_null(strstr(dts_text_string(&messages), help));
-    dts_text_free(&messages);
-}
-
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
-    refused("fidelity.ranks=folded cluster.jitter=0.1", "one rank cannot stand for all where cluster.jitter", "full");
-    refused("fidelity.ranks=folded " LATE, "cluster.stragglers makes them differ", "ranks: full");
-    refused("fidelity.detail=block fidelity.ranks=full", "kernel by kernel", "detail: kernel");
-    refused("parallelism.data_parallel=dp fidelity.ranks=full", "one drives all", "ranks: folded");
-    refused("cluster.jitter=0.1 fidelity.microbatches=folded", "drawn at random", "microbatches: all");
-    refused("parallelism.pipeline=2 parallelism.schedule=chimera training.global_batch=128 fidelity.ranks=full",
-            "two copies", "ranks: folded");
-    refused("cluster.stragglers=[{node:\t4,slowdown:\t2}]", "names node 4 of 1", "count from 0");
-    refused("cluster.stragglers=[{node:\t0,gpu:\t8,slowdown:\t2}]", "names gpu 8 of 8", "count from 0");
-    refused("cluster.stragglers=[{node:\t0,gpu:\t1,network_slowdown:\t2}]", "not about one of its GPUs", "leave `gpu`");
+    assert_refused_with(NULL, ddp, "fidelity.ranks=folded cluster.jitter=0.1",
+                        "one rank cannot stand for all where cluster.jitter", "full");
+    assert_refused_with(NULL, ddp, "fidelity.ranks=folded " LATE, "cluster.stragglers makes them differ",
+                        "ranks: full");
+    assert_refused_with(NULL, ddp, "fidelity.detail=block fidelity.ranks=full", "kernel by kernel", "detail: kernel");
+    assert_refused_with(NULL, ddp, "parallelism.data_parallel=dp fidelity.ranks=full", "one drives all",
+                        "ranks: folded");
+    assert_refused_with(NULL, ddp, "cluster.jitter=0.1 fidelity.microbatches=folded", "drawn at random",
+                        "microbatches: all");
+    assert_refused_with(
+        NULL, ddp, "parallelism.pipeline=2 parallelism.schedule=chimera training.global_batch=128 fidelity.ranks=full",
+        "two copies", "ranks: folded");
+    assert_refused_with(NULL, ddp, "cluster.stragglers=[{node:\t4,slowdown:\t2}]", "names node 4 of 1", "count from 0");
+    assert_refused_with(NULL, ddp, "cluster.stragglers=[{node:\t0,gpu:\t8,slowdown:\t2}]", "names gpu 8 of 8",
+                        "count from 0");
+    assert_refused_with(NULL, ddp, "cluster.stragglers=[{node:\t0,gpu:\t1,network_slowdown:\t2}]",
+                        "not about one of its GPUs", "leave `gpu`");
 }
 
 /* Pipelines of 3 on nodes of 8: some cross, the first does not. */

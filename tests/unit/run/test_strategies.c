@@ -41,16 +41,6 @@ static bool warned(const dts_result *r, const char *text) {
     return false;
 }
 
-static void refused(const char *settings, const char *message) {
-    dts_text messages = {0};
-    assert_null(simulate_expecting(NULL, base, settings, DTS_INVALID, &messages));
-    if (strstr(dts_text_string(&messages), message) == NULL) {
-        print_error("expected '%s' in:\n%s", message, dts_text_string(&messages));
-        fail();
-    }
-    dts_text_free(&messages);
-}
-
 static void zero2_reduces_every_microbatch_and_keeps_a_share(void **state) {
     (void)state;
     dts_result *once = simulate_text(base, "parallelism.data_parallel=zero2");
@@ -120,8 +110,8 @@ static void hybrid_sharding_shards_inside_groups(void **state) {
     dts_result *full = simulate_text(base, "parallelism.data_parallel=fsdp cluster.nodes=2 training.global_batch=128");
     print_message("two nodes: full %.3f s, hybrid %.3f s\n", full->iteration_time_s, hybrid->iteration_time_s);
     assert_true(hybrid->iteration_time_s < full->iteration_time_s);
-    refused("parallelism.data_parallel=fsdp parallelism.shard_group=3", "use shard_group: 2");
-    refused("parallelism.shard_group=4", "hybrid sharding needs sharded parameters");
+    assert_refused(base, "parallelism.data_parallel=fsdp parallelism.shard_group=3", "use shard_group: 2");
+    assert_refused(base, "parallelism.shard_group=4", "hybrid sharding needs sharded parameters");
     dts_result_free(hybrid);
     dts_result_free(full);
 }
@@ -143,7 +133,7 @@ static void a_single_process_makes_five_exchanges(void **state) {
     dts_result *ddp = simulate_text(base, "parallelism.data_parallel=ddp");
     assert_true(dp->iteration_time_s > ddp->iteration_time_s);
     assert_true(dp->peak_allocated_gib > ddp->peak_allocated_gib);
-    refused("parallelism.data_parallel=dp parallelism.pipeline=2", "use ddp");
+    assert_refused(base, "parallelism.data_parallel=dp parallelism.pipeline=2", "use ddp");
     dts_result_free(dp);
     dts_result_free(ddp);
 }
@@ -263,20 +253,22 @@ static void what_does_not_fit_on_the_host_is_said(void **state) {
 
 static void senseless_offload_is_refused(void **state) {
     (void)state;
-    refused("offload.parameters=cpu offload.optimizer=cpu", "use fsdp or zero3");
-    refused("parallelism.data_parallel=fsdp offload.parameters=cpu", "set offload.optimizer: cpu");
-    refused("parallelism.data_parallel=zero1 offload.gradients=cpu offload.optimizer=cpu", "use zero2, zero3 or fsdp");
-    refused("offload.optimizer=cpu", "use zero1, zero2, zero3 or fsdp");
-    refused("parallelism.data_parallel=dp offload.activations=cpu", "keeps everything on the GPUs");
-    refused("offload.activations=nvme", "offload to NVMe needs the node's drives");
+    assert_refused(base, "offload.parameters=cpu offload.optimizer=cpu", "use fsdp or zero3");
+    assert_refused(base, "parallelism.data_parallel=fsdp offload.parameters=cpu", "set offload.optimizer: cpu");
+    assert_refused(base, "parallelism.data_parallel=zero1 offload.gradients=cpu offload.optimizer=cpu",
+                   "use zero2, zero3 or fsdp");
+    assert_refused(base, "offload.optimizer=cpu", "use zero1, zero2, zero3 or fsdp");
+    assert_refused(base, "parallelism.data_parallel=dp offload.activations=cpu", "keeps everything on the GPUs");
+    assert_refused(base, "offload.activations=nvme", "offload to NVMe needs the node's drives");
 }
 
 /* torch Pipe; with a process for each GPU stages may lie on any node. */
 static void a_pipeline_of_one_process_stays_on_its_node(void **state) {
     (void)state;
-    refused("cluster.nodes=2 parallelism.pipeline=4", "use order: tensor-pipeline-data");
-    refused("cluster.nodes=2 parallelism.pipeline=16 model.layers=16 parallelism.order=tensor-pipeline-data",
-            "use fewer stages");
+    assert_refused(base, "cluster.nodes=2 parallelism.pipeline=4", "use order: tensor-pipeline-data");
+    assert_refused(base,
+                   "cluster.nodes=2 parallelism.pipeline=16 model.layers=16 parallelism.order=tensor-pipeline-data",
+                   "use fewer stages");
     static const char *const legal[] = {
         "cluster.nodes=2 parallelism.pipeline=4 parallelism.order=tensor-pipeline-data",
         "cluster.nodes=1 parallelism.pipeline=4",

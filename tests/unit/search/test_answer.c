@@ -1,9 +1,8 @@
 /* Which plan becomes the answer: the best that the asker accepts. And what is said of what does not fit. */
 #include <string.h>
 
-#include "check.h"
-#include "run/run.h"
 #include "search/search.h"
+#include "simulate.h"
 
 static const char small[] =
     "model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 32000}\n"
@@ -19,16 +18,6 @@ static const char small[] =
     (dts_axis) {                                                                                               \
         .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
     }
-
-static dts_scenario *parse(const char *text) {
-    static const char *const roots[] = {"."};
-    const dts_profile_paths profiles = {.roots = roots, .count = 1};
-    dts_diag *diag = dts_diag_new();
-    dts_scenario *scenario = NULL;
-    assert_int_equal(dts_scenario_parse(text, strlen(text), "test", NULL, 0, &profiles, &scenario, diag), DTS_OK);
-    dts_diag_free(diag);
-    return scenario;
-}
 
 static dts_search *search(dts_search_request request) {
     dts_diag *diag = dts_diag_new();
@@ -58,7 +47,7 @@ static dts_status accepts(void *context, const dts_candidate *candidate, bool *a
 /* The answer is the best of those that are accepted: as good as in a space that holds nothing else. */
 static void the_best_accepted_plan_is_chosen(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(small);
+    dts_scenario *scenario = parse_text(small);
     const dts_axis over[] = {AXIS("parallelism.schedule", "1f1b", "gpipe"), AXIS("training.recompute", "none", "full"),
                              AXIS("offload", "none"), AXIS("parallelism.pipeline", "1", "2", "4"),
                              AXIS("parallelism.data_parallel", "ddp", "zero1", "fsdp")};
@@ -101,7 +90,7 @@ static void the_best_accepted_plan_is_chosen(void **state) {
 
 static void nothing_accepted_is_no_answer(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(small);
+    dts_scenario *scenario = parse_text(small);
     asker asks = {.axis = DTS_AXIS_TENSOR, .value = 3};
     dts_search *none = search((dts_search_request){
         .base = dts_scenario_get(scenario), .simulations = 4, .accepts = accepts, .accepts_context = &asks});
@@ -170,7 +159,7 @@ static void the_smallest_change_is_found(void **state) {
                              AXIS("parallelism.tensor", "1", "2"),
                              AXIS("parallelism.pipeline", "1"),
                              AXIS("training.micro_batch", "1", "4")};
-    dts_scenario *scenario = parse(tight);
+    dts_scenario *scenario = parse_text(tight);
     for (int i = 0; i < 3; i++) {
         dts_scenario_values base = *dts_scenario_get(scenario);
         base.model.layers = layers[i];
@@ -198,7 +187,7 @@ static void what_binds_everything_is_said(void **state) {
                              AXIS("parallelism.pipeline", "1"), AXIS("offload", "none")};
     const dts_axis sharded[] = {AXIS("parallelism.data_parallel", "fsdp"), AXIS("parallelism.tensor", "1"),
                                 AXIS("parallelism.pipeline", "1"), AXIS("offload", "none")};
-    dts_scenario *scenario = parse(tight);
+    dts_scenario *scenario = parse_text(tight);
     dts_search_request request = {.base = dts_scenario_get(scenario),
                                   .restrictions = over,
                                   .restriction_count = sizeof over / sizeof over[0],
@@ -284,7 +273,7 @@ static dts_search *search_cuts(const dts_scenario_values *base, const char *meth
  * every cut would. */
 static void stages_are_cut_by_time_and_memory(void **state) {
     (void)state;
-    dts_scenario *scenario = parse(small);
+    dts_scenario *scenario = parse_text(small);
     dts_scenario_values base = *dts_scenario_get(scenario);
     base.model.layers = 10;
     base.model.vocab = 128000;
