@@ -294,6 +294,7 @@ void dts_freeze_part(dts_builder *builder, dts_part part) {
         if (part == DTS_PART_EMBEDDING) {
             o->backward_kernels = 0;
             o->backward_B = 0;
+            o->backward_exchange = DTS_EXCHANGE_NONE;
             o->saved_B = 0;
         }
     }

@@ -306,19 +306,16 @@ static bool leaves_something_out(const dts_result *r) {
     return false;
 }
 
-/* A coarser detail tells the same: time and memory within 1 %, the same communication, the same work. Known and not
- * mended, in iterations of milliseconds: where hosts wait for the GPU, six launches more; where layers are checkpointed
- * under autocast, half copies of a few weights less. */
-static void check_coarse(const dts_result *kernel, const dts_result *coarse, bool checkpointed) {
-    const double launches_s = 6 * 51e-6, least_gib = (checkpointed ? 6 : 1) / 1024.0;
+/* A coarser detail tells the same: time and memory within 1 %, the same communication, the same work. Where it says
+ * what it leaves out, `auto` keeps to kernels. */
+static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     /* FSDP's gathered units lie in memory for as long as their transfers let them: times and memory go together */
     double limit = leaves_something_out(coarse) ? 0.1 : 0.01;
     for (size_t i = 0; i < kernel->stage_count; i++) {
         if (!leaves_something_out(coarse)) {
             assert_close(coarse->stages[i].compute_s, kernel->stages[i].compute_s, 0.01, 1e-9);
         }
-        /* or a MiB: where a split backward makes a gradient without a kernel, the ledgers differ by that tensor */
-        assert_close(coarse->stages[i].peak_allocated_gib, kernel->stages[i].peak_allocated_gib, limit, least_gib);
+        assert_close(coarse->stages[i].peak_allocated_gib, kernel->stages[i].peak_allocated_gib, limit, 0);
     }
     assert_close(coarse->hfu * coarse->iteration_time_s, kernel->hfu * kernel->iteration_time_s, 1e-9, 0);
     assert_close(sum_of_shares(&coarse->time_s), coarse->iteration_time_s, 1e-9, 1e-12);
@@ -331,7 +328,7 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse, boo
         assert_close(same->bytes, row->bytes, 1e-9, 0);
     }
     if (!leaves_something_out(coarse)) {
-        assert_close(coarse->iteration_time_s, kernel->iteration_time_s, 0.01, 1.01 * launches_s);
+        assert_close(coarse->iteration_time_s, kernel->iteration_time_s, 0.01, 0);
     }
 }
 
@@ -394,7 +391,7 @@ static void check_details(const subject *x, const dts_result *kernel) {
         assert_string_equal(one, other);
         free(one);
         free(other);
-        check_coarse(kernel, cached, dts_scenario_get(x->scenario)->training.recompute.kind == DTS_RECOMPUTE_FULL);
+        check_coarse(kernel, cached);
         dts_result_free(fresh);
         dts_result_free(cached);
     }

@@ -124,7 +124,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
     dts_step_take(w, &s);
     if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
     }
     if (is_layer(part)) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
@@ -182,9 +182,9 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     for (size_t i = 0; i < count; i++) {
         walk *w = &walks[i];
         dts_walk_drop_handed(w);
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -cached_casts_B(w));
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -cached_casts_B(w));
         if (drops_whole_chunk(w)) {
-            dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
+            dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
             dts_offload_store(b, w->pass, chunk->layers, floor(b->boundary_B), w->last);
         }
         made[i] = w->last;
@@ -231,7 +231,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     dts_step_take(w, &s);
     capture(w, part, false);
     if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -b->boundary_B);
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -b->boundary_B);
     }
     if (kind != DTS_OP_BACKWARD_INPUT) {
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
@@ -282,7 +282,7 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
         backward_part(&w, DTS_PART_EMBEDDING, 0, 0, kind);
     }
     dts_walk_drop_handed(&w);
-    dts_walk_memory(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -b->boundary_B : 0);
-    dts_walk_memory(&w, w.last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
+    dts_walk_memory(&w, pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -b->boundary_B : 0);
+    dts_walk_memory(&w, pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
     return w.last;
 }

@@ -182,7 +182,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
 
 /* The temporary that nobody takes any more. */
 void dts_walk_drop_handed(walk *w) {
-    dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
+    dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
     w->handed_B = 0;
 }
 

@@ -99,7 +99,8 @@ static double sent_B(const turns *t) {
 }
 
 /* The transfer of what x has made to virtual stage `to`, or the producing task itself when both live on one rank. *sent
- * is the transfer, if there is one. Both directions of a pair of ranks have a link stream each. */
+ * is the transfer, if there is one: issued when the pass has returned, it waits for all kernels of that. Both
+ * directions of a pair of ranks have a link stream each. */
 static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
     *sent = DTS_NO_ID;
     if (to < 0 || to >= t->stages) {
@@ -118,6 +119,9 @@ static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
                           .chunk = x->op->chunk,
                           .name = forward ? "send activation" : "send gradient"};
     *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, sent_B(t), x->made, &info);
+    if (b->stages[x->rank].last_kernel != x->made) {
+        dts_graph_depend(b->graph, *sent, b->stages[x->rank].last_kernel);
+    }
     return *sent;
 }
 

@@ -98,6 +98,21 @@ static void hand_over_step(dts_walk *w, const dts_step *s) {
     }
 }
 
+/* May a collective of the layers' groups that belongs to no block still run, without being waited for? A block's own
+ * collectives stand behind it. */
+static bool follows_collective(const dts_builder *b, const dts_stage *stage, const dts_id *waits, size_t wait_count) {
+    const dts_id collective = stage->last_collective;
+    if (collective == DTS_NO_ID || (stage->last_kernel != DTS_NO_ID && collective < stage->last_kernel)) {
+        return false;
+    }
+    const dts_group_kind group = (dts_group_kind)b->infos[collective].group;
+    bool waited = group != DTS_GROUP_TENSOR && group != DTS_GROUP_EXPERT && group != DTS_GROUP_EXPERT_TENSOR;
+    for (size_t i = 0; i < wait_count; i++) {
+        waited |= waits[i] == collective;
+    }
+    return !waited;
+}
+
 /* May gradients reach their buckets behind the block that makes them, and may the block overlap reductions that take
  * multiprocessors from its products? At most a layer's backward is lost by the one, and a quarter of a microbatch's
  * backward by the other: less than 0.6 % of so many passes. */
@@ -117,7 +132,8 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool inside = hands_over;
     /* a gradient that no kernel makes is charged to whatever ran before */
     bool splits = s->action == DTS_BLOCK_BACKWARD_WEIGHT && dts_sync_gathers(w->pass->sync);
-    if (dts_block_wanted(w->b) && !splits && (!hands_over || buckets_are_simple(w->b, w->pass->sync))) {
+    if (dts_block_wanted(w->b) && !splits && !follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) &&
+        (!hands_over || buckets_are_simple(w->b, w->pass->sync))) {
         block = step_block(w, s, hands_over);
         if (block != NULL && hands_over && block->reduced_B >= room_B) {
             inside = false;
@@ -169,7 +185,7 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
     if (b->detail != DTS_DETAIL_BLOCK || dts_sync_gathers(pass->sync) ||
         b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
-        (hands_over && !buckets_are_simple(b, pass->sync))) {
+        (hands_over && !buckets_are_simple(b, pass->sync)) || follows_collective(b, pass->stage, &pass->input, 1)) {
         return DTS_NO_ID;
     }
     const dts_chunk *chunk = pass->chunk;
