@@ -393,6 +393,13 @@ static const dts_field gpu_fields[] = {
      .maximum = 1e5,
      .offset = offsetof(dts_gpu, power_W),
      .help = "board power limit; for the reader, nothing follows from it"},
+    {.key = "spread",
+     .type = DTS_FIELD_QUANTITY,
+     .maximum = 0.2,
+     .preset = "0",
+     .offset = offsetof(dts_gpu, spread),
+     .help =
+         "relative standard deviation of the matrix units' speed among GPUs of a kind; a job waits for its slowest"},
 };
 
 const dts_schema dts_gpu_schema = {

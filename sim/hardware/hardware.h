@@ -65,6 +65,7 @@ typedef struct dts_gpu {
     int64_t link_count;
     double pcie_bandwidth_Bps; /* host link, one direction, achieved with pinned memory */
     double power_W;
+    double spread; /* relative standard deviation of the speed of matrix units among GPUs of this kind */
 } dts_gpu;
 
 extern const dts_schema dts_gpu_schema;
@@ -77,6 +78,9 @@ typedef struct dts_gemm_shape {
 /* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. Rows are k and n long, those of a
  * weight gradient m and n (k, the tokens, is then the strided dimension). */
 double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape);
+
+/* Expected time of a product on the slowest of so many GPUs over that on an average one. */
+double dts_gpu_slowest(const dts_gpu *gpu, int64_t gpus);
 
 /* Time of a kernel that moves bytes through the device memory and computes next to nothing. */
 double dts_gpu_memory_s(const dts_gpu *gpu, double bytes);

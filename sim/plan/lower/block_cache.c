@@ -297,10 +297,19 @@ static void put_environment(bytes *to, const dts_builder *b) {
     put(to, adaptation, sizeof adaptation);
     put_struct(to, &dts_parallelism_schema, job->parallelism, of_parallelism);
     put_struct(to, &dts_offload_schema, job->offload, NULL);
-    const double derived[] = {(double)plan->tensor,        plan->async_tensor,    (double)plan->expert,
-                              (double)plan->expert_tensor, (double)plan->context, plan->expert_crossing,
-                              plan->replicas > 1,          plan->shards > 1,      plan->expert_replicas > 1,
-                              plan->pipeline > 1,          b->flow_network,       (double)plan->gpus_per_node};
+    const double derived[] = {(double)plan->tensor,
+                              plan->async_tensor,
+                              (double)plan->expert,
+                              (double)plan->expert_tensor,
+                              (double)plan->context,
+                              plan->expert_crossing,
+                              plan->replicas > 1,
+                              plan->shards > 1,
+                              plan->expert_replicas > 1,
+                              plan->pipeline > 1,
+                              b->flow_network,
+                              (double)plan->gpus_per_node,
+                              b->slowest};
     put(to, derived, sizeof derived);
     double groups[DTS_GROUP_COUNT][3];
     put(to, groups, dts_build_inner_groups(plan, groups) * sizeof groups[0]);

@@ -105,6 +105,7 @@ typedef struct dts_builder {
     dts_arena *arena;
     dts_graph *graph;
     dts_diag *diag;
+    double slowest; /* time of products on the slowest GPU over that on an average one */
     bool flow_network;
     dts_detail detail;       /* KERNEL, LAYER or BLOCK */
     dts_block_cache *blocks; /* not with KERNEL */
@@ -189,6 +190,8 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
 
+/* Time of products and fused attention on the slowest GPU of the job over that on an average one. */
+double dts_build_slowest(const dts_plan *plan);
 /* Time of a product of m × n × k in the format of an operator's (work.c). */
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
                         bool weight_gradient);

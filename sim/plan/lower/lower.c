@@ -211,6 +211,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .arena = arena,
                        .graph = dts_graph_new(),
                        .diag = diag,
+                       .slowest = dts_build_slowest(plan),
                        .flow_network = options->flow_network,
                        .detail = detail_of(plan, options),
                        .boundary_B = dts_plan_boundary_B(plan),

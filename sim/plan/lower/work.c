@@ -10,11 +10,16 @@
 
 #include "plan/lower/walk.h"
 
+double dts_build_slowest(const dts_plan *plan) {
+    const dts_cluster *cluster = plan->job.cluster;
+    return cluster->gpu_spread > 0 ? 1 : dts_gpu_slowest(&cluster->gpu, plan->gpus);
+}
+
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
                         bool weight_gradient) {
     dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
     dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
-    return dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
+    return b->slowest * dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
 }
 
 /* Time of kernels that together move bytes: each pays the floor of a small kernel. */
@@ -33,9 +38,9 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
     /* products add to the stored gradient unless a kernel of its own does */
     double sum_B = dts_plan_accumulates_by_kernel(b->plan) ? 0 : b->plan->storage.gradient_B;
     int kernels = style == DTS_EXPERTS_GROUPED ? 1 : (int)o->batch;
-    t->forward_s = dts_gpu_expert_gemm_s(gpu, format, &forward, style, 0);
-    t->backward_input_s = dts_gpu_expert_gemm_s(gpu, format, &input, style, 0);
-    t->backward_weight_s = dts_gpu_expert_gemm_s(gpu, format, &weight, style, sum_B);
+    t->forward_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &forward, style, 0);
+    t->backward_input_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &input, style, 0);
+    t->backward_weight_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &weight, style, sum_B);
     t->forward_kernels = kernels;
     t->backward_input_kernels = kernels;
     t->backward_weight_kernels = kernels;
@@ -76,7 +81,7 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
 }
 
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
-    return dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, shape) /
+    return b->slowest * dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, shape) /
            b->plan->job.stack->flash_speed;
 }
 
@@ -222,7 +227,7 @@ dts_status dts_build_work(dts_builder *b) {
 }
 
 dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag) {
-    dts_builder b = {.plan = plan, .arena = arena, .diag = diag};
+    dts_builder b = {.plan = plan, .arena = arena, .diag = diag, .slowest = dts_build_slowest(plan)};
     dts_status status = dts_build_work(&b);
     memcpy(out, b.work, sizeof b.work);
     return status;
