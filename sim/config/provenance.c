@@ -103,7 +103,8 @@ bool dts_provenance_locate(const void *provenance, const char *key, dts_place *o
     size_t length = strlen(key);
     for (size_t i = 0; found == NULL && i < dts_provenance_count(provenance); i++) {
         const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
-        if (entry->place.file != NULL && strncmp(entry->key, key, length) == 0 && entry->key[length] == '.') {
+        const char behind = strncmp(entry->key, key, length) == 0 ? entry->key[length] : '\0';
+        if (entry->place.file != NULL && (behind == '.' || behind == '[')) {
             found = entry;
         }
     }

@@ -53,6 +53,17 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan);
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 
+/* Degrees, formats and microbatches: what the rules decide. */
+dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag);
+
+/* An entry of parallelism.layers; is there one with tensor > 1? (layers.c) */
+extern const dts_schema dts_plan_layer_schema;
+bool dts_layers_split(const dts_parallelism *p);
+
+/* The styles of layers, after everything else of the plan. */
+dts_status dts_plan_make_styles(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
+
 /* Cuts the model into plan->chunks. */
 dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 

@@ -73,7 +73,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .micro_batch = plan->job.training->micro_batch,
         .sequence_length = plan->job.training->sequence_length,
         .tensor = plan->tensor,
-        .sequence_parallel = plan->job.parallelism->sequence,
+        .sequence_parallel = plan->job.parallelism->sequence && plan->tensor > 1,
         .context = plan->context,
         .activation = plan->storage.activation,
         .weight = plan->storage.compute == DTS_TF32 ? DTS_FP32 : plan->storage.compute,
@@ -279,8 +279,7 @@ bool dts_plan_asynchronous(const dts_plan *plan) {
     return plan->method != NULL && plan->method->asynchronous;
 }
 
-/* Degrees, formats and microbatches: what the rules decide. */
-static dts_status begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
+dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
     return dts_plan_apply_rules(job, out, diag);
@@ -288,11 +287,12 @@ static dts_status begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
 
 static dts_status place_and_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     dts_status status = dts_plan_place(plan, arena, diag);
-    return status == DTS_OK ? dts_plan_cut(plan, arena, diag) : status;
+    status = status == DTS_OK ? dts_plan_cut(plan, arena, diag) : status;
+    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status;
 }
 
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = begin(job, out, diag);
+    dts_status status = dts_plan_begin(job, out, diag);
     if (status == DTS_OK && out->method != NULL) {
         out->schedule.layout = out->method->layout;
     }
@@ -300,7 +300,7 @@ dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out,
 }
 
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = begin(job, out, diag);
+    dts_status status = dts_plan_begin(job, out, diag);
     if (status == DTS_OK) {
         status = build_schedule(out, arena, diag);
     }
@@ -336,9 +336,9 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s", dts_plan_infers(plan) ? "inference: " : "",
+    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s%s", dts_plan_infers(plan) ? "inference: " : "",
                             pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
                             context == NULL ? "" : context, kinds[plan->job.parallelism->data_parallel], plan->data,
                             hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert,
-                            expert_tensor == NULL ? "" : expert_tensor);
+                            expert_tensor == NULL ? "" : expert_tensor, dts_plan_describe_layers(plan, arena));
 }

@@ -119,6 +119,19 @@ typedef struct dts_schedule_choice {
 /* What FSDP gathers and frees together: a layer, or each linear layer inside by itself. */
 typedef enum dts_fsdp_unit { DTS_FSDP_UNIT_LAYER, DTS_FSDP_UNIT_LINEAR } dts_fsdp_unit;
 
+/* Layers first … last, from 0. */
+typedef struct dts_layer_range {
+    int64_t first, last;
+} dts_layer_range;
+
+/* parallelism.layers: what some layers do otherwise than the rest (layers.c). */
+typedef struct dts_layer_choice {
+    dts_layer_range layers;
+    int64_t tensor; /* 0: as the plan */
+    int sharding;   /* dts_data_parallel; 0: as the plan */
+    int recompute;  /* 1 + dts_recompute_kind; 0: as the plan */
+} dts_layer_choice;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t expert_tensor;                           /* ranks that split each expert */
@@ -132,7 +145,8 @@ typedef struct dts_parallelism {
     bool async_tensor;
     dts_schedule_choice schedule;
     dts_partition partition;
-    int order; /* dts_rank_order */
+    int order;       /* dts_rank_order */
+    dts_list layers; /* of dts_layer_choice */
 } dts_parallelism;
 
 typedef enum dts_offload_target { DTS_OFFLOAD_NONE, DTS_OFFLOAD_CPU, DTS_OFFLOAD_NVME } dts_offload_target;
@@ -236,6 +250,10 @@ typedef struct dts_plan {
     const dts_schedule_method *method;      /* NULL: the user's own order */
     dts_schedule schedule;
     dts_chunk *chunks; /* [stages] by virtual stage */
+    /* layers with choices of their own: what they follow is a plan, too */
+    size_t style_count;
+    const struct dts_plan *styles; /* [style_count], 0 as this plan; NULL: one for all layers */
+    const int32_t *layer_styles;   /* [layers] */
 } dts_plan;
 
 /* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
@@ -247,6 +265,12 @@ dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out,
 
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
+
+/* The plan that layers of style k follow, and the style of a layer (layers.c). Embedding and head have style 0. */
+const dts_plan *dts_plan_style(const dts_plan *plan, size_t k);
+size_t dts_plan_layer_style(const dts_plan *plan, int64_t layer);
+/* The first style with the same replicas and the same way of sharding: they share buckets and limits. */
+size_t dts_plan_sync_style(const dts_plan *plan, size_t k);
 
 /* What the data parallelism keeps 1/shards of. */
 bool dts_plan_shards_parameters(const dts_plan *plan);

@@ -115,7 +115,7 @@ static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *dia
                                 "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
                                 plan->gpus_per_node);
     }
-    if (job->parallelism->sequence && plan->tensor == 1) {
+    if (job->parallelism->sequence && plan->tensor == 1 && !dts_layers_split(job->parallelism)) {
         status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
                                 "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
     }

@@ -187,6 +187,9 @@ static const dts_field parallelism_fields[] = {
     {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",
      .help = "which ranks are neighbours, innermost first: tensor-data-pipeline (Megatron-LM) or "
              "tensor-pipeline-data (a pipeline stays inside a node)"},
+    {FIELD(layers), .type = DTS_FIELD_LIST, .sub = &dts_plan_layer_schema,
+     .help = "layers that are split, sharded or recomputed otherwise than the rest, as in [{layers: 0-11, sharding: "
+             "fsdp}]; embedding and head follow the plan"},
 };
 #undef STRUCT
 

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {
-    "data", "tensor", "context", "pipeline", "embedding", "replica", "expert", "expert-data", "expert-tensor", NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",          "tensor",  "context", "pipeline",
+                                                          "embedding",     "replica", "expert",  "expert-data",
+                                                          "expert-tensor", "layout",  NULL};
 
 const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
     "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload",
@@ -254,6 +255,7 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
         case DTS_GROUP_EXPERT_TENSOR:
             return (double)plan->expert_tensor_groups_per_node;
         case DTS_GROUP_PIPELINE:
+        case DTS_GROUP_LAYOUT:
         case DTS_GROUP_COUNT:
             break;
     }
@@ -329,6 +331,7 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
         case DTS_GROUP_DATA:
         case DTS_GROUP_EMBEDDING:
         case DTS_GROUP_PIPELINE:
+        case DTS_GROUP_LAYOUT:
         case DTS_GROUP_COUNT:
             break;
     }
@@ -363,9 +366,8 @@ void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind grou
 }
 
 /* A transfer of all members of stage's group at once. beside: it takes from the kernels beside it. */
-static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
-                           bool beside, const dts_task_info *info) {
-    double groups = dts_lower_sharing(b->plan, group);
+static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind group, double groups,
+                           const dts_transfer *transfer, bool beside, const dts_task_info *info) {
     dts_taken taken = beside ? take_from_kernels(b, stage, transfer, groups) : (dts_taken){0};
     if (stage->gangs[group] != NULL) {
         return dts_ranks_transfer(b, stage, group, transfer, taken, info);
@@ -384,9 +386,16 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
+    return dts_build_collective_among(b, stage, group, dts_ranks_placement(b, stage, group),
+                                      dts_lower_sharing(b->plan, group), kind, bytes, backward, after, info);
+}
+
+dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
+                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
+                                  const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     dts_transfer transfer = {0};
-    transfer_at(plan, dts_ranks_placement(b, stage, group), group, kind, bytes, &transfer);
+    transfer_at(plan, placement, group, kind, bytes, &transfer);
     bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
     double launch_s = plan->job.stack->backward_launch_s;
     bool issued = group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s);
@@ -398,7 +407,7 @@ dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind gro
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_exchange(b, stage, group, &transfer, beside, &what);
+    dts_id task = add_exchange(b, stage, group, sharing, &transfer, beside, &what);
     dts_graph_depend(b->graph, task, issue);
     if (group == DTS_GROUP_TENSOR) {
         dts_graph_depend(b->graph, task, stage->collectives_done);
@@ -426,7 +435,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_exchange(b, stage, group, &transfer, beside, &what);
+    dts_id task = add_exchange(b, stage, group, dts_lower_sharing(plan, group), &transfer, beside, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
     dts_overlap_cut(b, group);

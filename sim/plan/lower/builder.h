@@ -26,6 +26,23 @@ typedef struct dts_part_work {
 
 enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
 
+/* What a builder that stands at a style of layers works with (styles.c). */
+typedef struct dts_layer_style {
+    const dts_plan *plan;
+    dts_part_work *work; /* [DTS_PART_COUNT] */
+    double boundary_B;
+    uint32_t environment;
+} dts_layer_style;
+
+/* Parameters of one style on a rank, of all its chunks. */
+typedef struct dts_held {
+    double parameters[DTS_SET_COUNT]; /* elements that are trained */
+    double quantised[DTS_SET_COUNT];  /* of these, in products of 8 or 4 bits */
+    double frozen[DTS_SET_COUNT];     /* elements that are not trained */
+    double frozen_B[DTS_SET_COUNT];   /* and their B */
+    double statistics;                /* elements of optimizer statistics beside the moments */
+} dts_held;
+
 /* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
 #define DTS_MOST_BYTES 1e15
 
@@ -61,11 +78,7 @@ typedef struct dts_stage {
     dts_time since_collectives;         /* kernels added since then; DTS_TIME_MAX: not known */
     bool captured;                      /* what is added now is part of a CUDA graph */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
-    double parameters[DTS_SET_COUNT];   /* elements on this rank, all chunks */
-    double quantised[DTS_SET_COUNT];    /* of these, in products of 8 or 4 bits */
-    double frozen[DTS_SET_COUNT];       /* elements that are not trained */
-    double frozen_B[DTS_SET_COUNT];     /* and their B */
-    double statistics;                  /* elements of optimizer statistics beside the moments */
+    dts_held *held;                     /* [style] */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     double frozen_tied_B;   /* the same where it is not trained, B */
@@ -101,7 +114,12 @@ struct dts_parked;
 struct dts_stash;
 
 typedef struct dts_builder {
+    dts_layer_style *styles;
+    size_t style; /* at which it stands: */
     const dts_plan *plan;
+    dts_part_work *work;  /* [DTS_PART_COUNT] */
+    double boundary_B;    /* of a microbatch, between layers */
+    uint32_t environment; /* of the blocks */
     dts_arena *arena;
     dts_graph *graph;
     dts_diag *diag;
@@ -109,10 +127,8 @@ typedef struct dts_builder {
     bool flow_network;
     dts_detail detail;       /* KERNEL, LAYER or BLOCK */
     dts_block_cache *blocks; /* not with KERNEL */
-    uint32_t environment;    /* of the blocks */
-    dts_part_work work[DTS_PART_COUNT];
-    dts_stage *all_stages; /* [rows][stage_count] */
-    bool full;             /* every rank; else one row stands for all */
+    dts_stage *all_stages;   /* [rows][stage_count] */
+    bool full;               /* every rank; else one row stands for all */
     int64_t rows;
     dts_hop *hops;   /* room for those of a collective of all rows */
     dts_id *streams; /* the same for its streams */
@@ -120,7 +136,6 @@ typedef struct dts_builder {
     const dts_host_stall *stalls; /* [stall_count] */
     size_t stall_count;
     size_t stall_tasks;       /* tasks added for them so far */
-    double boundary_B;        /* of a microbatch, between stages */
     const double *input_left; /* of dts_lower_options */
     dts_id *input_ahead;      /* of dts_lowered */
     size_t input_depth, input_batches;
@@ -172,6 +187,11 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
 /* A collective of stage's group over bytes: issued by the host, waits for after; returns the transfer. */
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info);
+
+/* The same among ranks that lie there; sharing: how many such groups share a node's network. */
+dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
+                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
+                                  const dts_task_info *info);
 
 /* Every rank of stage's group sends bytes to the next one of a ring: issued by the host, waits for after. */
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
@@ -235,12 +255,21 @@ dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage
 /* The kernels of one operator (work.c). Of b only the plan's job and storage are read. */
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
 
-/* Operators and their times (work.c). */
+/* The builder's styles with their operators and times, and makes it stand at style 0; then at another, which returns
+ * the one before (styles.c). */
+dts_status dts_build_styles(dts_builder *b);
+size_t dts_build_style(dts_builder *b, size_t k);
+/* The style of the part at a position of its chunk, and of the part before it in the model. */
+size_t dts_build_style_at(const dts_builder *b, const dts_chunk *chunk, int64_t position);
+size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int64_t position);
+
+/* Operators and their times, of b->plan (work.c). */
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
 void dts_build_count_parameters(dts_builder *b);
-/* Of all sets. */
-double dts_stage_parameters(const dts_stage *stage);
+/* Of all sets and styles. */
+double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);
+double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *bytes);
 /* Whose replicas hold an operator's parameters. */
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o);
 /* Operators and times of a layer (from 0). */

@@ -25,6 +25,7 @@ typedef struct dts_bucket {
 } dts_bucket;
 
 struct dts_gradient_sync {
+    struct dts_gradient_sync **of_style; /* [style] one for the layers of each, 0 this one; NULL: one for all */
     dts_builder *b;
     dts_stage *stage;
     bool active;  /* more than one replica, or something in host memory */
@@ -52,6 +53,15 @@ struct dts_gradient_sync {
 
 /* Without units; NULL: no memory. */
 dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage);
+
+/* That of the builder's style. */
+static inline dts_gradient_sync *dts_sync_here(dts_gradient_sync *sync) {
+    return sync->of_style == NULL ? sync : sync->of_style[sync->b->style];
+}
+
+static inline const dts_gradient_sync *dts_sync_here_const(const dts_gradient_sync *sync) {
+    return sync->of_style == NULL ? sync : sync->of_style[sync->b->style];
+}
 
 /* The ranks that hold the same parameters of a set. */
 dts_group_kind dts_sync_group(dts_parameter_set set);

@@ -25,7 +25,7 @@
 static const double many_kernels = 200e3;
 
 /* Does the reduction of gradients, or the gathering of parameters, run beside other work? */
-static bool overlaps(const dts_plan *plan) {
+static bool overlaps_of_style(const dts_plan *plan) {
     if (plan->replicas == 1) {
         return false;
     }
@@ -40,6 +40,29 @@ static bool overlaps(const dts_plan *plan) {
         largest_B = bytes > largest_B ? bytes : largest_B;
     }
     return dts_plan_shards_gradients(plan) || plan->job.stack->ddp_first_bucket_B < largest_B;
+}
+
+typedef bool predicate(const dts_plan *plan);
+
+/* Does it hold for some layers? */
+static bool any_style(const dts_plan *plan, predicate *holds) {
+    bool any = false;
+    for (size_t k = 0; k < plan->style_count; k++) {
+        any |= holds(dts_plan_style(plan, k));
+    }
+    return any;
+}
+
+static bool overlaps(const dts_plan *plan) {
+    return any_style(plan, overlaps_of_style);
+}
+
+static bool keeps_buckets(const dts_plan *plan) {
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO2 && plan->replicas > 1;
+}
+
+static bool is_async(const dts_plan *plan) {
+    return plan->async_tensor;
 }
 
 bool dts_gathers_beside(const dts_plan *plan) {
@@ -79,11 +102,10 @@ bool dts_blocks_possible(const dts_plan *plan) {
     const dts_job *job = &plan->job;
     bool shared_host = dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1);
     bool copies = job->offload->activations != DTS_OFFLOAD_NONE || job->offload->parameters == DTS_OFFLOAD_NVME ||
-                  job->offload->gradients != DTS_OFFLOAD_NONE ||
-                  (job->parallelism->data_parallel == DTS_DP_ZERO2 && plan->replicas > 1);
+                  job->offload->gradients != DTS_OFFLOAD_NONE || any_style(plan, keeps_buckets);
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
     bool updates = dts_plan_asynchronous(plan) || plan->copies > 1;
-    bool bits = job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER || plan->context > 1 || plan->async_tensor ||
+    bool bits = job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER || plan->context > 1 || any_style(plan, is_async) ||
                 runs_passes_in_turns(plan);
     return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;
@@ -108,7 +130,7 @@ static bool sends_weigh(const dts_plan *plan) {
 /* Do reductions or gathers run beside blocks? Beside the last backward of a stage with one chunk there are none: it
  * stays at kernel detail. */
 static bool takes_multiprocessors(const dts_plan *plan) {
-    bool beside = dts_plan_shards_parameters(plan) || plan->virtual_stages > 1;
+    bool beside = any_style(plan, dts_plan_shards_parameters) || plan->virtual_stages > 1;
     return plan->job.stack->communication_sms > 0 && beside && overlaps(plan);
 }
 
@@ -121,6 +143,11 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     }
     if (plan->expert > 1 || plan->expert_tensor > 1) {
         return "exchanges of experts share links with other transfers";
+    }
+    for (size_t k = 0; k < plan->style_count; k++) {
+        if (dts_plan_style(plan, k)->tensor != plan->tensor) {
+            return "layers with tensor degrees of their own change the layout of activations";
+        }
     }
     if (plan->tensor == 1) {
         return NULL;

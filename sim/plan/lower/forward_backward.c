@@ -112,6 +112,9 @@ static void capture(const walk *w, dts_part part, bool begins) {
 
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
+    const size_t style = dts_build_style_at(b, w->pass->chunk, position);
+    const size_t base = dts_build_style(b, style);
+    dts_walk_change_layout(w, dts_build_style_before(b, w->pass->chunk, position), style, layer_number(b, part, layer));
     int64_t slot = layer - w->pass->chunk->first_layer;
     int64_t span = checkpoint_span(w, slot);
     bool drops = dts_plan_infers(b->plan) || drops_whole_chunk(w) || (is_layer(part) && span > 0);
@@ -131,6 +134,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     }
     capture(w, part, false);
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
+    dts_build_style(b, base);
 }
 
 /* Positions of a chunk's parts: embedding first (if any), then layers, then the head. */
@@ -156,8 +160,10 @@ static double cached_casts_B(const walk *w) {
     const bool whole = dts_plan_infers(w->b->plan) || drops_whole_chunk(w);
     double bytes = whole && chunk->embedding ? dts_walk_casts_B(w, DTS_PART_EMBEDDING) : 0;
     for (int64_t i = 0; i < chunk->layers; i++) {
+        const size_t base = dts_build_style(w->b, dts_plan_layer_style(w->b->plan, chunk->first_layer + i));
         bool drops = whole || checkpoint_span(w, i) > 0;
         bytes += drops ? dts_walk_casts_B(w, layer_part(w, chunk->first_layer + i)) : 0;
+        dts_build_style(w->b, base);
     }
     return bytes + (whole && chunk->head ? dts_walk_casts_B(w, DTS_PART_HEAD) : 0);
 }
@@ -201,14 +207,18 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
 static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
+    const size_t here = dts_build_style(w->b, dts_build_style_at(w->b, w->pass->chunk, position));
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer)};
     dts_step_take(w, &s);
+    dts_build_style(w->b, here);
 }
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
+    const size_t style = dts_build_style_at(b, w->pass->chunk, position);
+    const size_t base = dts_build_style(b, style);
     int64_t span =
         is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w, layer - w->pass->chunk->first_layer) : 0;
     capture(w, part, true);
@@ -237,6 +247,10 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
                                 w->pass->stage->last_kernel);
     }
+    if (kind != DTS_OP_BACKWARD_WEIGHT && part != DTS_PART_EMBEDDING) {
+        dts_walk_change_layout(w, style, dts_build_style_before(b, w->pass->chunk, position), s.layer);
+    }
+    dts_build_style(b, base);
 }
 
 static void recompute_chunk(walk *w) {

@@ -138,9 +138,25 @@ void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int
     }
 }
 
+/* Layers of the builder's style, and with style 0 the root. */
+static int units_of_style(const dts_builder *b, const dts_stage *stage) {
+    const dts_plan *plan = b->plan;
+    int tensors = b->style == 0;
+    for (int64_t v = 0; v < plan->virtual_stages; v++) {
+        const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            tensors += dts_plan_layer_style(plan, chunk->first_layer + i) == b->style;
+        }
+    }
+    return tensors;
+}
+
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     int64_t tensors = 1; /* the root; each unit is one flat tensor */
+    if (plan->style_count > 1) {
+        return units_of_style(b, stage);
+    }
     if (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LAYER) {
         return (int)(plan->job.model->layers / plan->pipeline + tensors);
     }

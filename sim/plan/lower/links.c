@@ -96,6 +96,30 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
     stage->pcie_out = dts_graph_add_resource(b->graph, name, capacity_Bps);
 }
 
+/* Which groups some layers have; at least. */
+static void groups_of(const dts_plan *base, bool *sharing) {
+    const int64_t tensor = dts_plan_style(base, 0)->tensor;
+    for (size_t k = 0; k < base->style_count; k++) {
+        const dts_plan *plan = dts_plan_style(base, k);
+        sharing[DTS_GROUP_DATA] |= plan->shards > 1;
+        sharing[DTS_GROUP_TENSOR] |= plan->tensor > 1;
+        sharing[DTS_GROUP_CONTEXT] |= plan->context > 1;
+        sharing[DTS_GROUP_REPLICA] |= plan->replicas > plan->shards;
+        sharing[DTS_GROUP_EXPERT] |= plan->expert > 1;
+        sharing[DTS_GROUP_EXPERT_TENSOR] |= plan->expert_tensor > 1;
+        sharing[DTS_GROUP_EXPERT_DATA] |= dts_plan_experts_apart(plan) && plan->expert_replicas > 1;
+        sharing[DTS_GROUP_LAYOUT] |= plan->tensor != tensor;
+    }
+}
+
+static bool has_replicas(const dts_plan *plan) {
+    bool has = false;
+    for (size_t k = 0; k < plan->style_count; k++) {
+        has |= dts_plan_style(plan, k)->replicas > 1;
+    }
+    return has;
+}
+
 static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const int64_t number = dts_plan_single_process(plan) ? 0 : index;
@@ -106,6 +130,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .node = gpu / plan->gpus_per_node,
                          .pcie_switch = dts_plan_switch(plan, gpu),
                          .slowdown = 1,
+                         .held = dts_arena_array(b->arena, plan->style_count, sizeof *stage->held),
                          .last_kernel = DTS_NO_ID,
                          .last_host = DTS_NO_ID,
                          .last_collective = DTS_NO_ID,
@@ -114,6 +139,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .last_launched = DTS_NO_ID,
                          .collectives_done = DTS_NO_ID,
                          .since_collectives = DTS_TIME_MAX};
+    b->failed |= stage->held == NULL;
     char name[64];
     snprintf(name, sizeof name, "stage %" PRId64, index);
     bool replicas = dts_plan_single_process(plan);
@@ -127,14 +153,8 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
     stage->host = shared_host && index > 0 ? b->stages[0].host : dts_graph_add_stream(b->graph, stage->device, "host");
     stage->autograd = shared_host ? dts_graph_add_stream(b->graph, stage->device, "autograd") : stage->host;
     stage->compute = dts_graph_add_stream(b->graph, stage->device, "compute");
-    const bool sharing[DTS_GROUP_COUNT] = {
-        [DTS_GROUP_DATA] = plan->shards > 1,
-        [DTS_GROUP_TENSOR] = plan->tensor > 1,
-        [DTS_GROUP_CONTEXT] = plan->context > 1,
-        [DTS_GROUP_REPLICA] = plan->replicas > plan->shards,
-        [DTS_GROUP_EXPERT] = plan->expert > 1,
-        [DTS_GROUP_EXPERT_TENSOR] = plan->expert_tensor > 1,
-        [DTS_GROUP_EXPERT_DATA] = dts_plan_experts_apart(plan) && plan->expert_replicas > 1};
+    bool sharing[DTS_GROUP_COUNT] = {false};
+    groups_of(plan, sharing);
     for (int g = 0; g < DTS_GROUP_COUNT; g++) {
         snprintf(name, sizeof name, "%s collectives", dts_group_names[g]);
         stage->collective[g] = sharing[g] ? dts_graph_add_stream(b->graph, stage->device, name) : DTS_NO_ID;
@@ -147,7 +167,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
     }
     stage->multiprocessors = DTS_NO_ID;
     stage->memory_rate = DTS_NO_ID;
-    if (b->flow_network && plan->job.stack->communication_sms > 0 && plan->replicas > 1 && !replicas) {
+    if (b->flow_network && plan->job.stack->communication_sms > 0 && has_replicas(plan) && !replicas) {
         snprintf(name, sizeof name, "%s multiprocessors", of_stage(b, index, stage));
         const dts_gpu *chip = &plan->job.cluster->gpu;
         stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)chip->multiprocessors);
@@ -185,6 +205,9 @@ dts_status dts_build_stages(dts_builder *b) {
         dts_build_select_row(b, row);
         for (int64_t p = 0; p < b->stage_count; p++) {
             add_stage(b, row, p, &b->stages[p]);
+            if (b->stages[p].held == NULL) {
+                return dts_diag_nomem(b->diag);
+            }
             if (copies_from_host(plan)) {
                 add_host_link(b, &b->stages[p]);
             }

@@ -113,9 +113,13 @@ static dts_gradient_sync **syncs_new(dts_builder *b) {
 
 /* Ranks that share one copy hold a part each. With two directions two ranks hold a stage. */
 static double trained_of(const dts_plan *plan, const dts_stage *stage) {
-    return (stage->parameters[DTS_SET_COMMON] * (double)plan->tensor +
-            stage->parameters[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor)) /
-           (double)plan->copies;
+    double elements = 0;
+    for (size_t k = 0; k < plan->style_count; k++) {
+        const double *held = stage->held[k].parameters;
+        elements += held[DTS_SET_COMMON] * (double)dts_plan_style(plan, k)->tensor +
+                    held[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor);
+    }
+    return elements / (double)plan->copies;
 }
 
 /* All of one row of ranks: its pipeline, and its steps. */
@@ -154,10 +158,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         const dts_stage *stage = &b->stages[p];
         out->compute_stream[row * b->plan->pipeline + p] = stage->compute;
         out->gpus[row * b->plan->pipeline + p] = stage->gpu;
-        out->stage_parameters[p] = dts_stage_parameters(stage);
+        out->stage_parameters[p] = dts_stage_parameters(b, stage);
         out->trained += row == 0 ? trained_of(b->plan, stage) : 0;
-        out->stage_frozen[p] = stage->frozen[DTS_SET_COMMON] + stage->frozen[DTS_SET_EXPERTS];
-        out->stage_frozen_B[p] = stage->frozen_B[DTS_SET_COMMON] + stage->frozen_B[DTS_SET_EXPERTS];
+        out->stage_frozen[p] = dts_stage_frozen(b, stage, &out->stage_frozen_B[p]);
         out->flops += row == 0 ? stage->flops : 0;
     }
     return DTS_OK;
@@ -166,7 +169,7 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
 static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_status status = dts_build_stages(b);
     if (status == DTS_OK) {
-        status = dts_build_work(b);
+        status = dts_build_styles(b);
     }
     if (status == DTS_OK && host_reads(b)) {
         b->detail = DTS_DETAIL_KERNEL;
@@ -214,7 +217,6 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .slowest = dts_build_slowest(plan),
                        .flow_network = options->flow_network,
                        .detail = detail_of(plan, options),
-                       .boundary_B = dts_plan_boundary_B(plan),
                        .blocks = options->blocks,
                        .full = options->full_ranks,
                        .seed = options->seed,
@@ -227,10 +229,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
         return dts_diag_nomem(diag);
     }
     dts_graph_set_namer(b->graph, name_task, b);
-    dts_status status = b->detail != DTS_DETAIL_KERNEL ? dts_block_environment(b->blocks, b) : DTS_OK;
-    if (status == DTS_OK) {
-        status = build(b, out);
-    }
+    dts_status status = build(b, out);
     dts_ranks_free(b);
     if (status == DTS_OK && b->failed) {
         status = dts_diag_nomem(diag);

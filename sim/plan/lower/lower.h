@@ -37,6 +37,7 @@ typedef enum dts_group_kind {
     DTS_GROUP_EXPERT,        /* ranks that hold different experts: tokens */
     DTS_GROUP_EXPERT_DATA,   /* ranks that hold the same experts: their gradients and parameters */
     DTS_GROUP_EXPERT_TENSOR, /* ranks that hold parts of the same experts */
+    DTS_GROUP_LAYOUT,        /* ranks that exchange activations between layers of different tensor degrees */
     DTS_GROUP_COUNT
 } dts_group_kind;
 

@@ -60,7 +60,7 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     const dts_stack *stack = w->b->plan->job.stack;
     const dts_group_kind group = dts_exchange_group(o, exchange);
     const bool copies = stack->tensor_copies && group == DTS_GROUP_TENSOR;
-    if (exchange == DTS_EXCHANGE_NONE || w->pass->stage->collective[group] == DTS_NO_ID) {
+    if (exchange == DTS_EXCHANGE_NONE || dts_lower_placement(w->b->plan, w->pass->stage->index, group).ranks == 1) {
         return;
     }
     if (exchange == DTS_EXCHANGE_ALL_GATHER && group == DTS_GROUP_TENSOR && dts_async_is_on_here(w)) {

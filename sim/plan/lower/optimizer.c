@@ -65,16 +65,18 @@ static void add_master_copy(dts_builder *b, dts_stage *stage, double elements, i
     }
 }
 
+/* Of the builder's style. */
 static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     int64_t tensors = 0;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
         for (int64_t i = 0; i < chunk->layers; i++) {
-            tensors += dts_layer_work(b, chunk->first_layer + i)->tensors;
+            int64_t layer = chunk->first_layer + i;
+            tensors += dts_plan_layer_style(plan, layer) == b->style ? dts_layer_work(b, layer)->tensors : 0;
         }
-        tensors += chunk->embedding ? b->work[DTS_PART_EMBEDDING].tensors : 0;
-        tensors += chunk->head ? b->work[DTS_PART_HEAD].tensors : 0;
+        tensors += chunk->embedding && b->style == 0 ? b->work[DTS_PART_EMBEDDING].tensors : 0;
+        tensors += chunk->head && b->style == 0 ? b->work[DTS_PART_HEAD].tensors : 0;
     }
     return (int)tensors;
 }
@@ -247,15 +249,28 @@ typedef struct step_size {
     int tensors;
 } step_size;
 
-static step_size size_of_step(const dts_builder *b, const dts_stage *stage) {
+static step_size size_of_style(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
+    const double *held = stage->held[b->style].parameters;
     double share = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
     int tensors =
         dts_plan_shards_parameters(plan) ? dts_unit_tensors(b, stage) : (int)ceil(stage_tensors(b, stage) / share);
     double expert_share = dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, DTS_SET_EXPERTS) : 1;
-    return (step_size){
-        .elements = stage->parameters[DTS_SET_COMMON] / share + stage->parameters[DTS_SET_EXPERTS] / expert_share,
-        .tensors = tensors};
+    return (step_size){.elements = held[DTS_SET_COMMON] / share + held[DTS_SET_EXPERTS] / expert_share,
+                       .tensors = tensors};
+}
+
+/* One optimizer steps all layers together. */
+static step_size size_of_step(dts_builder *b, const dts_stage *stage) {
+    step_size all = {0};
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        step_size own = size_of_style(b, stage);
+        all.elements += own.elements;
+        all.tensors += own.tensors;
+    }
+    dts_build_style(b, 0);
+    return all;
 }
 
 /* A task of no length on the stage's compute stream, behind the host's latest issue and after. */
@@ -280,23 +295,32 @@ static dts_id add_step(dts_builder *b, dts_stage *stage) {
 }
 
 /* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
-static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
+static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
     dts_stage *stage = &b->stages[p];
+    const dts_held *held = &stage->held[b->style];
     static const dts_group_kind groups[] = {
         [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && stage->parameters[set] > 0;
+        bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
         if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
             dts_id task = dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
-                                               dts_plan_gathered_B(plan, stage->parameters[set], stage->quantised[set]),
+                                               dts_plan_gathered_B(plan, held->parameters[set], held->quantised[set]),
                                                false, updated[p], &gather);
             if (plan->copies == 2) {
                 dts_graph_depend(b->graph, task, updated[plan->pipeline - 1 - p]);
             }
         }
     }
+}
+
+static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        add_gather_of_style(b, p, updated);
+    }
+    dts_build_style(b, 0);
 }
 
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced) {

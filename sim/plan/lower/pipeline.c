@@ -91,11 +91,20 @@ static bool shares_boundary(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
 }
 
-/* Bytes of the boundary that one rank sends. */
+/* Bytes of the boundary that one rank sends: in the layout of the layer that made it. */
 static double sent_B(const turns *t) {
     const dts_plan *plan = t->b->plan;
     double whole = t->b->boundary_B;
     return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
+}
+
+/* Makes the builder stand at the style of the last part of virtual stage s; the receiver of its activations, and the
+ * sender of their gradients, have changed the layout. Returns the style before. */
+static size_t stand_above(const turns *t, int64_t s) {
+    dts_builder *b = t->b;
+    const dts_chunk *chunk = &b->plan->chunks[s];
+    int64_t last = chunk->first_layer + chunk->layers - 1;
+    return dts_build_style(b, last >= 0 ? dts_plan_layer_style(b->plan, last) : 0);
 }
 
 /* The transfer of what x has made to virtual stage `to`, or the producing task itself when both live on one rank. *sent
@@ -118,10 +127,12 @@ static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
                           .layer = -1,
                           .chunk = x->op->chunk,
                           .name = forward ? "send activation" : "send gradient"};
+    const size_t base = stand_above(t, forward ? x->stage : to);
     *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, sent_B(t), x->made, &info);
     if (b->stages[x->rank].last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, b->stages[x->rank].last_kernel);
     }
+    dts_build_style(b, base);
     return *sent;
 }
 
@@ -143,8 +154,9 @@ static void hold_sender(turns *t, int64_t rank, dts_id sent) {
     }
 }
 
-/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. */
-static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const dts_op *op) {
+/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. above: the
+ * virtual stage above the boundary. */
+static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts_id sent, const dts_op *op) {
     dts_builder *b = t->b;
     if (sent == DTS_NO_ID) {
         return arrives;
@@ -157,12 +169,14 @@ static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const
         dts_id wait = dts_build_host(b, stage, 0, op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         dts_graph_depend(b->graph, wait, stage->last_kernel);
     }
-    if (!shares_boundary(b->plan)) {
-        return arrives;
+    const size_t base = stand_above(t, above);
+    if (shares_boundary(b->plan)) {
+        dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
+        arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
+                                       sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
     }
-    dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
-    return dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
-                                sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
+    dts_build_style(b, base);
+    return arrives;
 }
 
 /* Kernels of the framework around every microbatch of a pipeline: scatter, gather, stream waits. */
@@ -243,13 +257,13 @@ static void begin_step(turns *t, step *x) {
         dts_stash_use(b, x->pass.stage, x->pass.microbatch);
         if (x->stage > 0) {
             const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
-            x->pass.input = receive(t, x->rank, before->activation, before->sent_up, x->op);
+            x->pass.input = receive(t, x->rank, x->stage - 1, before->activation, before->sent_up, x->op);
         } else {
             x->pass.input = dts_input_take(b, x->pass.stage, x->op->microbatch);
         }
     } else if (sends(x) && x->stage < t->stages - 1) {
         const produced *behind = at(t, x->direction, x->stage + 1, x->op->microbatch);
-        x->pass.input = receive(t, x->rank, behind->gradient, behind->sent_down, x->op);
+        x->pass.input = receive(t, x->rank, x->stage, behind->gradient, behind->sent_down, x->op);
     }
 }
 

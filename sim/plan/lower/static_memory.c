@@ -83,6 +83,25 @@ static double stand_ins_B(const dts_builder *b) {
     return elements * b->plan->storage.fresh_gradient_B;
 }
 
+/* Elements of all layers of a rank: they have one staging buffer. */
+static double staged_elements(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {
+    double elements = 0;
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        elements += stage->held[k].parameters[set];
+    }
+    return elements;
+}
+
+/* Is this the first style with its tensor degree? Weights of the others have the same shapes. */
+static bool has_new_shapes(const dts_builder *b) {
+    bool known = false;
+    for (size_t k = 0; k < b->style; k++) {
+        known |= b->styles[k].plan->tensor == b->plan->tensor;
+    }
+    return !known;
+}
+
+/* Of the layers of the builder's style. */
 static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
@@ -90,25 +109,27 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     double share = dts_plan_shards_parameters(plan) ? 1 / shards : 1;
     double gradient_share = dts_plan_shards_gradients(plan) ? 1 / shards : 1;
     double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
-    double parameters = stage->parameters[set];
+    const dts_held *held = &stage->held[b->style];
+    double parameters = held->parameters[set];
     const dts_offload *offload = plan->job.offload;
-    add(b, stage, DTS_MEMORY_PARAMETERS, stage->frozen_B[set] * share, (dts_offload_target)offload->parameters);
-    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, stage->quantised[set]) * share,
+    add(b, stage, DTS_MEMORY_PARAMETERS, held->frozen_B[set] * share, (dts_offload_target)offload->parameters);
+    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, held->quantised[set]) * share,
         (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         (dts_offload_target)offload->gradients);
-    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON ? stand_ins_B(b) : 0, DTS_OFFLOAD_NONE);
+    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON && has_new_shapes(b) ? stand_ins_B(b) : 0,
+        DTS_OFFLOAD_NONE);
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
         add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
-    if (plan->data > 1 && !dts_plan_infers(plan)) {
-        add(b, stage, DTS_MEMORY_COMMUNICATION, fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B),
-            DTS_OFFLOAD_NONE);
+    if (plan->data > 1 && !dts_plan_infers(plan) && b->style == 0) {
+        add(b, stage, DTS_MEMORY_COMMUNICATION,
+            fmin(plan->job.stack->ddp_staging_B, staged_elements(b, stage, set) * storage->reduce_B), DTS_OFFLOAD_NONE);
     }
     add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
         (dts_offload_target)offload->optimizer);
     if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {
-        add(b, stage, DTS_MEMORY_OPTIMIZER, stage->statistics * STATISTIC_B * optimizer_share,
+        add(b, stage, DTS_MEMORY_OPTIMIZER, held->statistics * STATISTIC_B * optimizer_share,
             (dts_offload_target)offload->optimizer);
     }
     if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
@@ -154,8 +175,12 @@ static void add_buffers(dts_builder *b, dts_stage *stage) {
 
 void dts_build_static_memory(dts_builder *b) {
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
-        add_set(b, &b->stages[p], DTS_SET_COMMON);
-        add_set(b, &b->stages[p], DTS_SET_EXPERTS);
+        for (size_t k = 0; k < b->plan->style_count; k++) {
+            dts_build_style(b, k);
+            add_set(b, &b->stages[p], DTS_SET_COMMON);
+            add_set(b, &b->stages[p], DTS_SET_EXPERTS);
+        }
+        dts_build_style(b, 0);
         add_buffers(b, &b->stages[p]);
     }
 }

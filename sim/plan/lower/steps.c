@@ -183,7 +183,7 @@ static dts_id lower_chunk(dts_builder *scratch, dts_stage *stage, dts_gradient_s
 dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action) {
     double room_B = 0;
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
-    if (b->detail != DTS_DETAIL_BLOCK || dts_sync_gathers(pass->sync) ||
+    if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
         b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !buckets_are_simple(b, pass->sync)) || follows_collective(b, pass->stage, &pass->input, 1)) {
         return DTS_NO_ID;

@@ -56,9 +56,13 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
         for (int64_t i = 0; i < chunk->layers; i++) {
             dts_unit *u = &sync->units[s][i + chunk->embedding];
             u->gather = DTS_NO_ID;
-            if (sync->linears == NULL) {
+            size_t style = dts_plan_sync_style(plan, dts_plan_layer_style(plan, chunk->first_layer + i));
+            if (sync->linears == NULL && style == b->style) {
                 unit_add(u, dts_layer_work(b, chunk->first_layer + i));
             }
+        }
+        if (b->style > 0) {
+            continue; /* the root belongs to style 0 */
         }
         sync->root_has_embedding |= chunk->embedding;
         if (sync->linears != NULL) {
@@ -74,8 +78,10 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
             unit_add(&sync->root, &b->work[DTS_PART_HEAD]);
         }
     }
-    sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
-    sync->root.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
+    if (b->style == 0) {
+        sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
+        sync->root.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
+    }
     return true;
 }
 
@@ -276,30 +282,50 @@ int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
     return backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
 }
 
-dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
-    if (!dts_sync_gathers(sync)) {
+/* The root unit is whole from the first part to the end; it has style 0. */
+static void gather_root(dts_gradient_sync *sync, const dts_chunk *chunk, bool backward) {
+    const size_t here = dts_build_style(sync->b, 0);
+    if (dts_sync_gathers(sync) && (chunk->embedding || chunk->head) && !sync->root_done) {
+        dts_unit_gather(sync, &sync->root, backward);
+    }
+    dts_build_style(sync->b, here);
+}
+
+/* The units behind that at position, which may have other styles; what is whole anyway does not count. */
+static void gather_ahead(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
+    dts_builder *b = all->b;
+    const size_t here = b->style;
+    int64_t left = dts_units_ahead(all, backward);
+    int64_t step = backward ? -1 : 1;
+    for (int64_t next = position + step; left > 0 && next >= 0 && next < chunk_parts(chunk); next += step) {
+        dts_build_style(b, dts_build_style_at(b, chunk, next));
+        if (dts_sync_gathers(all)) {
+            dts_gradient_sync *sync = dts_sync_here(all);
+            dts_unit_gather(sync, unit_of(sync, chunk, next), backward);
+            left--;
+        }
+        dts_build_style(b, here);
+    }
+}
+
+dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
+    gather_root(all, chunk, backward);
+    if (!dts_sync_gathers(all)) {
         return DTS_NO_ID;
     }
+    dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
-    if ((chunk->embedding || chunk->head) && !sync->root_done) {
-        dts_unit_gather(sync, &sync->root, backward); /* the root unit is whole from the first part to the end */
-    }
     dts_unit_gather(sync, u, backward);
     dts_unit_use(sync, &sync->root, backward);
-    int64_t ahead = dts_units_ahead(sync, backward);
-    for (int64_t i = 1; i <= ahead; i++) {
-        int64_t next = backward ? position - i : position + i;
-        if (next >= 0 && next < chunk_parts(chunk)) {
-            dts_unit_gather(sync, unit_of(sync, chunk, next), backward);
-        }
-    }
+    gather_ahead(all, chunk, position, backward);
     return dts_unit_use(sync, u, backward);
 }
 
-void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last) {
-    if (!dts_sync_gathers(sync)) {
+void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, dts_id last) {
+    if (!dts_sync_gathers(all)) {
         return;
     }
+    dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
     if (u != &sync->root && sync->b->plan->job.parallelism->reshard_after_forward) {
         dts_unit_release(sync, u, last);

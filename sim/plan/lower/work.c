@@ -186,6 +186,10 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
 
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
+    b->work = dts_arena_array(b->arena, DTS_PART_COUNT, sizeof *b->work);
+    if (b->work == NULL) {
+        return dts_diag_nomem(b->diag);
+    }
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         dts_part_work *work = &b->work[part];
         if (part == DTS_PART_EXPERT_LAYER && b->plan->job.model->experts == 0) {
@@ -229,7 +233,9 @@ dts_status dts_build_work(dts_builder *b) {
 dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag) {
     dts_builder b = {.plan = plan, .arena = arena, .diag = diag, .slowest = dts_build_slowest(plan)};
     dts_status status = dts_build_work(&b);
-    memcpy(out, b.work, sizeof b.work);
+    if (b.work != NULL) {
+        memcpy(out, b.work, DTS_PART_COUNT * sizeof *b.work);
+    }
     return status;
 }
 
@@ -256,8 +262,22 @@ static double tied_copy(const dts_plan *plan) {
     return dts_plan_ties_across(plan) ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
 }
 
-double dts_stage_parameters(const dts_stage *stage) {
-    return stage->parameters[DTS_SET_COMMON] + stage->parameters[DTS_SET_EXPERTS];
+double dts_stage_parameters(const dts_builder *b, const dts_stage *stage) {
+    double elements = 0;
+    for (size_t k = 0; k < b->styles[0].plan->style_count; k++) {
+        elements += stage->held[k].parameters[DTS_SET_COMMON] + stage->held[k].parameters[DTS_SET_EXPERTS];
+    }
+    return elements;
+}
+
+double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *bytes) {
+    double elements = 0;
+    *bytes = 0;
+    for (size_t k = 0; k < b->styles[0].plan->style_count; k++) {
+        elements += stage->held[k].frozen[DTS_SET_COMMON] + stage->held[k].frozen[DTS_SET_EXPERTS];
+        *bytes += stage->held[k].frozen_B[DTS_SET_COMMON] + stage->held[k].frozen_B[DTS_SET_EXPERTS];
+    }
+    return elements;
 }
 
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
@@ -265,16 +285,17 @@ dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) 
 }
 
 const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
-    return &b->work[dts_model_layer_part(b->plan->job.model, layer)];
+    const dts_layer_style *style = &b->styles[dts_plan_layer_style(b->plan, layer)];
+    return &style->work[dts_model_layer_part(b->plan->job.model, layer)];
 }
 
-static void count_part(dts_stage *stage, const dts_part_work *work) {
-    stage->statistics += work->statistics;
+static void count_part(dts_held *held, const dts_part_work *work) {
+    held->statistics += work->statistics;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        stage->frozen[set] += work->frozen[set];
-        stage->frozen_B[set] += work->frozen_B[set];
-        stage->parameters[set] += work->parameters[set];
-        stage->quantised[set] += work->quantised[set];
+        held->frozen[set] += work->frozen[set];
+        held->frozen_B[set] += work->frozen_B[set];
+        held->parameters[set] += work->parameters[set];
+        held->quantised[set] += work->quantised[set];
     }
 }
 
@@ -282,24 +303,25 @@ static void count_part(dts_stage *stage, const dts_part_work *work) {
 static void add_tied_copy(const dts_builder *b, dts_stage *stage) {
     const double elements = tied_copy(b->plan);
     if (dts_plan_adapts(b->plan)) {
-        stage->frozen[DTS_SET_COMMON] += elements;
+        stage->held->frozen[DTS_SET_COMMON] += elements;
         stage->frozen_tied_B = elements * dts_numeric_bytes(b->plan->storage.activation);
-        stage->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
+        stage->held->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
     } else {
         stage->tied_copy = elements;
-        stage->parameters[DTS_SET_COMMON] += elements;
+        stage->held->parameters[DTS_SET_COMMON] += elements;
     }
 }
 
 static void count_chunk(dts_builder *b, dts_stage *stage, const dts_chunk *chunk) {
     for (int64_t i = 0; i < chunk->layers; i++) {
-        count_part(stage, dts_layer_work(b, chunk->first_layer + i));
+        int64_t layer = chunk->first_layer + i;
+        count_part(&stage->held[dts_plan_layer_style(b->plan, layer)], dts_layer_work(b, layer));
     }
     if (chunk->embedding) {
-        count_part(stage, &b->work[DTS_PART_EMBEDDING]);
+        count_part(stage->held, &b->work[DTS_PART_EMBEDDING]);
     }
     if (chunk->head) {
-        count_part(stage, &b->work[DTS_PART_HEAD]);
+        count_part(stage->held, &b->work[DTS_PART_HEAD]);
         add_tied_copy(b, stage);
     }
 }
