@@ -17,8 +17,9 @@
  *   all forward passes first)
  *   no stream is given more to do in a round than it has time for: it would fall behind for ever
  *   a round frees what it allocates
- *   no device that is faster waits for launches: its host would get ahead of it
- * The smallest u is taken for which this holds. Else it is tried once more with twice as many microbatches, and then
+ *   no device waits for launches that come earlier with every round: its host gets ahead of it
+ *   no task falls behind, and nothing that is ahead matters for the rest (pace.c)
+ * The smallest u is taken for which this holds. Else it is tried again with half as many microbatches more, and at last
  * all of them are simulated.
  *
  * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */

@@ -8,6 +8,8 @@ typedef struct dts_fold {
     int64_t some, all; /* microbatches that are simulated, and that there are; they differ by whole rounds */
     int64_t round;     /* of each direction: the longest after which times may repeat */
     int64_t directions;
+    int64_t tried; /* microbatches that were simulated before, in vain; 0: none */
+    dts_time tried_time;
     int64_t draining; /* the last so many of each direction, while the pipeline empties */
 } dts_fold;
 
@@ -20,8 +22,9 @@ bool dts_fold_retry(dts_fold *fold);
 /* How a simulated iteration repeats; borrows both arguments. */
 typedef struct dts_rhythm dts_rhythm;
 
-/* *out: how m, of fold->some microbatches, repeats, in arena; NULL: it does not. Tells m what of it stands for more. */
-dts_status dts_fold_listen(const dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out);
+/* *out: how m, of fold->some microbatches, repeats, in arena; NULL: it does not. Tells m what of it stands for more,
+ * and fold what was tried. */
+dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out);
 
 /* Makes result, of what was listened to, that of all microbatches. */
 void dts_fold_follow(const dts_rhythm *rhythm, dts_result *result);

@@ -22,8 +22,10 @@ static dts_rhythm *rhythm_new(const dts_measured *m, const dts_fold *fold, dts_a
     out->busy = dts_arena_array(arena, dts_graph_streams(graph), sizeof *out->busy);
     out->launching = dts_arena_array(arena, dts_graph_streams(graph), sizeof *out->launching);
     out->kept_B = dts_arena_array(arena, dts_graph_devices(graph), sizeof *out->kept_B);
-    if (out->last == NULL || out->spans == NULL || out->counts == NULL || out->busy == NULL || out->launching == NULL ||
-        out->kept_B == NULL) {
+    out->position = dts_arena_array(arena, m->lowered->info_count, sizeof *out->position);
+    out->pace = dts_arena_array(arena, m->lowered->info_count, sizeof *out->pace);
+    if (out->position == NULL || out->pace == NULL || out->last == NULL || out->spans == NULL || out->counts == NULL ||
+        out->busy == NULL || out->launching == NULL || out->kept_B == NULL) {
         return NULL;
     }
     for (size_t i = 0; i < cells; i++) {
@@ -181,6 +183,11 @@ bool dts_rhythm_has(const dts_rhythm *r, dts_id task) {
     return task > s->after && task <= s->until;
 }
 
+bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task) {
+    dts_id device = r->m->lowered->infos[task].device;
+    return task > r->spans[device < r->devices ? device : 0].until;
+}
+
 static void add_up_round(dts_rhythm *r) {
     const dts_lowered *lowered = r->m->lowered;
     const dts_time *starts = dts_simulation_starts(r->m->simulation);
@@ -258,19 +265,22 @@ static bool ends_with_the_pace(dts_rhythm *r) {
 }
 
 /* A device that is faster than the pace and waits for its launches will wait for others instead, once these have used
- * up what lies between them. How soon is not known: among many times as many microbatches it does not matter. */
+ * up what lies between them. How soon is not known: among many times as many microbatches it does not matter. One that
+ * keeps the pace will wait for something else between its launches, and what is not known. */
 static bool hosts_have_settled(const dts_rhythm *r) {
     enum { MANY = 16 };
     static const double little = 0.02;
+    const bool many = r->fold->all >= MANY * r->fold->some;
     bool settled = true;
-    for (size_t d = 0; d < r->devices && settled && r->fold->all < MANY * r->fold->some; d++) {
+    for (size_t d = 0; d < r->devices && settled; d++) {
         dts_measured m = *r->m;
         dts_accounts round;
         m.from = r->spans[d].from;
         m.to = r->spans[d].to;
         dts_account_device(&m, (dts_id)d, &round);
-        settled = dts_rhythm_same_length(m.to - m.from, r->length) ||
-                  round.shares.host_bound <= little * dts_time_to_s(r->length);
+        const bool keeps = dts_rhythm_same_length(m.to - m.from, r->length);
+        settled =
+            round.shares.host_bound <= little * dts_time_to_s(r->length) || (keeps ? !dts_rhythm_moves(r, d) : many);
     }
     return settled;
 }
@@ -291,7 +301,8 @@ static bool repeats(dts_rhythm *r, int64_t round) {
         return false;
     }
     add_up_round(r);
-    return streams_keep_up(r) && memory_stays(r) && ends_with_the_pace(r) && hosts_have_settled(r);
+    return streams_keep_up(r) && memory_stays(r) && ends_with_the_pace(r) && dts_rhythm_goes_on(r) &&
+           hosts_have_settled(r);
 }
 
 /* k of (1) */
@@ -299,7 +310,7 @@ int64_t dts_rhythm_rounds(const dts_rhythm *r) {
     return (r->fold->all - r->fold->some) / (r->round * r->directions);
 }
 
-dts_status dts_fold_listen(const dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out) {
+dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out) {
     *out = NULL;
     dts_rhythm *r = rhythm_new(m, fold, arena);
     if (r == NULL) {
@@ -316,5 +327,7 @@ dts_status dts_fold_listen(const dts_fold *fold, dts_measured *m, dts_arena *are
         m->repeated_to = dts_simulation_ends(m->simulation)[r->on_path];
         m->repeated_from = m->repeated_to - r->length;
     }
+    fold->tried = fold->some;
+    fold->tried_time = m->to - m->from;
     return DTS_OK;
 }

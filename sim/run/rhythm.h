@@ -29,6 +29,8 @@ struct dts_rhythm {
     dts_id on_path;           /* the last task of the critical path that is in a round */
     double flops;             /* of a round, all stages of one row */
     size_t devices;
+    uint32_t *position; /* [task] on its stream (pace.c) */
+    uint8_t *pace;      /* [task] */
 };
 
 /* Are two lengths the same but for rounding? */
@@ -36,6 +38,15 @@ bool dts_rhythm_same_length(dts_time a, dts_time b);
 
 /* Is a task of the round of the device that issues it? */
 bool dts_rhythm_has(const dts_rhythm *r, dts_id task);
+
+/* Does the device that issues it do so behind its round? */
+bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task);
+
+/* Will all that follows be as the round is (pace.c)? */
+bool dts_rhythm_goes_on(dts_rhythm *r);
+
+/* Are there kernels of a device that come earlier in every round, against its last (pace.c)? */
+bool dts_rhythm_moves(const dts_rhythm *r, size_t device);
 
 /* Rounds that were not simulated: k of (1) in fold.c. */
 int64_t dts_rhythm_rounds(const dts_rhythm *r);

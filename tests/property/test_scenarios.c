@@ -30,7 +30,6 @@ typedef struct subject {
     dts_scenario *scenario;
     dts_block_cache *blocks;
     uint64_t folded, could_fold; /* scenarios with few microbatches for many */
-    uint64_t drifting;           /* of these, by more than a thousandth off */
 } subject;
 
 static void read_subject(subject *x) {
@@ -361,14 +360,12 @@ static void check_folded(subject *x) {
     assert_int_equal(few->global_batch, all->global_batch);
     x->could_fold++;
     x->folded += few->simulation.microbatches > 0;
-    /* a stage that is a little slower than the one before it may use up its slack after the microbatches that are
-     * simulated: seldom, and never much */
-    x->drifting += fabs(few->iteration_time_s - all->iteration_time_s) > 1e-3 * all->iteration_time_s;
-    assert_close(few->iteration_time_s, all->iteration_time_s, 0.01, 0);
-    assert_close(few->samples_per_s, all->samples_per_s, 0.01, 0);
-    assert_close(few->hfu, all->hfu, 0.01, 0);
+    assert_close(few->iteration_time_s, all->iteration_time_s, 1e-3, 0);
+    assert_close(few->samples_per_s, all->samples_per_s, 1e-3, 0);
+    assert_close(few->hfu, all->hfu, 1e-3, 0);
     assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
-    assert_close(few->bubble_fraction, all->bubble_fraction, 0, 0.03);
+    /* what a stage waits for at the end, its host or another stage, depends on how far that host has come */
+    assert_close(few->bubble_fraction, all->bubble_fraction, 0, 0.1);
     check_folded_rows(few, all);
     for (size_t i = 0; i < all->stage_count; i++) {
         assert_close(few->stages[i].peak_allocated_gib, all->stages[i].peak_allocated_gib, 1e-9, 0);
@@ -443,8 +440,8 @@ static void invariants_hold_over_random_scenarios(void **state) {
     dts_block_cache_free(x.blocks);
     enum { ENOUGH = 20 };
     assert_true(x.could_fold < ENOUGH || 2 * x.folded > x.could_fold);
-    assert_true(x.could_fold < ENOUGH || 20 * x.drifting <= x.could_fold);
-    print_message("%llu scenarios\n", (unsigned long long)runs);
+    print_message("%llu scenarios, %llu of %llu folded\n", (unsigned long long)runs, (unsigned long long)x.folded,
+                  (unsigned long long)x.could_fold);
 }
 
 static int name_seed(void **state) {
