@@ -156,6 +156,11 @@ bool dts_plan_shards_gradients(const dts_plan *plan) {
     return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
 }
 
+bool dts_plan_wraps_linears(const dts_plan *plan) {
+    const dts_parallelism *p = plan->job.parallelism;
+    return p->fsdp_unit == DTS_FSDP_UNIT_LINEAR && p->data_parallel == DTS_DP_FSDP;
+}
+
 bool dts_plan_shards_optimizer(const dts_plan *plan) {
     return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
 }

@@ -283,6 +283,9 @@ bool dts_plan_experts_apart(const dts_plan *plan);
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 
+/* Are linear layers units of FSDP by themselves? */
+bool dts_plan_wraps_linears(const dts_plan *plan);
+
 /* Does anything rest in host memory, or on NVMe below it? */
 bool dts_plan_offloads(const dts_plan *plan);
 bool dts_plan_uses_nvme(const dts_plan *plan);

@@ -173,22 +173,6 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
     return DTS_OK;
 }
 
-/* Linear layers as units: their parameters are gathered for one pass at a time. */
-static dts_status check_units(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
-    if (job->parallelism->fsdp_unit == DTS_FSDP_UNIT_LAYER) {
-        return DTS_OK;
-    }
-    if (job->parallelism->data_parallel != DTS_DP_FSDP) {
-        return dts_diag_error(diag, NULL, "parallelism.fsdp_unit", "use fsdp, or leave fsdp_unit out",
-                              "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp");
-    }
-    if (plan->pipeline > 1) {
-        return dts_diag_error(diag, NULL, "parallelism.fsdp_unit", "use fsdp_unit: layer, or pipeline: 1",
-                              "linear layers as units are not simulated inside pipelines");
-    }
-    return DTS_OK;
-}
-
 /* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. */
 static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const char *host = NULL;
@@ -237,7 +221,6 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         bool whole = check_batch(job, plan, diag) == DTS_OK;
         check_tensor(job, plan, diag);
         check_shards(job, plan, diag);
-        check_units(job, plan, diag);
         if (whole) {
             dts_plan_fill_pipeline(job, plan, diag);
         }

@@ -216,6 +216,9 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
              "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "
              "simulates each");
     }
+    if (plan->job.parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER && !dts_plan_wraps_linears(plan)) {
+        warn(result, "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp: it does nothing here");
+    }
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     if (dts_plan_shards_parameters(plan) && pipelined) {
         warn(result,

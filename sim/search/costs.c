@@ -44,6 +44,7 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
 }
 
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
+    out->linears += dts_operator_is_linear(o);
     add_kernels(&out->forward, t->forward_s, t->forward_kernels);
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->forward);
     if (o->recomputed_selectively) {

@@ -22,6 +22,7 @@ typedef struct dts_part_cost {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
     double tensors;
+    double linears; /* linear layers, each a unit of FSDP where the scenario wants that */
 } dts_part_cost;
 
 typedef struct dts_block_costs {

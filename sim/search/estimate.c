@@ -137,11 +137,12 @@ static double communication_B(const case_of *k, const dts_rank_class *c) {
         return 0;
     }
     if (shards_parameters(k)) {
-        double gathered = parameters - c->layers * unit + (1 + (double)k->plan->job.stack->fsdp_prefetch) * unit;
+        double whole = (1 + (double)k->plan->job.stack->fsdp_prefetch) / c->layer_units; /* layers */
+        double gathered = parameters - c->layers * unit + whole * unit;
         double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
         double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
-                          (1 + (double)k->plan->job.stack->fsdp_prefetch) * unit_frozen_B;
-        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit * storage->reduce_B;
+                          whole * unit_frozen_B;
+        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B;
     }
     double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
@@ -198,17 +199,18 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         const dts_rank_collectives *x = &c->collectives;
         bool again = k->plan->job.parallelism->reshard_after_forward;
         double chunks = (double)frame->chunks;
-        double gathers_s = fmax(0, c->layers - chunks) * x->unit_gather_s[k->hybrid];
+        double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
+        double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
         double hooks_s = c->units * stack->fsdp_unit_host_s;
-        /* every pass begins with a gather that nothing hides */
-        double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid];
-        p.first_s = first_s;
+        p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
         p.forward_s = beside_s(k, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
         p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
-        double again_s = again ? gathers_s : 0;
+        /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
+        double times = k->recompute == FULL && c->layer_units > 1 ? 1 + repeated_share(k, c) : 1;
+        double again_s = again ? times * gathers_s : 0;
         if (splits) { /* both halves need the parameters */
             p.input_s = fmax(beside_s(k, p.input_s, backward, again_s), hooks_s) + first_s;
             p.weight_s = fmax(beside_s(k, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
@@ -255,7 +257,8 @@ static double exposed_s(const case_of *k, const dts_rank_class *c, const passes 
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP:
-            return x->unit_gather_s[k->hybrid] + fmax(x->unit_scatter_s[k->hybrid], x->root_scatter_s[k->hybrid]);
+            return x->unit_gather_s[k->hybrid] / c->layer_units +
+                   fmax(x->unit_scatter_s[k->hybrid] / c->layer_units, x->root_scatter_s[k->hybrid]);
     }
     return 0;
 }

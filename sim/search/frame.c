@@ -39,6 +39,7 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
     c->kernels_selective_s += times * part->repeated.kernel_s;
     c->launches_selective += times * part->repeated.kernels;
     if (is_layer) {
+        c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
         c->full_s += times * chain_s(plan, &part->forward, true);
         c->kernels_full_s += times * part->forward.kernel_s;
         c->launches_full += times * part->forward.kernels;
@@ -100,7 +101,8 @@ static void sum_units(dts_rank_class *c) {
         c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
         c->unit_frozen_B[set] = c->layers > 0 ? c->unit_frozen_B[set] / c->layers : 0;
     }
-    c->units = c->layers + (c->embedding || c->head);
+    c->units = c->layer_units + (c->embedding || c->head);
+    c->layer_units = c->layers > 0 ? c->layer_units / c->layers : 1;
 }
 
 /* What one rank does: the sum over its chunks. */
@@ -166,9 +168,9 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
     }
 }
 
-/* Units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
-static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double elements, double frozen_B,
-                      double *gather_s, double *scatter_s) {
+/* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
+static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, double elements,
+                      double frozen_B, double *gather_s, double *scatter_s) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
@@ -180,12 +182,12 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    double gather_B = elements * dts_numeric_bytes(plan->storage.compute) + frozen_B;
-    double reduce_B = elements * plan->storage.reduce_B;
-    *gather_s += dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
-    *scatter_s += dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
-    *scatter_s += dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
-                                          (double)group.ranks * sharing);
+    double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_B) / units;
+    double reduce_B = elements * plan->storage.reduce_B / units;
+    *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
+    *scatter_s += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
+    *scatter_s += units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
+                                                  (double)group.ranks * sharing);
 }
 
 static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
@@ -193,9 +195,9 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double root = c->parameters[set] - c->layers * c->unit[set];
         double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
-        cost_unit(frame, rank, hybrid, set, c->unit[set], c->unit_frozen_B[set], &out->unit_gather_s[hybrid],
-                  &out->unit_scatter_s[hybrid]);
-        cost_unit(frame, rank, hybrid, set, root, root_frozen_B, &out->root_gather_s[hybrid],
+        cost_unit(frame, rank, hybrid, set, c->layer_units, c->unit[set], c->unit_frozen_B[set],
+                  &out->unit_gather_s[hybrid], &out->unit_scatter_s[hybrid]);
+        cost_unit(frame, rank, hybrid, set, 1, root, root_frozen_B, &out->root_gather_s[hybrid],
                   &out->root_scatter_s[hybrid]);
     }
 }

@@ -13,14 +13,15 @@ typedef struct dts_rank_collectives {
     double scatter_s, scatter_last_s; /* reduce-scatter */
     double gather_s;                  /* all parameters at once */
     double unit_gather_s[2], unit_scatter_s[2], root_gather_s[2],
-        root_scatter_s[2]; /* sharded: by all, in node groups */
+        root_scatter_s[2]; /* sharded, all units of a layer: by all, in node groups */
 } dts_rank_collectives;
 
 /* Pipeline ranks that do the same work. */
 typedef struct dts_rank_class {
     int first, last;              /* the ranks are neighbours */
     double layers, fewest_layers; /* of all chunks; of the smallest chunk */
-    double units;                 /* layers, and one for embedding and head */
+    double units;                 /* of FSDP: those of layers, and one for embedding and head */
+    double layer_units;           /* of these, in one layer on average */
     bool embedding, head;
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */

@@ -251,10 +251,6 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
         return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
                               "the bounds of this search are those of training, not of inference");
     }
-    if (request->base->parallelism.fsdp_unit != DTS_FSDP_UNIT_LAYER) {
-        return dts_diag_error(diag, NULL, "parallelism.fsdp_unit", "use `dtsim sweep`, or fsdp_unit: layer",
-                              "the bounds of this search are those of whole layers as units");
-    }
     const dts_search_method *method = dts_search_method_find(request->method);
     dts_search *search = calloc(1, sizeof *search);
     if (search == NULL) {

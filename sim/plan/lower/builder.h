@@ -317,6 +317,8 @@ dts_id dts_sync_before_product(dts_gradient_sync *sync, const dts_chunk *chunk, 
 /* Behind them; gradient: they have made those of its parameters. */
 void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
                             bool gradient, dts_id last);
+/* Is an operator a linear layer, which FSDP may wrap by itself? */
+bool dts_operator_is_linear(const dts_operator *o);
 /* Tensors that a step sees of a layer's part: one for each unit. */
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */

@@ -8,6 +8,8 @@
 typedef struct dts_unit {
     double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
     double frozen_B[DTS_SET_COUNT]; /* of those that are not trained, in their stored format */
+    bool root;                      /* its chunk's: whole from the first use to the end of the last backward */
+    bool done;                      /* root: no further use */
     bool gathered;
     bool copied;   /* out of the gathered buffer */
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
@@ -38,12 +40,11 @@ struct dts_gradient_sync {
     double total_B;
     int flushed;
     dts_id last_transfer;
-    /* units: [virtual stage][position], the root unit holds embedding and head */
+    /* units: [virtual stage][position]; those of embedding and head are in the root unit of their chunk */
     dts_unit **units;
-    dts_unit root;
+    dts_unit *roots;        /* [virtual stage] */
     dts_unit **linears;     /* [virtual stage][in the order of forward]; NULL: linear layers are no units */
     int64_t *linear_counts; /* [virtual stage] */
-    bool root_has_embedding, root_done;
     dts_id last_gather;
     dts_id recent_uses[2];     /* for the limit on gathers in flight */
     dts_nvme_ring buffers;     /* parameters on NVMe */

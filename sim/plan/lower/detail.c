@@ -105,8 +105,8 @@ bool dts_blocks_possible(const dts_plan *plan) {
                   job->offload->gradients != DTS_OFFLOAD_NONE || any_style(plan, keeps_buckets);
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
     bool updates = dts_plan_asynchronous(plan) || plan->copies > 1;
-    bool bits = job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER || plan->context > 1 || any_style(plan, is_async) ||
-                runs_passes_in_turns(plan);
+    bool bits =
+        dts_plan_wraps_linears(plan) || plan->context > 1 || any_style(plan, is_async) || runs_passes_in_turns(plan);
     return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;
 }

@@ -1,6 +1,6 @@
 /* Linear layers as units of FSDP (parallelism.fsdp_unit: linear): each nn.Linear is wrapped by itself [1], gathered
  * before its kernels and freed behind them, and its gradient is reduced as soon as it is made. Everything else (norms,
- * tables) belongs to the root unit, which is whole from the first part to the end.
+ * tables) belongs to the root unit of its chunk, which is whole from the first part to the end.
  *
  * At most two units are there at a time instead of whole layers. A checkpointed layer is gathered three times: for its
  * forward, for its recomputation, and for its gradients, as a linear layer's parameters are freed as soon as its
@@ -10,9 +10,12 @@
  */
 #include "plan/lower/data_parallel.h"
 
+bool dts_operator_is_linear(const dts_operator *o) {
+    return o->kind == DTS_OPERATOR_GEMM && o->weight && (o->parameters[0] > 0 || o->frozen_B > 0);
+}
+
 static bool is_unit(const dts_plan *plan, const dts_operator *o) {
-    return plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR && o->kind == DTS_OPERATOR_GEMM && o->weight &&
-           (o->parameters[0] > 0 || o->frozen_B > 0);
+    return dts_plan_wraps_linears(plan) && dts_operator_is_linear(o);
 }
 
 static int64_t parts(const dts_chunk *chunk) {
@@ -47,7 +50,7 @@ static int64_t count_units(const dts_builder *b, const dts_chunk *chunk) {
 
 bool dts_linear_units_new(dts_gradient_sync *sync) {
     const dts_plan *plan = sync->b->plan;
-    if (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LAYER) {
+    if (!dts_plan_wraps_linears(plan)) {
         return true;
     }
     sync->linears = dts_arena_array(sync->b->arena, (size_t)plan->stages, sizeof *sync->linears);
@@ -80,7 +83,7 @@ bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage) {
             if (own) {
                 units[next].gather = DTS_NO_ID;
             }
-            add_operator(b->plan, own ? &units[next++] : &sync->root, &operators->items[i]);
+            add_operator(b->plan, own ? &units[next++] : &sync->roots[stage], &operators->items[i]);
         }
     }
     sync->linears[stage] = units;
@@ -153,13 +156,13 @@ static int units_of_style(const dts_builder *b, const dts_stage *stage) {
 
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    int64_t tensors = 1; /* the root; each unit is one flat tensor */
     if (plan->style_count > 1) {
         return units_of_style(b, stage);
     }
-    if (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LAYER) {
-        return (int)(plan->job.model->layers / plan->pipeline + tensors);
+    if (!dts_plan_wraps_linears(plan)) {
+        return (int)(plan->job.model->layers / plan->pipeline + 1);
     }
+    int64_t tensors = plan->virtual_stages; /* the roots; each unit is one flat tensor */
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         tensors += count_units(b, &plan->chunks[dts_plan_stage(plan, stage->index, v)]);
     }

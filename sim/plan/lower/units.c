@@ -20,11 +20,21 @@ static int64_t chunk_parts(const dts_chunk *chunk) {
     return chunk->layers + chunk->embedding + chunk->head;
 }
 
-/* A layer's unit, or the root unit for embedding and head. */
+static dts_unit *root_of(dts_gradient_sync *sync, const dts_chunk *chunk) {
+    return &sync->roots[chunk - sync->b->plan->chunks];
+}
+
+/* A layer's unit, or the chunk's root unit for embedding and head. */
 static dts_unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position) {
     bool embedding = chunk->embedding && position == 0;
     bool head = chunk->head && position == chunk_parts(chunk) - 1;
-    return embedding || head ? &sync->root : &sync->units[chunk - sync->b->plan->chunks][position];
+    return embedding || head ? root_of(sync, chunk) : &sync->units[chunk - sync->b->plan->chunks][position];
+}
+
+/* The part in whose backward a chunk's root unit has all of its gradients. */
+static bool ends_root(const dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position) {
+    bool everywhere = chunk->embedding || sync->linears != NULL; /* norms of every layer belong to it */
+    return position == (everywhere ? 0 : chunk_parts(chunk) - 1);
 }
 
 static void unit_add(dts_unit *u, const dts_part_work *work) {
@@ -35,52 +45,55 @@ static void unit_add(dts_unit *u, const dts_part_work *work) {
     }
 }
 
+/* The units of a virtual stage; false: no memory. */
+static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
+    dts_builder *b = sync->b;
+    const dts_chunk *chunk = &b->plan->chunks[stage];
+    dts_unit *root = &sync->roots[stage];
+    *root = (dts_unit){.root = true, .gather = DTS_NO_ID};
+    if (chunk->head && b->style == 0) {
+        root->elements[DTS_SET_COMMON] += sync->stage->tied_copy;
+        root->frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
+    }
+    sync->units[stage] = dts_arena_array(b->arena, (size_t)chunk_parts(chunk), sizeof **sync->units);
+    if (sync->units[stage] == NULL) {
+        return false;
+    }
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        dts_unit *u = &sync->units[stage][i + chunk->embedding];
+        u->gather = DTS_NO_ID;
+        size_t style = dts_plan_sync_style(b->plan, dts_plan_layer_style(b->plan, chunk->first_layer + i));
+        if (sync->linears == NULL && style == b->style) {
+            unit_add(u, dts_layer_work(b, chunk->first_layer + i));
+        }
+    }
+    if (b->style > 0) {
+        return true; /* the root belongs to style 0 */
+    }
+    if (sync->linears != NULL) {
+        return dts_linear_units_add(sync, stage);
+    }
+    if (chunk->embedding) {
+        unit_add(root, &b->work[DTS_PART_EMBEDDING]);
+    }
+    if (chunk->head) {
+        unit_add(root, &b->work[DTS_PART_HEAD]);
+    }
+    return true;
+}
+
 bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk) {
     dts_builder *b = sync->b;
     const dts_plan *plan = b->plan;
     sync->units = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->units);
-    if (sync->units == NULL) {
+    sync->roots = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->roots);
+    if (sync->units == NULL || sync->roots == NULL || !dts_linear_units_new(sync)) {
         return false;
     }
-    if (!dts_linear_units_new(sync)) {
-        return false;
-    }
-    sync->root = (dts_unit){.gather = DTS_NO_ID};
     for (int64_t v = first_chunk; v <= last_chunk; v++) {
-        int64_t s = dts_plan_stage(plan, sync->stage->index, v);
-        const dts_chunk *chunk = &plan->chunks[s];
-        sync->units[s] = dts_arena_array(b->arena, (size_t)chunk_parts(chunk), sizeof **sync->units);
-        if (sync->units[s] == NULL) {
+        if (!add_chunk(sync, dts_plan_stage(plan, sync->stage->index, v))) {
             return false;
         }
-        for (int64_t i = 0; i < chunk->layers; i++) {
-            dts_unit *u = &sync->units[s][i + chunk->embedding];
-            u->gather = DTS_NO_ID;
-            size_t style = dts_plan_sync_style(plan, dts_plan_layer_style(plan, chunk->first_layer + i));
-            if (sync->linears == NULL && style == b->style) {
-                unit_add(u, dts_layer_work(b, chunk->first_layer + i));
-            }
-        }
-        if (b->style > 0) {
-            continue; /* the root belongs to style 0 */
-        }
-        sync->root_has_embedding |= chunk->embedding;
-        if (sync->linears != NULL) {
-            if (!dts_linear_units_add(sync, s)) {
-                return false;
-            }
-            continue;
-        }
-        if (chunk->embedding) {
-            unit_add(&sync->root, &b->work[DTS_PART_EMBEDDING]);
-        }
-        if (chunk->head) {
-            unit_add(&sync->root, &b->work[DTS_PART_HEAD]);
-        }
-    }
-    if (b->style == 0) {
-        sync->root.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
-        sync->root.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
     }
     return true;
 }
@@ -166,7 +179,7 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_par
             dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), backward, shard, &cast);
     }
     if (shards > 1) {
-        dts_task_info info = dts_sync_transfer_info(u == &sync->root ? "all-gather root" : "all-gather");
+        dts_task_info info = dts_sync_transfer_info(u->root ? "all-gather root" : "all-gather");
         return dts_build_collective(b, sync->stage, dts_sync_group(set), DTS_ALL_GATHER, gathered_B(sync, u, set),
                                     backward, shard, &info);
     }
@@ -282,11 +295,12 @@ int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
     return backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
 }
 
-/* The root unit is whole from the first part to the end; it has style 0. */
+/* The root unit is whole from its chunk's first part to the end; it has style 0. */
 static void gather_root(dts_gradient_sync *sync, const dts_chunk *chunk, bool backward) {
     const size_t here = dts_build_style(sync->b, 0);
-    if (dts_sync_gathers(sync) && (chunk->embedding || chunk->head) && !sync->root_done) {
-        dts_unit_gather(sync, &sync->root, backward);
+    dts_unit *root = root_of(sync, chunk);
+    if (dts_sync_gathers(sync) && !root->done) {
+        dts_unit_gather(sync, root, backward);
     }
     dts_build_style(sync->b, here);
 }
@@ -316,7 +330,7 @@ dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int6
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
     dts_unit_gather(sync, u, backward);
-    dts_unit_use(sync, &sync->root, backward);
+    dts_unit_use(sync, root_of(sync, chunk), backward);
     gather_ahead(all, chunk, position, backward);
     return dts_unit_use(sync, u, backward);
 }
@@ -327,7 +341,7 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
-    if (u != &sync->root && sync->b->plan->job.parallelism->reshard_after_forward) {
+    if (!u->root && sync->b->plan->job.parallelism->reshard_after_forward) {
         dts_unit_release(sync, u, last);
     }
 }
@@ -353,8 +367,8 @@ dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last) 
 
 void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs) {
     for (int64_t p = 0; p < b->stage_count; p++) {
-        if (dts_sync_gathers(syncs[p])) {
-            dts_unit_release(syncs[p], &syncs[p]->root, b->stages[p].last_kernel);
+        for (int64_t stage = 0; dts_sync_gathers(syncs[p]) && stage < b->plan->stages; stage++) {
+            dts_unit_release(syncs[p], &syncs[p]->roots[stage], b->stages[p].last_kernel);
         }
     }
 }
@@ -362,14 +376,16 @@ void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs) {
 void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                               dts_id last) {
     dts_unit *u = unit_of(sync, chunk, position);
-    /* the root unit's gradients are complete with the embedding's, or with the head's where that is all */
-    bool root_part = sync->root_has_embedding ? chunk->embedding && position == 0 : true;
-    if (u == &sync->root && !root_part) {
-        return;
-    }
-    sync->root_done |= u == &sync->root && last_microbatch;
-    last = dts_unit_reduce(sync, u, last);
-    if (u != &sync->root || last_microbatch) {
+    dts_unit *root = root_of(sync, chunk);
+    if (u != root) {
+        last = dts_unit_reduce(sync, u, last);
         dts_unit_release(sync, u, last);
+    }
+    if (ends_root(sync, chunk, position)) {
+        last = dts_unit_reduce(sync, root, last);
+        root->done = last_microbatch;
+        if (last_microbatch) {
+            dts_unit_release(sync, root, last);
+        }
     }
 }

@@ -136,10 +136,58 @@ static void goes_with_the_rest(void **state) {
     }
 }
 
-static void what_has_no_units_is_refused(void **state) {
+/* Stages wrap their own linear layers, and a root each: the middle one of three has four layers, is the busiest, and
+ * gathers each product for every microbatch's forward and backward. With a split backward it stays whole from the
+ * gradient of its input to that of its weight, and so for the input of the next microbatch where that comes before.
+ * Chunks of a rank have roots of their own. */
+static void stages_wrap_their_own(void **state) {
     (void)state;
-    assert_refused(base, LINEAR "parallelism.data_parallel=zero3", "data_parallel is not fsdp");
-    assert_refused(base, LINEAR "parallelism.pipeline=2", "not simulated inside pipelines");
+    enum { MICROBATCHES = 16, MIDDLE = 4 * 4 };
+    static const char *const schedules[] = {"1f1b", "gpipe", "zb-h1"};
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings,
+                 LINEAR
+                 "cluster.nodes=3 cluster.gpus_per_node=2 parallelism.pipeline=3 parallelism.partition=[1,4,1] "
+                 "parallelism.schedule=%s training.global_batch=32 training.micro_batch=1 stack.fsdp.prefetch=0",
+                 schedules[i]);
+        dts_result *r = run(settings);
+        const dts_communication_row *gather = communication_row(r, "all-gather", "data");
+        const dts_communication_row *scatter = communication_row(r, "reduce-scatter", "data");
+        int64_t kept = 2 * MICROBATCHES * MIDDLE + 1 - gather->count;
+        assert_true(strcmp(schedules[i], "zb-h1") == 0 ? kept > 0 && kept <= 3 * MIDDLE : kept == 0);
+        assert_int_equal(scatter->count, MICROBATCHES * (MIDDLE + 1));
+        assert_close(scatter->bytes, MICROBATCHES * 2 * r->stages[1].parameters, 1e-6, 0);
+        assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-9, 0);
+        dts_result_free(r);
+    }
+    dts_result *r = run(LINEAR
+                        "parallelism.pipeline=2 parallelism.schedule=interleaved-1f1b cluster.nodes=1 "
+                        "cluster.gpus_per_node=4 parallelism.virtual_stages=3 training.global_batch=8 "
+                        "model.vocab=64 stack.fsdp.prefetch=0");
+    const dts_communication_row *gather = communication_row(r, "all-gather", "data");
+    const bool head = gather->count % 2 == 0; /* the rank with the head has a product more */
+    assert_int_equal(gather->count, 2 * 2 * 12 + 3 + (head ? 2 * 2 - 1 : 0));
+    dts_result_free(r);
+}
+
+static bool has_warning(const dts_result *r, const char *text) {
+    bool found = false;
+    for (size_t i = 0; i < r->warning_count; i++) {
+        found |= strstr(r->warnings[i], text) != NULL;
+    }
+    return found;
+}
+
+static void what_has_no_units_is_told(void **state) {
+    (void)state;
+    dts_result *with = run(LINEAR "parallelism.data_parallel=zero3");
+    dts_result *without = run("parallelism.data_parallel=zero3");
+    assert_true(has_warning(with, "data_parallel is not fsdp"));
+    assert_false(has_warning(without, "data_parallel is not fsdp"));
+    assert_close(with->iteration_time_s, without->iteration_time_s, 0, 0);
+    dts_result_free(with);
+    dts_result_free(without);
 }
 
 int main(void) {
@@ -149,7 +197,8 @@ int main(void) {
         cmocka_unit_test(time_follows_what_is_gathered),
         cmocka_unit_test(every_rank_says_the_same),
         cmocka_unit_test(goes_with_the_rest),
-        cmocka_unit_test(what_has_no_units_is_refused),
+        cmocka_unit_test(stages_wrap_their_own),
+        cmocka_unit_test(what_has_no_units_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

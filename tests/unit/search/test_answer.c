@@ -1,4 +1,5 @@
 /* Which plan becomes the answer: the best that the asker accepts. And what is said of what does not fit. */
+#include <math.h>
 #include <string.h>
 
 #include "search/search.h"
@@ -309,11 +310,75 @@ static void stages_are_cut_by_time_and_memory(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* ---- linear layers as units of FSDP --------------------------------------------------------------------------------
+ */
+
+typedef struct compared {
+    const dts_scenario_values *base;
+    double error; /* of the closed form's time, relative */
+    size_t count;
+} compared;
+
+static void compare_with_simulation(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    compared *c = context;
+    dts_scenario_values values;
+    dts_candidate_apply(candidate, c->base, &values);
+    dts_diag *diag = dts_diag_new();
+    dts_result *r = NULL;
+    assert_int_equal(dts_run_values(&values, NULL, &r, diag), DTS_OK);
+    assert_true(estimate->least_time_s <= r->iteration_time_s * (1 + 1e-9));
+    assert_true(estimate->least_memory_B <= r->peak_allocated_gib * 1024 * 1024 * 1024 * (1 + 1e-9));
+    c->error += fabs(estimate->time_s / r->iteration_time_s - 1);
+    c->count++;
+    dts_result_free(r);
+    dts_diag_free(diag);
+}
+
+static compared compare_units(dts_scenario_values *base, int unit) {
+    const dts_axis over[] = {AXIS("parallelism.schedule", "1f1b"),
+                             AXIS("training.recompute", "none", "full"),
+                             AXIS("offload", "none"),
+                             AXIS("training.micro_batch", "1", "2"),
+                             AXIS("parallelism.tensor", "1", "2"),
+                             AXIS("parallelism.partition", "balanced"),
+                             AXIS("parallelism.order", "tensor-data-pipeline"),
+                             AXIS("parallelism.sequence", "false"),
+                             AXIS("parallelism.pipeline", "1", "2"),
+                             AXIS("parallelism.data_parallel", "fsdp")};
+    compared c = {.base = base};
+    base->parallelism.fsdp_unit = unit;
+    dts_diag *diag = dts_diag_new();
+    static dts_layout_space space;
+    assert_int_equal(dts_layout_space_make(base, over, sizeof over / sizeof over[0], &space, diag), DTS_OK);
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(&space, pair, compare_with_simulation, &c, &counts, diag), DTS_OK);
+    }
+    dts_diag_free(diag);
+    return c;
+}
+
+/* The closed forms rank plans with linear units as well as those with whole layers, and their bounds hold. */
+static void linear_units_have_closed_forms(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(small);
+    dts_scenario_values base = *dts_scenario_get(scenario);
+    base.model.hidden = 4096;
+    base.model.heads = 32;
+    compared layers = compare_units(&base, DTS_FSDP_UNIT_LAYER);
+    compared linears = compare_units(&base, DTS_FSDP_UNIT_LINEAR);
+    print_message("closed form off by %.1f %% with layers, %.1f %% with linear layers\n",
+                  100 * layers.error / (double)layers.count, 100 * linears.error / (double)linears.count);
+    assert_true(layers.count == linears.count && layers.count >= 12);
+    assert_true(linears.error / (double)linears.count < 0.1);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_accepted_plan_is_chosen),  cmocka_unit_test(nothing_accepted_is_no_answer),
         cmocka_unit_test(the_smallest_change_is_found),      cmocka_unit_test(what_binds_everything_is_said),
-        cmocka_unit_test(stages_are_cut_by_time_and_memory),
+        cmocka_unit_test(stages_are_cut_by_time_and_memory), cmocka_unit_test(linear_units_have_closed_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
