@@ -173,24 +173,50 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
     return DTS_OK;
 }
 
-/* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. */
+/* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. What stands
+ * between graphs stays as it is: gathers of FSDP around the graph of each layer [1], copies of activations [2], an
+ * optimizer on the CPU [3]. A graph of the whole iteration holds FSDP's collectives where parameters stay whole [4].
+ *
+ * [1] NVIDIA/Megatron-LM pull requests 4231 and 4232; ByteDance-Seed/VeOmni pull request 881: a graph per block.
+ * [2] NVIDIA/Megatron-LM pull request 3697, fine-grained activation offloading.
+ * [3] Megatron Bridge documentation, "CPU Offloading": of offload, graphs go with the optimizer's.
+ * [4] pytorch/torchtitan pull request 3559: no pipelines, reshard_after_forward never. */
 static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
-    const char *host = NULL;
-    if (job->stack->cuda_graphs == DTS_GRAPHS_NONE) {
-        return DTS_OK;
+    const dts_parallelism *p = job->parallelism;
+    const dts_offload *o = job->offload;
+    const bool layers = job->stack->cuda_graphs == DTS_GRAPHS_LAYERS;
+    const bool fsdp = p->data_parallel == DTS_DP_FSDP;
+    const bool copies = o->activations != DTS_OFFLOAD_NONE;
+    const struct {
+        bool broken;
+        const char *key, *help, *what;
+    } rules[] = {
+        {dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1),
+         "stack.cuda_graphs", "use cuda_graphs: none", "host threads that drive several GPUs between kernels"},
+        {p->data_parallel == DTS_DP_ZERO3, "parallelism.data_parallel", "use fsdp, or cuda_graphs: none",
+         "ZeRO-3, whose host decides between kernels which parameters to fetch"},
+        {fsdp && !layers && (p->reshard_after_forward || plan->pipeline > 1), "stack.cuda_graphs",
+         "use cuda_graphs: layers, or reshard_after_forward: false without a pipeline",
+         "FSDP inside the graph of an iteration, unless parameters stay whole until their backward"},
+        {layers && dts_plan_wraps_linears(plan), "parallelism.fsdp_unit", "use fsdp_unit: layer",
+         "linear layers that are gathered between the kernels of a layer's graph"},
+        {o->parameters != DTS_OFFLOAD_NONE, "offload.parameters", "leave it out, or use cuda_graphs: none",
+         "parameters from host memory, which lie at another address each time"},
+        {o->gradients != DTS_OFFLOAD_NONE, "offload.gradients", "leave it out, or use cuda_graphs: none",
+         "gradients that leave for host memory between the kernels of a graph"},
+        {copies && !layers, "offload.activations", "use cuda_graphs: layers",
+         "activations that leave the GPU inside the graph of an iteration"},
+        {copies && (o->activations != DTS_OFFLOAD_CPU || !o->pin_memory), "offload.activations",
+         "use offload.activations: cpu with pin_memory: true", "copies that the host has to wait for"},
+    };
+    dts_status status = DTS_OK;
+    for (size_t i = 0; job->stack->cuda_graphs != DTS_GRAPHS_NONE && i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].broken) {
+            status =
+                dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "CUDA graphs do not go with %s", rules[i].what);
+        }
     }
-    if (dts_plan_shards_parameters(plan)) {
-        host = "gather parameters";
-    } else if (dts_plan_offloads(plan)) {
-        host = "copy from and to host memory";
-    } else if (dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1)) {
-        host = "drive several GPUs";
-    }
-    if (host == NULL) {
-        return DTS_OK;
-    }
-    return dts_diag_error(diag, NULL, "stack.cuda_graphs", "use cuda_graphs: none",
-                          "CUDA graphs are not simulated with host threads that %s between kernels", host);
+    return status;
 }
 
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {

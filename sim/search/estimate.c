@@ -202,7 +202,7 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
-        double hooks_s = c->units * stack->fsdp_unit_host_s;
+        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * stack->fsdp_unit_host_s;
         p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));

@@ -129,10 +129,10 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
         dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
     }
+    capture(w, part, false);
     if (is_layer(part)) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
-    capture(w, part, false);
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
     dts_build_style(b, base);
 }
@@ -215,26 +215,38 @@ static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t positi
     dts_build_style(w->b, here);
 }
 
+/* The last layer of those that share a checkpoint repeats all of them. */
+static void recompute_group(walk *w, int64_t layer, int64_t span) {
+    const dts_chunk *chunk = w->pass->chunk;
+    int64_t in_chunk = layer - chunk->first_layer;
+    bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
+    for (int64_t i = in_chunk - in_chunk % span; ends_group && i <= in_chunk; i++) {
+        int64_t again = chunk->first_layer + i;
+        dts_part part = layer_part(w, again);
+        dts_sync_before_part(w->pass->sync, chunk, first_layer_position(chunk) + i, true);
+        capture(w, part, true);
+        recompute_part(w, part, again, first_layer_position(chunk) + i);
+        capture(w, part, false);
+    }
+}
+
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
     dts_builder *b = w->b;
     const size_t style = dts_build_style_at(b, w->pass->chunk, position);
     const size_t base = dts_build_style(b, style);
     int64_t span =
         is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w, layer - w->pass->chunk->first_layer) : 0;
-    capture(w, part, true);
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
         int64_t slot = is_layer(part) ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
         w->waits[DTS_WAIT_OFFLOAD] = load_activations(w, slot);
     }
-    if (span > 0) {
-        const dts_chunk *chunk = w->pass->chunk;
-        int64_t in_chunk = layer - chunk->first_layer;
-        bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
-        for (int64_t i = in_chunk - in_chunk % span; ends_group && i <= in_chunk; i++) {
-            int64_t again = chunk->first_layer + i;
-            recompute_part(w, layer_part(w, again), again, first_layer_position(chunk) + i);
-        }
+    if (span > 1) {
+        recompute_group(w, layer, span);
+    }
+    capture(w, part, true);
+    if (span == 1) { /* part of the layer's own graph */
+        recompute_part(w, part, layer, position);
     }
     w->position = position;
     dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};

@@ -119,7 +119,7 @@ static bool is_empty(const dts_unit *u) {
 /* The framework's work around a unit's collective, on the host. */
 static void unit_hooks(dts_gradient_sync *sync, bool backward) {
     double host_s = sync->b->plan->job.stack->fsdp_unit_host_s;
-    if (host_s > 0) {
+    if (host_s > 0 && !sync->stage->captured) {
         dts_build_host(sync->b, sync->stage, host_s, backward, DTS_NO_ID, "fsdp hooks");
     }
 }
@@ -266,7 +266,7 @@ void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
         return;
     }
     dts_builder *b = sync->b;
-    if (b->plan->job.stack->fsdp_limit_all_gathers) {
+    if (b->plan->job.stack->fsdp_limit_all_gathers && !sync->stage->captured) {
         dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
     }
     unit_hooks(sync, backward);
