@@ -144,15 +144,16 @@ static double crossing_share(const dts_plan *plan, int64_t nodes) {
     return reached / chosen;
 }
 
-/* How many of a group share a node with stage_here ranks of its stage. */
+/* How many of a group share a node with stage_here ranks that its stage's parameters lie on. */
 static int64_t groups_on_node(const dts_placement *group, int64_t stage_here) {
     const int64_t groups = stage_here * group->nodes / group->ranks;
     return groups > 1 ? groups : 1;
 }
 
 /* Ranks that split an expert are neighbours, those that exchange tokens come next, and those that hold the same experts
- * are copies apart. */
-static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_t stage_here, dts_diag *diag) {
+ * are copies apart. both_here: with the ranks of the other copy of the stage. */
+static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_t stage_here, int64_t both_here,
+                                dts_diag *diag) {
     dts_placement *tokens = &plan->expert_groups[p], *parts = &plan->expert_tensor_groups[p];
     dts_placement *data = &plan->expert_data_groups[p];
     *tokens = *parts = (dts_placement){.ranks = 1, .nodes = 1};
@@ -178,7 +179,7 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_
     plan->expert_crossing = crossing_share(plan, tokens->nodes);
     plan->expert_groups_per_node = groups_on_node(tokens, stage_here);
     plan->expert_tensor_groups_per_node = groups_on_node(parts, stage_here);
-    plan->expert_data_groups_per_node = groups_on_node(data, stage_here);
+    plan->expert_data_groups_per_node = groups_on_node(data, both_here);
     return DTS_OK;
 }
 
@@ -238,7 +239,7 @@ dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
             return DTS_INVALID;
         }
         int64_t same_stage = here * tensor_here;
-        if (place_experts(plan, p, other, same_stage, diag) != DTS_OK) {
+        if (place_experts(plan, p, other, same_stage, both_here * tensor_here, diag) != DTS_OK) {
             return DTS_INVALID;
         }
         plan->same_stage_per_node = same_stage > plan->same_stage_per_node ? same_stage : plan->same_stage_per_node;

@@ -23,11 +23,6 @@ static dts_status refuse(const dts_plan *plan, const dts_fidelity *fidelity, con
         return dts_diag_error(diag, NULL, at, help,
                               "full ranks need a process for each GPU, and one drives all with `data_parallel: dp`");
     }
-    if (plan->copies > 1) {
-        return dts_diag_error(diag, NULL, at, help,
-                              "full ranks are not simulated with two copies of each stage (schedule %s)",
-                              plan->schedule.name);
-    }
     for (size_t k = 0; k < plan->style_count; k++) {
         if (dts_plan_style(plan, k)->tensor != plan->tensor) {
             return dts_diag_error(diag, NULL, at, help,

@@ -46,7 +46,7 @@ static void full_and_folded_ranks_agree(void **state) {
             large++;
             continue;
         }
-        if (is_parallel(&d, "dp") || d.both) { /* one process for all, or two copies of a stage */
+        if (is_parallel(&d, "dp")) { /* one process for all */
             refused++;
             continue;
         }

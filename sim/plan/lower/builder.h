@@ -52,6 +52,10 @@ typedef struct dts_held {
 struct dts_gang;
 struct dts_random;
 
+/* What a rank's gangs are: one for each group, and for the second of two copies of a stage others of those that reduce
+ * its gradients (ranks.c). */
+enum { DTS_GANG_DATA_TWO = DTS_GROUP_COUNT, DTS_GANG_EXPERT_DATA_TWO, DTS_GANG_COUNT };
+
 /* One pipeline stage of a row of ranks: of row 0, which stands for all, or of each (ranks.c). */
 typedef struct dts_stage {
     int64_t index;
@@ -91,8 +95,9 @@ typedef struct dts_stage {
     double fresh_B;         /* fresh gradients that live until the step is done */
     double widened_B;       /* wide copies of half gradients, alive within the step */
     /* every rank simulated */
-    struct dts_gang *gangs[DTS_GROUP_COUNT]; /* this rank's groups; NULL: this rank stands for them */
-    size_t joined[DTS_GROUP_COUNT];          /* collectives of each that this rank has issued */
+    struct dts_gang *gangs[DTS_GANG_COUNT]; /* this rank's groups; NULL: it stands for them all */
+    size_t joined[DTS_GANG_COUNT];          /* collectives of each that this rank has issued */
+    int copy;                               /* of two copies of a stage: whose gradients are reduced now */
     int64_t pcie_switch;
     double slowdown;           /* kernels take so many times as long */
     struct dts_random *jitter; /* draws for each kernel; NULL: none */
@@ -283,8 +288,6 @@ typedef struct dts_gradient_sync dts_gradient_sync;
 
 /* For the chunks of stage from first to last. */
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk);
-/* Both hold the same stage: the n-th reduction of each is one collective and waits for the gradients of both. */
-void dts_sync_pair(dts_gradient_sync *a, dts_gradient_sync *z);
 /* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
  * what the part must wait for. */
 dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);

@@ -35,6 +35,9 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
 
 static dts_gradient_sync *new_of_style(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk) {
     dts_gradient_sync *sync = dts_sync_alloc(b, stage);
+    if (sync != NULL && b->plan->copies > 1) {
+        sync->copy = dts_plan_direction(b->plan, first_chunk);
+    }
     bool good = sync != NULL && dts_units_new(sync, first_chunk, last_chunk) && dts_nvme_ring_new(b, &sync->buffers);
     return good ? sync : NULL;
 }
@@ -78,33 +81,6 @@ static bool offloads_gradients(const dts_gradient_sync *sync) {
     return sync->b->plan->job.offload->gradients != DTS_OFFLOAD_NONE;
 }
 
-static void note_reduction(dts_gradient_sync *sync, dts_id made, dts_id transfer) {
-    if (sync->b->plan->copies == 1) {
-        return;
-    }
-    if (sync->reduction_count == sync->reduction_capacity) {
-        size_t capacity = sync->reduction_capacity == 0 ? 16 : 2 * sync->reduction_capacity;
-        dts_reduction *grown = dts_arena_array(sync->b->arena, capacity, sizeof *grown);
-        if (grown == NULL) {
-            sync->b->failed = true;
-            return;
-        }
-        for (size_t i = 0; i < sync->reduction_count; i++) {
-            grown[i] = sync->reductions[i];
-        }
-        sync->reductions = grown;
-        sync->reduction_capacity = capacity;
-    }
-    sync->reductions[sync->reduction_count++] = (dts_reduction){.made = made, .transfer = transfer};
-}
-
-void dts_sync_pair(dts_gradient_sync *a, dts_gradient_sync *z) {
-    for (size_t i = 0; i < a->reduction_count && i < z->reduction_count; i++) {
-        dts_graph_depend(a->b->graph, a->reductions[i].transfer, z->reductions[i].made);
-        dts_graph_depend(a->b->graph, z->reductions[i].transfer, a->reductions[i].made);
-    }
-}
-
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info) {
     dts_builder *b = sync->b;
@@ -112,6 +88,7 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
     const int64_t shards = dts_plan_shards(plan, set);
     double shard = sync->reduction == DTS_REDUCE_SCATTER ? (double)shards : 1;
     dts_id done = made;
+    sync->stage->copy = sync->copy;
     if (shards > 1) {
         done = dts_build_collective(b, sync->stage, dts_sync_group(set), sync->reduction, wire_B, true, made, info);
     }
@@ -132,7 +109,7 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
             dts_build_host_memory(b, done, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS, -bytes);
         }
     }
-    note_reduction(sync, made, done);
+    sync->stage->copy = 0;
     sync->last_transfer = done;
 }
 

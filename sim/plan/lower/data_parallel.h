@@ -15,11 +15,6 @@ typedef struct dts_unit {
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } dts_unit;
 
-/* A reduction, and the kernel that made the last of its gradients. */
-typedef struct dts_reduction {
-    dts_id made, transfer;
-} dts_reduction;
-
 /* Gradients that wait for their reduction, of one set of parameters. */
 typedef struct dts_bucket {
     double limit_B, pending_B, held_B;
@@ -30,6 +25,7 @@ struct dts_gradient_sync {
     struct dts_gradient_sync **of_style; /* [style] one for the layers of each, 0 this one; NULL: one for all */
     dts_builder *b;
     dts_stage *stage;
+    int copy;     /* of the stages that this rank holds, with two copies of each */
     bool active;  /* more than one replica, or something in host memory */
     bool sharded; /* FSDP or ZeRO-3 */
     /* buckets */
@@ -46,10 +42,8 @@ struct dts_gradient_sync {
     dts_unit **linears;     /* [virtual stage][in the order of forward]; NULL: linear layers are no units */
     int64_t *linear_counts; /* [virtual stage] */
     dts_id last_gather;
-    dts_id recent_uses[2];     /* for the limit on gathers in flight */
-    dts_nvme_ring buffers;     /* parameters on NVMe */
-    dts_reduction *reductions; /* two copies of a stage: all so far */
-    size_t reduction_count, reduction_capacity;
+    dts_id recent_uses[2]; /* for the limit on gathers in flight */
+    dts_nvme_ring buffers; /* parameters on NVMe */
 };
 
 /* Without units; NULL: no memory. */

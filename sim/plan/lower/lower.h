@@ -201,7 +201,7 @@ typedef struct dts_lower_options {
     bool flow_network;
     dts_detail detail;        /* AUTO: as dts_lower_detail says */
     dts_block_cache *blocks;  /* borrowed; needed for LAYER and BLOCK */
-    bool full_ranks;          /* every rank, kernel by kernel; not for a single process or two copies of a stage */
+    bool full_ranks;          /* every rank, kernel by kernel; not for a single process */
     uint64_t seed;            /* of cluster.jitter and gpu_spread, with full ranks */
     const double *input_left; /* [as dts_lowered.input_ahead] of the first batches, the part that is still to be made
                                  when the iteration begins; NULL: none, they are ready */

@@ -299,20 +299,19 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
     const dts_plan *plan = b->plan;
     dts_stage *stage = &b->stages[p];
     const dts_held *held = &stage->held[b->style];
+    stage->copy = plan->copies == 2 && p >= plan->pipeline / 2; /* both ranks of a pair gather as the same group */
     static const dts_group_kind groups[] = {
         [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
         if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-            dts_id task = dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
-                                               dts_plan_gathered_B(plan, held->parameters[set], held->quantised[set]),
-                                               false, updated[p], &gather);
-            if (plan->copies == 2) {
-                dts_graph_depend(b->graph, task, updated[plan->pipeline - 1 - p]);
-            }
+            dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
+                                 dts_plan_gathered_B(plan, held->parameters[set], held->quantised[set]), false,
+                                 updated[p], &gather);
         }
     }
+    stage->copy = 0;
 }
 
 static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {

@@ -397,14 +397,6 @@ static bool advance(turns *t, int64_t rank) {
     return true;
 }
 
-/* The ranks of both pipelines that hold a stage reduce its gradients together. */
-static void pair_copies(const turns *t) {
-    const dts_plan *plan = t->b->plan;
-    for (int64_t rank = 0; plan->copies == 2 && rank < plan->pipeline; rank++) {
-        dts_sync_pair(t->syncs[2 * rank], t->syncs[2 * (plan->pipeline - 1 - rank) + 1]);
-    }
-}
-
 dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_plan *plan = b->plan;
     const dts_schedule *schedule = &plan->schedule;
@@ -431,6 +423,5 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
     for (int64_t rank = 0; rank < plan->pipeline; rank++) {
         dts_build_capture(b, &b->stages[rank], DTS_GRAPHS_ITERATION, false);
     }
-    pair_copies(&t);
     return status;
 }

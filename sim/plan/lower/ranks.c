@@ -9,6 +9,11 @@
  * of each node once in both directions. Where one row stands for all, weights count the groups that share a link; here
  * each group is there, and the engine's sharing does it.
  *
+ * With two copies of a stage the ranks p and P-1-p of all rows hold the stages p and P-1-p, one copy each. Their
+ * gradients are reduced by gangs of the same members, one for each stage: a rank takes part in the gang of the stage of
+ * its first copy, and in that of its second. Where one row stands for all, these are gangs of two ranks, whose weights
+ * count the equal groups.
+ *
  * What differs between ranks:
  *   kernel time on GPU g = time · slowdown(g) · spread(g) · jitter(g, kernel)                                      (1)
  * slowdown is what cluster.stragglers says. spread (once for a GPU) and jitter (for each kernel) are log-normal with
@@ -45,7 +50,7 @@ typedef struct span {
 
 /* The group of a kind that a row belongs to (numbers of rows: placement.c). */
 static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
-    const int64_t t = plan->tensor, rank = row / t, shards = plan->shards;
+    const int64_t t = plan->tensor, rank = row / t, shards = plan->shards / plan->copies;
     const int64_t parts = plan->expert_tensor, copy = plan->expert * parts; /* rows with one copy of the experts */
     switch (group) {
         case DTS_GROUP_TENSOR:
@@ -56,14 +61,16 @@ static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
         case DTS_GROUP_DATA:
             return (span){.first = rank / shards * shards * t + row % t, .stride = t, .count = shards};
         case DTS_GROUP_REPLICA:
-            return (span){.first = rank % shards * t + row % t, .stride = shards * t, .count = plan->replicas / shards};
+            return (span){
+                .first = rank % shards * t + row % t, .stride = shards * t, .count = plan->replicas / plan->shards};
         case DTS_GROUP_EXPERT:
             return (span){.first = row - row % copy + row % parts, .stride = parts, .count = plan->expert};
         case DTS_GROUP_EXPERT_TENSOR:
             return (span){.first = row - row % parts, .stride = 1, .count = parts};
         case DTS_GROUP_EXPERT_DATA:
-            return (span){
-                .first = row - row % (shards * t) + row % copy, .stride = copy, .count = plan->expert_replicas};
+            return (span){.first = row - row % (shards * t) + row % copy,
+                          .stride = copy,
+                          .count = plan->expert_replicas / plan->copies};
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_EMBEDDING:
         case DTS_GROUP_LAYOUT: /* run/ranks.c refuses those */
@@ -125,24 +132,50 @@ static dts_stage *stage_at(const dts_builder *b, int64_t row, int64_t p) {
     return &b->all_stages[row * b->stage_count + p];
 }
 
+/* Do both copies of a stage take part in a group's collectives? */
+static bool joins_copies(const dts_plan *plan, dts_group_kind group) {
+    return plan->copies == 2 && (group == DTS_GROUP_DATA || group == DTS_GROUP_EXPERT_DATA);
+}
+
+/* Which of a rank's gangs a group is for a copy of its stages. */
+static int slot_of(dts_group_kind group, int copy) {
+    return copy == 0 ? (int)group : group == DTS_GROUP_DATA ? (int)DTS_GANG_DATA_TWO : (int)DTS_GANG_EXPERT_DATA_TWO;
+}
+
+static int slot_now(const dts_builder *b, const dts_stage *stage, dts_group_kind group) {
+    return joins_copies(b->plan, group) ? slot_of(group, stage->copy) : (int)group;
+}
+
+static void add_member(dts_gang *gang, dts_stage *member, int slot) {
+    dts_id node = (dts_id)member->node;
+    bool known = false;
+    for (size_t n = gang->node_count; n-- > 0 && !known;) {
+        known = gang->nodes[n] == node;
+    }
+    if (!known) {
+        gang->nodes[gang->node_count++] = node;
+    }
+    member->gangs[slot] = gang;
+    gang->members[gang->count++] = member;
+}
+
+/* The gang of a group of stage p, and its members' rows. */
 static dts_gang *gang_new(dts_builder *b, dts_group_kind group, span s, int64_t p) {
+    const int copies = joins_copies(b->plan, group) ? 2 : 1;
     dts_gang *gang = dts_arena_alloc(b->arena, sizeof *gang);
     if (gang == NULL) {
         return NULL;
     }
-    *gang = (dts_gang){.members = dts_arena_array(b->arena, (size_t)s.count, sizeof(dts_stage *)),
-                       .nodes = dts_arena_array(b->arena, (size_t)s.count, sizeof(dts_id))};
+    *gang = (dts_gang){.members = dts_arena_array(b->arena, (size_t)(copies * s.count), sizeof(dts_stage *)),
+                       .nodes = dts_arena_array(b->arena, (size_t)(copies * s.count), sizeof(dts_id))};
     if (gang->members == NULL || gang->nodes == NULL) {
         return NULL;
     }
-    for (int64_t i = 0; i < s.count; i++) {
-        dts_stage *member = stage_at(b, s.first + i * s.stride, p);
-        dts_id node = (dts_id)member->node;
-        if (gang->node_count == 0 || gang->nodes[gang->node_count - 1] != node) {
-            gang->nodes[gang->node_count++] = node;
+    for (int copy = 0; copy < copies; copy++) {
+        for (int64_t i = 0; i < s.count; i++) {
+            dts_stage *member = stage_at(b, s.first + i * s.stride, copy == 0 ? p : b->plan->pipeline - 1 - p);
+            add_member(gang, member, slot_of(group, copy));
         }
-        member->gangs[group] = gang;
-        gang->members[gang->count++] = member;
     }
     return gang;
 }
@@ -152,8 +185,9 @@ static dts_status groups_new(dts_builder *b) {
         for (int64_t p = 0; p < b->stage_count; p++) {
             for (int g = 0; g < DTS_GROUP_COUNT; g++) {
                 const dts_stage *stage = stage_at(b, row, p);
-                span s = span_of(b->plan, (dts_group_kind)g, row);
-                if (stage->collective[g] != DTS_NO_ID && stage->gangs[g] == NULL &&
+                span s = b->full ? span_of(b->plan, (dts_group_kind)g, row) : (span){.stride = 1, .count = 1};
+                bool wanted = b->full || joins_copies(b->plan, (dts_group_kind)g);
+                if (wanted && stage->collective[g] != DTS_NO_ID && stage->gangs[g] == NULL &&
                     gang_new(b, (dts_group_kind)g, s, p) == NULL) {
                     return dts_diag_nomem(b->diag);
                 }
@@ -164,8 +198,8 @@ static dts_status groups_new(dts_builder *b) {
 }
 
 dts_placement dts_ranks_placement(const dts_builder *b, const dts_stage *stage, dts_group_kind group) {
-    const dts_gang *gang = stage->gangs[group];
-    if (gang == NULL) {
+    const dts_gang *gang = stage->gangs[slot_now(b, stage, group)];
+    if (gang == NULL || !b->full) {
         return dts_lower_placement(b->plan, stage->index, group);
     }
     return (dts_placement){.ranks = (int64_t)gang->count, .nodes = (int64_t)gang->node_count};
@@ -188,9 +222,10 @@ static dts_id add_for_all(dts_builder *b, const dts_gang *gang, dts_group_kind g
         hop_add(b, &count, member->multiprocessors, taken.multiprocessors);
         hop_add(b, &count, member->memory_rate, taken.memory_B);
     }
+    const double groups = b->full ? 1 : dts_lower_sharing(b->plan, group);
     for (size_t i = 0; i < gang->node_count; i++) {
-        hop_add(b, &count, b->nodes[gang->nodes[i]].out, transfer->nic_weight);
-        hop_add(b, &count, b->nodes[gang->nodes[i]].in, transfer->nic_weight);
+        hop_add(b, &count, b->nodes[gang->nodes[i]].out, transfer->nic_weight * groups);
+        hop_add(b, &count, b->nodes[gang->nodes[i]].in, transfer->nic_weight * groups);
     }
     dts_task_info what = *info;
     what.gang = true;
@@ -199,8 +234,9 @@ static dts_id add_for_all(dts_builder *b, const dts_gang *gang, dts_group_kind g
 
 dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
                           dts_taken taken, const dts_task_info *info) {
-    dts_gang *gang = stage->gangs[group];
-    size_t number = stage->joined[group]++;
+    const int slot = slot_now(b, stage, group);
+    dts_gang *gang = stage->gangs[slot];
+    size_t number = stage->joined[slot]++;
     if (number < gang->transfer_count) {
         return gang->transfers[number];
     }
@@ -274,16 +310,16 @@ double dts_ranks_duration_s(const dts_builder *b, const dts_stage *stage, double
 }
 
 dts_status dts_ranks_new(dts_builder *b) {
-    if (!b->full) {
+    if (!b->full && b->plan->copies == 1) {
         return DTS_OK;
     }
-    size_t rows = (size_t)b->rows;
+    size_t rows = (size_t)(b->rows * b->plan->copies);
     b->hops = dts_arena_array(b->arena, 6 * rows, sizeof *b->hops); /* four of each member, two of each node */
     b->streams = dts_arena_array(b->arena, rows, sizeof *b->streams);
     if (b->hops == NULL || b->streams == NULL) {
         return dts_diag_nomem(b->diag);
     }
-    for (int64_t i = 0; i < b->rows * b->stage_count; i++) {
+    for (int64_t i = 0; b->full && i < b->rows * b->stage_count; i++) {
         if (make_different(b, &b->all_stages[i]) != DTS_OK) {
             return DTS_NOMEM;
         }
