@@ -18,6 +18,15 @@
  *
  * Backward runs the same all-to-alls the other way round. Bytes kept: x (T·h) at the router, the sorted rows (N·h), the
  * inputs of the activation and of the second product as in the dense block with N rows, and the maps.
+ * A dispatcher on the device [6] sends a token once to each rank that has experts of its: to d of the x ranks, each
+ * with e = E/x of the E experts, with even routing
+ *
+ *   d = x · (1 − Π (E − e − i) / (E − i)), i = 0 … k−1;   D = N · d/k rows cross instead of N                     (1)
+ *
+ * Nothing is sorted before: its kernel reads the tokens where they are, rows are copied for each of the rank's experts
+ * behind it (D·h read, N·h written), summed before the way back (N·h read, D·h written), and the kernel that brings
+ * them home sums the d rows of a token.
+ *
  * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
  * all-to-all): the host waits for the router. Padded sizes are known beforehand.
  *
@@ -30,7 +39,8 @@
  * [1] Shazeer et al. 2017, arXiv 1701.06538.            [2] Lepikhin et al. 2020, GShard, arXiv 2006.16668.
  * [3] Fedus, Zoph, Shazeer 2021, Switch Transformers, arXiv 2101.03961, section 2.2.
  * [4] NVIDIA/Megatron-LM megatron/core/transformer/moe/{router,moe_utils,token_dispatcher,experts}.py (0.12 and later).
- * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2. */
+ * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2.
+ * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py. */
 #include <math.h>
 
 #include "model/builder.h"
@@ -53,9 +63,21 @@ typedef struct routed {
     double rows;    /* N: of the busiest rank */
     double all;     /* t·N: with those of the ranks that split its experts */
     double mean;    /* of all ranks */
+    double crossed; /* those that are exchanged: N, or D */
+    bool once;      /* D: a token goes to each rank once */
     double tokens;  /* T */
     double token_B; /* one row of h elements */
 } routed;
+
+/* (1), as d/k. */
+static double share_of_ranks(const dts_model *model, int64_t ranks) {
+    const double all = (double)model->experts, here = all / (double)ranks;
+    double none = 1; /* of a token's experts on a rank */
+    for (int64_t i = 0; i < model->experts_per_token; i++) {
+        none *= fmax(0, all - here - (double)i) / (all - (double)i);
+    }
+    return (double)ranks * (1 - none) / (double)model->experts_per_token;
+}
 
 static routed route_sizes(const dts_builder *builder) {
     const dts_local *l = &builder->local;
@@ -74,6 +96,8 @@ static routed route_sizes(const dts_builder *builder) {
     r.all = r.rows * (double)parts;
     r.m = (int64_t)ceil(r.all / (double)r.local);
     r.token_B = (double)l->h * l->e;
+    r.once = builder->execution->device_dispatch && ranks > 1 && parts == 1 && model->capacity_factor == 0;
+    r.crossed = r.once ? r.rows * share_of_ranks(model, ranks) : r.rows;
     return r;
 }
 
@@ -115,7 +139,7 @@ static void add_router(dts_builder *builder, const routed *r) {
 static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {
     if (builder->execution->expert > 1) {
         *exchange = DTS_EXCHANGE_ALL_TO_ALL;
-        op->exchange_B = r->rows * r->token_B;
+        op->exchange_B = r->crossed * r->token_B;
     }
 }
 
@@ -143,21 +167,34 @@ static void share_rows(dts_builder *builder, const routed *r, bool in) {
 }
 
 /* Rows of several experts come from each rank: they are sorted by expert, or back. */
-static dts_operator *add_sort(dts_builder *builder, const routed *r, const char *name) {
-    const bool sorts = r->local > 1;
-    const double all_B = r->all * r->token_B;
+static dts_operator *add_sort(dts_builder *builder, const routed *r, const char *name, bool in) {
+    const bool sorts = r->local > 1 || r->once;
+    const double all_B = r->all * r->token_B, crossed_B = r->once ? r->crossed * r->token_B : all_B;
     return dts_add_memory(builder, name,
                           (dts_passes){.forward_kernels = sorts ? 1 : 0,
-                                       .forward_B = sorts ? 2 * all_B : 0,
+                                       .forward_B = sorts ? crossed_B + all_B : 0,
                                        .backward_kernels = sorts ? 1 : 0,
-                                       .backward_B = sorts ? 2 * all_B : 0,
-                                       .input_B = all_B,
-                                       .output_B = all_B,
+                                       .backward_B = sorts ? crossed_B + all_B : 0,
+                                       .input_B = in ? crossed_B : all_B,
+                                       .output_B = in ? all_B : crossed_B,
                                        .workspace_B = sorts ? all_B : 0});
 }
 
-/* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
-static void add_dispatch(dts_builder *builder, const routed *r) {
+/* The dispatcher's own kernels sort and sum: one more counts who gets what. */
+static dts_operator *add_device_dispatch(dts_builder *builder, const routed *r) {
+    return dts_add_memory(builder, "dispatch",
+                          (dts_passes){.forward_kernels = 1,
+                                       .forward_B = r->tokens * (double)builder->model->experts,
+                                       .input_B = r->tokens * r->token_B,
+                                       .output_B = r->crossed * r->token_B});
+}
+
+static dts_operator *add_device_combine(dts_builder *builder, const routed *r) {
+    return dts_add_memory(builder, "combine",
+                          (dts_passes){.input_B = r->crossed * r->token_B, .output_B = r->tokens * r->token_B});
+}
+
+static dts_operator *add_permute(dts_builder *builder, const routed *r) {
     const bool fused = builder->execution->fuse_permute;
     const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
     dts_operator *permute = dts_add_memory(builder, "permute",
@@ -169,27 +206,12 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
                                                         .output_B = rows_B,
                                                         .workspace_B = fused ? 0 : tokens_B});
     permute->slow = DTS_SLOW_ROWS;
-    exchange_rows(builder, r, &permute->forward_exchange, permute);
-    share_rows(builder, r, true);
-    if (exchanges_tokens(builder)) {
-        dts_operator *sort = add_sort(builder, r, "sort_by_expert");
-        if (builder->execution->expert_tensor == 1) {
-            exchange_rows(builder, r, &sort->backward_exchange, sort);
-        }
-    }
+    return permute;
 }
 
-/* Results to the ranks of their tokens, and the weighted sum. */
-static void add_combine(dts_builder *builder, const routed *r) {
+static dts_operator *add_unpermute(dts_builder *builder, const routed *r) {
     const bool fused = builder->execution->fuse_permute;
     const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
-    if (exchanges_tokens(builder)) {
-        dts_operator *sort = add_sort(builder, r, "sort_by_rank");
-        if (builder->execution->expert_tensor == 1) {
-            exchange_rows(builder, r, &sort->forward_exchange, sort);
-        }
-    }
-    share_rows(builder, r, false);
     /* unfused: a fill and a scatter that adds, which reads and writes the sum for every row */
     dts_operator *sum = dts_add_memory(builder, "unpermute",
                                        (dts_passes){.forward_kernels = fused ? 1 : 2,
@@ -200,6 +222,32 @@ static void add_combine(dts_builder *builder, const routed *r) {
                                                     .output_B = tokens_B,
                                                     .workspace_B = rows_B});
     sum->slow = DTS_SLOW_ROWS;
+    return sum;
+}
+
+/* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
+static void add_dispatch(dts_builder *builder, const routed *r) {
+    dts_operator *leave = (r->once ? add_device_dispatch : add_permute)(builder, r);
+    exchange_rows(builder, r, &leave->forward_exchange, leave);
+    share_rows(builder, r, true);
+    if (exchanges_tokens(builder)) {
+        dts_operator *sort = add_sort(builder, r, "sort_by_expert", true);
+        if (builder->execution->expert_tensor == 1) {
+            exchange_rows(builder, r, &sort->backward_exchange, sort);
+        }
+    }
+}
+
+/* Results to the ranks of their tokens, and the weighted sum. */
+static void add_combine(dts_builder *builder, const routed *r) {
+    if (exchanges_tokens(builder)) {
+        dts_operator *sort = add_sort(builder, r, "sort_by_rank", false);
+        if (builder->execution->expert_tensor == 1) {
+            exchange_rows(builder, r, &sort->forward_exchange, sort);
+        }
+    }
+    share_rows(builder, r, false);
+    dts_operator *sum = (r->once ? add_device_combine : add_unpermute)(builder, r);
     exchange_rows(builder, r, &sum->backward_exchange, sum);
 }
 

@@ -10,7 +10,8 @@
  *
  * copies is 2 where the matrix units read both factors along K only (fp8 on Hopper [2]) or where blocks of scales run
  * along K (mxfp8, nvfp4 [1]): dx and dW then need transposed copies of W, x and dy, which fused kernels write along.
- * A scale of the current tensor needs its largest value first: one pass more, m·k·e, unless the kernel that makes the
+ * A scale of the current tensor needs its largest value first: one pass more, m·k·e, in three kernels (one clears, one
+ * looks, one makes the scale [4]), unless the kernel that makes the
  * tensor finds it on the way (torch.compile) or scales come from earlier steps (delayed scaling) [1]. Writing the
  * transposed copy, a kernel may be slower than its bytes say (transpose_factor).
  *
@@ -18,11 +19,18 @@
  * splits x or dy, they are cast first and gathered narrow [3]; the transposed copy is then made of the whole, in
  * backward: 2·m·k·q, for x and for dy.
  *
+ * Operands of experts whose products are library calls of their own are cast one by one: the split that Transformer
+ * Engine makes of their rows is a loop over the casts, but for delayed scaling [4].
+ *
  * [1] NVIDIA, Transformer Engine, "Using FP8 and FP4 with Transformer Engine"; Micikevicius et al. 2022,
  *     arXiv 2209.05433.
  * [2] NVIDIA, cuBLAS documentation, "8-bit floating point data types (FP8) usage": the TN format.
- * [3] pytorch/ao torchao/float8/float8_tensor_parallel.py; Transformer Engine, pytorch/module/layernorm_linear.py. */
+ * [3] pytorch/ao torchao/float8/float8_tensor_parallel.py; Transformer Engine, pytorch/module/layernorm_linear.py.
+ * [4] NVIDIA/TransformerEngine transformer_engine/pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer, and
+ *     csrc/extensions/cast.cpp, split_quantize. */
 #include "model/builder.h"
+
+enum { AMAX_KERNELS = 3 }; /* [4] */
 
 bool dts_model_quantises(const dts_quantisation *quantisation) {
     switch (quantisation->format) {
@@ -56,6 +64,15 @@ static double products(const dts_linear *linear) {
     return linear->experts > 0 ? (double)linear->experts : 1;
 }
 
+static int calls_of(const dts_builder *builder, const dts_linear *linear) {
+    return linear->experts > 0 && !builder->execution->grouped_products ? (int)linear->experts : 1;
+}
+
+/* Kernels of an operand's cast and scale. */
+static int cast_kernels(const dts_builder *builder, const dts_linear *linear) {
+    return calls_of(builder, linear) * (1 + (builder->execution->quantisation.amax_kernel ? AMAX_KERNELS : 0));
+}
+
 /* (k, n) weight. The tensor on the chain passes by. */
 static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
@@ -66,18 +83,18 @@ static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
     dts_passes passes = {.input_B = chain_B, .output_B = chain_B};
     switch ((dts_quantised_weights)quantisation->weights) {
         case DTS_WEIGHTS_ONCE:
-            passes.forward_kernels = 1 + amax;
+            passes.forward_kernels = cast_kernels(builder, linear);
             passes.forward_B = elements * ((1 + amax) * l->p + quantisation->copies * l->q);
             break;
         case DTS_WEIGHTS_CAST: /* backward: again, in the layout that it reads */
-            passes.forward_kernels = 1 + amax;
+            passes.forward_kernels = cast_kernels(builder, linear);
             passes.forward_B = elements * ((1 + amax) * l->p + l->q);
-            passes.backward_kernels = 1;
+            passes.backward_kernels = calls_of(builder, linear);
             passes.backward_B = elements * (l->p + l->q);
             break;
         case DTS_WEIGHTS_QUANTISED:
             if (quantisation->copies > 1) {
-                passes.backward_kernels = 1;
+                passes.backward_kernels = calls_of(builder, linear);
                 passes.backward_B = 2 * elements * l->q;
             }
             break;
@@ -108,7 +125,7 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
     dts_operator *cast = dts_add_memory(
         builder, "quantise_input",
-        (dts_passes){.forward_kernels = 1 + amax,
+        (dts_passes){.forward_kernels = cast_kernels(builder, linear),
                      .forward_B = elements * (amax * linear->input_B +
                                               (linear->input_B + copies * l->q) * slower(quantisation, copies)),
                      .backward_kernels = transposes ? 1 : 0,
@@ -132,7 +149,7 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     const double transposed_B = transposes ? 2 * whole * l->q * slower(quantisation, 2) : 0;
     dts_operator *cast = dts_add_memory(
         builder, "quantise_gradient",
-        (dts_passes){.backward_kernels = 1 + amax + (transposes ? 1 : 0),
+        (dts_passes){.backward_kernels = cast_kernels(builder, linear) + (transposes ? 1 : 0),
                      .backward_B = elements * (amax * l->e + (l->e + copies * l->q) * slower(quantisation, copies)) +
                                    transposed_B,
                      .input_B = whole * copies_for_gradients(builder) * l->q,

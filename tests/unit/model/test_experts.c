@@ -144,6 +144,59 @@ static void test_exchanges(void **state) {
                     0);
 }
 
+/* The exchanges of a dispatcher on the device: rows that cross, and what the kernels around them move. */
+static void check_device_dispatch(const dts_model *model, const dts_execution *x, double share) {
+    const double tokens = 4096, wide_B = (double)model->hidden * 2, rows_B = 6 * tokens * wide_B;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_operators layer = operators_of(model, DTS_PART_EXPERT_LAYER, x, arena);
+    const dts_operator *out = find(layer, "dispatch"), *home = find(layer, "combine");
+    const dts_operator *copies = find(layer, "sort_by_expert"), *sums = find(layer, "sort_by_rank");
+    assert_null(find(layer, "permute"));
+    assert_null(find(layer, "unpermute"));
+    assert_int_equal(out->forward_exchange, DTS_EXCHANGE_ALL_TO_ALL);
+    assert_int_equal(copies->backward_exchange, DTS_EXCHANGE_ALL_TO_ALL);
+    assert_int_equal(sums->forward_exchange, DTS_EXCHANGE_ALL_TO_ALL);
+    assert_int_equal(home->backward_exchange, DTS_EXCHANGE_ALL_TO_ALL);
+    const dts_operator *exchanges[] = {out, copies, sums, home};
+    for (size_t i = 0; i < sizeof exchanges / sizeof exchanges[0]; i++) {
+        assert_close(exchanges[i]->exchange_B, share * rows_B, 1e-9, 0);
+    }
+    assert_close(copies->forward_B, (1 + share) * rows_B, 1e-9, 0);
+    assert_close(sums->forward_B, (1 + share) * rows_B, 1e-9, 0);
+    assert_close(copies->backward_B, copies->forward_B, 0, 0);
+    assert_close(home->forward_B, 0, 0, 0);
+    dts_arena_free(arena);
+}
+
+/* A token goes once to each rank that has experts of its. By counting: of two experts among four, on two ranks of two,
+ * one of three pairs with the first lies on its rank: 5/3 ranks, 5/6 of the rows. Each of 160 ranks with one expert
+ * gets all rows; 6 of 160 experts on 8 ranks of 20 reach 8 · (1 − 140·139·…·135 / 160·159·…·155) = 4.46 ranks. */
+static void test_device_dispatch(void **state) {
+    (void)state;
+    dts_model model = deepseek();
+    dts_execution x = fused_bf16(1, 4096, 8);
+    x.device_dispatch = true;
+    double none = 1;
+    for (int i = 0; i < 6; i++) {
+        none *= (140.0 - i) / (160.0 - i);
+    }
+    assert_close(8 * (1 - none), 4.46, 0.001, 0);
+    check_device_dispatch(&model, &x, 8 * (1 - none) / 6);
+    x.expert = 160;
+    check_device_dispatch(&model, &x, 1);
+    x.expert = 2;
+    model.experts = 4;
+    model.experts_per_token = 2;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    assert_close(find(layer, "dispatch")->exchange_B, 5.0 / 6 * 2 * 4096 * (double)model.hidden * 2, 1e-9, 0);
+    dts_arena_free(arena);
+    x.expert = 8; /* padded rows are sent as they are */
+    model = deepseek();
+    model.capacity_factor = 1;
+    check_exchanges(&model, &x, 160 * 154.0);
+}
+
 /* Experts of this rank, rows of each, and their parameters; the rest of the layer is whole on every rank. */
 static void test_products(void **state) {
     (void)state;
@@ -219,7 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flops),     cmocka_unit_test(test_latent_flops), cmocka_unit_test(test_which_layers),
         cmocka_unit_test(test_exchanges), cmocka_unit_test(test_products),     cmocka_unit_test(test_imbalance),
-        cmocka_unit_test(test_saved),     cmocka_unit_test(test_host_reads),
+        cmocka_unit_test(test_saved),     cmocka_unit_test(test_host_reads),   cmocka_unit_test(test_device_dispatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void casts_move_their_bytes(void **state) {
         x.quantisation.amax_kernel = true;
         x.quantisation.weights = DTS_WEIGHTS_ONCE;
         layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
-        assert_int_equal(find(layer, "quantise_input")->forward_kernels, 2);
+        assert_int_equal(find(layer, "quantise_input")->forward_kernels, 4);
         assert_close(find(layer, "quantise_input")->forward_B, tokens * h * (4 + copies), 0, 0);
         assert_close(find(layer, "quantise_weight")->forward_B, 3 * h * h * (4 + copies), 0, 0);
         assert_true(find(layer, "quantise_weight")->once);
@@ -125,6 +125,18 @@ static void experts_are_cast_as_well(void **state) {
         grouped++;
     }
     assert_int_equal(grouped, 2);
+    /* as library calls of each of the four experts, each has its own cast, and three kernels for its scale */
+    x.grouped_products = false;
+    for (int amax = 0; amax <= 1; amax++) {
+        x.quantisation.amax_kernel = amax == 1;
+        layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+        for (size_t i = 2; i + 1 < layer.count; i++) {
+            if (layer.items[i].kind == DTS_OPERATOR_GEMM && layer.items[i].experts) {
+                assert_int_equal(layer.items[i - 1].forward_kernels, 4 * (1 + 3 * amax));
+                assert_int_equal(layer.items[i + 1].backward_kernels, 4 * (1 + 3 * amax));
+            }
+        }
+    }
     dts_arena_free(arena);
 }
 
