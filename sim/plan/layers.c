@@ -138,6 +138,7 @@ static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
         {dts_plan_single_process(plan), "one process that drives all replicas (dp)"},
         {job->stack->pipeline_single_process && plan->pipeline > 1, "one process that drives all stages"},
         {job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER, "linear layers as units of FSDP"},
+        {job->parallelism->gradient_sync != DTS_REDUCE_AUTO, "gradient_sync"},
         {plan->copies > 1, "schedules with two copies of each stage"},
         {dts_plan_asynchronous(plan), "asynchronous schedules"},
     };

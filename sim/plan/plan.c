@@ -156,6 +156,17 @@ bool dts_plan_shards_gradients(const dts_plan *plan) {
     return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
 }
 
+bool dts_plan_defers_reduction(const dts_plan *plan) {
+    const dts_parallelism *p = plan->job.parallelism;
+    return p->gradient_sync == DTS_REDUCE_EACH_STEP && p->data_parallel == DTS_DP_FSDP && plan->microbatches > 1 &&
+           plan->replicas > 1;
+}
+
+bool dts_plan_repeats_reduction(const dts_plan *plan) {
+    const dts_parallelism *p = plan->job.parallelism;
+    return p->gradient_sync == DTS_REDUCE_EACH_MICROBATCH && p->data_parallel == DTS_DP_DDP;
+}
+
 bool dts_plan_wraps_linears(const dts_plan *plan) {
     const dts_parallelism *p = plan->job.parallelism;
     return p->fsdp_unit == DTS_FSDP_UNIT_LINEAR && p->data_parallel == DTS_DP_FSDP;

@@ -132,6 +132,10 @@ typedef struct dts_layer_choice {
     int recompute;  /* 1 + dts_recompute_kind; 0: as the plan */
 } dts_layer_choice;
 
+/* When gradients are reduced: after every microbatch, or once a step (no_sync of DDP and FSDP). AUTO: once a step where
+ * all of them are kept whole (ddp, zero1), else after every microbatch. */
+typedef enum dts_reduce_when { DTS_REDUCE_AUTO, DTS_REDUCE_EACH_STEP, DTS_REDUCE_EACH_MICROBATCH } dts_reduce_when;
+
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t expert_tensor;                           /* ranks that split each expert */
@@ -139,6 +143,7 @@ typedef struct dts_parallelism {
     int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
     bool reshard_after_forward;
+    int gradient_sync;   /* dts_reduce_when */
     int fsdp_unit;       /* dts_fsdp_unit */
     int64_t shard_group; /* 0: all */
     bool sequence;
@@ -282,6 +287,10 @@ bool dts_plan_experts_apart(const dts_plan *plan);
 
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
+
+/* Does FSDP keep whole gradients until the last microbatch? And does DDP reduce those of every microbatch? */
+bool dts_plan_defers_reduction(const dts_plan *plan);
+bool dts_plan_repeats_reduction(const dts_plan *plan);
 
 /* Are linear layers units of FSDP by themselves? */
 bool dts_plan_wraps_linears(const dts_plan *plan);

@@ -173,6 +173,37 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
     return DTS_OK;
 }
 
+/* When gradients are reduced. */
+static dts_status check_gradient_sync(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const int kind = job->parallelism->data_parallel;
+    const bool step = job->parallelism->gradient_sync == DTS_REDUCE_EACH_STEP;
+    const bool each = job->parallelism->gradient_sync == DTS_REDUCE_EACH_MICROBATCH;
+    const struct {
+        bool broken;
+        const char *help, *what;
+    } rules[] = {
+        {step && (kind == DTS_DP_ZERO2 || kind == DTS_DP_ZERO3), "use fsdp or zero1, or gradient_sync: microbatch",
+         "ZeRO-2 and ZeRO-3 keep shards of the gradients only: those of a microbatch must be reduced at once"},
+        {each && kind == DTS_DP_ZERO1, "use zero2 or ddp, or gradient_sync: step",
+         "ZeRO-1 adds gradients up and reduces them once a step"},
+        {(step || each) && dts_plan_single_process(plan), "use ddp, or leave gradient_sync out",
+         "one process for all replicas (dp) collects gradients after each backward"},
+        {each && plan->copies > 1, "use gradient_sync: step",
+         "two copies of a stage are reduced together, after the last microbatch of both"},
+        {step && dts_plan_asynchronous(plan), "use 1f1b, or gradient_sync: microbatch",
+         "an asynchronous schedule updates the weights after every microbatch"},
+        {step && job->offload->gradients != DTS_OFFLOAD_NONE, "leave offload.gradients out",
+         "gradients that leave for host memory after each backward are not whole on the GPU"},
+    };
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].broken) {
+            status = dts_diag_error(diag, NULL, "parallelism.gradient_sync", rules[i].help, "%s", rules[i].what);
+        }
+    }
+    return status;
+}
+
 /* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. What stands
  * between graphs stays as it is: gathers of FSDP around the graph of each layer [1], copies of activations [2], an
  * optimizer on the CPU [3]. A graph of the whole iteration holds FSDP's collectives where parameters stay whole [4].
@@ -252,6 +283,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         }
         dts_plan_check_experts(plan, diag);
         check_single_process(job, plan, diag);
+        check_gradient_sync(job, plan, diag);
         check_graphs(job, plan, diag);
         dts_plan_check_offload(plan, diag);
         dts_plan_check_adapters(plan, diag);

@@ -19,6 +19,8 @@ dts_status dts_plan_check_inference(const dts_plan *plan, dts_diag *diag) {
         {!job->parallelism->reshard_after_forward, "parallelism.reshard_after_forward",
          "use ddp, or reshard_after_forward: true",
          "without a backward pass nothing shards the parameters again: every replica would keep all of them"},
+        {job->parallelism->gradient_sync != DTS_REDUCE_AUTO, "parallelism.gradient_sync", "leave gradient_sync out",
+         "inference has no gradients to reduce"},
         {job->training->recompute.kind != DTS_RECOMPUTE_NONE, "training.recompute", "use recompute: none",
          "inference keeps no activations that could be recomputed"},
         {o->gradients != DTS_OFFLOAD_NONE || o->optimizer != DTS_OFFLOAD_NONE || o->activations != DTS_OFFLOAD_NONE,

@@ -11,6 +11,7 @@ static const char *const optimizer_names[] = {
     "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", NULL};
 static const char *const mode_names[] = {"train", "inference", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
+static const char *const reduce_names[] = {"auto", "step", "microbatch", NULL};
 static const char *const unit_names[] = {"layer", "linear", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
@@ -170,6 +171,10 @@ static const dts_field parallelism_fields[] = {
      .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "fsdp: free the gathered parameters between forward and backward"},
+    {FIELD(gradient_sync), .type = DTS_FIELD_ENUM, .names = reduce_names, .preset = "auto",
+     .help =
+         "when gradients are reduced: step (once, no_sync of DDP and FSDP), microbatch (after each), or auto: step for "
+         "ddp and zero1, else microbatch"},
     {FIELD(fsdp_unit), .type = DTS_FIELD_ENUM, .names = unit_names, .preset = "layer",
      .help =
          "fsdp: what is gathered and freed together: a layer, or each linear layer inside it by itself (less memory, "

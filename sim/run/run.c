@@ -220,10 +220,15 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
         warn(result, "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp: it does nothing here");
     }
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
-    if (dts_plan_shards_parameters(plan) && pipelined) {
+    const bool defers = dts_plan_defers_reduction(plan);
+    if (defers && pipelined && plan->job.parallelism->reshard_after_forward) {
+        warn(result,
+             "parameters are gathered for every microbatch of the pipeline; reshard_after_forward: false keeps "
+             "them whole until the last one");
+    } else if (dts_plan_shards_parameters(plan) && pipelined && !defers) {
         warn(result,
              "parameters are gathered and gradients reduced for every microbatch of the pipeline; ZeRO-1 avoids that");
-    } else if (dts_plan_shards_gradients(plan) && pipelined) {
+    } else if (dts_plan_shards_gradients(plan) && pipelined && !defers) {
         warn(result,
              "ZeRO-2 reduces the gradients of every microbatch of the pipeline (a reduce-scatter each); ZeRO-1 "
              "reduces them once");

@@ -49,6 +49,12 @@ static bool shards_parameters(const case_of *k) {
     return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
 }
 
+/* FSDP's no_sync: whole gradients until the last microbatch. */
+static bool defers_reduction(const case_of *k) {
+    return k->kind == DTS_DP_FSDP && k->plan->job.parallelism->gradient_sync == DTS_REDUCE_EACH_STEP &&
+           k->microbatches > 1;
+}
+
 static bool shards_gradients(const case_of *k) {
     return shards_parameters(k) || k->kind == DTS_DP_ZERO2;
 }
@@ -138,11 +144,13 @@ static double communication_B(const case_of *k, const dts_rank_class *c) {
     }
     if (shards_parameters(k)) {
         double whole = (1 + (double)k->plan->job.stack->fsdp_prefetch) / c->layer_units; /* layers */
+        double summed_B = defers_reduction(k) ? parameters * storage->reduce_B : 0;
         double gathered = parameters - c->layers * unit + whole * unit;
         double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
         double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
                           whole * unit_frozen_B;
-        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B;
+        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B +
+               summed_B;
     }
     double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
@@ -202,6 +210,10 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
+        if (defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
+            scatters_s /= k->microbatches;
+            gathers_s /= again ? 1 : k->microbatches;
+        }
         double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * stack->fsdp_unit_host_s;
         p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);

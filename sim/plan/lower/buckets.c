@@ -57,7 +57,7 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
                        bool last_microbatch) {
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_bucket *pending = &sync->buckets[set];
-    if (!sync->active || sync->sharded || !(last_microbatch || sync->every_microbatch)) {
+    if (!sync->active || sync->sharded || !(last_microbatch || sync->every_microbatch || sync->repeats)) {
         return;
     }
     for (size_t i = count; i-- > 0;) {
@@ -86,7 +86,7 @@ bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, dou
     const dts_gradient_sync *sync = dts_sync_here_const(all);
     const dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
     *room_B = sync->flushed > 0 ? 0 : pending->limit_B - pending->pending_B;
-    return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch);
+    return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch || sync->repeats);
 }
 
 void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready) {

@@ -317,9 +317,16 @@ void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensor
  * its chunk; returns what they wait for. Else both do nothing. */
 dts_id dts_sync_before_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
                                bool backward);
-/* Behind them; gradient: they have made those of its parameters. */
+/* Have kernels made gradients of a product's parameters, and those of the last microbatch? */
+typedef enum dts_product_gradient {
+    DTS_PRODUCT_NO_GRADIENT,
+    DTS_PRODUCT_GRADIENT,
+    DTS_PRODUCT_LAST_GRADIENT
+} dts_product_gradient;
+
+/* Behind them. */
 void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
-                            bool gradient, dts_id last);
+                            dts_product_gradient gradient, dts_id last);
 /* Is an operator a linear layer, which FSDP may wrap by itself? */
 bool dts_operator_is_linear(const dts_operator *o);
 /* Tensors that a step sees of a layer's part: one for each unit. */

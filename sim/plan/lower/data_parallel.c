@@ -25,6 +25,8 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
                                       offload->parameters != DTS_OFFLOAD_NONE || offload->gradients != DTS_OFFLOAD_NONE,
                             .sharded = dts_plan_shards_parameters(b->plan),
                             .every_microbatch = kind == DTS_DP_ZERO2,
+                            .repeats = dts_plan_repeats_reduction(b->plan),
+                            .defers = dts_plan_defers_reduction(b->plan),
                             .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
                             .buckets = {empty, empty},
                             .last_transfer = DTS_NO_ID,
@@ -115,7 +117,8 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *all) {
     const dts_gradient_sync *sync = dts_sync_here_const(all);
-    return (sync->active && (sync->every_microbatch || sync->sharded)) || dts_plan_single_process(sync->b->plan);
+    return (sync->active && (sync->every_microbatch || (sync->sharded && !sync->defers))) ||
+           dts_plan_single_process(sync->b->plan);
 }
 
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task) {
@@ -167,7 +170,7 @@ void dts_sync_after_backward(dts_gradient_sync *all, const dts_chunk *chunk, int
         ends_style(sync->b, sync->stage, chunk, position)) {
         dts_buckets_flush(sync); /* the last bucket of these layers is complete */
     }
-    bool complete = sync->every_microbatch || (sync->b->plan->copies > 1 && last_microbatch);
+    bool complete = sync->every_microbatch || sync->repeats || (sync->b->plan->copies > 1 && last_microbatch);
     if (sync->active && complete && position == 0) {
         dts_buckets_flush(sync); /* of this microbatch's backward, or of this copy */
     }

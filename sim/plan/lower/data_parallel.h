@@ -11,6 +11,7 @@ typedef struct dts_unit {
     bool root;                      /* its chunk's: whole from the first use to the end of the last backward */
     bool done;                      /* root: no further use */
     bool gathered;
+    bool summed;   /* whole gradients of earlier microbatches are there */
     bool copied;   /* out of the gathered buffer */
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } dts_unit;
@@ -32,6 +33,8 @@ struct dts_gradient_sync {
     dts_collective reduction;
     dts_bucket buckets[DTS_SET_COUNT];
     bool every_microbatch; /* ZeRO-2 */
+    bool repeats;          /* DDP: whole gradients, but reduced after every microbatch */
+    bool defers;           /* FSDP: whole gradients, reduced after the last microbatch */
     int tensors;
     double total_B;
     int flushed;
@@ -80,8 +83,9 @@ void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, i
 void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward);
 dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward);
 void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last);
-/* Reduces a unit's gradients behind last; returns the last kernel. */
-dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last);
+/* A unit's gradients of a microbatch are there with last: reduces them, or keeps them for the last microbatch, and lets
+ * go of the parameters; returns the last kernel. */
+dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last);
 /* Units whose gathers are issued ahead of need. */
 int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward);
 

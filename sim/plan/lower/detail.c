@@ -17,6 +17,7 @@
  *   where kernels read what arrives bit by bit, or two passes run in turns: context parallelism, asynchronous tensor
  *   parallelism, forward and backward as one block
  *   where weights are updated between passes (PipeDream), or a stage holds two copies of them
+ *   where FSDP keeps whole gradients between microbatches, or DDP reduces them after each
  *   where kernels are launched as graphs, and where the host waits for counts of tokens
  *   where what a stage gathers before it repeats a whole chunk holds up the collectives of that. */
 #include "plan/lower/builder.h"
@@ -104,7 +105,8 @@ bool dts_blocks_possible(const dts_plan *plan) {
     bool copies = job->offload->activations != DTS_OFFLOAD_NONE || job->offload->parameters == DTS_OFFLOAD_NVME ||
                   job->offload->gradients != DTS_OFFLOAD_NONE || any_style(plan, keeps_buckets);
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
-    bool updates = dts_plan_asynchronous(plan) || plan->copies > 1;
+    bool updates = dts_plan_defers_reduction(plan) || dts_plan_repeats_reduction(plan) || dts_plan_asynchronous(plan) ||
+                   plan->copies > 1;
     bool bits =
         dts_plan_wraps_linears(plan) || plan->context > 1 || any_style(plan, is_async) || runs_passes_in_turns(plan);
     return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&

@@ -127,16 +127,15 @@ dts_id dts_sync_before_product(dts_gradient_sync *sync, const dts_chunk *chunk, 
 }
 
 void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
-                            bool gradient, dts_id last) {
+                            dts_product_gradient gradient, dts_id last) {
     int64_t at = place(sync, chunk, position, index);
     if (at < 0) {
         return;
     }
     dts_unit *u = &sync->linears[chunk - sync->b->plan->chunks][at];
-    if (gradient) {
-        last = dts_unit_reduce(sync, u, last);
-    }
-    if (gradient || sync->b->plan->job.parallelism->reshard_after_forward) {
+    if (gradient != DTS_PRODUCT_NO_GRADIENT) {
+        dts_unit_hand_in(sync, u, gradient == DTS_PRODUCT_LAST_GRADIENT, last);
+    } else if (sync->b->plan->job.parallelism->reshard_after_forward) {
         dts_unit_release(sync, u, last);
     }
 }

@@ -172,7 +172,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         }
         w->handed_B = o->output_B;
     }
-    dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, false, w->last);
+    dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
     if (o->host_reads) {
         double host_s = b->plan->job.stack->experts_host_s;
         dts_build_host(b, w->pass->stage, host_s, w->backward, w->last, "read token counts");
@@ -372,7 +372,9 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         }
         if (kind != DTS_OP_BACKWARD_INPUT) {
             backward_weight(w, part, i, layer, product, kind == DTS_OP_BACKWARD_WEIGHT);
-            dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, i, true, w->pass->stage->last_kernel);
+            dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, i,
+                                   w->pass->last_microbatch ? DTS_PRODUCT_LAST_GRADIENT : DTS_PRODUCT_GRADIENT,
+                                   w->pass->stage->last_kernel);
         }
         resume_chain(w);
     }

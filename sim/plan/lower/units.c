@@ -9,8 +9,13 @@
  * Parameters that rest in host memory come to the GPU as this rank's shard, ahead of the all-gather (offload.c has the
  * copies).
  *
+ * Gradients are reduced after every microbatch, or wait for the last one whole (parallelism.gradient_sync: step). Where
+ * parameters are not resharded after forward, they stay whole as long, too [3]; torch.distributed.pipelining does both.
+ *
  * [1] Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023, sections 3.3 and 4.
  * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
+ * [3] PyTorch 2.4, torch/distributed/fsdp/_runtime_utils.py, _should_free_in_backward: without synchronisation only
+ *     strategies that reshard after forward free. torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
  */
 #include <math.h>
 
@@ -346,7 +351,7 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
 }
 
-dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+static dts_id reduce_unit(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
     dts_builder *b = sync->b;
     if (is_empty(u)) {
         return last;
@@ -365,6 +370,34 @@ dts_id dts_unit_reduce(dts_gradient_sync *sync, const dts_unit *u, dts_id last) 
     return last;
 }
 
+/* FSDP's no_sync: whole gradients, in the format of their reduction, wait for the last microbatch [3]. */
+static void sum_gradients(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last) {
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bytes += floor(u->elements[set] * sync->b->plan->storage.reduce_B);
+    }
+    if (u->summed == last_microbatch) {
+        dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS,
+                         last_microbatch ? -bytes : bytes);
+        u->summed = !last_microbatch;
+    }
+}
+
+dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last) {
+    const bool reduces = !sync->defers || last_microbatch;
+    const bool stays = sync->defers && !last_microbatch && !sync->b->plan->job.parallelism->reshard_after_forward;
+    if (sync->defers) {
+        sum_gradients(sync, u, last_microbatch, last);
+    }
+    if (reduces) {
+        last = reduce_unit(sync, u, last);
+    }
+    if (!u->root && !stays) {
+        dts_unit_release(sync, u, last);
+    }
+    return last;
+}
+
 void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs) {
     for (int64_t p = 0; p < b->stage_count; p++) {
         for (int64_t stage = 0; dts_sync_gathers(syncs[p]) && stage < b->plan->stages; stage++) {
@@ -378,11 +411,10 @@ void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, i
     dts_unit *u = unit_of(sync, chunk, position);
     dts_unit *root = root_of(sync, chunk);
     if (u != root) {
-        last = dts_unit_reduce(sync, u, last);
-        dts_unit_release(sync, u, last);
+        last = dts_unit_hand_in(sync, u, last_microbatch, last);
     }
     if (ends_root(sync, chunk, position)) {
-        last = dts_unit_reduce(sync, root, last);
+        last = dts_unit_hand_in(sync, root, last_microbatch, last);
         root->done = last_microbatch;
         if (last_microbatch) {
             dts_unit_release(sync, root, last);

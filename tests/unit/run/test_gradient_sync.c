@@ -1,0 +1,139 @@
+/* When gradients are reduced: once a step or after every microbatch, and what waits on the GPU meanwhile. */
+#include "simulate.h"
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+enum { LAYERS = 8, MICROBATCHES = 4, SHARDS = 8 };
+
+/* No tied weights, no head or embedding to speak of: units are the layers. Gradients are reduced in 2 bytes. */
+static const char base[] =
+    "model: {profile: gpt, layers: 8, hidden: 4096, heads: 32, vocab: 64, tied_embeddings: false, dropout: false}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1}\n"
+    "stack: pytorch-2\n"
+    "training: {global_batch: 32, micro_batch: 1, sequence_length: 512, precision: bf16, optimizer: sgd}\n"
+    "parallelism: {data_parallel: fsdp}\n";
+
+static double gradients_B(const dts_result *r) {
+    return r->memory_gib.gradients * GIB;
+}
+
+/* FSDP: each layer and the root are gathered for every microbatch's forward and backward and reduced once a step; where
+ * parameters are not resharded, they are gathered once, too. Whole gradients wait beside their shards. */
+static void fsdp_reduces_once_a_step(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        int gathers, scatters;
+        bool waits;
+    } cases[] = {
+        {"parallelism.gradient_sync=auto", 2 * MICROBATCHES * LAYERS + 1, MICROBATCHES * (LAYERS + 1), false},
+        {"parallelism.gradient_sync=microbatch", 2 * MICROBATCHES * LAYERS + 1, MICROBATCHES * (LAYERS + 1), false},
+        {"parallelism.gradient_sync=step", 2 * MICROBATCHES * LAYERS + 1, LAYERS + 1, true},
+        {"parallelism.gradient_sync=step parallelism.reshard_after_forward=false", LAYERS + 1, LAYERS + 1, true},
+        {"parallelism.gradient_sync=step global=8", 2 * LAYERS + 1, LAYERS + 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        const char *one = strstr(cases[i].settings, " global=8");
+        snprintf(settings, sizeof settings, "%.*s %s",
+                 (int)(one == NULL ? strlen(cases[i].settings) : (size_t)(one - cases[i].settings)), cases[i].settings,
+                 one == NULL ? "" : "training.global_batch=8");
+        dts_result *r = simulate_text(base, settings);
+        const dts_communication_row *gather = communication_row(r, "all-gather", "data");
+        const dts_communication_row *scatter = communication_row(r, "reduce-scatter", "data");
+        const double whole_B = 2 * r->parameters, shard_B = whole_B / SHARDS;
+        assert_int_equal(gather->count, cases[i].gathers);
+        assert_int_equal(scatter->count, cases[i].scatters);
+        assert_close(scatter->bytes, whole_B * (cases[i].scatters / (LAYERS + 1.0)), 1e-6, 0);
+        assert_close(gradients_B(r), shard_B + (cases[i].waits ? whole_B : 0), 2e-3, 0);
+        assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-9, 0);
+        dts_result_free(r);
+    }
+}
+
+/* DDP without no_sync reduces all gradients for every microbatch: so many times the bytes, in the same memory. */
+static void ddp_may_reduce_every_microbatch(void **state) {
+    (void)state;
+    dts_result *step = simulate_text(base, "parallelism.data_parallel=ddp");
+    dts_result *each = simulate_text(base, "parallelism.data_parallel=ddp parallelism.gradient_sync=microbatch");
+    const dts_communication_row *once = communication_row(step, "all-reduce", "data");
+    const dts_communication_row *often = communication_row(each, "all-reduce", "data");
+    assert_close(once->bytes, 2 * step->parameters, 1e-6, 0);
+    assert_close(often->bytes, MICROBATCHES * once->bytes, 1e-9, 0);
+    assert_close(each->peak_allocated_gib, step->peak_allocated_gib, 1e-3, 0);
+    assert_true(each->iteration_time_s > step->iteration_time_s);
+    dts_result_free(step);
+    dts_result_free(each);
+}
+
+/* As torch.distributed.pipelining does it: as many bytes as ZeRO-1, from which it differs by what overlaps; and the
+ * same on every rank, with linear layers as units, and with two chunks on a rank. */
+static void a_pipeline_gathers_and_reduces_once(void **state) {
+    (void)state;
+    static const char *const pipelines[] = {
+        "parallelism.pipeline=2",
+        "parallelism.pipeline=2 parallelism.schedule=interleaved-1f1b parallelism.virtual_stages=2",
+        "parallelism.pipeline=2 parallelism.schedule=zbv",
+        "parallelism.pipeline=2 parallelism.fsdp_unit=linear",
+    };
+    for (size_t i = 0; i < sizeof pipelines / sizeof pipelines[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings,
+                 "%s parallelism.partition=uniform parallelism.gradient_sync=step "
+                 "parallelism.reshard_after_forward=false",
+                 pipelines[i]);
+        dts_result *r = simulate_text(base, settings);
+        snprintf(settings + strlen(settings), sizeof settings - strlen(settings), " fidelity.ranks=full");
+        dts_result *full = simulate_text(base, settings);
+        snprintf(settings, sizeof settings, "%s parallelism.partition=uniform parallelism.data_parallel=zero1",
+                 pipelines[i]);
+        dts_result *zero1 = simulate_text(base, settings);
+        for (int k = 0; k < 2; k++) {
+            const char *kind = k == 0 ? "all-gather" : "reduce-scatter";
+            assert_close(communication_row(r, kind, "data")->bytes, communication_row(zero1, kind, "data")->bytes, 1e-3,
+                         0);
+        }
+        for (size_t k = 0; k < r->warning_count; k++) {
+            assert_null(strstr(r->warnings[k], "every microbatch"));
+        }
+        assert_close(full->iteration_time_s, r->iteration_time_s, 1e-6, 0);
+        assert_close(full->peak_allocated_gib, r->peak_allocated_gib, 1e-9, 0);
+        dts_result_free(r);
+        dts_result_free(full);
+        dts_result_free(zero1);
+    }
+}
+
+static void what_cannot_wait_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings, *message, *help;
+    } cases[] = {
+        {"gradient_sync=step parallelism.data_parallel=zero2", "must be reduced at once", "use fsdp or zero1"},
+        {"gradient_sync=step parallelism.data_parallel=zero3", "must be reduced at once", "use fsdp or zero1"},
+        {"gradient_sync=microbatch parallelism.data_parallel=zero1", "reduces them once a step", "use zero2 or ddp"},
+        {"gradient_sync=step parallelism.data_parallel=dp", "one process for all replicas", "use ddp"},
+        {"gradient_sync=microbatch parallelism.data_parallel=ddp parallelism.pipeline=2 parallelism.schedule=dualpipe",
+         "two copies of a stage", "gradient_sync: step"},
+        {"gradient_sync=step parallelism.data_parallel=ddp parallelism.pipeline=2 parallelism.schedule=pipedream "
+         "stack.optimizer.gradient_clipping=false",
+         "after every microbatch", "use 1f1b"},
+        {"gradient_sync=step offload.gradients=cpu offload.optimizer=cpu", "not whole on the GPU", "offload.gradients"},
+        {"gradient_sync=step training.mode=inference", "no gradients to reduce", "leave gradient_sync out"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "parallelism.%s", cases[i].settings);
+        assert_refused_with(NULL, base, settings, cases[i].message, cases[i].help);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fsdp_reduces_once_a_step),
+        cmocka_unit_test(ddp_may_reduce_every_microbatch),
+        cmocka_unit_test(a_pipeline_gathers_and_reduces_once),
+        cmocka_unit_test(what_cannot_wait_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
