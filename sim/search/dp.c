@@ -8,7 +8,9 @@
  *
  * And pipelines of one chunk a rank are cut anew (stage_dp.h): each stage with so many layers has its time and memory
  * by the closed forms of its own rank (what is in flight falls from the first stage to the last), and the plan writes
- * the cut as parallelism.partition: [..]. Layers have one tensor degree and one way of sharding, because the plan has.
+ * the cut as parallelism.partition: [..].
+ *
+ * Tensor degree, sharding and recomputation of single layers are in mix.c.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 
 #include "search/layer_dp.h"
 #include "search/layouts.h"
+#include "search/mix.h"
 #include "search/stage_dp.h"
 
 enum { LAYOUTS_MOST = 2048, CUT_MOST = 128 };
@@ -256,9 +259,14 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
     if (status == DTS_OK && !c->search->space.axes[DTS_AXIS_PARTITION].given) {
         status = cut_best(c, &list, diag);
     }
+    status = status == DTS_OK ? dts_mix_layers(c, &list, diag) : status;
     for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) { /* and all layers alike */
         dts_top_add(&list, c->best.items[i].score, &c->best.items[i].candidate, &c->best.items[i].estimate);
     }
+    /* a third of the simulations is for moves from the best of the others */
+    size_t before = c->search->count, first = limit == SIZE_MAX ? limit : before + (limit - before + 2) / 3 * 2;
+    status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, first, diag) : status;
+    status = status == DTS_OK ? dts_mix_move(c, limit, diag) : status;
     status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, limit, diag) : status;
     dts_top_free(&list);
     free(layouts);
@@ -267,7 +275,7 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
 
 const dts_search_method dts_method_dp = {
     .name = "dp",
-    .summary = "as exhaustive, with recomputation chosen for each layer and stages cut by time and memory",
+    .summary = "as exhaustive, with choices for each layer, and stages cut by time and memory",
     .run = run,
     .by_layer = true,
 };

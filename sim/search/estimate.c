@@ -416,3 +416,42 @@ void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidat
                              .repeated_transient_B = c->layers_peak_B + saved_B,
                              .repeat_s = c->layers > 0 ? k.microbatches * chunks * c->full_s / c->layers : 0};
 }
+
+void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
+                           double in_flight, dts_layer_share *out) {
+    case_of k = case_make(frame, candidate);
+    const dts_rank_collectives *x = &layers->collectives;
+    const double repeats_s =
+        k.recompute == FULL ? layers->full_s : (k.recompute == SELECTIVE ? layers->selective_s : 0);
+    const double backward_s = layers->input_s + layers->weight_s + repeats_s;
+    const double chain_s = layers->forward_s + backward_s, m = k.microbatches;
+    double host_s = 0;
+    *out = (dts_layer_share){.time_s = m * chain_s + step_s(&k, layers, &host_s),
+                             .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
+                             .kept_B = static_B(&k, layers) + in_flight * kept_B(&k, layers, layers->layers),
+                             .transient_B = transient_B(&k, layers) + communication_B(&k, layers)};
+    const double units = fmax(layers->layers, 1);
+    switch (k.plan->replicas > 1 ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
+        case DTS_DP_SINGLE_PROCESS:
+            break;
+        case DTS_DP_DDP:
+            out->tail_s = x->reduce_s;
+            break;
+        case DTS_DP_ZERO1:
+            out->tail_s = x->scatter_s;
+            out->time_s += x->gather_s;
+            break;
+        case DTS_DP_ZERO2:
+            out->beside_s = m * x->scatter_s;
+            out->time_s += x->gather_s;
+            break;
+        case DTS_DP_ZERO3:
+        case DTS_DP_FSDP: {
+            const double gathers = k.plan->job.parallelism->reshard_after_forward ? 2 : 1;
+            const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
+            const double scatter_s = layers->layers > 0 ? x->unit_scatter_s[k.hybrid] : x->root_scatter_s[k.hybrid];
+            out->beside_s = m * units * (gathers * gather_s + scatter_s);
+            break;
+        }
+    }
+}

@@ -147,6 +147,9 @@ static void write_document(const dts_search_request *request, const dts_candidat
                            dts_text *settings) {
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            if (axis == DTS_AXIS_DATA_PARALLEL && i > 0 && candidate->layers == NULL) {
+                continue; /* as stores know it from before there were any */
+            }
             dts_text_printf(settings, "%s%s=", settings->length > 0 ? " " : "",
                             dts_candidate_key((dts_layout_axis)axis, i));
             dts_candidate_write(candidate, (dts_layout_axis)axis, i, settings);
@@ -295,7 +298,11 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
         return dts_diag_nomem(diag);
     }
     for (size_t i = 0; i < count; i++) {
-        if (dts_layouts_find(c, &candidates[i].candidate) == DTS_NOWHERE) {
+        bool again = dts_layouts_find(c, &candidates[i].candidate) != DTS_NOWHERE;
+        for (size_t k = 0; k < w.count && !again; k++) { /* a list may hold a candidate twice, estimated in two ways */
+            again = dts_candidate_compare(&w.findings[k].candidate, &candidates[i].candidate) == 0;
+        }
+        if (!again) {
             w.findings[w.count++] =
                 (dts_finding){.candidate = candidates[i].candidate, .estimate = candidates[i].estimate};
         }

@@ -90,4 +90,16 @@ typedef struct dts_layer_terms {
 void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
                            dts_layer_terms *out);
 
+/* What layers of a rank add to an iteration, by the same closed forms. */
+typedef struct dts_layer_share {
+    double time_s;   /* chains of all microbatches, and the step */
+    double beside_s; /* transfers beside the chains of all microbatches: gathered and scattered units */
+    double tail_s;   /* beside the last backward: buckets */
+    double backward; /* of the chains, the part of the last backward */
+    double kept_B, transient_B;
+} dts_layer_share;
+
+void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
+                           double in_flight, dts_layer_share *out);
+
 #endif

@@ -3,10 +3,13 @@
  *   time(l, s)      = time(l-1, s') + transition(s', s) + cost(l, s)
  *   kept(l, s)      = kept(l-1, s') + kept of (l, s)
  *   transient(l, s) = max(transient(l-1, s'), transient of (l, s))
+ *   beside(l, s), tail(l, s): sums like time, without transitions
+ *   a way takes       M + max(0, tail - hides · M), M = max(time, beside), hides <= 1
  *
- * A state is (time, kept, transient). Of the states of one (l, s) those that another equals or beats in all three are
- * dropped; what follows depends on nothing else, so no optimum is lost [1] (Galvatron's recurrence on a grid of memory
- * [2] rounds instead). States whose memory is above the capacity are dropped, too: memory only grows.
+ * A state is all five. Of the states of one (l, s) those that another equals or beats in all of them are dropped; a way
+ * takes no less where any of them is more, so no optimum is lost [1] (Galvatron's recurrence on a grid of memory [2]
+ * rounds instead). States whose memory is above the capacity are dropped, too: memory only grows. Where there are more
+ * than most_states, what is left is spread evenly from the fastest to the smallest.
  *
  * [1] microsoft/nnscaler, csrc/dp_solver.h, keeps states in the same way.
  * [2] Miao et al., Galvatron, VLDB 2023, section 4.3. */
@@ -16,7 +19,7 @@
 #include <stdlib.h>
 
 typedef struct state {
-    double time_s, kept_B, transient_B;
+    double time_s, kept_B, transient_B, beside_s, tail_s;
     const struct state *before;
     uint16_t strategy;
 } state;
@@ -35,23 +38,45 @@ static int by_time(const void *a, const void *b) {
     if (x->kept_B != y->kept_B) {
         return x->kept_B < y->kept_B ? -1 : 1;
     }
-    return (x->transient_B > y->transient_B) - (x->transient_B < y->transient_B);
+    if (x->transient_B != y->transient_B) {
+        return x->transient_B < y->transient_B ? -1 : 1;
+    }
+    if (x->beside_s != y->beside_s) {
+        return x->beside_s < y->beside_s ? -1 : 1;
+    }
+    return (x->tail_s > y->tail_s) - (x->tail_s < y->tail_s);
+}
+
+static double takes_s(const dts_layer_problem *p, const state *s) {
+    double busy_s = fmax(s->time_s, p->beside_s + s->beside_s);
+    return busy_s + fmax(0, p->tail_s + s->tail_s - p->hides * busy_s);
+}
+
+static bool beats(const state *a, const state *b) {
+    return a->kept_B <= b->kept_B && a->transient_B <= b->transient_B && a->beside_s <= b->beside_s &&
+           a->tail_s <= b->tail_s;
 }
 
 /* Sorts, and drops what an earlier state equals or beats. */
-static void prune(front *f) {
+static void prune(const dts_layer_problem *p, front *f) {
     qsort(f->states, f->count, sizeof *f->states, by_time);
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++) {
         bool beaten = false;
         for (size_t k = 0; k < kept && !beaten; k++) {
-            beaten = f->states[k].kept_B <= f->states[i].kept_B && f->states[k].transient_B <= f->states[i].transient_B;
+            beaten = beats(&f->states[k], &f->states[i]);
         }
         if (!beaten) {
             f->states[kept++] = f->states[i];
         }
     }
     f->count = kept;
+    if (p->most_states > 1 && kept > p->most_states) {
+        for (size_t i = 0; i < p->most_states; i++) {
+            f->states[i] = f->states[i * (kept - 1) / (p->most_states - 1)];
+        }
+        f->count = p->most_states;
+    }
 }
 
 /* The states of (layer, strategy) from those of the layer before. */
@@ -68,13 +93,16 @@ static dts_status extend(const dts_layer_problem *p, size_t layer, size_t s, con
     }
     static const state none = {.time_s = 0};
     for (size_t from = 0; from < (layer == 0 ? 1 : p->strategies); from++) {
-        double transition_s = layer == 0 ? 0 : p->transition_s[from * p->strategies + s];
+        double enter_s = p->enter_s == NULL ? 0 : p->enter_s[s];
+        double transition_s = layer == 0 ? enter_s : p->transition_s[from * p->strategies + s];
         size_t count = layer == 0 ? 1 : before[from].count;
         for (size_t i = 0; i < count; i++) {
             const state *b = layer == 0 ? &none : &before[from].states[i];
             state next = {.time_s = b->time_s + transition_s + cost->time_s,
                           .kept_B = b->kept_B + cost->kept_B,
                           .transient_B = fmax(b->transient_B, cost->transient_B),
+                          .beside_s = b->beside_s + cost->beside_s,
+                          .tail_s = b->tail_s + cost->tail_s,
                           .before = layer == 0 ? NULL : b,
                           .strategy = (uint16_t)s};
             if (isfinite(next.time_s) && next.kept_B + next.transient_B <= p->capacity_B) {
@@ -82,7 +110,7 @@ static dts_status extend(const dts_layer_problem *p, size_t layer, size_t s, con
             }
         }
     }
-    prune(out);
+    prune(p, out);
     return DTS_OK;
 }
 
@@ -108,9 +136,11 @@ static dts_status collect(const dts_layer_problem *p, const front *last, dts_are
     size_t made = 0;
     for (size_t s = 0; s < p->strategies; s++) {
         for (size_t i = 0; i < last[s].count; i++) {
-            const state *end = &last[s].states[i];
+            state end_of_all = last[s].states[i];
+            end_of_all.time_s += p->leave_s == NULL ? 0 : p->leave_s[s];
+            const state *end = &end_of_all;
             dts_layer_solution *solution = &solutions[made++];
-            *solution = (dts_layer_solution){.time_s = end->time_s,
+            *solution = (dts_layer_solution){.time_s = takes_s(p, end),
                                              .memory_B = end->kept_B + end->transient_B,
                                              .choice = dts_arena_array(arena, p->layers, sizeof *solution->choice)};
             if (solution->choice == NULL) {

@@ -13,13 +13,19 @@ typedef struct dts_layer_cost {
     double time_s;
     double kept_B;      /* adds up over the layers: parameters, states, activations of all microbatches in flight */
     double transient_B; /* while the layer runs; the largest of all layers counts */
+    double beside_s;    /* transfers that may hide behind the time of all layers */
+    double tail_s;      /* transfers that may hide behind the last backward only */
 } dts_layer_cost;
 
 typedef struct dts_layer_problem {
     size_t layers, strategies;
     const dts_layer_cost *costs; /* [layers][strategies] */
     const double *transition_s; /* [strategies][strategies] from the layer before to this one; INFINITY: not together */
+    const double *enter_s, *leave_s; /* [strategies] before the first and behind the last layer; NULL: nothing */
+    double beside_s, tail_s;         /* as of a layer: of what is not chosen */
+    double hides;                    /* of the time of all layers, the share that hides the tail */
     double capacity_B;
+    size_t most_states; /* of a layer and strategy; 0: all that no other beats */
 } dts_layer_problem;
 
 /* A solution that no other beats in both time and memory. */

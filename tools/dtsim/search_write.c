@@ -165,7 +165,8 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
                                   .place = place};
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL && count < most; i++) {
-            if ((axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && candidate->value[axis] == 0) {
+            bool cleared = axis == DTS_AXIS_DATA_PARALLEL && i == 1 && base->parallelism.layers.count > 0;
+            if (dts_candidate_usual(candidate, (dts_layout_axis)axis, i) && !cleared) {
                 continue; /* as usual: nothing to say */
             }
             dts_text value = {0};
@@ -215,10 +216,10 @@ static void write_method(const dts_search *search, const dts_style *style, dts_t
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_search_method *method = dts_search_method_find(search->method);
     dts_text_clear(&line);
-    dts_text_printf(&line,
-                    "Not searched: %stensor degrees and sharding that differ between layers (--space soap cuts every "
-                    "operator by itself), precision, the software's own settings (--set changes them).",
-                    method->by_layer ? "" : "recomputation by layer and lists of layers for stages (--method dp), ");
+    dts_text_printf(&line, "Not searched: %sprecision, the software's own settings (--set changes them).",
+                    method->by_layer ? "strategies of single operators (--space soap), "
+                                     : "tensor degree, sharding and recomputation of single layers, lists of layers "
+                                       "for stages (--method dp), strategies of single operators (--space soap), ");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_disagreement *d = &search->disagreement;
     if (d->count > 1) {
@@ -318,8 +319,8 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(&f->candidate, search->base));
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            bool all = axis == DTS_AXIS_SHARD_GROUP && f->candidate.value[axis] == 0;
-            if (!all) {
+            bool silent = axis != DTS_AXIS_OFFLOAD && dts_candidate_usual(&f->candidate, (dts_layout_axis)axis, i);
+            if (!silent) {
                 dts_text_clear(&text);
                 dts_candidate_write(&f->candidate, (dts_layout_axis)axis, i, &text);
                 dts_json_string(json, settings, dts_candidate_key((dts_layout_axis)axis, i), dts_text_string(&text));

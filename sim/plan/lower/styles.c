@@ -64,42 +64,40 @@ size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int6
     return chunk->first_layer > 0 ? dts_plan_layer_style(b->plan, chunk->first_layer - 1) : 0;
 }
 
-/* Where ranks that exchange activations sit, and how many such groups share a node's network. */
-static dts_placement layout_group(const dts_plan *plan, int64_t span, int64_t ranks, double *sharing) {
-    const int64_t here = plan->gpus_per_node;
-    int64_t nodes = (span + here - 1) / here;
+bool dts_lower_layout_move(const dts_plan *from, const dts_plan *to, bool sequence, dts_layout_move *out) {
+    const int64_t high = from->tensor > to->tensor ? from->tensor : to->tensor;
+    const int64_t low = from->tensor > to->tensor ? to->tensor : from->tensor;
+    const int64_t ranks = sequence ? high : high / low, here = from->gpus_per_node;
+    int64_t nodes = (high + here - 1) / here;
     nodes = nodes < ranks ? nodes : ranks;
-    *sharing = (double)here / ((double)ranks / (double)nodes);
-    return (dts_placement){.ranks = ranks, .nodes = nodes};
+    *out = (dts_layout_move){.kind = sequence ? DTS_ALL_TO_ALL : DTS_ALL_GATHER,
+                             .group = {.ranks = ranks, .nodes = nodes},
+                             .sharing = (double)here * (double)nodes / (double)ranks,
+                             .bytes = dts_plan_boundary_B(to)};
+    return high > low && (sequence || to->tensor > from->tensor); /* else it is there, or a view of what is */
 }
 
 void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer) {
     dts_builder *b = w->b;
-    const dts_plan *before = b->styles[from].plan, *behind = b->styles[to].plan;
-    const bool grows = behind->tensor > before->tensor;
-    const int64_t high = grows ? behind->tensor : before->tensor, low = grows ? before->tensor : behind->tensor;
+    dts_layout_move move;
     const bool sequence = b->styles[0].plan->job.parallelism->sequence;
-    if (high == low || (!sequence && !grows)) {
-        return; /* nothing, or a view */
+    if (from == to || !dts_lower_layout_move(b->styles[from].plan, b->styles[to].plan, sequence, &move)) {
+        return;
     }
-    const double bytes = b->styles[to].boundary_B;
-    double sharing = 1;
-    const dts_placement group = layout_group(b->plan, high, sequence ? high : high / low, &sharing);
-    const dts_collective kind = sequence ? DTS_ALL_TO_ALL : DTS_ALL_GATHER;
     const dts_task_info info = {.microbatch = (int32_t)w->pass->microbatch,
                                 .layer = layer,
                                 .chunk = (int32_t)w->pass->chunk_index,
                                 .name = sequence ? "change layout" : "gather samples"};
-    w->last = dts_build_collective_among(b, w->pass->stage, DTS_GROUP_LAYOUT, group, sharing, kind, bytes, w->backward,
-                                         w->last, &info);
+    w->last = dts_build_collective_among(b, w->pass->stage, DTS_GROUP_LAYOUT, move.group, move.sharing, move.kind,
+                                         move.bytes, w->backward, w->last, &info);
     w->waits[DTS_WAIT_INPUT] = w->last;
     /* memory changes in the order of the host: behind what it has issued so far */
     const dts_stage *stage = w->pass->stage;
     const bool first = stage->last_kernel == DTS_NO_ID;
     dts_walk_memory(w, first ? stage->last_host : stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
-                    DTS_MEMORY_TEMPORARY, bytes);
+                    DTS_MEMORY_TEMPORARY, move.bytes);
     if (w->handed_B > 0) {
         dts_walk_drop_handed(w);
     }
-    w->handed_B = bytes;
+    w->handed_B = move.bytes;
 }

@@ -8,7 +8,7 @@ enum { MOST_LAYERS = 6, MOST_STRATEGIES = 5, INSTANCES = 500 };
 typedef struct instance {
     dts_layer_problem problem;
     dts_layer_cost costs[MOST_LAYERS * MOST_STRATEGIES];
-    double transitions[MOST_STRATEGIES * MOST_STRATEGIES];
+    double transitions[MOST_STRATEGIES * MOST_STRATEGIES], enter[MOST_STRATEGIES], leave[MOST_STRATEGIES];
 } instance;
 
 static void draw(dts_random *random, instance *out) {
@@ -18,7 +18,9 @@ static void draw(dts_random *random, instance *out) {
         /* few different values, so that there are ties */
         out->costs[i] = (dts_layer_cost){.time_s = 1 + dts_random_below(random, 9),
                                          .kept_B = 1 + dts_random_below(random, 9),
-                                         .transient_B = dts_random_below(random, 12)};
+                                         .transient_B = dts_random_below(random, 12),
+                                         .beside_s = dts_random_below(random, 12),
+                                         .tail_s = dts_random_below(random, 5)};
     }
     for (size_t i = 0; i < strategies * strategies; i++) {
         bool apart = dts_random_below(random, 5) == 0;
@@ -28,20 +30,33 @@ static void draw(dts_random *random, instance *out) {
                                        .strategies = strategies,
                                        .costs = out->costs,
                                        .transition_s = out->transitions,
+                                       .enter_s = out->enter,
+                                       .leave_s = out->leave,
+                                       .beside_s = dts_random_below(random, 3),
+                                       .tail_s = dts_random_below(random, 3),
+                                       .hides = 0.25 * dts_random_below(random, 5),
                                        .capacity_B = (double)layers * 5 + 6};
+    for (size_t s = 0; s < strategies; s++) {
+        out->enter[s] = dts_random_below(random, 3);
+        out->leave[s] = dts_random_below(random, 3);
+    }
 }
 
 /* Time and memory of one way; false: not together, or too large. */
 static bool measure(const dts_layer_problem *p, const uint16_t *choice, double *time_s, double *memory_B) {
-    double kept_B = 0, transient_B = 0;
-    *time_s = 0;
+    double kept_B = 0, transient_B = 0, beside_s = p->beside_s, tail_s = p->tail_s;
+    *time_s = p->enter_s[choice[0]] + p->leave_s[choice[p->layers - 1]];
     for (size_t layer = 0; layer < p->layers; layer++) {
         const dts_layer_cost *cost = &p->costs[layer * p->strategies + choice[layer]];
         *time_s += cost->time_s;
         *time_s += layer > 0 ? p->transition_s[choice[layer - 1] * p->strategies + choice[layer]] : 0;
         kept_B += cost->kept_B;
         transient_B = fmax(transient_B, cost->transient_B);
+        beside_s += cost->beside_s;
+        tail_s += cost->tail_s;
     }
+    *time_s = fmax(*time_s, beside_s);
+    *time_s += fmax(0, tail_s - p->hides * *time_s);
     *memory_B = kept_B + transient_B;
     return isfinite(*time_s) && *memory_B <= p->capacity_B;
 }
