@@ -261,6 +261,22 @@ static const dts_field flash_fields[] = {
      .maximum = 2,
      .offset = FLASH(wide_backward),
      .help = "the same in backward"},
+    {.key = "cudnn",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0.1,
+     .maximum = 10,
+     .preset = "1",
+     .offset = FLASH(cudnn),
+     .help = "rate of cuDNN's fused attention over what stands here"},
+    {.key = "cudnn_half",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0.1,
+     .maximum = 10,
+     .preset = "1",
+     .offset = FLASH(cudnn_half),
+     .help = "the same with heads of 64 and narrower"},
 };
 
 static const dts_schema flash_schema = {

@@ -40,6 +40,8 @@ typedef struct dts_flash_profile {
     int64_t backward_tile; /* 0: both as in forward */
     double wide_forward;   /* efficiency with heads wider than 128 over that at 128; 0: as head_dim_half says */
     double wide_backward;
+    double cudnn;      /* rate of cuDNN's fused attention over these */
+    double cudnn_half; /* the same with heads of 64 and narrower */
 } dts_flash_profile;
 
 typedef struct dts_gpu {
@@ -255,6 +257,7 @@ typedef struct dts_stack {
     bool compile_loss;                 /* with compile: the loss, too, not only the layers */
     int attention;                     /* dts_attention_kind */
     double flash_speed;                /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
+    bool cudnn_attention;              /* fused attention is cuDNN's where that is faster */
     int selective;                     /* dts_selective_kind */
     bool tf32;                         /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32

@@ -81,8 +81,11 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
 }
 
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
-    return b->slowest * dts_gpu_attention_s(&b->plan->job.cluster->gpu, b->plan->storage.compute, shape) /
-           b->plan->job.stack->flash_speed;
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    const dts_stack *stack = b->plan->job.stack;
+    const double cudnn = shape->head_dim > 64 ? gpu->flash.cudnn : gpu->flash.cudnn_half;
+    const double speed = stack->flash_speed * (stack->cudnn_attention ? cudnn : 1);
+    return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, shape) / speed;
 }
 
 static void attention_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {

@@ -78,11 +78,54 @@ static void a_reduction_hides_beside_its_weight_gradient(void **state) {
     dts_result_free(r);
 }
 
+static double longest_of(const char *settings, const char *name) {
+    dts_result *r = simulate_text(base, settings);
+    double longest_s = 0;
+    assert_true(kernels_of(r, DTS_SPAN_FORWARD, name, &longest_s) > 0);
+    dts_result_free(r);
+    return longest_s;
+}
+
+/* Products and attention take as long as on the slowest of 8 or 16 GPUs, E(8) = 1.434 and E(16) = 1.769 standard
+ * deviations above the mean; kernels bound by memory, and GPUs that are drawn one by one, do not. */
+static void the_slowest_gpu_sets_the_pace(void **state) {
+    (void)state;
+    const char alike[] = "stack.attention=flash cluster.gpu.spread=0";
+    const char eight[] = "stack.attention=flash cluster.gpu.spread=0.02";
+    const char sixteen[] = "stack.attention=flash cluster.gpu.spread=0.02 cluster.nodes=2 training.global_batch=8";
+    static const char *const paced[] = {"mlp_up", "flash_attention"};
+    for (size_t i = 0; i < sizeof paced / sizeof paced[0]; i++) {
+        const double mean_s = longest_of(alike, paced[i]);
+        assert_close(longest_of(eight, paced[i]) / mean_s, 1 + 0.02 * 1.434, 1e-4, 0);
+        assert_close(longest_of(sixteen, paced[i]) / mean_s, 1 + 0.02 * 1.769, 1e-4, 0);
+    }
+    assert_close(longest_of(eight, "mlp_gelu"), longest_of(alike, "mlp_gelu"), 1e-12, 0);
+    const char drawn[] = "stack.attention=flash cluster.gpu_spread=1e-9 cluster.gpu.spread=0.02";
+    assert_close(longest_of(drawn, "mlp_up"), longest_of(alike, "mlp_up"), 1e-6, 0);
+}
+
+/* 1.6 times the rate on the H100, as the profile says, 1.27 with heads of 64; as FlashAttention-2 on the A100. */
+static void cudnn_has_a_rate_of_its_own(void **state) {
+    (void)state;
+    const char hopper[] = "cluster.profile=dgx-h100 stack.attention=flash";
+    const char cudnn[] = "cluster.profile=dgx-h100 stack.attention=flash stack.cudnn_attention=true";
+    assert_close(longest_of(hopper, "flash_attention") / longest_of(cudnn, "flash_attention"), 1.6, 1e-6, 0);
+    assert_close(
+        longest_of("cluster.profile=dgx-h100 stack.attention=flash model.heads=128", "flash_attention") /
+            longest_of("cluster.profile=dgx-h100 stack.attention=flash model.heads=128 stack.cudnn_attention=true",
+                       "flash_attention"),
+        1.27, 1e-6, 0);
+    assert_close(longest_of("stack.attention=flash stack.cudnn_attention=true", "flash_attention"),
+                 longest_of("stack.attention=flash", "flash_attention"), 1e-12, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recomputation_is_launched_as_forward_is),
         cmocka_unit_test(the_optimizer_has_a_launch_of_its_own),
         cmocka_unit_test(a_reduction_hides_beside_its_weight_gradient),
+        cmocka_unit_test(the_slowest_gpu_sets_the_pace),
+        cmocka_unit_test(cudnn_has_a_rate_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
