@@ -6,6 +6,7 @@
 
 #include "report/format.h"
 #include "report/grid.h"
+#include "report/html_page.h"
 #include "report/json_tree.h"
 
 enum { INDENT = 2 };
@@ -120,6 +121,16 @@ static void add_term(const comparison *c, const section *s, const term *t, dts_g
     }
 }
 
+static dts_grid *section_grid(const comparison *c, const section *s) {
+    dts_grid *grid = new_grid(c, "");
+    for (size_t t = 0; t < s->count; t++) {
+        if (is_shown(c, &s->terms[t])) {
+            add_term(c, s, &s->terms[t], grid);
+        }
+    }
+    return grid;
+}
+
 static void heading(const dts_style *style, const char *title, dts_text *out) {
     dts_text_add(out, "\n");
     dts_style_add(style, DTS_PAINT_STRONG, title, out);
@@ -216,7 +227,8 @@ static const char *next_difference(const comparison *c, size_t *result, size_t *
     return NULL;
 }
 
-static void write_inputs(const comparison *c, const dts_compare_options *options, dts_text *out) {
+/* What differs, as many as options->rows of the keys; *left: how many more. */
+static dts_grid *inputs_grid(const comparison *c, const dts_compare_options *options, size_t *left) {
     const char *titles[1 + DTS_COMPARE_MOST] = {"key"};
     for (size_t i = 0; i < c->count; i++) {
         titles[1 + i] = c->labels[i];
@@ -235,24 +247,70 @@ static void write_inputs(const comparison *c, const dts_compare_options *options
             dts_grid_add(grid, value != NULL ? value : "-");
         }
     }
-    heading(&options->style, "What differs in the inputs", out);
+    *left = options->rows > 0 && count > options->rows ? count - options->rows : 0;
+    return grid;
+}
+
+static const char inputs_title[] = "What differs in the inputs";
+
+static void write_inputs(const comparison *c, const dts_compare_options *options, dts_text *out) {
+    size_t left = 0;
+    dts_grid *grid = inputs_grid(c, options, &left);
+    heading(&options->style, inputs_title, out);
     dts_grid_print(grid, &options->style, INDENT, out);
     dts_grid_free(grid);
-    if (options->rows > 0 && count > options->rows) {
-        dts_text_printf(out, "  and %zu more keys (--rows 0 shows all)\n", count - options->rows);
+    if (left > 0) {
+        dts_text_printf(out, "  and %zu more keys (--rows 0 shows all)\n", left);
     }
 }
 
 /* ---- the pages -------------------------------------------------------------------------------------------------- */
 
+/* What columns are called where the whole names would be too long. */
+static const char *const letters[DTS_COMPARE_MOST] = {"A", "B", "C", "D", "E", "F"};
+
+dts_status dts_compare_html(const dts_result *const *results, const char *const *labels, size_t count,
+                            const dts_compare_options *options, dts_text *out) {
+    const comparison c = {.results = results, .labels = letters, .count = count};
+    const dts_style wide = {.width = 1 << 20, .unicode = true};
+    dts_text named[DTS_COMPARE_MOST] = {{0}};
+    const char *names[DTS_COMPARE_MOST];
+    for (size_t i = 0; i < count; i++) {
+        dts_text_printf(&named[i], "%s  %s", letters[i], labels[i]);
+        names[i] = dts_text_string(&named[i]);
+    }
+    dts_text verdict = {0};
+    dts_html_begin("Plans side by side", out);
+    write_verdict(&c, &wide, &verdict);
+    dts_html_element("<p>", dts_text_string(&verdict), "</p>\n<h2>One iteration</h2>\n", out);
+    dts_html_bars(results, names, count, out);
+    for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
+        dts_grid *grid = section_grid(&c, &sections[s]);
+        dts_html_element("<h2>", sections[s].title, "</h2>\n", out);
+        dts_grid_html(grid, out);
+        dts_grid_free(grid);
+    }
+    size_t left = 0;
+    dts_grid *grid = inputs_grid(&c, options, &left);
+    dts_html_element("<h2>", inputs_title, "</h2>\n", out);
+    dts_grid_html(grid, out);
+    dts_grid_free(grid);
+    if (left > 0) {
+        dts_text_printf(out, "<p class=\"faint\">and %zu more keys (--rows 0 shows all)</p>\n", left);
+    }
+    dts_html_end(out);
+    out->failed = out->failed || verdict.failed;
+    dts_text_free(&verdict);
+    for (size_t i = 0; i < count; i++) {
+        out->failed = out->failed || named[i].failed;
+        dts_text_free(&named[i]);
+    }
+    return dts_text_status(out);
+}
+
 dts_status dts_compare_text(const dts_result *const *results, const char *const *labels, size_t count,
                             const dts_compare_options *options, dts_text *out) {
-    static const char letters[DTS_COMPARE_MOST][2] = {"A", "B", "C", "D", "E", "F"};
-    const char *short_labels[DTS_COMPARE_MOST];
-    for (size_t i = 0; i < DTS_COMPARE_MOST; i++) {
-        short_labels[i] = letters[i];
-    }
-    const comparison c = {.results = results, .labels = short_labels, .count = count};
+    const comparison c = {.results = results, .labels = letters, .count = count};
     for (size_t i = 0; i < count; i++) {
         dts_style_add(&options->style, DTS_PAINT_STRONG, letters[i], out);
         dts_text_add(out, "  ");
@@ -261,12 +319,7 @@ dts_status dts_compare_text(const dts_result *const *results, const char *const 
     dts_text_add(out, "\n");
     write_verdict(&c, &options->style, out);
     for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
-        dts_grid *grid = new_grid(&c, "");
-        for (size_t t = 0; t < sections[s].count; t++) {
-            if (is_shown(&c, &sections[s].terms[t])) {
-                add_term(&c, &sections[s], &sections[s].terms[t], grid);
-            }
-        }
+        dts_grid *grid = section_grid(&c, &sections[s]);
         heading(&options->style, sections[s].title, out);
         dts_grid_print(grid, &options->style, INDENT, out);
         dts_grid_free(grid);

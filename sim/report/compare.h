@@ -18,6 +18,9 @@ typedef struct dts_compare_options {
 /* results[i]->explanation must be there; labels[i] names a result. From 2 to DTS_COMPARE_MOST of them. */
 dts_status dts_compare_text(const dts_result *const *results, const char *const *labels, size_t count,
                             const dts_compare_options *options, dts_text *out);
+/* One web page that needs nothing else; the style is not asked. */
+dts_status dts_compare_html(const dts_result *const *results, const char *const *labels, size_t count,
+                            const dts_compare_options *options, dts_text *out);
 dts_status dts_compare_json(const dts_result *const *results, const char *const *labels, size_t count, dts_text *out);
 
 #endif

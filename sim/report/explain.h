@@ -16,6 +16,8 @@ typedef struct dts_explain_options {
 
 /* result->explanation must be there. */
 dts_status dts_explain_text(const dts_result *result, const dts_explain_options *options, dts_text *out);
+/* One web page that needs nothing else; the style is not asked. */
+dts_status dts_explain_html(const dts_result *result, const dts_explain_options *options, dts_text *out);
 dts_status dts_explain_json(const dts_result *result, const dts_explain_options *options, dts_text *out);
 
 #endif

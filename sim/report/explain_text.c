@@ -1,4 +1,4 @@
-/* The page of `dtsim explain`: what limits first, then the terms it follows from. */
+/* The page of `dtsim explain`, for the terminal and for the web: what limits first, then the terms it follows from. */
 #include "report/explain.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 
 #include "report/format.h"
 #include "report/grid.h"
+#include "report/html_page.h"
 
 enum { INDENT = 2, WIDE = 120 };
 
@@ -17,15 +18,24 @@ typedef struct page {
     const dts_explain_options *options;
     const dts_style *style;
     dts_text *out;
+    bool html;
 } page;
 
 static void heading(const page *p, const char *title) {
+    if (p->html) {
+        dts_html_element("<h2>", title, "</h2>\n", p->out);
+        return;
+    }
     dts_text_add(p->out, "\n");
     dts_style_add(p->style, DTS_PAINT_STRONG, title, p->out);
     dts_text_add(p->out, "\n");
 }
 
 static void paragraph(const page *p, const char *text) {
+    if (p->html) {
+        dts_html_element("<p>", text, "</p>\n", p->out);
+        return;
+    }
     dts_text_add_repeated(p->out, " ", INDENT);
     dts_style_wrap(p->style, text, INDENT, p->out);
 }
@@ -39,6 +49,11 @@ static void tell_rest(const page *p, size_t count, double rest_s) {
     size_t rest = count - shown(p, count);
     if (rest > 0) {
         char time[32];
+        if (p->html) {
+            dts_text_printf(p->out, "<p class=\"faint\">… %zu more rows, %s together (--rows 0 shows all)</p>\n", rest,
+                            dts_formatted(dts_format_time, rest_s, time, sizeof time));
+            return;
+        }
         dts_text_printf(p->out, "  %s %zu more rows, %s together (--rows 0 shows all)\n",
                         p->style->unicode ? "…" : "...", rest,
                         dts_formatted(dts_format_time, rest_s, time, sizeof time));
@@ -47,6 +62,11 @@ static void tell_rest(const page *p, size_t count, double rest_s) {
 
 /* The page in ASCII where the style asks for it. */
 static void print_grid(const page *p, dts_grid *grid) {
+    if (p->html) {
+        dts_grid_html(grid, p->out);
+        dts_grid_free(grid);
+        return;
+    }
     dts_text text = {0};
     dts_grid_print(grid, p->style, INDENT, &text);
     dts_style_plain(p->style, dts_text_string(&text), p->out);
@@ -85,8 +105,15 @@ static const char *short_direction(const char *direction) {
 static void write_title(const page *p) {
     const dts_result *r = p->result;
     char time[32];
-    dts_style_printf(p->style, DTS_PAINT_STRONG, p->out, "%s: %s an iteration", r->scenario,
-                     dts_formatted(dts_format_time, r->iteration_time_s, time, sizeof time));
+    dts_text title = {0};
+    dts_text_printf(&title, "%s: %s an iteration", r->scenario,
+                    dts_formatted(dts_format_time, r->iteration_time_s, time, sizeof time));
+    if (p->html) {
+        dts_html_begin(dts_text_string(&title), p->out);
+    } else {
+        dts_style_add(p->style, DTS_PAINT_STRONG, dts_text_string(&title), p->out);
+    }
+    dts_text_free(&title);
     dts_text line = {0};
     dts_text_printf(&line, "%s, %s on %" PRId64 " GPU%s of %s; %s", r->model, r->plan, r->gpus, r->gpus == 1 ? "" : "s",
                     r->cluster, r->stack);
@@ -96,6 +123,12 @@ static void write_title(const page *p) {
     paragraph(p, dts_text_string(&plain));
     dts_text_free(&plain);
     dts_text_free(&line);
+}
+
+static void write_bars(const page *p) {
+    if (p->html) {
+        dts_html_bars(&p->result, NULL, 1, p->out);
+    }
 }
 
 static void write_advice(const page *p) {
@@ -137,6 +170,7 @@ static void write_shares(const page *p) {
                     p->e->path_device);
     heading(p, dts_text_string(&title));
     dts_text_free(&title);
+    write_bars(p);
     print_grid(p, grid);
 }
 
@@ -361,16 +395,29 @@ static void write_inputs(const page *p) {
     print_grid(p, grid);
 }
 
+static void write_page(const page *p) {
+    write_title(p);
+    write_advice(p);
+    write_shares(p);
+    write_path(p);
+    write_kernels(p);
+    write_transfers(p);
+    write_memory(p);
+    write_what_ifs(p);
+    write_inputs(p);
+}
+
 dts_status dts_explain_text(const dts_result *result, const dts_explain_options *options, dts_text *out) {
     page p = {.result = result, .e = result->explanation, .options = options, .style = &options->style, .out = out};
-    write_title(&p);
-    write_advice(&p);
-    write_shares(&p);
-    write_path(&p);
-    write_kernels(&p);
-    write_transfers(&p);
-    write_memory(&p);
-    write_what_ifs(&p);
-    write_inputs(&p);
+    write_page(&p);
+    return dts_text_status(out);
+}
+
+dts_status dts_explain_html(const dts_result *result, const dts_explain_options *options, dts_text *out) {
+    const dts_style style = {.width = 1 << 20, .unicode = true}; /* all columns; a browser breaks lines */
+    page p = {
+        .result = result, .e = result->explanation, .options = options, .style = &style, .out = out, .html = true};
+    write_page(&p);
+    dts_html_end(out);
     return dts_text_status(out);
 }

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, BENEATH = 4, FIRST_CELLS = 64 };
+#include "report/html_page.h"
+
+enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, BENEATH = 4, FIRST_CELLS = 64, LONG_TEXT = 30 };
 
 struct dts_grid {
     dts_arena *arena; /* holds the texts */
@@ -244,4 +246,30 @@ void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent,
         print_row(grid, style, DTS_PAINT_NONE, indent, widths, shown, &grid->cells[i], out);
     }
     print_left_out(grid, style, indent, all & ~shown & grid->spare, out);
+}
+
+/* Long text is broken into lines of some width, names and numbers are not. */
+static void html_row(const dts_grid *grid, const char *tag, const char *const *cells, dts_text *out) {
+    dts_text_add(out, "<tr>");
+    for (size_t c = 0; c < grid->columns; c++) {
+        const bool text = strlen(cells[c]) > LONG_TEXT;
+        dts_text_printf(out, "<%s%s style=\"%s\">", tag, has(grid->left, c) ? " class=\"left\"" : "",
+                        text ? "min-width:14rem" : "white-space:nowrap");
+        dts_html_escaped(cells[c], out);
+        dts_text_printf(out, "</%s>", tag);
+    }
+    dts_text_add(out, "</tr>\n");
+}
+
+void dts_grid_html(const dts_grid *grid, dts_text *out) {
+    if (grid == NULL || grid->failed || grid->columns == 0) {
+        out->failed = true;
+        return;
+    }
+    dts_text_add(out, "<div class=\"wide\"><table>\n");
+    html_row(grid, "th", grid->titles, out);
+    for (size_t i = 0; i + grid->columns <= grid->count; i += grid->columns) {
+        html_row(grid, "td", &grid->cells[i], out);
+    }
+    dts_text_add(out, "</table></div>\n");
 }

@@ -27,5 +27,7 @@ void dts_grid_printf(dts_grid *grid, const char *format, ...) DTS_PRINTF(2, 3);
 
 /* The table with its titles (faint), every line indented. Remembers in out when memory ran out. */
 void dts_grid_print(const dts_grid *grid, const dts_style *style, size_t indent, dts_text *out);
+/* The same for a web page: a table that can be moved sideways. */
+void dts_grid_html(const dts_grid *grid, dts_text *out);
 
 #endif

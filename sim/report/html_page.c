@@ -39,6 +39,12 @@ void dts_html_escaped(const char *text, dts_text *out) {
     }
 }
 
+void dts_html_element(const char *open, const char *text, const char *close, dts_text *out) {
+    dts_text_add(out, open);
+    dts_html_escaped(text, out);
+    dts_text_add(out, close);
+}
+
 void dts_html_begin(const char *title, dts_text *out) {
     dts_text_add(out,
                  "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

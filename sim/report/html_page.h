@@ -3,10 +3,18 @@
 #define DTS_REPORT_HTML_PAGE_H
 
 #include "base/text.h"
+#include "run/result.h"
 
 /* Opens a page with its title as the first heading; dts_html_end closes it. */
 void dts_html_begin(const char *title, dts_text *out);
 void dts_html_end(dts_text *out);
+
+/* Iteration times as bars on one scale, parted into where the time goes, with a legend (html_bars.c). labels NULL: no
+ * names. */
+void dts_html_bars(const dts_result *const *results, const char *const *labels, size_t count, dts_text *out);
+
+/* <open>, the text escaped, and <close>. */
+void dts_html_element(const char *open, const char *text, const char *close, dts_text *out);
 
 /* Text with the characters that HTML reserves escaped; NULL: "?". */
 void dts_html_escaped(const char *text, dts_text *out);

@@ -248,8 +248,9 @@ static dts_status cut_best(dts_search_context *c, dts_top *list, dts_diag *diag)
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
     dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
-    dts_top list = {0};
+    dts_top list = {0}, mixed = {0};
     dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new((size_t)2 * LAYOUTS_MOST, &list);
+    status = status == DTS_OK ? dts_top_new(LAYOUTS_MOST, &mixed) : status;
     status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     size_t count = status == DTS_OK ? layouts_of(c, layouts) : 0;
     bool free_choice = !c->search->space.axes[DTS_AXIS_RECOMPUTE].given;
@@ -259,16 +260,22 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
     if (status == DTS_OK && !c->search->space.axes[DTS_AXIS_PARTITION].given) {
         status = cut_best(c, &list, diag);
     }
-    status = status == DTS_OK ? dts_mix_layers(c, &list, diag) : status;
+    status = status == DTS_OK ? dts_mix_layers(c, &mixed, diag) : status;
     for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) { /* and all layers alike */
         dts_top_add(&list, c->best.items[i].score, &c->best.items[i].candidate, &c->best.items[i].estimate);
     }
-    /* a third of the simulations is for moves from the best of the others */
-    size_t before = c->search->count, first = limit == SIZE_MAX ? limit : before + (limit - before + 2) / 3 * 2;
-    status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, first, diag) : status;
+    const size_t before = c->search->count, all = limit == SIZE_MAX ? SIZE_MAX - before : limit - before;
+    const struct {
+        const dts_top *list;
+        size_t until; /* of all simulations; what is left is for moves */
+    } shares[] = {{&c->best, all / 3}, {&list, all / 2}, {&mixed, all / 4 * 3}};
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0] && status == DTS_OK; i++) {
+        status = dts_layouts_simulate_list(c, shares[i].list, before + shares[i].until, diag);
+    }
     status = status == DTS_OK ? dts_mix_move(c, limit, diag) : status;
     status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, limit, diag) : status;
     dts_top_free(&list);
+    dts_top_free(&mixed);
     free(layouts);
     return status;
 }

@@ -51,3 +51,9 @@ $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-dp
 error: no file and no scenario 'gcp-data-parallel/scaling-dp'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
 [3]
+% The same as a web page.
+$ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --html page.html >/dev/null; grep -c '<h2>' page.html; grep -c 'display:flex;height' page.html; grep -cE 'https?:|<script' page.html
+5
+2
+0
+[1]

@@ -92,3 +92,12 @@ error: no row 'a 2' in g.csv
 $ dtsim run 'h.csv#a 1'
 error: cannot read h.csv: No such file or directory
 [3]
+% The same as a web page.
+$ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --html page.html >/dev/null; grep '<h2>' page.html | sed 's/: [0-9].* GiB//'; grep -cE 'https?:|<script' page.html
+<h2>Where the time goes on the GPU of the critical path (stage 0; sums to the iteration)</h2>
+<h2>Critical path: each task held up the next one (sums to the iteration)</h2>
+<h2>Kernels of stage 0 (wave: share that idle multiprocessors of the last wave cost)</h2>
+<h2>Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)</h2>
+<h2>Memory of the fullest GPU at its peak</h2>
+0
+[1]

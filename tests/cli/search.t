@@ -102,3 +102,20 @@ error: --export is not for --space soap
 % Adapters are searched like whole weights.
 $ dtsim search small.yaml --set 'training.adapters={lora: {rank: 16, base: nf4}}' --simulate 16 --format json >lora.json; grep -cE '"fits":.true' lora.json | sed 's/[1-9][0-9]*/some/'
 some
+% The answer as a web page: a dot for every simulated plan, the table, and nothing from elsewhere.
+$ dtsim search small.yaml --html page.html --top 2 >/dev/null; grep -c '<circle' page.html | sed 's/[1-9][0-9]*/some/'; grep -c '<h2>' page.html; grep -cE 'https?:|<script|<link' page.html
+some
+4
+0
+[1]
+$ dtsim search small.yaml --html page.html --export megatron-lm
+error: --html is for the table, --export for a plan
+  help: search once with each
+[2]
+$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none --html page.html >/dev/null
+[4]
+$ grep -cE 'What binds|Nothing that was simulated fits' page.html
+2
+% Layers with choices of their own.
+$ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'
+some

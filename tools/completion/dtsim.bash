@@ -45,11 +45,11 @@ _dtsim_options() {
         sweep) echo "--vary --set --store --threads --format $common" ;;
         advise) echo "--set --threads --format $common" ;;
         map) echo "--across --down --panels --best-of --set --threads --format $common" ;;
-        explain) echo "--set --format --rows --inputs --no-what-if --threads $common" ;;
-        compare) echo "--set --with --rows --format $common" ;;
+        explain) echo "--set --format --html --rows --inputs --no-what-if --threads $common" ;;
+        compare) echo "--set --with --rows --format --html $common" ;;
         search)
             echo "--export --over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
-                "--threads --format --wall-time --tokens --clusters --nodes --deadline $common"
+                "--threads --format --html --wall-time --tokens --clusters --nodes --deadline $common"
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \

@@ -6,7 +6,7 @@
 #include "run/explain.h"
 #include "subject.h"
 
-enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_WITH, OPTION_ROWS, OPTION_FORMAT };
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_WITH, OPTION_ROWS, OPTION_FORMAT, OPTION_HTML };
 enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
@@ -15,6 +15,7 @@ static const struct argp_option options[] = {
      "compare with the first scenario after these changes, separated by blanks; repeatable", 1},
     {"rows", OPTION_ROWS, "N", 0, "most inputs that are listed (default 15; 0: all)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
     {0},
 };
 
@@ -33,6 +34,7 @@ typedef struct compare_arguments {
     size_t name_count, change_count;
     const char **sets; /* room for all arguments */
     size_t set_count;
+    const char *html_path;
     long rows;
     int format; /* of dts_text_or_json */
     column columns[DTS_COMPARE_MOST];
@@ -62,6 +64,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_HTML:
+            a->html_path = argument;
+            return 0;
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case ARGP_KEY_ARG:
@@ -128,6 +133,12 @@ static dts_status compare(compare_arguments *a) {
     status = a->format == DTS_FORMAT_JSON ? dts_compare_json(results, labels, a->count, &text)
                                           : dts_compare_text(results, labels, a->count, &page, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_compare_html(results, labels, a->count, &page, &text) == DTS_OK
+                     ? dts_tool_write_file(a->tool, a->html_path, &text)
+                     : dts_diag_nomem(a->tool->diag);
+    }
     dts_text_free(&text);
     return status;
 }

@@ -4,13 +4,22 @@
 #include "run/explain.h"
 #include "subject.h"
 
-enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_ROWS, OPTION_INPUTS, OPTION_NO_WHAT_IF, OPTION_THREADS };
+enum {
+    OPTION_SET = DTS_OPTION_FIRST,
+    OPTION_FORMAT,
+    OPTION_ROWS,
+    OPTION_INPUTS,
+    OPTION_NO_WHAT_IF,
+    OPTION_THREADS,
+    OPTION_HTML
+};
 enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
     {"rows", OPTION_ROWS, "N", 0, "most rows of each table (default 15; 0: all)", 2},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
     {"inputs", OPTION_INPUTS, NULL, 0, "list every number that went in, with its place and source", 2},
     {"no-what-if", OPTION_NO_WHAT_IF, NULL, 0, "one simulation only: no what-ifs, no advice", 3},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
@@ -19,7 +28,7 @@ static const struct argp_option options[] = {
 
 typedef struct explain_arguments {
     dts_tool *tool;
-    const char *scenario;
+    const char *scenario, *html_path;
     dts_overrides overrides;
     long rows, threads;
     int format;
@@ -37,6 +46,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
+        case OPTION_HTML:
+            a->html_path = argument;
+            return 0;
         case OPTION_INPUTS:
             a->inputs = true;
             return 0;
@@ -80,6 +92,11 @@ static dts_status explain(const explain_arguments *a) {
     dts_text text = {0};
     status = (a->format == DTS_FORMAT_JSON ? dts_explain_json : dts_explain_text)(result, &page, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_explain_html(result, &page, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
+                                                                  : dts_diag_nomem(a->tool->diag);
+    }
     dts_text_free(&text);
     dts_result_free(result);
     return status;

@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "rent_write.h"
 #include "search_export.h"
+#include "search_html.h"
 #include "search_soap.h"
 #include "search_write.h"
 
@@ -32,7 +33,8 @@ enum {
     OPTION_NODES,
     OPTION_TOKENS,
     OPTION_DEADLINE,
-    OPTION_EXPORT
+    OPTION_EXPORT,
+    OPTION_HTML
 };
 
 static const struct argp_option options[] = {
@@ -57,6 +59,7 @@ static const struct argp_option options[] = {
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
     {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
      3},
+    {"html", OPTION_HTML, "FILE", 0, "write the answer as one web page as well: plans by time and memory, tables", 3},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "add how long it took", 3},
@@ -77,7 +80,7 @@ static const double MOST_QUANTITY = 1e18; /* tokens, seconds: beyond any plan, a
 
 typedef struct search_arguments {
     dts_tool *tool;
-    const char *scenario, *store_path;
+    const char *scenario, *store_path, *html_path;
     const dts_search_space *space;
     const char *method;
     int objective;
@@ -151,6 +154,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_OBJECTIVE:
             a->objective = dts_tool_choice(a->tool, "--objective", dts_objective_names, argument);
             return a->objective < 0 ? DTS_EXIT_USAGE : 0;
+        case OPTION_HTML:
+            a->html_path = argument;
+            return 0;
         case OPTION_EXPORT:
             a->launcher = dts_launch_choose(a->tool, "--export", argument, false);
             return a->launcher == NULL ? DTS_EXIT_USAGE : 0;
@@ -198,6 +204,12 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
         a->format == DTS_FORMAT_JSON ? dts_search_write_json : dts_search_write_text;
     dts_status status = write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
                                                                          : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_search_write_html(search, &options_of_text, &text) == DTS_OK
+                     ? dts_tool_write_file(a->tool, a->html_path, &text)
+                     : dts_diag_nomem(a->tool->diag);
+    }
     dts_text_free(&text);
     return status;
 }
@@ -318,6 +330,7 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
     const char *wrong = a->axes.count > 0                    ? "--over"
                         : a->store_path != NULL              ? "--store"
                         : a->launcher != NULL                ? "--export"
+                        : a->html_path != NULL               ? "--html"
                         : a->objective != DTS_OBJECTIVE_TIME ? "--objective"
                                                              : NULL;
     if (wrong != NULL) {
@@ -384,6 +397,12 @@ static int run(search_arguments *a, int argc, char **argv) {
     if (renting && a->launcher != NULL) {
         return dts_tool_usage(a->tool, "choose an offer first, then search --export on its cluster and nodes",
                               "--export is not for what to rent");
+    }
+    if (a->html_path != NULL && (renting || a->launcher != NULL)) {
+        return renting
+                   ? dts_tool_usage(a->tool, "choose an offer first, then search --html on its cluster and nodes",
+                                    "--html is not for what to rent")
+                   : dts_tool_usage(a->tool, "search once with each", "--html is for the table, --export for a plan");
     }
     if (renting && !(a->tokens > 0)) {
         return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");

@@ -1,6 +1,7 @@
 #include "search_write.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "report/fields.h"
@@ -20,8 +21,7 @@ static double peak_rss_mib(void) {
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
 
-/* Which baseline is this finding? */
-static const char *baseline_of(const dts_search *search, size_t index) {
+const char *dts_search_baseline(const dts_search *search, size_t index) {
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         if (search->baselines[b] == (long)index) {
             return dts_rule_names[b];
@@ -45,24 +45,24 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
                            ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
                            : "");
     dts_candidate_describe(&f->candidate, search->base, &plan);
-    if (baseline_of(search, index)[0] != '\0') {
-        dts_text_printf(&plan, "  (%s)", baseline_of(search, index));
+    if (dts_search_baseline(search, index)[0] != '\0') {
+        dts_text_printf(&plan, "  (%s)", dts_search_baseline(search, index));
     }
     dts_grid_add(grid, dts_text_string(&plan));
     dts_text_free(&plan);
 }
 
-static bool is_shown(const dts_search *search, size_t index, size_t top) {
+bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
     const dts_outcome *o = &search->findings[index].outcome;
     return o->kind == DTS_OUTCOME_SIMULATED &&
-           ((index < top && o->figures.fits) || baseline_of(search, index)[0] != '\0');
+           ((index < top && o->figures.fits) || dts_search_baseline(search, index)[0] != '\0');
 }
 
 static void write_table(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     static const char *const titles[] = {"rank", "iteration", "tokens/s", "MFU", "memory", "USD/1e9 tokens", "plan"};
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U << 6 | 1);
     for (size_t i = 0; i < search->count; i++) {
-        if (is_shown(search, i, options->top)) {
+        if (dts_search_shows(search, i, options->top)) {
             add_row(search, i, grid);
         }
     }
@@ -156,6 +156,11 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
     dts_text_free(&line);
 }
 
+void dts_search_remarks(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    write_remedy(search, options->style, out);
+    write_baselines(search, options->style, out);
+}
+
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
                             dts_override *out, size_t most) {
     const dts_place place = {.file = "search"};
@@ -180,7 +185,7 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
     return count;
 }
 
-static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     if (search->count == 0 || !search->findings[0].outcome.figures.fits) {
         return;
     }
@@ -189,12 +194,21 @@ static void write_settings(const dts_search *search, const dts_search_writing *o
     size_t count = arena == NULL ? 0
                                  : dts_search_overrides(&search->findings[0].candidate, search->base, arena, settings,
                                                         MOST_SETTINGS);
-    dts_text_printf(out, "\nThe first again: dtsim run %s", options->scenario);
+    dts_text_printf(out, "dtsim run %s", options->scenario);
     for (size_t i = 0; i < count; i++) {
         dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);
     }
     dts_text_add(out, "\n");
     dts_arena_free(arena);
+}
+
+static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_text command = {0};
+    dts_search_command(search, options, &command);
+    if (command.length > 0) {
+        dts_text_printf(out, "\nThe first again: %s", dts_text_string(&command));
+    }
+    dts_text_free(&command);
 }
 
 static void write_counted(uint64_t count, const char *what, const dts_style *style, dts_text *out) {
@@ -205,7 +219,7 @@ static void write_counted(uint64_t count, const char *what, const dts_style *sty
     dts_style_wrap(style, what, INDENT, out);
 }
 
-static void write_method(const dts_search *search, const dts_style *style, dts_text *out) {
+void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out) {
     dts_text line = {0};
     dts_text_printf(&line, "Searched with %s%s:", search->method, search->proven ? ", and proven to be the best" : "");
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
@@ -234,19 +248,26 @@ static void write_method(const dts_search *search, const dts_style *style, dts_t
     dts_text_free(&line);
 }
 
-static void write_counts(const dts_search *search, const dts_style *style, dts_text *out) {
+size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH_FATES]) {
     const dts_search_counts *n = &search->counts;
+    const dts_search_fate all[DTS_SEARCH_FATES] = {
+        {n->legal, "legal layouts looked at"},
+        {n->no_memory, "proven not to fit: what is kept for the backward pass and parameters, gradients, states"},
+        {n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best"},
+        {n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form"},
+        {n->simulated, "simulated"},
+        {n->stored, "of these found in the store"},
+    };
+    memcpy(out, all, sizeof all);
+    return n->stored > 0 ? DTS_SEARCH_FATES : DTS_SEARCH_FATES - 1;
+}
+
+static void write_counts(const dts_search *search, const dts_style *style, dts_text *out) {
+    dts_search_fate fates[DTS_SEARCH_FATES];
+    const size_t count = dts_search_fates(search, fates);
     dts_text_add(out, "\nWhat became of the candidates\n");
-    write_counted(n->legal, "legal layouts looked at", style, out);
-    write_counted(n->no_memory,
-                  "proven not to fit: what is kept for the backward pass and parameters, gradients, states", style,
-                  out);
-    write_counted(n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best", style,
-                  out);
-    write_counted(n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form", style, out);
-    write_counted(n->simulated, "simulated", style, out);
-    if (n->stored > 0) {
-        write_counted(n->stored, "of these found in the store", style, out);
+    for (size_t i = 0; i < count; i++) {
+        write_counted(fates[i].count, fates[i].what, style, out);
     }
 }
 
@@ -260,7 +281,7 @@ static void write_wall(const dts_search *search, dts_text *out) {
         search->simulate_s > 0 ? (double)search->counts.simulated / search->simulate_s : 0, peak_rss_mib());
 }
 
-static void write_nothing(const dts_search *search, dts_text *out) {
+void dts_search_nothing(const dts_search *search, dts_text *out) {
     if (search->counts.legal > 0) {
         dts_text_add(out, "Nothing that was simulated fits in memory.\n");
     } else if (search->counts.illegal_reason[0] != '\0') {
@@ -280,7 +301,7 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
                      dts_objective_names[search->objective]);
     bool any = search->count > 0 && search->findings[0].outcome.figures.fits;
     if (!any) {
-        write_nothing(search, out);
+        dts_search_nothing(search, out);
     }
     if (search->count > 0) {
         write_table(search, options, out);
@@ -289,11 +310,10 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
-    write_remedy(search, options->style, out);
-    write_baselines(search, options->style, out);
+    dts_search_remarks(search, options, out);
     write_settings(search, options, out);
     write_counts(search, options->style, out);
-    write_method(search, options->style, out);
+    dts_search_method_text(search, options->style, out);
     if (options->wall_time) {
         write_wall(search, out);
     }
@@ -314,7 +334,8 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_json_integer(json, row, "rank", (int64_t)index + 1);
     dts_candidate_describe(&f->candidate, search->base, &text);
     dts_json_string(json, row, "plan", dts_text_string(&text));
-    dts_json_string(json, row, "baseline", baseline_of(search, index)[0] == '\0' ? NULL : baseline_of(search, index));
+    dts_json_string(json, row, "baseline",
+                    dts_search_baseline(search, index)[0] == '\0' ? NULL : dts_search_baseline(search, index));
     cJSON *settings = dts_json_object(json, row, "settings");
     dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(&f->candidate, search->base));
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
@@ -393,7 +414,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_integer(&json, root, "seed", (int64_t)search->seed);
     cJSON *plans = dts_json_array(&json, root, "plans");
     for (size_t i = 0; i < search->count; i++) {
-        if (i < options->top || baseline_of(search, i)[0] != '\0') {
+        if (i < options->top || dts_search_baseline(search, i)[0] != '\0') {
             json_finding(&json, plans, search, i);
         }
     }

@@ -16,6 +16,24 @@ typedef struct dts_search_writing {
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out);
 
+/* Parts of the text that the web page has, too. The rule whose plan a finding is, or ""; is it in the table? */
+const char *dts_search_baseline(const dts_search *search, size_t index);
+bool dts_search_shows(const dts_search *search, size_t index, size_t top);
+/* What binds, and the change that lifts it, where nothing or a baseline does not fit; why there is no plan; the command
+ * that runs the first; what was searched and what not. */
+void dts_search_remarks(const dts_search *search, const dts_search_writing *options, dts_text *out);
+void dts_search_nothing(const dts_search *search, dts_text *out);
+void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out);
+void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out);
+
+/* What became of the candidates, in rows. */
+enum { DTS_SEARCH_FATES = 6 };
+typedef struct dts_search_fate {
+    uint64_t count;
+    const char *what;
+} dts_search_fate;
+size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH_FATES]);
+
 /* A plan as overrides of the scenario that was searched, up to most; values lie in arena. */
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
                             dts_override *out, size_t most);

@@ -1,0 +1,345 @@
+#include "search_html.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/format.h"
+#include "report/html_page.h"
+
+/* The plot, in units of its picture: small enough that its letters can be read on a telephone. */
+enum { WIDTH = 480, HEIGHT = 330, LEFT = 46, RIGHT = 14, TOP = 16, BOTTOM = 46, CELL = 64 };
+
+static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
+
+static void add_formatted(dts_formatter *format, double value, dts_text *out) {
+    char buffer[CELL];
+    dts_html_escaped(dts_formatted(format, value, buffer, sizeof buffer), out);
+}
+
+static void write_fact(const char *name, dts_formatter *format, double value, const char *unit, dts_text *out) {
+    dts_text_printf(out, "<div><span class=\"faint\">%s</span><b>", name);
+    add_formatted(format, value, out);
+    dts_text_printf(out, "%s</b></div>\n", unit);
+}
+
+static bool is_simulated(const dts_search *search, size_t index) {
+    return search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED;
+}
+
+/* ---- head ------------------------------------------------------------------------------------------------------- */
+
+static void write_head(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_html_begin("The best plan", out);
+    dts_text_add(out, "<p class=\"faint\">");
+    dts_html_escaped(options->scenario, out);
+    dts_text_add(out, ": ");
+    dts_html_escaped(search->base->model.name, out);
+    dts_text_printf(out, " on %" PRId64 " × ", search->base->cluster.nodes * search->base->cluster.gpus_per_node);
+    dts_html_escaped(search->base->cluster.gpu.name, out);
+    dts_text_printf(out, ", batch %" PRId64 " samples of %" PRId64 " tokens; by %s</p>\n",
+                    search->base->training.global_batch, search->base->training.sequence_length,
+                    dts_objective_names[search->objective]);
+}
+
+static void write_answer(const dts_search *search, dts_text *out) {
+    const dts_finding *f = search->count > 0 ? &search->findings[0] : NULL;
+    if (f == NULL || f->outcome.kind != DTS_OUTCOME_SIMULATED || !f->outcome.figures.fits) {
+        dts_text reason = {0};
+        dts_search_nothing(search, &reason);
+        dts_text_add(out, "<p class=\"bad\">");
+        dts_html_escaped(dts_text_string(&reason), out);
+        dts_text_add(out, "</p>\n");
+        dts_text_free(&reason);
+        return;
+    }
+    const dts_figures *x = &f->outcome.figures;
+    dts_text plan = {0};
+    dts_candidate_describe(&f->candidate, search->base, &plan);
+    dts_text_add(out, "<p><b>");
+    dts_html_escaped(dts_text_string(&plan), out);
+    dts_text_printf(out, "</b>%s</p>\n<div class=\"facts\">\n", search->proven ? ", proven to be the best" : "");
+    dts_text_free(&plan);
+    write_fact("Iteration time", dts_format_time, x->iteration_time_s, "", out);
+    write_fact("Throughput", dts_format_count, x->tokens_per_s, " tokens/s", out);
+    write_fact("Model FLOPs utilisation", dts_format_percent, x->mfu, "", out);
+    if (x->price_usd_per_hour > 0) {
+        write_fact("Price of 10<sup>9</sup> tokens", dts_format_count, x->usd_per_billion_tokens, " USD", out);
+    }
+    dts_text_printf(out,
+                    "<div><span class=\"faint\">Peak memory</span><b>%.1f of %.1f GiB</b><meter value=\"%.3f\" "
+                    "max=\"%.3f\" high=\"%.3f\"></meter></div>\n</div>\n",
+                    x->peak_device_gib, x->capacity_gib, x->peak_device_gib, x->capacity_gib, 0.9 * x->capacity_gib);
+}
+
+/* ---- time against memory ---------------------------------------------------------------------------------------- */
+
+typedef struct plot {
+    double first_s, last_s, most_gib, capacity_gib;
+} plot;
+
+static double x_of(const plot *p, double seconds) {
+    return LEFT + (WIDTH - LEFT - RIGHT) * log(seconds / p->first_s) / log(p->last_s / p->first_s);
+}
+
+static double y_of(const plot *p, double gib) {
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * gib / p->most_gib;
+}
+
+/* False: nothing to draw. */
+static bool plot_of(const dts_search *search, plot *out) {
+    *out = (plot){.first_s = INFINITY};
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_figures *x = &search->findings[i].outcome.figures;
+        if (is_simulated(search, i)) {
+            out->first_s = fmin(out->first_s, x->iteration_time_s);
+            out->last_s = fmax(out->last_s, x->iteration_time_s);
+            out->most_gib = fmax(out->most_gib, x->fits ? x->peak_device_gib : 0);
+            out->capacity_gib = x->capacity_gib;
+        }
+    }
+    out->most_gib = fmax(out->most_gib, out->capacity_gib) * 1.15; /* what lacks more lies on the upper edge */
+    out->first_s /= 1.05;
+    out->last_s *= 1.05;
+    return isfinite(out->first_s) && out->most_gib > 0;
+}
+
+/* Ticks at 1, 2 and 5 of each power of ten; in a short range at every half of the first digit's unit. */
+static void write_ticks(const plot *p, dts_text *out) {
+    static const double wide_steps[] = {1, 2, 5}, fine_steps[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
+    const bool fine = p->last_s / p->first_s < 6;
+    const double *steps = fine ? fine_steps : wide_steps;
+    const int count = fine ? 12 : 3;
+    double free_from = 0;
+    for (int power = (int)floor(log10(p->first_s)); power <= (int)ceil(log10(p->last_s)); power++) {
+        for (int i = 0; i < count; i++) {
+            const double seconds = steps[i] * pow(10, power), x = x_of(p, seconds);
+            if (seconds < p->first_s || seconds > p->last_s || x < free_from || x > WIDTH - RIGHT - 12) {
+                continue;
+            }
+            free_from = x + 58;
+            dts_text_printf(out,
+                            "<path d=\"M%.1f %dV%d\" stroke=\"var(--line)\"/><text class=\"tick\" x=\"%.1f\" y=\"%d\" "
+                            "text-anchor=\"middle\">",
+                            x, TOP, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 16);
+            add_formatted(dts_format_time, seconds, out);
+            dts_text_add(out, "</text>\n");
+        }
+    }
+    const double unit = pow(10, floor(log10(p->most_gib / 4)));
+    const double step = unit * (p->most_gib / 4 >= 5 * unit ? 5 : p->most_gib / 4 >= 2 * unit ? 2 : 1);
+    for (int i = 0; i * step <= p->most_gib; i++) {
+        const double y = y_of(p, i * step);
+        dts_text_printf(out,
+                        "<path d=\"M%d %.1fH%d\" stroke=\"var(--line)\"/><text class=\"tick\" x=\"%d\" y=\"%.1f\" "
+                        "text-anchor=\"end\">%.10g</text>\n",
+                        LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4, i * step);
+    }
+    dts_text_printf(out,
+                    "<text class=\"tick\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">iteration time, to the left is "
+                    "faster</text><text class=\"tick\" x=\"4\" y=\"%d\">GiB</text>\n",
+                    (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, TOP - 4);
+}
+
+/* What no other plan beats in time and memory at once. */
+static bool is_front(const dts_search *search, size_t index) {
+    const dts_figures *x = &search->findings[index].outcome.figures;
+    for (size_t i = 0; i < search->count && x->fits; i++) {
+        const dts_figures *y = &search->findings[i].outcome.figures;
+        const bool beats = is_simulated(search, i) && y->fits && y->iteration_time_s <= x->iteration_time_s &&
+                           y->peak_device_gib <= x->peak_device_gib &&
+                           (y->iteration_time_s < x->iteration_time_s || y->peak_device_gib < x->peak_device_gib);
+        if (beats) {
+            return false;
+        }
+    }
+    return x->fits;
+}
+
+static void write_point(const dts_search *search, const plot *p, size_t index, dts_text *out) {
+    const dts_finding *f = &search->findings[index];
+    const dts_figures *x = &f->outcome.figures;
+    const char *rule = dts_search_baseline(search, index);
+    const bool front = is_front(search, index);
+    const double at_x = x_of(p, x->iteration_time_s), at_y = y_of(p, fmin(x->peak_device_gib, p->most_gib));
+    dts_text plan = {0};
+    dts_candidate_describe(&f->candidate, search->base, &plan);
+    dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" %s><title>", at_x, at_y, index == 0 ? 7 : 5,
+                    !x->fits          ? "fill=\"none\" stroke=\"var(--bad)\" stroke-width=\"1.5\""
+                    : index == 0      ? "fill=\"var(--backward)\""
+                    : front           ? "fill=\"var(--forward)\""
+                    : rule[0] != '\0' ? "fill=\"var(--communication)\""
+                                      : "fill=\"var(--host)\" fill-opacity=\".6\"");
+    dts_html_escaped(dts_text_string(&plan), out);
+    dts_text_add(out, ": ");
+    add_formatted(dts_format_time, x->iteration_time_s, out);
+    dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib, x->fits ? "" : ", does not fit");
+    if (rule[0] != '\0') {
+        const bool right = at_x > WIDTH * 0.7;
+        dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", at_x + (right ? -9 : 9), at_y + 4,
+                        right ? "end" : "start");
+        dts_html_escaped(rule, out);
+        dts_text_add(out, "</text>\n");
+    }
+    dts_text_free(&plan);
+}
+
+static void write_plot(const dts_search *search, dts_text *out) {
+    plot p;
+    if (!plot_of(search, &p)) {
+        return;
+    }
+    dts_text_printf(out,
+                    "<h2>Time against memory</h2>\n<svg class=\"timeline\" style=\"min-width:0;max-width:46rem\" "
+                    "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"simulated plans by time and memory\">\n",
+                    WIDTH, HEIGHT);
+    write_ticks(&p, out);
+    dts_text_printf(out,
+                    "<path d=\"M%d %.1fH%d\" stroke=\"var(--bad)\" stroke-dasharray=\"4 3\"/><text class=\"tick\" "
+                    "x=\"%d\" y=\"%.1f\" text-anchor=\"end\">what a GPU has, %.1f GiB</text>\n",
+                    LEFT, y_of(&p, p.capacity_gib), WIDTH - RIGHT, WIDTH - RIGHT, y_of(&p, p.capacity_gib) - 5,
+                    p.capacity_gib);
+    for (size_t i = search->count; i-- > 0;) { /* the best lie on top */
+        if (is_simulated(search, i)) {
+            write_point(search, &p, i, out);
+        }
+    }
+    dts_text_add(out,
+                 "</svg>\n<p class=\"faint\">Every dot is a simulated plan; point at it to see which. "
+                 "<i style=\"background:var(--backward)\"></i>the first <i style=\"background:var(--forward)\"></i>no "
+                 "other is faster and smaller <i style=\"background:var(--communication)\"></i>plain baselines "
+                 "<i style=\"background:var(--host)\"></i>others <i style=\"border:1.5px solid var(--bad);"
+                 "border-radius:50%\"></i>does not fit</p>\n");
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+static void write_row(const dts_search *search, size_t index, dts_text *out) {
+    const dts_finding *f = &search->findings[index];
+    const dts_figures *x = &f->outcome.figures;
+    const bool tie = index > 0 && x->fits && dts_search_tie(search, &search->findings[0], f);
+    const char *rule = dts_search_baseline(search, index);
+    dts_text plan = {0};
+    dts_candidate_describe(&f->candidate, search->base, &plan);
+    dts_text_printf(out, "<tr><td>%zu%s</td><td class=\"left\" style=\"min-width:12rem\">", index + 1, tie ? " =" : "");
+    dts_html_escaped(dts_text_string(&plan), out);
+    if (rule[0] != '\0') {
+        dts_text_add(out, " <span class=\"faint\">(");
+        dts_html_escaped(rule, out);
+        dts_text_add(out, ")</span>");
+    }
+    dts_text_free(&plan);
+    dts_text_add(out, "</td><td>");
+    add_formatted(dts_format_time, x->iteration_time_s, out);
+    dts_text_add(out, "</td><td>");
+    add_formatted(dts_format_count, x->tokens_per_s, out);
+    dts_text_add(out, "</td><td>");
+    add_formatted(dts_format_percent, x->mfu, out);
+    dts_text_printf(out, "</td><td%s>%.1f", x->fits ? "" : " class=\"bad\"", x->peak_device_gib);
+    if (search->base->cluster.price_usd_per_hour > 0) {
+        dts_text_add(out, "</td><td>");
+        add_formatted(dts_format_count, x->usd_per_billion_tokens, out);
+    }
+    dts_text_add(out, "</td></tr>\n");
+}
+
+typedef bool chooser(const dts_search *search, size_t index, size_t top);
+
+static bool is_any(const dts_search *search, size_t index, size_t top) {
+    (void)top;
+    return is_simulated(search, index);
+}
+
+static void write_table(const dts_search *search, chooser *shows, size_t top, dts_text *out) {
+    dts_text_add(out,
+                 "<div class=\"wide\"><table>\n<tr><th>rank</th><th class=\"left\">plan</th><th>iteration</th>"
+                 "<th>tokens/s</th><th>MFU</th><th>GiB</th>");
+    dts_text_add(out, search->base->cluster.price_usd_per_hour > 0
+                          ? "<th style=\"white-space:nowrap\">USD / 10<sup>9</sup> tokens</th></tr>\n"
+                          : "</tr>\n");
+    for (size_t i = 0; i < search->count; i++) {
+        if (shows(search, i, top)) {
+            write_row(search, i, out);
+        }
+    }
+    dts_text_add(out, "</table></div>\n");
+}
+
+static void write_tables(const dts_search *search, size_t top, dts_text *out) {
+    size_t shown = 0, all = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        shown += dts_search_shows(search, i, top);
+        all += is_simulated(search, i);
+    }
+    if (all == 0) {
+        return;
+    }
+    dts_text_add(out, "<h2>Plans</h2>\n");
+    write_table(search, dts_search_shows, top, out);
+    dts_text_add(out,
+                 "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
+                 "number does not fit.</p>\n");
+    if (all > shown) {
+        dts_text_printf(out, "<details><summary>All %zu simulated plans</summary>\n", all);
+        write_table(search, is_any, top, out);
+        dts_text_add(out, "</details>\n");
+    }
+}
+
+/* Lines of text as paragraphs. */
+static void write_paragraphs(const char *lines, const char *attributes, dts_text *out) {
+    while (*lines != '\0') {
+        const size_t length = strcspn(lines, "\n");
+        char line[4096];
+        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), lines);
+        if (line[strspn(line, " ")] != '\0') {
+            dts_text_printf(out, "<p%s>", attributes);
+            dts_html_escaped(line, out);
+            dts_text_add(out, "</p>\n");
+        }
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void write_fates(const dts_search *search, dts_text *out) {
+    dts_search_fate fates[DTS_SEARCH_FATES];
+    const size_t count = dts_search_fates(search, fates);
+    dts_text_add(out, "<h2>What became of the candidates</h2>\n<table>\n");
+    for (size_t i = 0; i < count; i++) {
+        dts_text_add(out, "<tr><td style=\"text-align:right;white-space:nowrap\">");
+        add_formatted(dts_format_count, (double)fates[i].count, out);
+        dts_text_printf(out, "</td><td class=\"left\">%s</td></tr>\n", fates[i].what);
+    }
+    dts_text_add(out, "</table>\n");
+}
+
+dts_status dts_search_write_html(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_search_writing plain = *options;
+    plain.style = &wide;
+    dts_text text = {0};
+    write_head(search, options, out);
+    write_answer(search, out);
+    dts_search_remarks(search, &plain, &text);
+    write_paragraphs(dts_text_string(&text), "", out);
+    write_plot(search, out);
+    write_tables(search, options->top, out);
+    dts_text_clear(&text);
+    dts_search_command(search, &plain, &text);
+    if (text.length > 0) {
+        dts_text_add(out, "<h2>The first again</h2>\n<div class=\"wide\"><pre>");
+        dts_html_escaped(dts_text_string(&text), out);
+        dts_text_add(out, "</pre></div>\n");
+    }
+    write_fates(search, out);
+    dts_text_clear(&text);
+    dts_search_method_text(search, &wide, &text);
+    write_paragraphs(dts_text_string(&text), " class=\"faint\"", out);
+    if (search->interrupted) {
+        dts_text_add(out, "<p class=\"bad\">Interrupted: this is the best of what was simulated by then.</p>\n");
+    }
+    out->failed = out->failed || text.failed;
+    dts_text_free(&text);
+    dts_html_end(out);
+    return dts_text_status(out);
+}
