@@ -10,10 +10,10 @@
 
 #include "simulate.h"
 
-enum { SECTION_LENGTH = 400 };
+enum { SECTION_LENGTH = 700 };
 
 /* The mappings of a scenario that techniques add keys to. */
-typedef enum section { MODEL, CLUSTER, TRAINING, PARALLELISM, OFFLOAD, SECTION_COUNT } section;
+typedef enum section { MODEL, CLUSTER, HOST, TRAINING, PARALLELISM, OFFLOAD, INPUT, FIDELITY, SECTION_COUNT } section;
 
 typedef struct drawn {
     uint64_t random;
@@ -25,11 +25,17 @@ typedef struct drawn {
     bool dropless, hybrid; /* experts without a capacity; hybrid sharding */
     bool inside;           /* pipelines inside nodes, as far as they go */
     bool both;             /* pipelines run in two directions */
-    const char *parallel;  /* parallelism.data_parallel */
+    bool infers;           /* no backward passes */
+    bool differ;           /* ranks: stragglers, or what is drawn at random */
+    bool jitters;          /* of these, what is drawn */
+    bool nvme;
+    bool loads;           /* data */
+    bool fitted;          /* the schedule or the partition is made for the times of this hardware */
+    const char *parallel; /* parallelism.data_parallel */
     const char *schedule;
     const char *stack;
     char keys[SECTION_COUNT][SECTION_LENGTH];
-    char text[2 * LONGEST_SETTINGS]; /* the scenario */
+    char text[4 * LONGEST_SETTINGS]; /* the scenario */
 } drawn;
 
 /* A small generator of our own, so that a seed means the same scenario everywhere (SplitMix64, Steele et al. 2014). */
@@ -97,47 +103,68 @@ static inline bool has_two(const drawn *d) {
     return d->data > 1;
 }
 
+static inline bool has_training(const drawn *d) {
+    return !d->infers;
+}
+
+static inline void draw_inference(drawn *d) {
+    d->infers = true;
+    say(d, TRAINING, "mode: inference");
+}
+
 static inline void draw_pipeline(drawn *d) {
+    static const char *const looped[] = {"interleaved-1f1b",      "looped-bfs",       "breadth-first-fifo",
+                                         "interleaved-1f1b-flex", "interleaved-zb1p", "interleaved-1f1b-moe-overlap"};
     int degree = d->data % 4 == 0 ? PICK(d, 2, 4) : 2;
-    const char *schedule = PICK_NAME(d, "gpipe", "1f1b", "interleaved-1f1b", "naive", "looped-bfs", "zb-h1");
+    const char *schedule = d->infers
+                               ? PICK_NAME(d, "gpipe", "1f1b", "interleaved-1f1b")
+                               : PICK_NAME(d, "gpipe", "1f1b", "interleaved-1f1b", "naive", "looped-bfs", "zb-h1",
+                                           "gpipe-lifo", "eager-1f1b", "breadth-first-fifo", "zb-h2", "zb1p-heuristic",
+                                           "interleaved-zb1p", "interleaved-1f1b-flex", "interleaved-1f1b-moe-overlap");
     d->pipeline = degree;
     d->data /= degree;
-    d->chunks = strcmp(schedule, "interleaved-1f1b") == 0 || strcmp(schedule, "looped-bfs") == 0 ? 2 : 1;
+    d->fitted = strstr(schedule, "heuristic") != NULL;
+    d->chunks = 1;
+    for (size_t i = 0; i < sizeof looped / sizeof looped[0]; i++) {
+        d->chunks = strcmp(schedule, looped[i]) == 0 ? 2 : d->chunks;
+    }
     d->microbatches = d->chunks > 1 ? degree * PICK(d, 1, 2, 3) : d->microbatches;
     d->schedule = schedule;
     say(d, PARALLELISM, "pipeline: %d", degree);
 }
 
 static inline bool may_run_both_ways(const drawn *d) {
-    return d->pipeline > 1 && (is_parallel(d, "ddp") || is_parallel(d, "zero1"));
+    return d->pipeline > 1 && !d->infers && (is_parallel(d, "ddp") || is_parallel(d, "zero1"));
 }
 
 /* Whole rounds of both pipelines. */
 static inline void draw_both_ways(drawn *d) {
     d->both = true;
     d->schedule = PICK_NAME(d, "chimera", "dualpipe");
+    d->fitted = false;
     d->chunks = 2;
     d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
 }
 
 /* Cuts the model in a V, or passes whose halves are issued in turns. */
 static inline void draw_v(drawn *d) {
-    d->schedule = PICK_NAME(d, "zbv", "dualpipev", "v-half", "1f1b-v");
+    d->schedule = PICK_NAME(d, "zbv", "dualpipev", "v-half", "1f1b-v", "v-min", "zbv-heuristic");
+    d->fitted = strstr(d->schedule, "heuristic") != NULL;
     d->chunks = 2;
     d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
 }
 
 static inline bool is_pipelined(const drawn *d) {
-    return d->pipeline > 1 && !d->both;
+    return d->pipeline > 1 && !d->both && !d->infers;
 }
 
 static inline void draw_replicas(drawn *d) {
-    static const char *const kinds[] = {"zero1", "zero2", "zero3", "fsdp"};
-    d->parallel = pick_name(d, kinds, 4);
+    static const char *const kinds[] = {"zero3", "fsdp", "zero1", "zero2"};
+    d->parallel = pick_name(d, kinds, d->infers ? 2 : 4);
 }
 
 static inline bool may_be_single_process(const drawn *d) {
-    return d->nodes == 1 && d->tensor == 1 && d->pipeline == 1 && d->data > 1 && is_parallel(d, "ddp");
+    return d->nodes == 1 && d->tensor == 1 && d->pipeline == 1 && d->data > 1 && is_parallel(d, "ddp") && !d->infers;
 }
 
 static inline void draw_single_process(drawn *d) {
@@ -157,13 +184,26 @@ static inline void draw_no_reshard(drawn *d) {
     say(d, PARALLELISM, "reshard_after_forward: false");
 }
 
+static inline bool may_keep_gathered(const drawn *d) {
+    return shards_parameters(d) && !d->infers;
+}
+
+static inline bool may_wrap_linears(const drawn *d) {
+    return is_parallel(d, "fsdp") && d->pipeline == 1;
+}
+
+static inline void draw_linear_units(drawn *d) {
+    say(d, PARALLELISM, "fsdp_unit: linear");
+}
+
 static inline void draw_order(drawn *d) {
     d->inside = true;
     say(d, PARALLELISM, "order: tensor-pipeline-data");
 }
 
 static inline void draw_recompute(drawn *d) {
-    say(d, TRAINING, "recompute: %s", PICK_NAME(d, "selective", "full", "{every: 2}", "except-last"));
+    say(d, TRAINING, "recompute: %s",
+        PICK_NAME(d, "selective", "full", "{every: 2}", "except-last", "sqrt", "{first: 1}"));
 }
 
 static inline bool may_offload(const drawn *d) {
@@ -175,6 +215,17 @@ static inline void draw_offload(drawn *d) {
     bool parameters = shards_parameters(d);
     bool gradients = parameters || is_parallel(d, "zero2");
     bool optimizer = PICK(d, 0, 0, 1) == 1 && (!is_parallel(d, "ddp") || d->data == 1);
+    if (d->infers) {
+        say(d, OFFLOAD, "parameters: %s, prefetch: %d", parameters ? "cpu" : "none", PICK(d, 0, 1, 3));
+        return;
+    }
+    if (parameters && PICK(d, 0, 0, 1) == 1) {
+        d->nvme = true;
+        say(d, HOST, "nvme_capacity: 8 TB, nvme_read: 12 GB/s, nvme_write: 6 GB/s");
+        say(d, OFFLOAD, "parameters: %s, gradients: %s, optimizer: nvme, prefetch: %d",
+            PICK_NAME(d, "none", "cpu", "nvme"), PICK_NAME(d, "none", "cpu", "nvme"), PICK(d, 0, 1, 3));
+        return;
+    }
     say(d, OFFLOAD, "parameters: %s, gradients: %s, optimizer: %s, activations: %s, prefetch: %d, pin_memory: %s",
         optimizer && parameters && PICK(d, 0, 1) ? "cpu" : "none",
         optimizer && gradients && PICK(d, 0, 1) ? "cpu" : "none", optimizer ? "cpu" : "none",
@@ -182,7 +233,8 @@ static inline void draw_offload(drawn *d) {
 }
 
 static inline void draw_stack(drawn *d) {
-    d->stack = PICK_NAME(d, "pytorch-2", "megatron-lm", "megatron-core", "megatron-deepspeed");
+    d->stack = PICK_NAME(d, "pytorch-2", "megatron-lm", "megatron-core", "megatron-deepspeed", "deepspeed",
+                         "torchtitan", "zero-bubble", "huggingface-trainer", "llm-foundry", "litgpt");
 }
 
 /* The stack drawn by default has one process for all stages of a pipeline, which reaches one node. */
@@ -192,7 +244,8 @@ static inline bool needs_processes(const drawn *d) {
 }
 
 static inline bool may_split_context(const drawn *d) {
-    bool flash = strcmp(d->stack, "pytorch-2") == 0 || strcmp(d->stack, "megatron-core") == 0;
+    bool flash = strcmp(d->stack, "pytorch-2") == 0 || strcmp(d->stack, "megatron-core") == 0 ||
+                 strcmp(d->stack, "torchtitan") == 0;
     return flash && d->data % 2 == 0 && !is_parallel(d, "dp");
 }
 
@@ -267,6 +320,45 @@ static inline void draw_adapters(drawn *d) {
         d->narrow ? "native" : PICK_NAME(d, "native", "nf4", "int8"), PICK_NAME(d, "true", "false"));
 }
 
+/* A loader that keeps up, and one that does not. */
+static inline void draw_input(drawn *d) {
+    d->loads = true;
+    say(d, INPUT, "workers: %d, prefetch_factor: %d, sample_cost: %s, sample_bytes: %s, pin_memory: %s",
+        PICK(d, 0, 1, 4), PICK(d, 1, 2, 4), PICK_NAME(d, "10 us", "1 ms", "30 ms"), PICK_NAME(d, "0 B", "600 kB"),
+        PICK_NAME(d, "true", "true", "false"));
+}
+
+static inline bool may_differ(const drawn *d) {
+    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp") && !d->both;
+}
+
+/* The first GPU, or the last node's network; and what is drawn for each kernel or GPU. */
+static inline void draw_stragglers(drawn *d) {
+    d->differ = true;
+    if (PICK(d, 0, 1) == 1) {
+        say(d, CLUSTER, "stragglers: [{node: 0, gpu: %d, slowdown: 1.25}]", d->per_node - 1);
+    } else {
+        say(d, CLUSTER, "stragglers: [{node: %d, slowdown: 1.1, network_slowdown: %s}]", d->nodes - 1,
+            d->nodes > 1 ? "2" : "1");
+    }
+    if (PICK(d, 0, 1) == 1) {
+        d->jitters = true;
+        say(d, CLUSTER, "jitter: 0.05, gpu_spread: 0.02");
+    }
+}
+
+static inline void draw_allocator(drawn *d) {
+    say(d, FIDELITY, "allocator: replay");
+}
+
+static inline void draw_blocking_launches(drawn *d) {
+    say(d, HOST, "launch_blocking: true");
+}
+
+static inline bool may_block_launches(const drawn *d) {
+    return strstr(d->stack, "cuda_graphs") == NULL;
+}
+
 typedef struct technique {
     const char *name;
     int one_in; /* drawn once in so many of the scenarios where it is legal */
@@ -275,6 +367,7 @@ typedef struct technique {
 } technique;
 
 static const technique techniques[] = {
+    {"inference", 12, always, draw_inference},
     {"tensor", 3, always, draw_tensor},
     {"pipeline", 2, has_two, draw_pipeline},
     {"replicas", 2, always, draw_replicas}, /* else ddp */
@@ -282,9 +375,10 @@ static const technique techniques[] = {
     {"schedules in a V", 6, is_pipelined, draw_v},
     {"single process", 4, may_be_single_process, draw_single_process},
     {"hybrid sharding", 2, may_be_hybrid, draw_hybrid},
-    {"no reshard", 3, shards_parameters, draw_no_reshard},
+    {"no reshard", 3, may_keep_gathered, draw_no_reshard},
+    {"linear units", 4, may_wrap_linears, draw_linear_units},
     {"rank order", 2, always, draw_order},
-    {"recompute", 2, always, draw_recompute},
+    {"recompute", 2, has_training, draw_recompute},
     {"offload", 3, may_offload, draw_offload},
     {"stack", 3, always, draw_stack}, /* else pytorch-1.11 */
     {"a process for each GPU", 1, needs_processes, draw_stack},
@@ -295,16 +389,33 @@ static const technique techniques[] = {
     {"latent attention", 6, always, draw_latent_attention},
     {"CUDA graphs", 3, may_capture, draw_graphs},
     {"adapters", 3, may_adapt, draw_adapters},
+    {"data loading", 6, always, draw_input},
+    {"stragglers", 8, may_differ, draw_stragglers},
+    {"replayed allocator", 6, always, draw_allocator},
+    {"blocking launches", 16, may_block_launches, draw_blocking_launches},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */
 
 static inline void write_scenario(drawn *d) {
-    int length = snprintf(
-        d->text, sizeof d->text, "model: {%s}\ncluster: {%s}\nstack: %s\ntraining: {%s}\nparallelism: {%s}\n%s%s%s",
-        d->keys[MODEL], d->keys[CLUSTER], d->stack, d->keys[TRAINING], d->keys[PARALLELISM],
-        d->keys[OFFLOAD][0] != '\0' ? "offload: {" : "", d->keys[OFFLOAD], d->keys[OFFLOAD][0] != '\0' ? "}\n" : "");
-    assert_true(length > 0 && (size_t)length < sizeof d->text);
+    static const struct {
+        const char *name;
+        section keys;
+    } sections[] = {{"model", MODEL},     {"cluster", CLUSTER}, {"training", TRAINING}, {"parallelism", PARALLELISM},
+                    {"offload", OFFLOAD}, {"input", INPUT},     {"fidelity", FIDELITY}};
+    if (d->keys[HOST][0] != '\0') {
+        char host[SECTION_LENGTH];
+        snprintf(host, sizeof host, "%s", d->keys[HOST]);
+        say(d, CLUSTER, "host: {%s}", host);
+    }
+    size_t length = (size_t)snprintf(d->text, sizeof d->text, "stack: %s\n", d->stack);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        const char *keys = d->keys[sections[i].keys];
+        if (keys[0] != '\0') {
+            length += (size_t)snprintf(d->text + length, sizeof d->text - length, "%s: {%s}\n", sections[i].name, keys);
+        }
+        assert_true(length < sizeof d->text);
+    }
 }
 
 /* A legal scenario. */
@@ -337,9 +448,13 @@ static inline drawn draw(uint64_t seed) {
     say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);
     say(&d, TRAINING, "global_batch: %d, micro_batch: %d, sequence_length: %d, precision: %s, optimizer: %s",
         d.data * d.micro_batch * d.microbatches, d.micro_batch, PICK(&d, 64, 128, 200),
-        d.narrow ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4") : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16"),
-        PICK_NAME(&d, "sgd", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum", "adamw-8bit", "lion", "lamb"));
-    say(&d, PARALLELISM, "partition: uniform, data_parallel: %s", d.parallel);
+        d.narrow ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4")
+                 : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16", "tf32", "amp-bf16"),
+        PICK_NAME(&d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum", "adamw-8bit", "lion",
+                  "lamb"));
+    bool balanced = PICK(&d, 0, 0, 1) == 1;
+    d.fitted = (d.fitted || balanced) && d.pipeline > 1;
+    say(&d, PARALLELISM, "partition: %s, data_parallel: %s", balanced ? "balanced" : "uniform", d.parallel);
     write_scenario(&d);
     return d;
 }

@@ -71,7 +71,7 @@ static void check_result(const dts_result *r) {
     const dts_time_shares *t = &r->time_s;
     assert_close(sum_of_shares(t), r->iteration_time_s, 1e-9, 1e-12);
     assert_true(t->compute >= 0 && t->exposed_communication >= 0 && t->bubble >= 0 && t->host_bound >= 0 &&
-                t->optimizer >= 0 && t->exposed_offload >= 0);
+                t->optimizer >= 0 && t->exposed_offload >= 0 && t->input_wait >= 0);
     assert_true(r->hfu <= 1 && r->hfu >= r->mfu * (1 - 1e-9));
     double exposed = 0;
     for (size_t i = 0; i < r->communication_count; i++) {
@@ -171,7 +171,7 @@ static void check_neighbours(const lowered_run *x) {
         }
     }
     for (size_t a = 0; a < devices; a++) {
-        for (size_t b = 0; b < a; b++) {
+        for (size_t b = 0; b < a && !dts_plan_infers(x->plan); b++) { /* else nothing comes back */
             assert_close(sent[a * devices + b], sent[b * devices + a], 1e-12, 0);
         }
     }
@@ -263,7 +263,8 @@ static double iteration_time(const dts_scenario_values *values) {
 
 /* With closed-form transfers every start is a maximum of sums of durations (streams keep their order), so a faster part
  * is never slower. Where transfers share links max-min fairly it can be, a little: a transfer that starts earlier may
- * take its share from one that is on the critical path. */
+ * take its share from one that is on the critical path. Schedules and partitions that are made for the times of the
+ * hardware are others on faster hardware, and a heuristic's need not be better: those are left out. */
 static void check_monotone(const subject *x, uint64_t seed) {
     static void (*const improvements[])(dts_scenario_values *) = {faster_host, faster_network, faster_memory,
                                                                   faster_host_link, faster_clock};
@@ -331,8 +332,9 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     }
 }
 
-/* What is moved for every microbatch is counted, not measured. */
-static void check_folded_rows(const dts_result *few, const dts_result *all) {
+/* What is moved for every microbatch is counted, not measured. mirrored: of two equal GPUs the other may be the one on
+ * the critical path. */
+static void check_folded_rows(const dts_result *few, const dts_result *all, bool mirrored) {
     assert_int_equal(few->communication_count, all->communication_count);
     for (size_t i = 0; i < all->communication_count; i++) {
         const dts_communication_row *a = &few->communication[i];
@@ -342,7 +344,9 @@ static void check_folded_rows(const dts_result *few, const dts_result *all) {
         assert_int_equal(a->count, b->count);
         assert_close(a->bytes, b->bytes, 1e-4, 0);
         assert_close(a->total_s, b->total_s, 0.01, 0.01 * all->iteration_time_s);
-        assert_close(a->exposed_s, b->exposed_s, 0.01, 0.03 * all->iteration_time_s);
+        if (!mirrored) {
+            assert_close(a->exposed_s, b->exposed_s, 0.01, 0.03 * all->iteration_time_s);
+        }
     }
     assert_close(few->time_s.compute, all->time_s.compute, 1e-6, 0.03 * all->iteration_time_s);
     assert_close(few->time_s.host_bound, all->time_s.host_bound, 1e-6, 0.03 * all->iteration_time_s);
@@ -366,7 +370,7 @@ static void check_folded(subject *x) {
     assert_close(sum_of_shares(&few->time_s), few->iteration_time_s, 1e-9, 1e-12);
     /* what a stage waits for at the end, its host or another stage, depends on how far that host has come */
     assert_close(few->bubble_fraction, all->bubble_fraction, 0, 0.1);
-    check_folded_rows(few, all);
+    check_folded_rows(few, all, x->d.both);
     for (size_t i = 0; i < all->stage_count; i++) {
         assert_close(few->stages[i].peak_allocated_gib, all->stages[i].peak_allocated_gib, 1e-9, 0);
     }
@@ -405,13 +409,15 @@ static void check_scenario(subject *x, uint64_t seed) {
     dts_run_options options = {.timeline = true};
     dts_result *kernel = simulate_values(&values, &options);
     check_result(kernel);
-    check_details(x, kernel);
+    if (!x->d.differ) { /* every rank is simulated kernel by kernel */
+        check_details(x, kernel);
+    }
     dts_result_free(kernel);
     check_graph(x, seed % 4 != 0);
-    if (seed % 16 == 1) {
+    if (seed % 16 == 1 && !x->d.jitters) { /* what is drawn for every kernel is refused for a few that stand for many */
         check_folded(x);
     }
-    if (seed % 8 < 2) {
+    if (seed % 8 < 2 && !x->d.fitted) {
         check_monotone(x, seed);
     }
     dts_scenario_free(x->scenario);

@@ -297,6 +297,10 @@ static bool read_durations(const scratch *s, dts_block *block) {
     if (!read_trailing(s, block, now)) {
         return false;
     }
+    if (block->trailing == 0) {
+        const dts_block *last = s->b.infos[kernels[count - 1]].block;
+        block->launched_last = last != NULL ? last->launched_last : now - starts[kernels[count - 1]];
+    }
     for (size_t i = 0; i < s->b.info_count; i++) {
         bool foreign = s->b.infos[i].role == DTS_ROLE_OFFLOAD ||
                        (s->b.infos[i].role == DTS_ROLE_COMMUNICATION && s->b.infos[i].collective < 0);
@@ -502,7 +506,8 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
         issue = dts_build_host(b, stage, dts_time_to_s(block->first_launch), false,
                                dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID, "launch");
     }
-    if (!dts_build_blocks(b)) { /* else the host has nothing left to issue when the block ends */
+    if (!dts_build_blocks(
+            b)) { /* else the host has nothing left to issue when the block ends, but is held until then */
         stage->host_pending += launched ? block->host : block->host - block->first_launch;
     }
     dts_task_info what = *info;
@@ -511,19 +516,23 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     what.flops = block->flops;
     what.block = block;
     bool cuts = dts_gathers_beside(b->plan) && block->last_collective > 0;
-    dts_id task = dts_build_task(b, stage->compute, cuts ? block->last_collective : block->duration, &what);
+    /* the host waits for the kernel before the one that it launches last */
+    bool alone = block->launched_last == block->duration;
+    bool holds = dts_build_blocks(b) && !cuts && !alone && block->launched_last > 0;
+    dts_time cut = cuts ? block->last_collective : block->duration - (holds ? block->launched_last : 0);
+    dts_id task = dts_build_task(b, stage->compute, cut, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
     for (size_t i = 0; i < wait_count; i++) {
         dts_graph_depend(b->graph, task, waits[i]);
     }
     stage->last_kernel = task;
-    if (cuts) {
+    stage->collectives_done = cuts ? task : stage->collectives_done;
+    if (cuts || holds) {
         what.block = NULL;
         what.rest = true;
         what.flops = 0;
-        stage->collectives_done = task;
-        stage->last_kernel = dts_build_task(b, stage->compute, block->duration - block->last_collective, &what);
+        stage->last_kernel = dts_build_task(b, stage->compute, block->duration - cut, &what);
     }
     if (!launched && lead > block->first_launch) {
         stage->last_kernel = add_end_of_launches(b, stage, lead + block->duration - block->first_launch, issue, &what);
@@ -531,6 +540,7 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     stage->since_collectives = cuts && launched ? block->duration - block->last_collective : DTS_TIME_MAX;
     stage->last_block = block;
     stage->block_end = stage->last_kernel;
+    stage->holds_host = !dts_build_blocks(b) || alone ? DTS_NO_ID : holds ? task : stage->last_kernel;
     add_memory(b, stage, block, task, stage->last_kernel);
     stage->flops += block->flops;
     stage->fresh_B += block->fresh_B;

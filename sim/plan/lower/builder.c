@@ -74,6 +74,8 @@ static dts_id add_to_host(dts_builder *b, dts_stage *stage, double duration_s, b
     }
     dts_id task = dts_build_task(b, thread, stage->host_pending + duration, info);
     dts_graph_depend(b->graph, task, after);
+    dts_graph_depend(b->graph, task, stage->holds_host);
+    stage->holds_host = DTS_NO_ID;
     stage->host_pending = 0;
     stage->ahead = after != DTS_NO_ID ? DTS_NEVER_AHEAD : stage->ahead - duration;
     /* a hand-over between the training loop and the autograd thread: each waits for the other's latest issue */

@@ -73,6 +73,7 @@ typedef struct dts_stage {
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
     dts_id last_launched;               /* most recent kernel or collective that the host launched */
+    dts_id holds_host;                  /* the block that the host launches, kernel after kernel; DTS_NO_ID: none */
     dts_time host_pending;              /* issues of the host that are still to be added, as one task */
     dts_time ahead;                     /* the host is at least so much ahead of the compute stream (block.c) */
     const dts_block *last_block;        /* the block placed last, NULL: none */

@@ -14,12 +14,15 @@
  *   where stages share a host thread (torch Pipe, DataParallel): they hold each other up between any two kernels
  *   where copies of offloaded activations or gradients, or ZeRO-2's buckets, free memory while kernels take some: their
  *   order decides the peak
+ *   where batches of data that weigh in memory arrive beside the kernels
  *   where kernels read what arrives bit by bit, or two passes run in turns: context parallelism, asynchronous tensor
  *   parallelism, forward and backward as one block
  *   where weights are updated between passes (PipeDream), or a stage holds two copies of them
  *   where FSDP keeps whole gradients between microbatches, or DDP reduces them after each
  *   where kernels are launched as graphs, and where the host waits for counts of tokens
  *   where what a stage gathers before it repeats a whole chunk holds up the collectives of that. */
+#include <math.h>
+
 #include "plan/lower/builder.h"
 
 /* From here on the graph of kernels takes longer than about a tenth of a second. */
@@ -99,6 +102,20 @@ static bool stages_differ(const dts_plan *plan) {
     return differ;
 }
 
+/* Batches are copied beside blocks, which take the most memory of their kernels from beginning to end: where they weigh
+ * against the parameters of a stage, the peak depends on the kernel that they meet. */
+static bool loads_much(const dts_plan *plan) {
+    static const double little = 0.002;
+    double least_B = INFINITY;
+    for (int64_t s = 0; s < plan->stages; s++) {
+        double elements = dts_model_part_parameters(plan->job.model, DTS_PART_LAYER) * (double)plan->chunks[s].layers;
+        least_B = fmin(least_B, elements / (double)plan->tensor * plan->storage.parameter_B);
+    }
+    least_B /= dts_plan_shards_parameters(plan) ? (double)plan->shards : 1;
+    double batch_B = (double)plan->job.training->micro_batch * dts_plan_sample_B(plan);
+    return dts_plan_loads_input(plan) && batch_B > little * least_B;
+}
+
 bool dts_blocks_possible(const dts_plan *plan) {
     const dts_job *job = &plan->job;
     bool shared_host = dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1);
@@ -109,7 +126,7 @@ bool dts_blocks_possible(const dts_plan *plan) {
                    plan->copies > 1;
     bool bits =
         dts_plan_wraps_linears(plan) || plan->context > 1 || any_style(plan, is_async) || runs_passes_in_turns(plan);
-    return !shared_host && !copies && !held_up && !updates && !bits && !stages_differ(plan) &&
+    return !shared_host && !copies && !loads_much(plan) && !held_up && !updates && !bits && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;
 }
 

@@ -85,9 +85,9 @@ static bool make_first(dts_builder *b, struct dts_loader *l) {
     return true;
 }
 
-/* Where one process splits a batch into microbatches, it loads all of them together. */
+/* Where one process splits a batch into microbatches, it loads all of them together, at each of two ends by itself. */
 static int64_t passes_per_batch(const dts_plan *plan) {
-    return plan->job.stack->pipeline_single_process && plan->pipeline > 1 ? plan->passes : 1;
+    return plan->job.stack->pipeline_single_process && plan->pipeline > 1 ? plan->passes / plan->copies : 1;
 }
 
 static bool reads_data(const dts_builder *b, const dts_stage *stage) {

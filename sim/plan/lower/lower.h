@@ -74,6 +74,7 @@ typedef struct dts_block {
     dts_time lead;             /* how far ahead the host must be at the start, not to hold up the last kernel */
     dts_time first_collective; /* when its first collective starts; DTS_TIME_MAX: none */
     dts_time last_collective;  /* when its last one ends, but the trailing one; 0: none */
+    dts_time launched_last;    /* of that, the kernel that the host launches last, or what trails */
     dts_time trailing;         /* a collective behind the last kernel; 0: none */
     const char *trailing_name;
     double trailing_B;

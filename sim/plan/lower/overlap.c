@@ -74,8 +74,9 @@ static bool goes_first(const half *a, const half *z) {
 bool dts_build_may_overlap(const dts_builder *b) {
     const dts_plan *plan = b->plan;
     /* units that are gathered for one pass and used by the other, and copies that hold up the host, have to stay in
-     * the order in which they were built */
-    return !dts_plan_shards_parameters(plan) && !dts_plan_offloads(plan) && !plan->job.stack->pipeline_single_process;
+     * the order in which they were built, as has what is launched only when the one before is done */
+    return !dts_plan_shards_parameters(plan) && !dts_plan_offloads(plan) && !plan->job.stack->pipeline_single_process &&
+           !dts_build_blocks(b);
 }
 
 void dts_build_overlap(dts_builder *b, dts_stage *stage, size_t first, size_t middle, size_t end) {

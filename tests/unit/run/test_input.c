@@ -155,6 +155,31 @@ static void more_loaders_than_cores_are_warned_about(void **state) {
     dts_result_free(r);
 }
 
+/* One process for both pipelines loads at both ends, and lets go of what it has loaded. */
+static void both_ends_of_two_pipelines_load(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(
+        "model: {profile: gpt, layers: 4, hidden: 512, heads: 8, vocab: 1000}\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 1, gpus_per_node: 2}\n"
+        "stack: pytorch-1.11\n"
+        "training: {global_batch: 16, micro_batch: 2, sequence_length: 128, precision: fp32}\n"
+        "parallelism: {pipeline: 2, schedule: chimera}\n"
+        "input: {workers: 0, sample_cost: 1 ms, sample_bytes: 600 kB}\n",
+        "");
+    assert_true(r->time_s.input_wait > 0);
+    for (size_t d = 0; d < r->stage_count; d++) {
+        double first = -1, last = -1;
+        for (size_t i = 0; i < r->memory_sample_count; i++) {
+            if (r->memory_samples[i].device == d) {
+                last = r->memory_samples[i].bytes;
+                first = first < 0 ? last : first;
+            }
+        }
+        assert_close(last, first, 0, 1024);
+    }
+    dts_result_free(r);
+}
+
 static void the_scenario_tells_the_truth(void **state) {
     (void)state;
     static const struct {
@@ -187,6 +212,7 @@ int main(void) {
         cmocka_unit_test(loaders_of_a_node_share_its_cores),
         cmocka_unit_test(folded_microbatches_load_as_all),
         cmocka_unit_test(more_loaders_than_cores_are_warned_about),
+        cmocka_unit_test(both_ends_of_two_pipelines_load),
         cmocka_unit_test(the_scenario_tells_the_truth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

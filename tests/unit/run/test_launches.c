@@ -57,6 +57,30 @@ static void blocks_block_too(void **state) {
     assert_close(block.host_bound, kernel.host_bound, 0.06, 0);
 }
 
+/* The training loop's own work begins where the GPU has come to the last launch of a pass, however coarse that is; and
+ * what is launched behind the kernel before it cannot be issued in turns. */
+static void blocking_launches_hold_the_training_loop(void **state) {
+    (void)state;
+    static const char *const settings =
+        "cluster.host.launch_blocking=true stack.step_host=5ms parallelism.tensor=2 parallelism.pipeline=1 "
+        "training.global_batch=8 ";
+    double times_s[3];
+    static const char *const details[] = {"kernel", "layer", "block"};
+    for (int i = 0; i < 3; i++) {
+        char all[LONGEST_SETTINGS];
+        snprintf(all, sizeof all, "%sfidelity.detail=%s", settings, details[i]);
+        shares_of(tensor, all, &times_s[i]);
+        assert_close(times_s[i], times_s[0], 1e-3, 0);
+    }
+    double turns_s = 0, free_s = 0;
+    static const char *const dualpipe = "parallelism.schedule=dualpipe parallelism.tensor=2 ";
+    char blocking[LONGEST_SETTINGS];
+    snprintf(blocking, sizeof blocking, "%scluster.host.launch_blocking=true", dualpipe);
+    shares_of(tensor, blocking, &turns_s);
+    shares_of(tensor, dualpipe, &free_s);
+    assert_true(turns_s > free_s);
+}
+
 /* Slow hosts that wait for what their stage receives take turns: n microbatches pass p stages in n + p - 1 times the
  * host's time for one, where hosts that run ahead need n. */
 static void waiting_hosts_take_turns(void **state) {
@@ -82,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocking_launches_add_up),
         cmocka_unit_test(blocks_block_too),
+        cmocka_unit_test(blocking_launches_hold_the_training_loop),
         cmocka_unit_test(waiting_hosts_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
