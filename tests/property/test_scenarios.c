@@ -362,7 +362,7 @@ static void check_folded(subject *x) {
     values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     dts_result *few = simulate_values(&values, NULL);
     assert_int_equal(few->global_batch, all->global_batch);
-    x->could_fold++;
+    x->could_fold += !x->d.loads; /* never, with a queue of batches */
     x->folded += few->simulation.microbatches > 0;
     assert_close(few->iteration_time_s, all->iteration_time_s, 1e-3, 0);
     assert_close(few->samples_per_s, all->samples_per_s, 1e-3, 0);
@@ -445,7 +445,7 @@ static void invariants_hold_over_random_scenarios(void **state) {
     current_seed = 0;
     dts_block_cache_free(x.blocks);
     enum { ENOUGH = 20 };
-    assert_true(x.could_fold < ENOUGH || 2 * x.folded > x.could_fold);
+    assert_true(x.could_fold < ENOUGH || 3 * x.folded > x.could_fold);
     print_message("%llu scenarios, %llu of %llu folded\n", (unsigned long long)runs, (unsigned long long)x.folded,
                   (unsigned long long)x.could_fold);
 }
