@@ -285,7 +285,7 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     dts_local l = {0};
     l.b = x->micro_batch;
     l.S = x->sequence_length;
-    l.s = l.S / x->context;
+    l.s = x->queries > 0 ? x->queries : l.S / x->context;
     l.parallel = x->tensor > 1;
     l.sequence = l.parallel && x->sequence_parallel;
     l.shard = l.sequence ? l.s / x->tensor : l.s;

@@ -142,6 +142,8 @@ typedef struct dts_adaptation {
 /* How a part is cut and executed; what the plan and the software stack decide. */
 typedef struct dts_execution {
     int64_t micro_batch, sequence_length;
+    int64_t
+        queries; /* positions that are computed, the last ones: keys and values of the others are in a cache; 0: all */
     int64_t tensor; /* tensor-parallel degree, 1: none */
     bool sequence_parallel;
     int64_t context;        /* context-parallel degree */
@@ -249,9 +251,10 @@ bool dts_model_adapts(const dts_execution *execution);
 /* FLOPs of a product's forward, 2 per multiply-add; 0 for others. */
 double dts_operator_flops(const dts_operator *o);
 
-/* FLOPs of the matrix products (and attention) of one sample's forward pass through the whole model: for MFU. The
+/* FLOPs of the matrix products (and attention) of one sample's forward pass through the whole model, for its last
+ * queries positions (0: all): for MFU. The
  * convention: 2 per multiply-add, causal attention counted in full, recomputation not counted; forward only. */
-double dts_model_forward_flops(const dts_model *model, int64_t sequence_length);
+double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries);
 
 /* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution);

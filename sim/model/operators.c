@@ -117,9 +117,10 @@ dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_
 }
 
 /* One sample on one device: enough to count parameters and FLOPs. */
-static dts_execution plain_execution(int64_t sequence_length) {
+static dts_execution plain_execution(int64_t sequence_length, int64_t queries) {
     return (dts_execution){.micro_batch = 1,
                            .sequence_length = sequence_length,
+                           .queries = queries,
                            .tensor = 1,
                            .context = 1,
                            .expert = 1,
@@ -130,7 +131,7 @@ static dts_execution plain_execution(int64_t sequence_length) {
 
 double dts_model_part_parameters(const dts_model *model, dts_part part) {
     dts_builder builder;
-    dts_execution execution = plain_execution(1);
+    dts_execution execution = plain_execution(1, 0);
     dts_build_part(&builder, part, model, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
@@ -168,12 +169,12 @@ double dts_operator_flops(const dts_operator *o) {
 }
 
 /* What the model asks for: every token reaches its experts, none is padded. */
-static double part_flops(const dts_model *model, dts_part part, int64_t sequence_length) {
+static double part_flops(const dts_model *model, dts_part part, int64_t sequence_length, int64_t queries) {
     dts_model balanced = *model;
     balanced.capacity_factor = 0;
     balanced.load_imbalance = 1;
     dts_builder builder;
-    dts_execution execution = plain_execution(sequence_length);
+    dts_execution execution = plain_execution(sequence_length, queries);
     dts_build_part(&builder, part, &balanced, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
@@ -182,17 +183,19 @@ static double part_flops(const dts_model *model, dts_part part, int64_t sequence
     return sum;
 }
 
-double dts_model_forward_flops(const dts_model *model, int64_t sequence_length) {
+double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries) {
     const double with_experts = (double)dts_model_expert_layers(model);
-    double sum = ((double)model->layers - with_experts) * part_flops(model, DTS_PART_LAYER, sequence_length) +
-                 part_flops(model, DTS_PART_HEAD, sequence_length);
-    return with_experts > 0 ? sum + with_experts * part_flops(model, DTS_PART_EXPERT_LAYER, sequence_length) : sum;
+    double sum = ((double)model->layers - with_experts) * part_flops(model, DTS_PART_LAYER, sequence_length, queries) +
+                 part_flops(model, DTS_PART_HEAD, sequence_length, queries);
+    return with_experts > 0 ? sum + with_experts * part_flops(model, DTS_PART_EXPERT_LAYER, sequence_length, queries)
+                            : sum;
 }
 
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution) {
     const double element_B =
         execution->autocast ? dts_numeric_bytes(DTS_FP32) : dts_numeric_bytes(execution->activation);
     const double ranks = execution->sequence_parallel ? (double)execution->tensor : 1;
-    return (double)execution->micro_batch * (double)execution->sequence_length / (double)execution->context / ranks *
-           (double)model->hidden * element_B;
+    const double positions = execution->queries > 0 ? (double)execution->queries
+                                                    : (double)execution->sequence_length / (double)execution->context;
+    return (double)execution->micro_batch * positions / ranks * (double)model->hidden * element_B;
 }

@@ -72,6 +72,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
     return (dts_execution){
         .micro_batch = plan->job.training->micro_batch,
         .sequence_length = plan->job.training->sequence_length,
+        .queries = dts_plan_decodes(plan) ? 1 : 0,
         .tensor = plan->tensor,
         .sequence_parallel = plan->job.parallelism->sequence && plan->tensor > 1,
         .context = plan->context,
@@ -210,7 +211,16 @@ bool dts_plan_uses_nvme(const dts_plan *plan) {
 }
 
 bool dts_plan_infers(const dts_plan *plan) {
-    return plan->job.training->mode == DTS_MODE_INFERENCE;
+    return plan->job.training->mode != DTS_MODE_TRAIN;
+}
+
+bool dts_plan_decodes(const dts_plan *plan) {
+    return plan->job.training->mode == DTS_MODE_DECODE;
+}
+
+bool dts_plan_caches(const dts_plan *plan) {
+    const int cache = plan->job.training->kv_cache;
+    return cache > DTS_KV_CACHE_NONE || (cache == DTS_KV_CACHE_AUTO && dts_plan_decodes(plan));
 }
 
 bool dts_plan_keeps_weight_copies(const dts_plan *plan) {
@@ -352,7 +362,10 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s%s", dts_plan_infers(plan) ? "inference: " : "",
+    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s%s",
+                            dts_plan_decodes(plan)  ? "decode: "
+                            : dts_plan_infers(plan) ? "inference: "
+                                                    : "",
                             pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
                             context == NULL ? "" : context, kinds[plan->job.parallelism->data_parallel], plan->data,
                             hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert,

@@ -64,8 +64,12 @@ typedef struct dts_adapters {
     bool dropout;
 } dts_adapters;
 
-/* INFERENCE: forward passes only, to the model's outputs. */
-typedef enum dts_mode { DTS_MODE_TRAIN, DTS_MODE_INFERENCE } dts_mode;
+/* INFERENCE: forward passes only, to the model's outputs. DECODE: the same for one new token of each sample, behind
+ * sequence_length positions in a cache of keys and values. */
+typedef enum dts_mode { DTS_MODE_TRAIN, DTS_MODE_INFERENCE, DTS_MODE_DECODE } dts_mode;
+
+/* How keys and values are kept for later tokens. AUTO: in the format of activations to generate, else not at all. */
+typedef enum dts_kv_cache { DTS_KV_CACHE_AUTO, DTS_KV_CACHE_NONE, DTS_KV_CACHE_NATIVE, DTS_KV_CACHE_FP8 } dts_kv_cache;
 
 typedef struct dts_training {
     int mode;                /* dts_mode */
@@ -73,6 +77,7 @@ typedef struct dts_training {
     int64_t micro_batch;     /* samples per forward pass of one replica */
     int64_t sequence_length; /* tokens per sample */
     int precision;           /* dts_precision */
+    int kv_cache;            /* dts_kv_cache */
     int optimizer;           /* dts_optimizer */
     dts_recompute recompute;
     dts_adapters adapters;
@@ -307,8 +312,10 @@ double dts_plan_loaders_per_node(const dts_plan *plan);
 /* Bytes of a sample on its way to the GPU. */
 double dts_plan_sample_B(const dts_plan *plan);
 
-/* Forward passes only? */
+/* Forward passes only? One new token a sample? With a cache of keys and values? */
 bool dts_plan_infers(const dts_plan *plan);
+bool dts_plan_decodes(const dts_plan *plan);
+bool dts_plan_caches(const dts_plan *plan);
 /* Do autocast's half copies of weights stay to the end of a forward pass that keeps nothing for backward (inference,
  * checkpointed layers)? Its cache takes parameters, which views of sharded ones are not. */
 bool dts_plan_keeps_weight_copies(const dts_plan *plan);

@@ -5,8 +5,13 @@ dts_status dts_plan_check_inference(const dts_plan *plan, dts_diag *diag) {
     const dts_job *job = &plan->job;
     const dts_offload *o = job->offload;
     const int kind = job->parallelism->data_parallel;
+    const bool decodes = dts_plan_decodes(plan);
     if (!dts_plan_infers(plan)) {
-        return DTS_OK;
+        return dts_plan_caches(plan)
+                   ? dts_diag_error(
+                         diag, NULL, "training.kv_cache", "leave kv_cache out, or use mode: inference",
+                         "training computes keys and values of all positions anew: it keeps no cache of them")
+                   : DTS_OK;
     }
     const struct {
         bool broken;
@@ -26,6 +31,16 @@ dts_status dts_plan_check_inference(const dts_plan *plan, dts_diag *diag) {
         {o->gradients != DTS_OFFLOAD_NONE || o->optimizer != DTS_OFFLOAD_NONE || o->activations != DTS_OFFLOAD_NONE,
          "offload", "leave all but offload.parameters out",
          "inference has no gradients, optimizer states or kept activations to offload"},
+        {decodes && job->training->kv_cache == DTS_KV_CACHE_NONE, "training.kv_cache", "use kv_cache: native",
+         "a token is generated from the keys and values of those before it"},
+        {decodes && job->stack->attention != DTS_ATTENTION_FLASH, "stack.attention", "set stack.attention: flash",
+         "one query over a long cache is simulated with fused attention only"},
+        {decodes && plan->context > 1, "parallelism.context", "use context: 1, or tensor instead",
+         "context parallelism splits the positions of a pass, and a step of decode has one"},
+        {decodes && job->parallelism->sequence, "parallelism.sequence", "use sequence: false",
+         "sequence parallelism splits the positions of a pass, and a step of decode has one"},
+        {decodes && !job->model->causal, "training.mode", "use mode: inference",
+         "only models that attend to earlier positions generate one token after another"},
         {plan->copies > 1 || dts_plan_asynchronous(plan), "parallelism.schedule", "use gpipe, 1f1b or interleaved-1f1b",
          "this schedule keeps further copies of the parameters for the sake of backward passes"},
     };

@@ -9,7 +9,8 @@ static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16", 
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
 static const char *const optimizer_names[] = {
     "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", NULL};
-static const char *const mode_names[] = {"train", "inference", NULL};
+static const char *const mode_names[] = {"train", "inference", "decode", NULL};
+static const char *const cache_names[] = {"auto", "none", "native", "fp8", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
 static const char *const reduce_names[] = {"auto", "step", "microbatch", NULL};
 static const char *const unit_names[] = {"layer", "linear", NULL};
@@ -118,7 +119,8 @@ const char *const dts_detail_names[] = {"auto", "kernel", "layer", "block", NULL
 static const dts_field training_fields[] = {
     {FIELD(mode), .type = DTS_FIELD_ENUM, .names = mode_names, .preset = "train",
      .help = "inference: forward passes only (the prefill of a batch): no loss, gradients, optimizer, dropout or kept "
-             "activations"},
+             "activations; decode: one new token of each sample, behind sequence_length positions in a cache of keys "
+             "and values"},
     {FIELD(global_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,
      .help = "samples per optimizer step, all replicas together"},
     {FIELD(micro_batch), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = MOST_BATCH,
@@ -129,6 +131,10 @@ static const dts_field training_fields[] = {
      .help =
          "number format; amp-…: fp32 master weights with autocast; fp8 (or amp-fp8), mxfp8, nvfp4: amp-bf16 with the "
          "layers' linear products in 8 or 4 bits"},
+    {FIELD(kv_cache), .type = DTS_FIELD_ENUM, .names = cache_names, .preset = "auto",
+     .help =
+         "inference and decode: how keys and values of all samples are kept: none, native (as activations), fp8, or "
+         "auto: native for decode, else none"},
     {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = optimizer_names, .preset = "adamw",
      .help = "optimizer: decides the states kept per parameter and the work of a step"},
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",

@@ -119,7 +119,7 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     if (training->adapters.rank > 0) {
         s.autocast = false; /* frozen weights have the format of the products: only the adapters are cast */
     }
-    if (training->mode == DTS_MODE_INFERENCE) { /* parameters are all there is, and no master copy of them */
+    if (training->mode != DTS_MODE_TRAIN) { /* parameters are all there is, and no master copy of them */
         s.gradient_B = 0;
         s.fresh_gradient_B = 0;
         s.reduce_B = 0;

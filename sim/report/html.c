@@ -64,9 +64,11 @@ static void write_head(page *p) {
     dts_html_escaped(r->cluster, p->out);
     add_element(p, "; ", r->stack, "<br>");
     add_element(p, "Plan: ", r->plan, "; batch ");
-    dts_text_printf(
-        p->out, "%" PRId64 " samples of %" PRId64 " tokens, %" PRId64 " microbatch%s of %" PRId64 " per replica</p>\n",
-        r->global_batch, r->sequence_length, r->microbatches, r->microbatches == 1 ? "" : "es", r->micro_batch);
+    dts_text_printf(p->out,
+                    "%" PRId64 " samples%s %" PRId64 "%s, %" PRId64 " microbatch%s of %" PRId64 " per replica</p>\n",
+                    r->global_batch, r->new_tokens < r->sequence_length ? ", a token of each behind" : " of",
+                    r->sequence_length, r->new_tokens < r->sequence_length ? "" : " tokens", r->microbatches,
+                    r->microbatches == 1 ? "" : "es", r->micro_batch);
 }
 
 static void write_facts(page *p) {

@@ -80,7 +80,11 @@ static void write_title(const page *p) {
     dts_text_add(&line, known(r->plan));
     fact(p, "Plan", &line);
     dts_format_count((double)r->global_batch, &line);
-    dts_text_printf(&line, " samples of %lld tokens, ", (long long)r->sequence_length);
+    if (r->new_tokens < r->sequence_length) {
+        dts_text_printf(&line, " samples, a token of each behind %lld, ", (long long)r->sequence_length);
+    } else {
+        dts_text_printf(&line, " samples of %lld tokens, ", (long long)r->sequence_length);
+    }
     if (r->microbatches > 1) {
         dts_text_printf(&line, "%lld microbatches of %lld per replica", (long long)r->microbatches,
                         (long long)r->micro_batch);

@@ -114,6 +114,7 @@ typedef struct dts_result {
     const char *scenario, *model, *cluster, *stack; /* names */
     const char *plan;                               /* "ddp 16", "fsdp 8 × pipeline 4", one line */
     int64_t gpus, nodes, global_batch, micro_batch, microbatches, sequence_length;
+    int64_t new_tokens;          /* of each sample that an iteration computes: all of them, or 1 (mode: decode) */
     double parameters;           /* of the model */
     double trainable_parameters; /* what is trained: all of them, or the adapters */
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;

@@ -46,11 +46,13 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     double gpus = (double)plan->gpus;
     result->iteration_time_s = time;
     result->samples_per_s = (double)result->global_batch / time;
-    result->tokens_per_s = result->samples_per_s * (double)result->sequence_length;
+    const int64_t computed = dts_plan_decodes(plan) ? 1 : result->sequence_length; /* positions of a sample */
+    result->new_tokens = computed;
+    result->tokens_per_s = result->samples_per_s * (double)computed;
     result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
     const double passes = dts_plan_infers(plan) ? 1 : dts_plan_adapts(plan) ? 2 : 3;
-    double model_flops =
-        passes * dts_model_forward_flops(plan->job.model, result->sequence_length) * (double)result->global_batch;
+    double model_flops = passes * dts_model_forward_flops(plan->job.model, result->sequence_length, computed) *
+                         (double)result->global_batch;
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */
     double hardware_flops =
         counted * m->lowered->flops * (double)plan->tensor * (double)plan->context * (double)plan->data;
@@ -221,7 +223,11 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     }
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     const bool defers = dts_plan_defers_reduction(plan);
-    if (defers && pipelined && plan->job.parallelism->reshard_after_forward) {
+    if (dts_plan_infers(plan)) {
+        warn(result, dts_plan_shards_parameters(plan) && pipelined
+                         ? "parameters are gathered for every microbatch of the pipeline; ddp keeps them whole"
+                         : NULL);
+    } else if (defers && pipelined && plan->job.parallelism->reshard_after_forward) {
         warn(result,
              "parameters are gathered for every microbatch of the pipeline; reshard_after_forward: false keeps "
              "them whole until the last one");

@@ -441,6 +441,11 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);
 /* One stage steps by itself when reduced is done; returns the task with which the step begins (optimizer.c). */
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced);
 
+/* The cache of keys and values of a stage, and the attention of one token of each sample of a pass to it (kv_cache.c).
+ */
+double dts_kv_cache_B(const dts_plan *plan, const dts_stage *stage);
+double dts_kv_attention_s(const dts_builder *b, const dts_operator *o);
+
 /* Parameters, gradients, optimizer states and buckets that live the whole iteration (static_memory.c). */
 void dts_build_static_memory(dts_builder *b);
 

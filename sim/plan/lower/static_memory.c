@@ -115,6 +115,8 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     add(b, stage, DTS_MEMORY_PARAMETERS, held->frozen_B[set] * share, (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, held->quantised[set]) * share,
         (dts_offload_target)offload->parameters);
+    add(b, stage, DTS_MEMORY_ACTIVATIONS, set == DTS_SET_COMMON && b->style == 0 ? dts_kv_cache_B(plan, stage) : 0,
+        DTS_OFFLOAD_NONE);
     add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
         (dts_offload_target)offload->gradients);
     add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON && has_new_shapes(b) ? stand_ins_B(b) : 0,

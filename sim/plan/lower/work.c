@@ -96,7 +96,7 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .query_length = o->query_length,
                                  .key_length = o->key_length,
                                  .causal = o->causal};
-    t->forward_s = dts_build_attention_s(b, &shape);
+    t->forward_s = dts_plan_decodes(b->plan) ? dts_kv_attention_s(b, o) : dts_build_attention_s(b, &shape);
     shape.backward = true;
     t->backward_input_s = dts_build_attention_s(b, &shape);
     t->backward_input_kernels = o->backward_kernels;

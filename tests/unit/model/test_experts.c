@@ -57,13 +57,13 @@ static void test_flops(void **state) {
     dts_model model = mixtral();
     const double s = 4096, h = 4096, kv = 1024, f = 14336;
     const double layer = 2 * s * (2 * h * h + 2 * h * kv + 8 * h + 2 * 3 * h * f) + 4 * s * s * h;
-    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 4096, 0), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
     /* what is padded or unbalanced is no work of the model */
     model.load_imbalance = 2;
-    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 4096, 0), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
     model.load_imbalance = 1;
     model.capacity_factor = 1.25;
-    assert_close(dts_model_forward_flops(&model, 4096), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 4096, 0), 32 * layer + 2 * s * h * 32000, 1e-14, 0);
 }
 
 /* arXiv 2405.04434, section 2.1: projections of the latents, scores over 192 and values over 128 elements a head. */
@@ -74,7 +74,7 @@ static void test_latent_flops(void **state) {
     const double projections = h * p + p * a * (n + r) + h * (c + r) + c * a * (n + v) + a * v * h;
     const double attention = 2 * s * projections + 2 * s * s * a * (n + r + v);
     const double dense = 2 * s * 3 * h * 12288, sparse = 2 * s * (160 * h + 6 * 3 * h * 1536 + 3 * h * 3072);
-    assert_close(dts_model_forward_flops(&model, 4096), 60 * attention + dense + 59 * sparse + 2 * s * h * 102400,
+    assert_close(dts_model_forward_flops(&model, 4096, 0), 60 * attention + dense + 59 * sparse + 2 * s * h * 102400,
                  1e-14, 0);
     model.q_lora_rank = 0; /* queries from the input itself */
     const double direct = projections - h * p - p * a * (n + r) + h * a * (n + r);

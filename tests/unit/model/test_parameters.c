@@ -80,7 +80,7 @@ static void test_narayanan_flops(void **state) {
     (void)state;
     dts_model model = gpt_175b();
     double l = 96, h = 12288, v = 51200, s = 2048, logits = 2 * s * h * v;
-    double forward = dts_model_forward_flops(&model, 2048);
+    double forward = dts_model_forward_flops(&model, 2048, 0);
     assert_close(4 * (forward - logits) + 3 * logits, 96 * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)), 1e-14,
                  0);
 }
@@ -91,7 +91,7 @@ static void test_llama_flops(void **state) {
     dts_model model = llama_3_70b();
     double s = 8192, h = 8192, kv = 1024, f = 28672, v = 128256;
     double layer = 2 * s * (2 * h * h + 2 * h * kv + 3 * h * f) + 4 * s * s * h;
-    assert_close(dts_model_forward_flops(&model, 8192), 80 * layer + 2 * s * h * v, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 8192, 0), 80 * layer + 2 * s * h * v, 1e-14, 0);
 }
 
 /* Masked language modelling may compute the logits of a share of the positions only; the pooler works on one. */
@@ -100,9 +100,9 @@ static void test_bert_flops(void **state) {
     dts_model model = bert_base();
     double s = 512, h = 768, v = 30522, layer = 24 * s * h * h + 4 * s * s * h;
     double pooler = 2 * h * h + 2 * h * 2;
-    assert_close(dts_model_forward_flops(&model, 512), 12 * layer + pooler + 2 * s * h * h + 2 * s * h * v, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * s * h * h + 2 * s * h * v, 1e-14, 0);
     model.predicted_share = 80.0 / 512;
-    assert_close(dts_model_forward_flops(&model, 512), 12 * layer + pooler + 2 * 80 * h * h + 2 * 80 * h * v, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * 80 * h * h + 2 * 80 * h * v, 1e-14, 0);
 }
 
 int main(void) {
