@@ -185,6 +185,17 @@ static void warn_of_allocator(const dts_measured *m, dts_result *result) {
     }
 }
 
+/* Keys of FSDP that say nothing here, so that a sweep over kinds of data parallelism may hold them. */
+static void warn_of_units(const dts_plan *plan, dts_result *result) {
+    const dts_parallelism *p = plan->job.parallelism;
+    if (p->fsdp_unit != DTS_FSDP_UNIT_LAYER && !dts_plan_wraps_linears(plan)) {
+        warn(result, "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp: it does nothing here");
+    }
+    if (!p->reshard_after_forward && !dts_plan_shards_parameters(plan)) {
+        warn(result, "reshard_after_forward is about gathered parameters, but these are whole: it does nothing here");
+    }
+}
+
 static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
     result->warnings = dts_arena_array(result->arena, MOST_WARNINGS, sizeof *result->warnings);
@@ -218,9 +229,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
              "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "
              "simulates each");
     }
-    if (plan->job.parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER && !dts_plan_wraps_linears(plan)) {
-        warn(result, "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp: it does nothing here");
-    }
+    warn_of_units(plan, result);
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     const bool defers = dts_plan_defers_reduction(plan);
     if (dts_plan_infers(plan)) {

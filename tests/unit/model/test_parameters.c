@@ -100,9 +100,11 @@ static void test_bert_flops(void **state) {
     dts_model model = bert_base();
     double s = 512, h = 768, v = 30522, layer = 24 * s * h * h + 4 * s * s * h;
     double pooler = 2 * h * h + 2 * h * 2;
-    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * s * h * h + 2 * s * h * v, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * s * h * h + 2 * s * h * v, 1e-14,
+                 0);
     model.predicted_share = 80.0 / 512;
-    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * 80 * h * h + 2 * 80 * h * v, 1e-14, 0);
+    assert_close(dts_model_forward_flops(&model, 512, 0), 12 * layer + pooler + 2 * 80 * h * h + 2 * 80 * h * v, 1e-14,
+                 0);
 }
 
 int main(void) {

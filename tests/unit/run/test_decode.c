@@ -87,7 +87,8 @@ static void exchanges_are_of_one_token(void **state) {
     const dts_communication_row *reduce = communication_row(r, "all-reduce", "tensor");
     assert_close(send->bytes, (double)send->count * token_B, 1e-9, 0);
     assert_true(reduce->count >= LAYERS);
-    assert_close(reduce->bytes, (double)reduce->count * token_B, 0.1, 0); /* the embedding's or the loss's beside them */
+    assert_close(reduce->bytes, (double)reduce->count * token_B, 0.1,
+                 0); /* the embedding's or the loss's beside them */
     for (int i = 0; i < 2; i++) {
         const char *graphs = i == 0 ? "stack.cuda_graphs=iteration stack.launch=20us" : "stack.launch=20us";
         dts_result *launched = simulate_text(base, graphs);

@@ -186,6 +186,9 @@ static void what_has_no_units_is_told(void **state) {
     assert_true(has_warning(with, "data_parallel is not fsdp"));
     assert_false(has_warning(without, "data_parallel is not fsdp"));
     assert_close(with->iteration_time_s, without->iteration_time_s, 0, 0);
+    dts_result *whole = run("parallelism.data_parallel=ddp parallelism.reshard_after_forward=false");
+    assert_true(has_warning(whole, "these are whole"));
+    dts_result_free(whole);
     dts_result_free(with);
     dts_result_free(without);
 }
