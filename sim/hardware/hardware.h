@@ -60,6 +60,7 @@ typedef struct dts_gpu {
     double memory_floor_s;    /* shortest memory-bound kernel */
     double gather_factor;     /* of kernels that put tokens in the order of their experts: time over that of others */
     double loss_factor;       /* the same of fused cross entropy */
+    double norm_factor;       /* the same of LayerNorm, but for persistent kernels */
     double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
     dts_flash_profile flash;
     double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */
@@ -254,18 +255,20 @@ typedef struct dts_stack {
     double masked_share;               /* of the positions whose logits are computed in pre-training; 0: all */
     bool frees_logits;                 /* the training loop drops the model's output before backward */
     bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
-    bool compile_loss;                 /* with compile: the loss, too, not only the layers */
-    int attention;                     /* dts_attention_kind */
-    double flash_speed;                /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
-    bool cudnn_attention;              /* fused attention is cuDNN's where that is faster */
-    int selective;                     /* dts_selective_kind */
-    bool tf32;                         /* fp32 products run as tf32 where the GPU can */
+    bool batch_waits;     /* the host waits for all kernels before it when it takes a microbatch on a first stage */
+    bool compile_loss;    /* with compile: the loss, too, not only the layers */
+    int attention;        /* dts_attention_kind */
+    double flash_speed;   /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
+    bool cudnn_attention; /* fused attention is cuDNN's where that is faster */
+    int selective;        /* dts_selective_kind */
+    bool tf32;            /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
+    bool persistent_norm;  /* LayerNorm keeps its rows in registers (apex FastLayerNorm, Transformer Engine) */
     int experts;           /* dts_expert_style */
     double experts_host_s; /* host time from the token counts of an expert layer to the launches that need them */
     int64_t device_dispatch_domain; /* GPUs joined by links from which on a dispatcher on the device needs no counts on
@@ -281,6 +284,7 @@ typedef struct dts_stack {
     double ddp_bucket_B, ddp_first_bucket_B;
     double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
+    bool ddp_whole_fp32;          /* ZeRO-1: gradients stored in fp32 are all-reduced, not scattered */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     /* 8- and 4-bit products */
     bool fp8_amax_kernel;        /* scales of current tensors: their largest value is found by a kernel of its own */
@@ -309,6 +313,7 @@ typedef struct dts_stack {
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */
     int accumulate_kernel;        /* dts_accumulate */
+    bool accumulate_casts;        /* as kernels: half gradients are cast to a copy in fp32, and that is added */
     bool zero_grad_to_none; /* gradients are dropped after the step: the first one of an iteration is stored, not added
                              */
     /* optimizer */

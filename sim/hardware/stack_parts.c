@@ -115,6 +115,12 @@ static const dts_field ddp_fields[] = {
      .required = true,
      .offset = WITHIN(ddp_bucket_B, gradient_as_bucket_view),
      .help = "gradients live in the buckets: no second copy"},
+    {.key = "whole_fp32",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ddp_bucket_B, ddp_whole_fp32),
+     .help = "ZeRO-1: half parameters' gradients that are stored in fp32 are all-reduced, though a rank needs its "
+             "shard only"},
     {.key = "keeps_fresh_gradients",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

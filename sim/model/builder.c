@@ -201,6 +201,7 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
     dts_operator *norm = dts_add_memory(builder, name, passes);
     norm->parameters[0] = (double)l->h;
     norm->parameters[1] = model->rms_norm ? 0 : (double)l->h;
+    norm->slow = model->rms_norm || builder->execution->persistent_norm ? DTS_SLOW_NOT : DTS_SLOW_NORM;
     if (gathers && l->sequence && !l->gathers_quantised) {
         norm->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
         norm->exchange_B = l->full_B;

@@ -153,6 +153,7 @@ typedef struct dts_execution {
     dts_adaptation adaptation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
+    bool persistent_norm;  /* LayerNorm reads its rows once */
     bool fuse_sums;        /* gradients of an input that several products read are added up in one kernel */
     bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32 */
     bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
@@ -193,7 +194,8 @@ typedef enum dts_exchange {
 typedef enum dts_slow {
     DTS_SLOW_NOT,
     DTS_SLOW_ROWS, /* tokens' rows to and from the order of their experts */
-    DTS_SLOW_LOSS  /* fused cross entropy */
+    DTS_SLOW_LOSS, /* fused cross entropy */
+    DTS_SLOW_NORM  /* LayerNorm that reads its rows more than once */
 } dts_slow;
 
 enum { DTS_PARAMETER_TENSORS = 2 };

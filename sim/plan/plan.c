@@ -85,6 +85,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_bias_dropout_add = stack->fuse_bias_dropout_add || stack->compile,
         .fuse_softmax = stack->fuse_softmax || stack->compile,
         .fuse_norm = stack->fuse_norm || stack->compile,
+        .persistent_norm = stack->persistent_norm,
         .fuse_rotary = stack->fuse_rotary || stack->compile,
         .fuse_sums = stack->compile,
         .expert = plan->expert,

@@ -30,7 +30,7 @@ $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 608 308
 <g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 110,202 toke
 <text x="137" y="133" text-anchor="middle" font-size="18" fo
-<g><title>&lt;A&amp;B&gt;: 179,054 tokens/s; B: 105,144 toke
+<g><title>&lt;A&amp;B&gt;: 179,048 tokens/s; B: 105,101 toke
 <text x="261" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>
@@ -38,7 +38,7 @@ $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster
 $ dtsim sweep whole.yaml --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2 --set training.global_batch=64 --format csv | cut -d, -f1-5
 cluster.nodes/cluster.gpus_per_node,outcome,plan,gpus,iteration_time_s
 1/8,simulated,ddp 8,8,0.075682
-4/2,simulated,ddp 8,8,0.228015118171
+4/2,simulated,ddp 8,8,0.228020465747
 % Wrong usage.
 $ dtsim map whole.yaml --down model=gpt2 --across cluster.nodes=1,2
 error: a map needs two scenarios or more

@@ -10,6 +10,13 @@
 
 #include "plan/lower/data_parallel.h"
 
+/* A rank needs the sum of its shard only; DeepSpeed's bf16 optimizer gets it of all gradients nevertheless. */
+static dts_collective reduction_of(const dts_plan *plan) {
+    bool whole = plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_whole_fp32 &&
+                 plan->storage.gradient_B > plan->storage.parameter_B;
+    return dts_plan_shards_optimizer(plan) && !whole ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE;
+}
+
 dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
     dts_gradient_sync *sync = dts_arena_alloc(b->arena, sizeof *sync);
     if (sync == NULL) {
@@ -27,7 +34,7 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
                             .every_microbatch = kind == DTS_DP_ZERO2,
                             .repeats = dts_plan_repeats_reduction(b->plan),
                             .defers = dts_plan_defers_reduction(b->plan),
-                            .reduction = dts_plan_shards_optimizer(b->plan) ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE,
+                            .reduction = reduction_of(b->plan),
                             .buckets = {empty, empty},
                             .last_transfer = DTS_NO_ID,
                             .last_gather = DTS_NO_ID,

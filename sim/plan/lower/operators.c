@@ -202,7 +202,8 @@ double dts_walk_casts_B(const dts_walk *w, dts_part part) {
     return bytes;
 }
 
-/* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one). */
+/* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one); a stack may
+ * cast it to the stored type first. */
 static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
     const dts_plan *plan = w->b->plan;
     const dts_stack *stack = plan->job.stack;
@@ -212,9 +213,15 @@ static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) 
     }
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
         if (o->parameters[i] > 0) {
-            double bytes = o->parameters[i] * (plan->storage.fresh_gradient_B + 2 * plan->storage.gradient_B);
+            const double stored_B = o->parameters[i] * plan->storage.gradient_B;
+            const double fresh_B = o->parameters[i] * plan->storage.fresh_gradient_B;
+            const bool casts = stack->accumulate_casts && stored_B > fresh_B;
+            const dts_gpu *gpu = &plan->job.cluster->gpu;
             dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
-            dts_walk_kernels(w, 1, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), &info);
+            if (casts) {
+                dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, fresh_B + stored_B), &info);
+            }
+            dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, (casts ? stored_B : fresh_B) + 2 * stored_B), &info);
         }
     }
 }

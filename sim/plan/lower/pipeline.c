@@ -154,6 +154,12 @@ static void hold_sender(turns *t, int64_t rank, dts_id sent) {
     }
 }
 
+/* The host issues nothing more until `after` and all kernels of its stage are done. */
+static void hold_host(dts_builder *b, dts_stage *stage, bool backward, dts_id after, const char *name) {
+    dts_id wait = dts_build_host(b, stage, 0, backward, after, name);
+    dts_graph_depend(b->graph, wait, stage->last_kernel);
+}
+
 /* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. above: the
  * virtual stage above the boundary. */
 static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts_id sent, const dts_op *op) {
@@ -165,9 +171,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
     if (b->plan->job.stack->pipeline_host_waits) {
-        dts_stage *stage = &b->stages[rank];
-        dts_id wait = dts_build_host(b, stage, 0, op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
-        dts_graph_depend(b->graph, wait, stage->last_kernel);
+        hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
     }
     const size_t base = stand_above(t, above);
     if (shares_boundary(b->plan)) {
@@ -259,6 +263,9 @@ static void begin_step(turns *t, step *x) {
             const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
             x->pass.input = receive(t, x->rank, x->stage - 1, before->activation, before->sent_up, x->op);
         } else {
+            if (b->plan->job.stack->batch_waits) {
+                hold_host(b, x->pass.stage, false, DTS_NO_ID, "wait for batch");
+            }
             x->pass.input = dts_input_take(b, x->pass.stage, x->op->microbatch);
         }
     } else if (sends(x) && x->stage < t->stages - 1) {

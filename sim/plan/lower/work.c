@@ -110,7 +110,17 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
 }
 
 static double slowness(const dts_gpu *gpu, const dts_operator *o) {
-    return o->slow == DTS_SLOW_ROWS ? gpu->gather_factor : o->slow == DTS_SLOW_LOSS ? gpu->loss_factor : 1;
+    switch (o->slow) {
+        case DTS_SLOW_ROWS:
+            return gpu->gather_factor;
+        case DTS_SLOW_LOSS:
+            return gpu->loss_factor;
+        case DTS_SLOW_NORM:
+            return gpu->norm_factor;
+        case DTS_SLOW_NOT:
+            break;
+    }
+    return 1;
 }
 
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {

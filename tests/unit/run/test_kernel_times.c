@@ -1,5 +1,5 @@
-/* Kernels in a run: what their launches cost the host in forward, recomputation and optimizer, and tensor-parallel
- * transfers beside the products of backward. Closed forms. */
+/* Kernels in a run: what their launches cost the host in forward, recomputation and optimizer, tensor-parallel
+ * transfers beside the products of backward, norms, and how gradients are added up and reduced. Closed forms. */
 #include "simulate.h"
 
 enum { LAYERS = 4 };
@@ -119,6 +119,64 @@ static void cudnn_has_a_rate_of_its_own(void **state) {
                  longest_of("stack.attention=flash", "flash_attention"), 1e-12, 0);
 }
 
+/* Two norms a layer and one before the head, of (4 · 2048, 8192) halves: two passes forward, five backward. */
+static void layer_norm_is_slower_than_its_bytes(void **state) {
+    (void)state;
+    const char *const factor[] = {"cluster.gpu.memory_kernel.norm_factor=1", "cluster.gpu.memory_kernel.norm_factor=2"};
+    char settings[2][200];
+    for (int i = 0; i < 2; i++) {
+        snprintf(settings[i], sizeof settings[i],
+                 "stack.launch=0s stack.backward_launch=0s stack.persistent_norm=false %s", factor[i]);
+    }
+    const double rate_Bps = 2039e9 * 0.852;
+    const double pass_s = 4.0 * 2048 * 8192 * 2 / rate_Bps;
+    assert_close(time_of(settings[1]) - time_of(settings[0]), (2 * LAYERS + 1) * 7 * pass_s, 1e-6, 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(settings[i], sizeof settings[i], "stack.persistent_norm=true %s", factor[i]);
+    }
+    assert_close(time_of(settings[1]), time_of(settings[0]), 1e-12, 0);
+}
+
+/* Adding half gradients to fp32 ones: 2 + 4 + 4 bytes a parameter, and with a cast of its own 2 + 4 and 4 + 4 + 4, in
+ * all microbatches but the first. */
+static void a_cast_before_adding_gradients(void **state) {
+    (void)state;
+    const char *common =
+        "training.precision=amp-bf16 stack.launch=0s stack.backward_launch=0s stack.accumulate_kernel=true "
+        "training.micro_batch=1 stack.accumulate_casts";
+    char settings[300];
+    snprintf(settings, sizeof settings, "%s=true", common);
+    double casts_s = time_of(settings);
+    snprintf(settings, sizeof settings, "%s=false", common);
+    const double rate_Bps = 2039e9 * 0.852;
+    const double parameters = (LAYERS * 12.0 * 8192 * 8192 + 51200.0 * 8192) / 8 + 2048.0 * 8192;
+    assert_close(casts_s - time_of(settings), 3 * 8 * parameters / rate_Bps, 0.03, 0);
+}
+
+/* ZeRO-1 on two nodes: scattering S bytes of fp32 gradients and gathering half of that, or reducing all of them to all:
+ * (2 + 1/2) / (1 + 1/2) of the time. Gradients in half are scattered whatever the stack does with others. */
+static void whole_reductions_of_sharded_gradients(void **state) {
+    (void)state;
+    double exposed_s[2][2];
+    for (int half = 0; half < 2; half++) {
+        for (int whole = 0; whole < 2; whole++) {
+            char settings[300];
+            snprintf(settings, sizeof settings,
+                     "cluster.nodes=8 parallelism.data_parallel=zero1 training.global_batch=32 training.precision=%s "
+                     "stack.fp32_gradients=bf16 stack.ddp.whole_fp32=%s",
+                     half ? "amp-fp16" : "amp-bf16", whole ? "true" : "false");
+            dts_result *r = simulate_text(base, settings);
+            exposed_s[half][whole] = r->time_s.exposed_communication;
+            dts_result_free(r);
+        }
+    }
+    dts_result *r = simulate_text(base, "");
+    double tensor_s = r->time_s.exposed_communication;
+    dts_result_free(r);
+    assert_close((exposed_s[0][1] - tensor_s) / (exposed_s[0][0] - tensor_s), 2.5 / 1.5, 0.03, 0);
+    assert_close(exposed_s[1][1], exposed_s[1][0], 1e-12, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recomputation_is_launched_as_forward_is),
@@ -126,6 +184,9 @@ int main(void) {
         cmocka_unit_test(a_reduction_hides_beside_its_weight_gradient),
         cmocka_unit_test(the_slowest_gpu_sets_the_pace),
         cmocka_unit_test(cudnn_has_a_rate_of_its_own),
+        cmocka_unit_test(layer_norm_is_slower_than_its_bytes),
+        cmocka_unit_test(a_cast_before_adding_gradients),
+        cmocka_unit_test(whole_reductions_of_sharded_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

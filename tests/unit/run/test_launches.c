@@ -102,12 +102,31 @@ static void waiting_hosts_take_turns(void **state) {
     assert_close(times_s[0], (4 + 2 - 1) * one_s, 0.05, 0);
 }
 
+/* A GPU that is never short of launches has to wait for one at the beginning of each microbatch, if the host has waited
+ * for it there: shorter launches than the shortest kernel, one a microbatch. */
+static void microbatches_begin_with_an_idle_gpu(void **state) {
+    (void)state;
+    const char *fast = "stack.launch=1us stack.backward_launch=1us training.global_batch";
+    char settings[300];
+    double times_s[2][2];
+    for (int waits = 0; waits < 2; waits++) {
+        for (int i = 0; i < 2; i++) {
+            snprintf(settings, sizeof settings, "stack.batch_waits=%s %s=%d", waits ? "true" : "false", fast,
+                     i == 0 ? 4 : 32);
+            shares_of(single, settings, &times_s[waits][i]);
+        }
+    }
+    assert_close(times_s[1][0], times_s[0][0], 1e-9, 0);
+    assert_close(times_s[1][1] - times_s[0][1], 7 * 1e-6, 1e-6, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocking_launches_add_up),
         cmocka_unit_test(blocks_block_too),
         cmocka_unit_test(blocking_launches_hold_the_training_loop),
         cmocka_unit_test(waiting_hosts_take_turns),
+        cmocka_unit_test(microbatches_begin_with_an_idle_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
