@@ -157,7 +157,9 @@ static void hold_sender(turns *t, int64_t rank, dts_id sent) {
 /* The host issues nothing more until `after` and all kernels of its stage are done. */
 static void hold_host(dts_builder *b, dts_stage *stage, bool backward, dts_id after, const char *name) {
     dts_id wait = dts_build_host(b, stage, 0, backward, after, name);
-    dts_graph_depend(b->graph, wait, stage->last_kernel);
+    if (after != stage->last_kernel) {
+        dts_graph_depend(b->graph, wait, stage->last_kernel);
+    }
 }
 
 /* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. above: the
@@ -264,7 +266,7 @@ static void begin_step(turns *t, step *x) {
             x->pass.input = receive(t, x->rank, x->stage - 1, before->activation, before->sent_up, x->op);
         } else {
             if (b->plan->job.stack->batch_waits) {
-                hold_host(b, x->pass.stage, false, DTS_NO_ID, "wait for batch");
+                hold_host(b, x->pass.stage, false, x->pass.stage->last_kernel, "wait for batch");
             }
             x->pass.input = dts_input_take(b, x->pass.stage, x->op->microbatch);
         }

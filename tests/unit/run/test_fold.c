@@ -90,7 +90,7 @@ static void waits_that_end_are_not_missed(void **state) {
     check_same_of(
         "model: {profile: gpt, layers: 2, hidden: 512, heads: 8, vocab: 32000, ffn_hidden: 768}\n"
         "cluster: {profile: gcp-a2-highgpu-8g, nodes: 4, gpus_per_node: 1}\n"
-        "stack: pytorch-1.11\n"
+        "stack: {profile: pytorch-1.11, persistent_norm: true}\n"
         "training: {global_batch: 1344, micro_batch: 7, sequence_length: 128, precision: fp32, optimizer: lamb}\n"
         "offload: {activations: cpu, prefetch: 3}\n",
         "", false);
