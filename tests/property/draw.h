@@ -29,6 +29,8 @@ typedef struct drawn {
     bool differ;           /* ranks: stragglers, or what is drawn at random */
     bool jitters;          /* of these, what is drawn */
     bool nvme;
+    bool adapts;          /* adapters */
+    bool relaid;          /* layers of another tensor degree */
     bool loads;           /* data */
     bool fitted;          /* the schedule or the partition is made for the times of this hardware */
     const char *parallel; /* parallelism.data_parallel */
@@ -189,7 +191,7 @@ static inline bool may_keep_gathered(const drawn *d) {
 }
 
 static inline bool may_wrap_linears(const drawn *d) {
-    return is_parallel(d, "fsdp") && d->pipeline == 1;
+    return is_parallel(d, "fsdp");
 }
 
 static inline void draw_linear_units(drawn *d) {
@@ -314,10 +316,46 @@ static inline bool may_adapt(const drawn *d) {
 }
 
 static inline void draw_adapters(drawn *d) {
+    d->adapts = true;
     say(d, TRAINING, "adapters: {lora: {rank: %d, targets: %s, base: %s, dropout: %s}}", PICK(d, 4, 16),
         strstr(d->keys[MODEL], "kv_lora") != NULL ? PICK_NAME(d, "attention", "all-linear")
                                                   : PICK_NAME(d, "query-value", "attention", "all-linear"),
         d->narrow ? "native" : PICK_NAME(d, "native", "nf4", "int8"), PICK_NAME(d, "true", "false"));
+}
+
+static inline bool may_choose_sync(const drawn *d) {
+    bool stays = d->keys[OFFLOAD][0] == '\0' || strstr(d->keys[OFFLOAD], "gradients: none") != NULL;
+    return (is_parallel(d, "ddp") || is_parallel(d, "fsdp")) && !d->infers && !d->both && stays;
+}
+
+static inline void draw_sync(drawn *d) {
+    say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch"));
+}
+
+static inline bool may_choose_layers(const drawn *d) {
+    const char *training = d->keys[TRAINING];
+    bool shared = strcmp(d->stack, "pytorch-1.11") == 0 && d->pipeline > 1;
+    bool several = strstr(training, "recompute") != NULL && strstr(training, "recompute: selective") == NULL &&
+                   strstr(training, "recompute: full") == NULL; /* layers to a checkpoint, or all of a chunk */
+    return !shared && !is_parallel(d, "dp") && !d->infers && !d->both && !d->adapts && d->keys[OFFLOAD][0] == '\0' &&
+           d->context == 1 && strstr(d->keys[MODEL], "experts") == NULL && strstr(d->stack, "cuda_graphs") == NULL &&
+           strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL && strstr(d->keys[PARALLELISM], "gradient_sync") == NULL &&
+           !several;
+}
+
+/* The first layer does otherwise: shards, recomputes, or has twice the tensor degree. */
+static inline void draw_layers(drawn *d) {
+    bool wider =
+        d->data % 2 == 0 && d->per_node % (2 * d->tensor) == 0 && d->heads % (2 * d->tensor) == 0 && PICK(d, 0, 1) == 1;
+    d->relaid = wider;
+    if (wider) {
+        say(d, PARALLELISM, "layers: [{layers: 0, tensor: %d}]", 2 * d->tensor);
+    } else if (PICK(d, 0, 1) == 1 && strstr(d->keys[TRAINING], "recompute") == NULL) {
+        say(d, PARALLELISM, "layers: [{layers: 0, recompute: %s}]", PICK_NAME(d, "none", "selective", "full"));
+    } else {
+        say(d, PARALLELISM, "layers: [{layers: 0, sharding: %s}]",
+            PICK_NAME(d, "ddp", "zero1", "zero2", "zero3", "fsdp"));
+    }
 }
 
 /* A loader that keeps up, and one that does not. */
@@ -329,7 +367,7 @@ static inline void draw_input(drawn *d) {
 }
 
 static inline bool may_differ(const drawn *d) {
-    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp") && !d->both;
+    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp") && !d->relaid;
 }
 
 /* The first GPU, or the last node's network; and what is drawn for each kernel or GPU. */
@@ -389,6 +427,8 @@ static const technique techniques[] = {
     {"latent attention", 6, always, draw_latent_attention},
     {"CUDA graphs", 3, may_capture, draw_graphs},
     {"adapters", 3, may_adapt, draw_adapters},
+    {"moments of reduction", 4, may_choose_sync, draw_sync},
+    {"single layers", 8, may_choose_layers, draw_layers},
     {"data loading", 6, always, draw_input},
     {"stragglers", 8, may_differ, draw_stragglers},
     {"replayed allocator", 6, always, draw_allocator},

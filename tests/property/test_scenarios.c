@@ -8,7 +8,7 @@
  *   spans of a stream do not overlap, and none leaves the iteration
  *   exposed communication is no more than there was
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
- *   layer and block detail agree with kernel detail; a cache of blocks changes no byte
+ *   layer and block detail agree with kernel detail, with many microbatches too; a cache of blocks changes no byte
  *   folded microbatches agree with all of them
  * DTSIM_PROPERTY_RUNS sets how many scenarios are drawn, DTSIM_PROPERTY_SEED the first seed,
  * DTSIM_PROPERTY_SHOW prints them. */
@@ -398,6 +398,23 @@ static void check_details(const subject *x, const dts_result *kernel) {
     }
 }
 
+/* With many microbatches layers are taken that hand over their gradients behind them, or overlap their reduction. */
+static void check_many_microbatches(const subject *x) {
+    enum { MANY = 72 };
+    static const dts_detail details[] = {DTS_DETAIL_KERNEL, DTS_DETAIL_LAYER, DTS_DETAIL_BLOCK};
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.training.global_batch = (int64_t)MANY * x->d.micro_batch * x->d.data;
+    dts_result *results[3];
+    for (size_t i = 0; i < 3; i++) {
+        values.fidelity.detail = (int)details[i];
+        results[i] = simulate_values(&values, NULL);
+        check_coarse(results[0], results[i]);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        dts_result_free(results[i]);
+    }
+}
+
 static void check_scenario(subject *x, uint64_t seed) {
     x->d = draw(seed);
     if (getenv("DTSIM_PROPERTY_SHOW") != NULL) {
@@ -411,6 +428,9 @@ static void check_scenario(subject *x, uint64_t seed) {
     check_result(kernel);
     if (!x->d.differ) { /* every rank is simulated kernel by kernel */
         check_details(x, kernel);
+    }
+    if (seed % 128 == 3 && !x->d.differ) {
+        check_many_microbatches(x);
     }
     dts_result_free(kernel);
     check_graph(x, seed % 4 != 0);
