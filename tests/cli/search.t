@@ -64,7 +64,7 @@ $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8
   gcp-a2-highgpu-8g      2     8
 
 * no other is both sooner and cheaper.
-The price of 2 is unknown: set cluster.price, the USD per hour of a node.
+The price of 2 offers is unknown: set cluster.price, the USD per hour of a node.
 
 Without a plan
   no-such × 1: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
@@ -119,3 +119,15 @@ $ grep -cE 'What binds|Nothing that was simulated fits' page.html
 % Layers with choices of their own.
 $ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'
 some
+% What is not there says why.
+$ dtsim search small.yaml --over parallelism.tensor=3 | sed -n 2,3p
+No layout is legal: with the values that are searched, no degrees divide the 4 GPUs and the global batch of 16.
+  parallelism.tensor: no value of --over divides the GPUs.
+$ dtsim search small.yaml --set cluster.gpus_per_node=3 --simulate 2 --width 200 | grep -E '^(DDP|FSDP):'
+DDP: no such plan is legal here: 3 replicas do not share a global batch of 16 evenly; training.global_batch=15 or 18 would do.
+FSDP: no such plan is legal here: 3 replicas do not share a global batch of 16 evenly; training.global_batch=15 or 18 would do.
+$ dtsim search small.yaml --set cluster.gpus_per_node=1 --simulate 2 --width 200 | grep -E '^(DDP|FSDP):'
+FSDP: one GPU has nobody to share parameters with; it is DDP.
+$ dtsim search small.yaml --over offload=optimizer --simulate 2 --width 200 | grep -E '^(DDP|FSDP):'
+DDP: no such plan is legal here, with the values of --over.
+FSDP: no such plan is legal here, with the values of --over.

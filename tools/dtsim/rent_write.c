@@ -26,7 +26,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
         dts_grid_add(grid, "unknown");
     }
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%s%s", offer->pareto ? "*" : "", rent->deadline_s > 0 && !offer->in_time ? " too late" : "");
+    dts_grid_printf(grid, "%s%s", offer->pareto ? "* " : "", rent->deadline_s > 0 && !offer->in_time ? "too late" : "");
     dts_candidate_describe(&plan->candidate, base, &text);
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
@@ -48,7 +48,7 @@ static void write_missing(const dts_rent *rent, dts_text *out) {
 dts_status dts_rent_write_text(const dts_rent *rent, const dts_style *style, dts_text *out) {
     static const char *const titles[] = {"cluster", "nodes", "GPUs", "time", "goodput", "USD", "MFU", "Pareto", "plan"};
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 7 | 1U << 8);
-    dts_grid_keep(grid, 1);
+    dts_grid_keep(grid, 1U | 1U << 7);
     dts_text tokens = {0};
     dts_format_large(rent->tokens, &tokens);
     dts_style_printf(style, DTS_PAINT_STRONG, out, "%s tokens%s, by %s\n", dts_text_string(&tokens),
@@ -71,8 +71,8 @@ dts_status dts_rent_write_text(const dts_rent *rent, const dts_style *style, dts
         dts_text_add(out, "None is done in time.\n");
     }
     if (rent->unpriced > 0) {
-        dts_text_printf(out, "The price of %zu is unknown: set cluster.price, the USD per hour of a node.\n",
-                        rent->unpriced);
+        dts_text_printf(out, "The price of %zu offer%s is unknown: set cluster.price, the USD per hour of a node.\n",
+                        rent->unpriced, rent->unpriced == 1 ? "" : "s");
     }
     write_missing(rent, out);
     if (rent->interrupted) {

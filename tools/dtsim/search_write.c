@@ -107,13 +107,46 @@ static void write_shortage(const dts_search *search, const char *who, const dts_
     }
 }
 
+/* Has the user narrowed any axis? */
+static bool is_narrowed(const dts_search *search) {
+    bool any = false;
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        any |= search->space.axes[axis].given;
+    }
+    return any;
+}
+
+/* Why there is no plan of a rule. */
+static void write_absence(const dts_search *search, int rule, dts_text *out) {
+    const int64_t gpus = search->base->cluster.nodes * search->base->cluster.gpus_per_node;
+    const int64_t batch = search->base->training.global_batch, below = batch / gpus * gpus;
+    dts_text_printf(out, "%s: ", dts_rule_names[rule]);
+    if (rule != DTS_RULE_MEGATRON && batch % gpus != 0) {
+        dts_text_printf(out,
+                        "no such plan is legal here: %" PRId64 " replicas do not share a global batch of %" PRId64
+                        " evenly; training.global_batch=",
+                        gpus, batch);
+        if (below > 0) {
+            dts_text_printf(out, "%" PRId64 " or ", below);
+        }
+        dts_text_printf(out, "%" PRId64 " would do.", below + gpus);
+    } else if (rule == DTS_RULE_FSDP && gpus == 1) {
+        dts_text_add(out, "one GPU has nobody to share parameters with; it is DDP.");
+    } else {
+        dts_text_add(out, is_narrowed(search) ? "no such plan is legal here, with the values of --over."
+                                              : "no such plan is legal here.");
+    }
+}
+
 static void write_baselines(const dts_search *search, const dts_style *style, dts_text *out) {
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         long index = search->baselines[b];
         const dts_finding *f = index < 0 ? NULL : &search->findings[index];
         dts_text line = {0};
         if (index < 0) {
-            dts_text_printf(&line, "%s: no such plan is legal here.", dts_rule_names[b]);
+            if (search->counts.legal > 0) { /* else there is none at all, which has been said */
+                write_absence(search, b, &line);
+            }
         } else if (f->outcome.kind == DTS_OUTCOME_ILLEGAL) {
             dts_text_printf(&line, "%s: not simulated: %s.", dts_rule_names[b], f->outcome.reason);
         } else if (!f->outcome.figures.fits) {
@@ -281,17 +314,37 @@ static void write_wall(const dts_search *search, dts_text *out) {
         search->simulate_s > 0 ? (double)search->counts.simulated / search->simulate_s : 0, peak_rss_mib());
 }
 
+/* Values of --over of which none divides what it has to. */
+static void write_misfits(const dts_search *search, int64_t gpus, dts_text *out) {
+    static const dts_layout_axis degrees[] = {DTS_AXIS_TENSOR, DTS_AXIS_PIPELINE, DTS_AXIS_CONTEXT,
+                                              DTS_AXIS_MICRO_BATCH};
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        const dts_layout_axis axis = degrees[i];
+        const bool samples = axis == DTS_AXIS_MICRO_BATCH;
+        const int64_t whole = samples ? search->base->training.global_batch : gpus;
+        bool any = !search->space.axes[axis].given;
+        for (size_t k = 0; k < search->space.axes[axis].count; k++) {
+            any |= whole % search->space.axes[axis].items[k] == 0;
+        }
+        if (!any) {
+            dts_text_printf(out, "  %s: no value of --over divides the %s.\n", dts_candidate_key(axis, 0),
+                            samples ? "global batch" : "GPUs");
+        }
+    }
+}
+
 void dts_search_nothing(const dts_search *search, dts_text *out) {
     if (search->counts.legal > 0) {
         dts_text_add(out, "Nothing that was simulated fits in memory.\n");
     } else if (search->counts.illegal_reason[0] != '\0') {
         dts_text_printf(out, "No layout is legal: %s.\n", search->counts.illegal_reason);
     } else {
+        const int64_t gpus = search->base->cluster.nodes * search->base->cluster.gpus_per_node;
         dts_text_printf(out,
                         "No layout is legal: with the values that are searched, no degrees divide the %" PRId64
-                        " GPUs and the global batch of %" PRId64 ".\n",
-                        search->base->cluster.nodes * search->base->cluster.gpus_per_node,
-                        search->base->training.global_batch);
+                        " GPU%s and the global batch of %" PRId64 ".\n",
+                        gpus, gpus == 1 ? "" : "s", search->base->training.global_batch);
+        write_misfits(search, gpus, out);
     }
 }
 
