@@ -279,7 +279,7 @@ static void append(const mixing *m, const grouping *g, const uint16_t *choice, d
         if (before != NULL && before->layers.last + 1 == next.layers.first && before->tensor == next.tensor &&
             before->sharding == next.sharding && before->recompute == next.recompute) {
             before->layers.last = next.layers.last;
-        } else {
+        } else if (out->items != NULL) {
             out->items[out->count++] = next;
         }
     }

@@ -287,30 +287,31 @@ const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer);
  */
 typedef struct dts_gradient_sync dts_gradient_sync;
 
-/* For the chunks of stage from first to last. */
+/* For the chunks of stage from first to last. Where functions take it as `all`, they mean that of the builder's style.
+ */
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk);
 /* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
  * what the part must wait for. */
-dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);
+dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
-void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last);
+void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, dts_id last);
 /* Are gradients handed over after every microbatch, so that none is kept whole? */
-bool dts_sync_takes_gradients(const dts_gradient_sync *sync);
+bool dts_sync_takes_gradients(const dts_gradient_sync *all);
 /* The kernels so far have made the gradients of an operator (elements each). */
-void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
+void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const double *parameters, size_t count,
                        bool last_microbatch);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
-void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
+void dts_sync_after_backward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last);
 /* The gradients are complete with task: someone else has reduced them. */
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);
 /* Will gradients be handed over now (dts_sync_gradient)? Then *room says how many bytes fit before a reduction begins;
  * 0 when one has. */
-bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B);
+bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, double *room_B);
 /* Are parameters gathered for each use (FSDP, ZeRO-3)? */
-bool dts_sync_gathers(const dts_gradient_sync *sync);
+bool dts_sync_gathers(const dts_gradient_sync *all);
 /* Gradients of tensors, handed over inside a block that ends with ready. */
-void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready);
+void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready);
 /* For lowering a block: hands over into buckets without end, whose content is then read. */
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
 void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
@@ -333,7 +334,7 @@ bool dts_operator_is_linear(const dts_operator *o);
 /* Tensors that a step sees of a layer's part: one for each unit. */
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage);
 /* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
-dts_id dts_sync_finish(dts_gradient_sync *sync);
+dts_id dts_sync_finish(dts_gradient_sync *all);
 
 /* As dts_build_host, for work of another role than launching: that of the training loop itself. */
 dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, double duration_s, const char *name);
