@@ -234,6 +234,7 @@ typedef struct dts_operator {
     bool among_experts;     /* these exchanges are among the ranks that split an expert, not the tensor-parallel ones */
     double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
                                the weight gradient, behind the product of the input gradient; 0: it does not */
+    int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
     bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
 } dts_operator;

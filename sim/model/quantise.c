@@ -132,6 +132,7 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
                      .backward_B = transposed_B,
                      .input_B = elements * linear->input_B,
                      .output_B = whole * l->q});
+    cast->expert_casts = calls_of(builder, linear) > 1 ? cast_kernels(builder, linear) : 0;
     if (gathers) {
         cast->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
         cast->exchange_B = whole * l->q;
@@ -154,6 +155,7 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
                                    transposed_B,
                      .input_B = whole * copies_for_gradients(builder) * l->q,
                      .output_B = elements * l->e});
+    cast->expert_casts = calls_of(builder, linear) > 1 ? cast_kernels(builder, linear) : 0;
     if (gathers) {
         cast->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         cast->exchange_B = whole * l->q;

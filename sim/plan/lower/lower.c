@@ -59,7 +59,8 @@ static bool host_reads(const dts_builder *b) {
     bool reads = false;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         for (size_t i = 0; i < b->work[part].operators.count; i++) {
-            reads |= b->work[part].operators.items[i].host_reads;
+            const dts_operator *o = &b->work[part].operators.items[i];
+            reads |= o->host_reads || (o->expert_casts > 0 && b->plan->job.stack->fp8_expert_host_s > 0);
         }
     }
     return reads;

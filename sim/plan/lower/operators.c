@@ -89,6 +89,14 @@ static bool splits_attention(const dts_builder *b, const dts_operator *o) {
     return b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION;
 }
 
+/* Tensors for the casts of each expert, before any is launched. */
+static void prepare_casts(walk *w, const dts_operator *o, int kernels) {
+    const double host_s = (double)o->expert_casts * w->b->plan->job.stack->fp8_expert_host_s;
+    if (kernels > 0 && host_s > 0) {
+        dts_build_host(w->b, w->pass->stage, host_s, w->backward, DTS_NO_ID, "prepare casts");
+    }
+}
+
 /* An operator's kernels in the direction of w->gradient. *behind, the exchange that follows, becomes NONE where it is
  * part of them. */
 static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double duration_s, dts_exchange *behind,
@@ -102,6 +110,7 @@ static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double d
         *behind = DTS_EXCHANGE_NONE;
         return first;
     }
+    prepare_casts(w, o, kernels);
     dts_id first = dts_walk_kernels(w, kernels, duration_s, info);
     if (first != DTS_NO_ID && w->arrivals != NULL) { /* all that it reads must be there */
         for (int64_t i = 1; i < w->b->plan->tensor; i++) {

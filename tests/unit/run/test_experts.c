@@ -59,6 +59,31 @@ static void host_time_behind_token_counts_is_exposed(void **state) {
     dts_result_free(device);
 }
 
+/* Tensors of four casts of two experts a layer and microbatch, each of four kernels with current scaling and of one
+ * with scales of blocks, on a host that does little else; none where one kernel casts for all experts. */
+static void casts_of_experts_take_the_host(void **state) {
+    (void)state;
+    static const struct {
+        const char *precision;
+        int kernels;
+    } rows[] = {{"training.precision=fp8", 4}, {"training.precision=mxfp8 cluster.profile=dgx-b200", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char settings[3][200];
+        snprintf(settings[0], sizeof settings[0], "%s stack.fp8.expert_host=2ms", rows[i].precision);
+        snprintf(settings[1], sizeof settings[1], "%s stack.fp8.expert_host=4ms", rows[i].precision);
+        snprintf(settings[2], sizeof settings[2], "%s stack.fp8.expert_host=4ms stack.experts=grouped",
+                 rows[i].precision);
+        dts_result *some = simulate_text(base, settings[0]), *more = simulate_text(base, settings[1]);
+        dts_result *grouped = simulate_text(base, settings[2]);
+        const double casts = LAYERS * 4 * 4 * 2.0 * rows[i].kernels;
+        assert_close(more->iteration_time_s - some->iteration_time_s, casts * 2e-3, 0.02, 0);
+        assert_true(grouped->iteration_time_s < some->iteration_time_s / 2);
+        dts_result_free(some);
+        dts_result_free(more);
+        dts_result_free(grouped);
+    }
+}
+
 /* Trays of a rack are one node as far as its links go. */
 static void nodes_that_share_links_are_one(void **state) {
     (void)state;
@@ -304,6 +329,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_sent_there_and_back),
         cmocka_unit_test(host_time_behind_token_counts_is_exposed),
+        cmocka_unit_test(casts_of_experts_take_the_host),
         cmocka_unit_test(nodes_that_share_links_are_one),
         cmocka_unit_test(gradients_of_experts_are_reduced_among_their_replicas),
         cmocka_unit_test(memory_follows_the_replicas),
