@@ -141,6 +141,9 @@ static dts_status move_time(run *r) {
     }
     start_ready(r);
     while (r->ended < r->graph->tasks && r->status == DTS_OK) {
+        if (r->observer.stop != NULL && atomic_load_explicit(r->observer.stop, memory_order_relaxed)) {
+            return DTS_INTERRUPTED;
+        }
         r->now = next_time(r);
         if (r->now == DTS_TIME_MAX) {
             return explain_overflow(r);

@@ -6,6 +6,8 @@
 #ifndef DTS_ENGINE_SIMULATE_H
 #define DTS_ENGINE_SIMULATE_H
 
+#include <stdatomic.h>
+
 #include "engine/graph.h"
 
 /* Told about everything as it happens; any function may be NULL. For traces and teaching. */
@@ -15,6 +17,7 @@ typedef struct dts_observer {
     void (*task_ended)(void *context, dts_time now, dts_id task);
     void (*memory_changed)(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task);
     void (*rate_changed)(void *context, dts_time now, dts_id task, double rate); /* a flow's share, units/s */
+    const atomic_bool *stop; /* set by another thread or a signal: DTS_INTERRUPTED. NULL: nobody tells */
 } dts_observer;
 
 /* The highest memory use of one device. */

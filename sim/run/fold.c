@@ -45,18 +45,33 @@ static int64_t draining(const dts_plan *plan) {
     return (int64_t)ceil(most);
 }
 
-bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
+/* rounds: of a pipeline with several chunks on each stage. */
+static bool find(const dts_plan *plan, int64_t rounds, int64_t draining, dts_fold *out) {
     int64_t whole = (DTS_LEAST_ROUND + plan->pipeline - 1) / plan->pipeline * plan->pipeline;
     bool chunks = plan->virtual_stages > 1;
     *out = (dts_fold){.all = plan->microbatches,
                       .directions = plan->copies,
                       .round = chunks ? whole : DTS_LEAST_ROUND,
-                      .draining = draining(plan)};
-    int64_t least = chunks ? 5 * whole : out->draining + INT64_C(2) * DTS_LEAST_ROUND + 1;
+                      .draining = draining};
+    int64_t least = chunks ? rounds * whole : out->draining + INT64_C(2) * DTS_LEAST_ROUND + 1;
     out->some = like(out->all, out->round * out->directions, least * out->directions);
     /* how full the queue of loaded batches is depends on all of them */
     return out->all > out->some && plan->job.parallelism->schedule.order == NULL && !dts_plan_asynchronous(plan) &&
            !dts_plan_loads_input(plan);
+}
+
+bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
+    enum { ROUNDS = 5 };
+    return find(plan, ROUNDS, draining(plan), out);
+}
+
+bool dts_fold_guess(const dts_plan *outline, dts_fold *out) {
+    enum { ROUNDS = 4 };
+    return find(outline, ROUNDS, outline->virtual_stages > 1 ? 2 * outline->pipeline : outline->pipeline, out);
+}
+
+bool dts_fold_holds(const dts_fold *fold, const dts_plan *part) {
+    return draining(part) <= fold->draining;
 }
 
 bool dts_fold_retry(dts_fold *fold) {

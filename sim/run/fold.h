@@ -16,6 +16,10 @@ typedef struct dts_fold {
 /* False: there is nothing to fold. */
 bool dts_fold_find(const dts_plan *plan, dts_fold *out);
 
+/* The same for a first look, from an outline: without proof, so with fewer. */
+bool dts_fold_guess(const dts_plan *outline, dts_fold *out);
+/* Does the plan of fold->some microbatches drain as dts_fold_guess has thought? */
+bool dts_fold_holds(const dts_fold *fold, const dts_plan *part);
 /* Twice as many, after fold->some were not enough. False: all of them are not many more. */
 bool dts_fold_retry(dts_fold *fold);
 
@@ -25,6 +29,10 @@ typedef struct dts_rhythm dts_rhythm;
 /* *out: how m, of fold->some microbatches, repeats, in arena; NULL: it does not. Tells m what of it stands for more,
  * and fold what was tried. */
 dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out);
+
+/* *round: how long the slowest stage takes for fold->round further microbatches while the pipeline is full, in as far
+ * as m shows it; negative: it does not. A guess at what dts_fold_listen proves. */
+dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena, dts_time *round);
 
 /* Makes result, of what was listened to, that of all microbatches. */
 void dts_fold_follow(const dts_rhythm *rhythm, dts_result *result);

@@ -331,3 +331,14 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
     fold->tried_time = m->to - m->from;
     return DTS_OK;
 }
+
+dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena, dts_time *round) {
+    dts_rhythm *r = rhythm_new(m, fold, arena);
+    if (r == NULL) {
+        return DTS_NOMEM;
+    }
+    find_last_kernels(r);
+    r->round = fold->round;
+    *round = longest_shift(r, observe(r));
+    return DTS_OK;
+}

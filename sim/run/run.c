@@ -310,6 +310,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
                              .detail = detail_for(fidelity, options),
                              .blocks = own != NULL ? own : given,
                              .full_ranks = full,
+                             .stop = options != NULL ? options->stop : NULL,
                              .seed = (uint64_t)fidelity->seed};
     dts_simulated s = {.simulation = NULL};
     bool record = options != NULL && options->timeline;

@@ -43,8 +43,8 @@ static void record_memory(void *context, dts_time now, dts_id device, unsigned c
     }
 }
 
-static dts_status simulate(const dts_lowered *lowered, bool record, dts_memory_log *log, dts_simulation **out,
-                           dts_result *result, dts_diag *diag) {
+static dts_status simulate(const dts_lowered *lowered, bool record, dts_memory_log *log, const atomic_bool *stop,
+                           dts_simulation **out, dts_result *result, dts_diag *diag) {
     recorder r = {
         .now_B = calloc(dts_graph_devices(lowered->graph), sizeof(double)), .samples_wanted = record, .log = log};
     if (r.now_B == NULL) {
@@ -53,8 +53,9 @@ static dts_status simulate(const dts_lowered *lowered, bool record, dts_memory_l
     for (dts_id d = 0; record && d < dts_graph_devices(lowered->graph); d++) {
         sample(&r, 0, d, (double)lowered->static_B[d]);
     }
-    dts_observer observer = {.context = &r, .memory_changed = record_memory};
-    dts_status status = dts_simulate(lowered->graph, record || log != NULL ? &observer : NULL, out, diag);
+    dts_observer observer = {
+        .context = &r, .memory_changed = record || log != NULL ? record_memory : NULL, .stop = stop};
+    dts_status status = dts_simulate(lowered->graph, &observer, out, diag);
     if (status == DTS_OK && record) {
         result->memory_samples = dts_arena_array(result->arena, r.count, sizeof *r.samples);
         if (r.failed || result->memory_samples == NULL) {
@@ -89,7 +90,7 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
             if (log != NULL) {
                 log->count = 0;
             }
-            status = simulate(&s->lowered, record, kernels ? log : NULL, &s->simulation, result, diag);
+            status = simulate(&s->lowered, record, kernels ? log : NULL, how->stop, &s->simulation, result, diag);
         }
         if (status == DTS_OK && dts_input_settle(&steady, plan, &s->lowered, s->simulation, arena, &again) != DTS_OK) {
             status = dts_diag_nomem(diag);

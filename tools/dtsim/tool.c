@@ -17,6 +17,8 @@ int dts_tool_exit(dts_status status) {
         case DTS_IO:
         case DTS_NOMEM:
             return DTS_EXIT_IO;
+        case DTS_INTERRUPTED:
+            return DTS_EXIT_INTERRUPTED;
     }
     return DTS_EXIT_IO;
 }

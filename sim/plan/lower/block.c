@@ -495,19 +495,32 @@ static dts_id rest_of_trailing(dts_builder *b, const dts_stage *stage, const dts
     return rest;
 }
 
+void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives) {
+    if (b->brief && dts_block_wanted(b)) {
+        stage->host_meets = true;
+        return;
+    }
+    dts_id wait = dts_build_host(b, stage, 0, backward, arrives, "wait for transfer");
+    dts_graph_depend(b->graph, wait, stage->last_kernel);
+}
+
 dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block, const dts_id *waits, size_t wait_count,
                        const dts_task_info *info) {
     dts_id rest = rest_of_trailing(b, stage, block, waits, wait_count);
-    dts_time ahead = stage->ahead;
+    bool meets = dts_brief_meets(b, stage, block, waits[0], info->role != DTS_ROLE_FORWARD);
+    dts_time ahead = meets ? 0 : stage->ahead;
     dts_time lead = block->lead;
-    bool launched = ahead >= lead;
+    bool hidden = dts_brief_hides_host(b, block, ahead, meets);
+    bool launched = ahead >= lead || hidden;
+    dts_time before = stage->between_passes + (hidden && lead > ahead ? lead - ahead : 0);
+    stage->between_passes = 0;
     dts_id issue = DTS_NO_ID;
     if (!launched) {
         issue = dts_build_host(b, stage, dts_time_to_s(block->first_launch), false,
                                dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID, "launch");
     }
-    if (!dts_build_blocks(
-            b)) { /* else the host has nothing left to issue when the block ends, but is held until then */
+    /* else the host has nothing left to issue when the block ends, but is held until then */
+    if (!dts_build_blocks(b) && !hidden) {
         stage->host_pending += launched ? block->host : block->host - block->first_launch;
     }
     dts_task_info what = *info;
@@ -515,12 +528,13 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     what.peer = stage->device;
     what.flops = block->flops;
     what.block = block;
-    bool cuts = dts_gathers_beside(b->plan) && block->last_collective > 0;
+    bool cuts =
+        dts_gathers_beside(b->plan) && block->last_collective > 0 && !(b->brief && b->plan->job.parallelism->sequence);
     /* the host waits for the kernel before the one that it launches last */
     bool alone = block->launched_last == block->duration;
     bool holds = dts_build_blocks(b) && !cuts && !alone && block->launched_last > 0;
     dts_time cut = cuts ? block->last_collective : block->duration - (holds ? block->launched_last : 0);
-    dts_id task = dts_build_task(b, stage->compute, cut, &what);
+    dts_id task = dts_build_task(b, stage->compute, before + cut, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
     for (size_t i = 0; i < wait_count; i++) {

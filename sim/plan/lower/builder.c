@@ -444,8 +444,8 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     return task;
 }
 
-dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
-                      const dts_task_info *info) {
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
+                      dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     bool same_node = from->node == to->node;
     dts_transfer transfer = {0};
@@ -466,7 +466,8 @@ dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool
     what.bytes = bytes;
     what.device = from->device;
     what.peer = to->device;
-    dts_id task = dts_build_transfer(b, up ? from->send_up : from->send_down, &transfer, hops, count, &what);
+    const dts_id streams[] = {up ? from->send_up : from->send_down, from->compute};
+    dts_id task = dts_build_transfer_of(b, streams, holds ? 2 : 1, &transfer, hops, count, &what);
     dts_graph_depend(b->graph, task, after);
     return task;
 }

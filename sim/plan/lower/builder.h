@@ -82,6 +82,8 @@ typedef struct dts_stage {
     dts_id collectives_done;            /* the block placed last has no more of them, DTS_NO_ID: it had none */
     dts_time since_collectives;         /* kernels added since then; DTS_TIME_MAX: not known */
     bool captured;                      /* what is added now is part of a CUDA graph */
+    bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
+    dts_time between_passes;            /* brief: kernels around that pass */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     dts_held *held;                     /* [style] */
     double flops;
@@ -135,6 +137,8 @@ typedef struct dts_builder {
     dts_block_cache *blocks; /* not with KERNEL */
     dts_stage *all_stages;   /* [rows][stage_count] */
     bool full;               /* every rank; else one row stands for all */
+    bool brief;              /* of dts_lower_options */
+    const atomic_bool *stop; /* the same */
     int64_t rows;
     dts_hop *hops;   /* room for those of a collective of all rows */
     dts_id *streams; /* the same for its streams */
@@ -203,9 +207,10 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info);
 
-/* A transfer between two stages' GPUs, on the sender's link stream; info says which group it belongs to. */
-dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
-                      const dts_task_info *info);
+/* A transfer between two stages' GPUs, on the sender's link stream; info says which group it belongs to. holds: the
+ * sender's next kernel waits for its end. */
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
+                      dts_id after, const dts_task_info *info);
 
 /* A transfer as a task: with the flow network it shares what it crosses, else it takes its closed form. */
 dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,

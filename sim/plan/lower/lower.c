@@ -201,7 +201,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
 static dts_detail detail_of(const dts_plan *plan, const dts_lower_options *options) {
     dts_detail detail =
         options->detail == DTS_DETAIL_AUTO ? dts_lower_detail(plan, options->flow_network) : options->detail;
-    return options->full_ranks || options->blocks == NULL || !dts_blocks_possible(plan) ? DTS_DETAIL_KERNEL : detail;
+    bool possible = options->brief ? dts_brief_blocks_possible(plan) : dts_blocks_possible(plan);
+    return options->full_ranks || options->blocks == NULL || !possible ? DTS_DETAIL_KERNEL : detail;
 }
 
 dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts_arena *arena, dts_lowered *out,
@@ -220,6 +221,8 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .detail = detail_of(plan, options),
                        .blocks = options->blocks,
                        .full = options->full_ranks,
+                       .brief = options->brief,
+                       .stop = options->stop,
                        .seed = options->seed,
                        .input_left = options->input_left,
                        .stalls = options->stalls,

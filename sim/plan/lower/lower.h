@@ -7,6 +7,8 @@
 #ifndef DTS_PLAN_LOWER_LOWER_H
 #define DTS_PLAN_LOWER_LOWER_H
 
+#include <stdatomic.h>
+
 #include "engine/graph.h"
 #include "plan/plan.h"
 
@@ -214,6 +216,8 @@ typedef struct dts_lower_options {
     bool flow_network;
     dts_detail detail;        /* AUTO: as dts_lower_detail says */
     dts_block_cache *blocks;  /* borrowed; needed for LAYER and BLOCK */
+    bool brief;               /* blocks: what is known to be hidden or takes microseconds has no tasks (block.c) */
+    const atomic_bool *stop;  /* as of dts_observer */
     bool full_ranks;          /* every rank, kernel by kernel; not for a single process */
     uint64_t seed;            /* of cluster.jitter and gpu_spread, with full ranks */
     const double *input_left; /* [as dts_lowered.input_ahead] of the first batches, the part that is still to be made
@@ -230,6 +234,8 @@ bool dts_lower_rows_differ(const dts_plan *plan);
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
 /* Can a pass be a block at all? If not, every detail is KERNEL. */
 bool dts_blocks_possible(const dts_plan *plan);
+/* A brief one: only the peak of memory may be another then. */
+bool dts_brief_blocks_possible(const dts_plan *plan);
 /* Why a detail above kernel leaves something out that matters; NULL: it does not. */
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network);
 

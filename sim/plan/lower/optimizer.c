@@ -122,8 +122,8 @@ static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
         .group = DTS_GROUP_EMBEDDING, .microbatch = -1, .layer = 0, .name = "send tied embedding gradient"};
     dts_stage *a = &b->stages[first];
     dts_stage *z = &b->stages[last];
-    return (tied){.to_last = dts_build_send(b, a, z, true, bytes, made_by(a, reduced[first]), &info),
-                  .to_first = dts_build_send(b, z, a, false, bytes, made_by(z, reduced[last]), &info)};
+    return (tied){.to_last = dts_build_send(b, a, z, true, false, bytes, made_by(a, reduced[first]), &info),
+                  .to_first = dts_build_send(b, z, a, false, false, bytes, made_by(z, reduced[last]), &info)};
 }
 
 /* A chunk's states (and gradients) come from NVMe when a buffer is free; returns what the step waits for. */

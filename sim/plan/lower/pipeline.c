@@ -128,7 +128,8 @@ static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
                           .chunk = x->op->chunk,
                           .name = forward ? "send activation" : "send gradient"};
     const size_t base = stand_above(t, forward ? x->stage : to);
-    *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, sent_B(t), x->made, &info);
+    *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, t->blocking && b->brief, sent_B(t), x->made,
+                           &info);
     if (b->stages[x->rank].last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, b->stages[x->rank].last_kernel);
     }
@@ -136,11 +137,11 @@ static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
     return *sent;
 }
 
-/* The sender's next kernel waits until its transfer has arrived. */
+/* The sender's next kernel waits until its transfer has arrived; a brief one occupies its compute stream. */
 static void hold_sender(turns *t, int64_t rank, dts_id sent) {
     dts_stage *stage = &t->b->stages[rank];
     t->finished[rank] = stage->last_kernel;
-    if (t->blocking && sent != DTS_NO_ID) {
+    if (t->blocking && !t->b->brief && sent != DTS_NO_ID) {
         dts_task_info info = {.role = DTS_ROLE_COMMUNICATION,
                               .group = DTS_GROUP_PIPELINE,
                               .collective = -1,
@@ -173,7 +174,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
     if (b->plan->job.stack->pipeline_host_waits) {
-        hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
+        dts_build_wait(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives);
     }
     const size_t base = stand_above(t, above);
     if (shares_boundary(b->plan)) {
@@ -198,6 +199,10 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
                           .layer = -1,
                           .chunk = op->chunk,
                           .name = "pipeline_copy"};
+    if (t->b->brief && dts_block_wanted(t->b)) {
+        stage->between_passes += stack->pipeline_chunk_kernels * dts_time_from_s(duration);
+        return;
+    }
     if (dts_block_kernels(t->b, stage, stack->pipeline_chunk_kernels, duration,
                           backward ? stack->backward_launch_s : stack->launch_s, &info)) {
         return;
@@ -419,6 +424,9 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
         moved = false;
         for (int64_t rank = 0; rank < plan->pipeline; rank++) {
             moved |= advance(&t, rank);
+        }
+        if (b->stop != NULL && atomic_load_explicit(b->stop, memory_order_relaxed)) {
+            return DTS_INTERRUPTED;
         }
     }
     for (int64_t rank = 0; status == DTS_OK && rank < plan->pipeline; rank++) {

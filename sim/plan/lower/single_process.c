@@ -37,7 +37,7 @@ static dts_task_info exchange_info(int64_t microbatch, const char *name) {
 static void scatter(replicas *r, double bytes, dts_id after, int64_t microbatch, const char *name) {
     dts_task_info info = exchange_info(microbatch, name);
     for (size_t i = 1; i < r->count; i++) {
-        r->made[i] = dts_build_send(r->b, &r->b->stages[0], &r->b->stages[i], true, bytes, after, &info);
+        r->made[i] = dts_build_send(r->b, &r->b->stages[0], &r->b->stages[i], true, false, bytes, after, &info);
     }
 }
 
@@ -72,7 +72,7 @@ static void exchange_outputs(replicas *r, int64_t microbatch) {
     dts_stage *leader = &b->stages[0];
     dts_task_info gather = exchange_info(microbatch, "gather outputs");
     for (size_t i = 1; i < r->count; i++) {
-        r->made[i] = dts_build_send(b, &b->stages[i], leader, false, r->output_B, r->made[i], &gather);
+        r->made[i] = dts_build_send(b, &b->stages[i], leader, false, false, r->output_B, r->made[i], &gather);
     }
     double held_B = (r->output_B + r->loss_saved_B) * (double)r->count;
     dts_build_memory(b, r->made[0], DTS_AT_END, leader, DTS_MEMORY_TEMPORARY, held_B);

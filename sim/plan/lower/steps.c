@@ -132,12 +132,17 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool inside = hands_over;
     /* a gradient that no kernel makes is charged to whatever ran before */
     bool splits = s->action == DTS_BLOCK_BACKWARD_WEIGHT && dts_sync_gathers(w->pass->sync);
-    if (dts_block_wanted(w->b) && !splits && !follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) &&
-        (!hands_over || buckets_are_simple(w->b, w->pass->sync))) {
+    bool simple = buckets_are_simple(w->b, w->pass->sync);
+    bool possible = dts_block_wanted(w->b) && !splits &&
+                    (w->b->brief || !follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS));
+    if (possible && hands_over && !simple && w->b->brief) {
+        inside = false;
+        block = step_block(w, s, false);
+    } else if (possible && (!hands_over || simple)) {
         block = step_block(w, s, hands_over);
         if (block != NULL && hands_over && block->reduced_B >= room_B) {
             inside = false;
-            block = may_be_late(w) ? step_block(w, s, false) : NULL;
+            block = w->b->brief || may_be_late(w) ? step_block(w, s, false) : NULL;
         }
     }
     if (block == NULL) {
@@ -185,7 +190,8 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
     if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
         b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
-        (hands_over && !buckets_are_simple(b, pass->sync)) || follows_collective(b, pass->stage, &pass->input, 1)) {
+        (hands_over && !buckets_are_simple(b, pass->sync)) ||
+        (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;
     }
     const dts_chunk *chunk = pass->chunk;
