@@ -21,8 +21,9 @@ bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_fi
 typedef struct tally {
     const dts_search_context *c;
     const dts_candidate *simulated; /* sorted */
+    const dts_candidate *screened;  /* the same */
     double best;                    /* least value that could still be better */
-    uint64_t no_better, open;
+    uint64_t no_better, coarse, open;
 } tally;
 
 static int by_candidate(const void *a, const void *b) {
@@ -36,23 +37,58 @@ static void count(void *context, const dts_candidate *candidate, const dts_estim
         return;
     }
     bool hopeless = dts_layouts_least(t->c, estimate) >= t->best;
+    bool coarse = !hopeless && bsearch(candidate, t->screened, t->c->screened_count, sizeof *candidate, by_candidate);
     t->no_better += hopeless;
-    t->open += !hopeless;
+    t->coarse += coarse;
+    t->open += !hopeless && !coarse;
+}
+
+/* Sorted; the caller frees them. */
+static dts_candidate *simulated_of(const dts_search_context *c) {
+    dts_candidate *out = calloc(c->search->count + 1, sizeof *out);
+    for (size_t i = 0; i < c->search->count && out != NULL; i++) {
+        out[i] = c->search->findings[i].candidate;
+    }
+    if (out != NULL) {
+        qsort(out, c->search->count, sizeof *out, by_candidate);
+    }
+    return out;
+}
+
+static dts_candidate *screened_of(const dts_search_context *c) {
+    dts_candidate *out = calloc(c->screened_count + 1, sizeof *out);
+    for (size_t i = 0; i < c->screened_count && out != NULL; i++) {
+        out[i] = c->screened[i].of.candidate;
+    }
+    if (out != NULL) {
+        qsort(out, c->screened_count, sizeof *out, by_candidate);
+    }
+    return out;
+}
+
+/* Without a walk over all again. */
+static dts_status leave_rest(dts_search_context *c) {
+    dts_search_counts *n = &c->search->counts;
+    uint64_t known = n->no_memory + c->search->count + c->screened_count;
+    n->screened = c->screened_count;
+    n->worse_by_estimate = n->legal > known ? n->legal - known : 0;
+    return DTS_OK;
 }
 
 static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
+    if (dts_layouts_stopped(c)) {
+        return leave_rest(c);
+    }
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     tally *tallies = calloc(pairs > 0 ? pairs : 1, sizeof *tallies);
-    dts_candidate *simulated = calloc(c->search->count + 1, sizeof *simulated);
-    if (tallies == NULL || simulated == NULL) {
+    dts_candidate *simulated = simulated_of(c);
+    dts_candidate *screened = screened_of(c);
+    if (tallies == NULL || simulated == NULL || screened == NULL) {
         free(tallies);
         free(simulated);
+        free(screened);
         return dts_diag_nomem(diag);
     }
-    for (size_t i = 0; i < c->search->count; i++) {
-        simulated[i] = c->search->findings[i].candidate;
-    }
-    qsort(simulated, c->search->count, sizeof *simulated, by_candidate);
     long best = dts_layouts_best(c);
     double value = INFINITY;
     if (best >= 0) {
@@ -61,17 +97,20 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
                                                               : f->iteration_time_s;
     }
     for (size_t i = 0; i < pairs; i++) {
-        tallies[i] = (tally){.c = c, .simulated = simulated, .best = value};
+        tallies[i] = (tally){.c = c, .simulated = simulated, .screened = screened, .best = value};
     }
     dts_walk_counts total;
     dts_status status = dts_layouts_walk(c, count, tallies, sizeof *tallies, &total, diag);
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         c->search->counts.no_better += tallies[i].no_better;
+        c->search->counts.screened += tallies[i].coarse;
         c->search->counts.worse_by_estimate += tallies[i].open;
     }
     free(tallies);
     free(simulated);
-    c->search->proven = status == DTS_OK && c->search->counts.worse_by_estimate == 0 && best >= 0;
+    free(screened);
+    c->search->proven =
+        status == DTS_OK && c->search->counts.worse_by_estimate + c->search->counts.screened == 0 && best >= 0;
     return status;
 }
 
@@ -87,32 +126,63 @@ static int by_estimate(const void *a, const void *b) {
     return (x->estimated_s > y->estimated_s) - (x->estimated_s < y->estimated_s);
 }
 
-/* Findings are in the order of the simulated times; ties of times do not happen in picoseconds, or do not matter. */
-static dts_status compare_with_filter(dts_search *search, dts_diag *diag) {
-    pair_of_times *pairs = calloc(search->count > 0 ? search->count : 1, sizeof *pairs);
-    if (pairs == NULL) {
-        return dts_diag_nomem(diag);
+static int by_simulation(const void *a, const void *b) {
+    const pair_of_times *x = a, *y = b;
+    return (x->simulated_s > y->simulated_s) - (x->simulated_s < y->simulated_s);
+}
+
+/* pairs are sorted by simulated times; ties of times do not happen in picoseconds, or do not matter. */
+static void compare(pair_of_times *pairs, size_t count, dts_disagreement *d) {
+    *d = (dts_disagreement){.count = count};
+    qsort(pairs, count, sizeof *pairs, by_simulation);
+    for (size_t i = 0; i < count; i++) {
+        double error = fabs(pairs[i].estimated_s / pairs[i].simulated_s - 1);
+        d->mean_error += error / (double)count;
+        d->worst_error = fmax(d->worst_error, error);
+        pairs[i].rank = (double)i;
     }
-    dts_disagreement *d = &search->disagreement;
-    for (size_t i = 0; i < search->count; i++) {
-        const dts_finding *f = &search->findings[i];
-        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits && f->estimate.time_s > 0) {
-            double error = fabs(f->estimate.time_s / f->outcome.figures.iteration_time_s - 1);
-            d->mean_error += error;
-            d->worst_error = fmax(d->worst_error, error);
-            pairs[d->count] =
-                (pair_of_times){f->estimate.time_s, f->outcome.figures.iteration_time_s, (double)d->count};
-            d->count++;
-        }
-    }
-    double n = (double)d->count, squares = 0;
-    qsort(pairs, d->count, sizeof *pairs, by_estimate);
-    for (size_t i = 0; i < d->count; i++) {
+    double n = (double)count, squares = 0;
+    qsort(pairs, count, sizeof *pairs, by_estimate);
+    for (size_t i = 0; i < count; i++) {
         squares += (pairs[i].rank - (double)i) * (pairs[i].rank - (double)i);
         d->best_rank = pairs[i].rank == 0 ? i + 1 : d->best_rank;
     }
-    d->mean_error = n > 0 ? d->mean_error / n : 0;
     d->rank_correlation = n > 1 ? 1 - 6 * squares / (n * (n * n - 1)) : 1;
+}
+
+/* Closed form against simulation, and coarse simulation against full. */
+static dts_status compare_steps(dts_search_context *c, dts_diag *diag) {
+    size_t most = c->search->count + c->screened_count;
+    pair_of_times *pairs = calloc(most + 1, sizeof *pairs);
+    if (pairs == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < c->screened_count; i++) {
+        const dts_screened *s = &c->screened[i];
+        long index = dts_layouts_find(c, &s->of.candidate);
+        if (index >= 0 && c->search->findings[index].outcome.figures.fits) {
+            pairs[count++] =
+                (pair_of_times){.estimated_s = s->screening.time_s,
+                                .simulated_s = c->search->findings[index].outcome.figures.iteration_time_s};
+        }
+    }
+    compare(pairs, count, &c->search->coarse);
+    count = 0;
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits && f->estimate.time_s > 0) {
+            pairs[count++] =
+                (pair_of_times){.estimated_s = f->estimate.time_s, .simulated_s = f->outcome.figures.iteration_time_s};
+        }
+    }
+    for (size_t i = 0; i < c->screened_count; i++) {
+        const dts_screened *s = &c->screened[i];
+        if (dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0) {
+            pairs[count++] = (pair_of_times){.estimated_s = s->of.estimate.time_s, .simulated_s = s->screening.time_s};
+        }
+    }
+    compare(pairs, count, &c->search->disagreement);
     free(pairs);
     return DTS_OK;
 }
@@ -174,5 +244,5 @@ dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     dts_status status = count_rest(c, diag);
     status = status == DTS_OK ? rank(search, diag) : status;
     search->chosen = status == DTS_OK ? choose(c) : DTS_NOWHERE;
-    return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_with_filter(search, diag) : status;
+    return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_steps(c, diag) : status;
 }

@@ -1,5 +1,6 @@
 /* Best first: candidates are simulated in the order of the closed form until the number of simulations is used up or
- * until no other can be better, because its bound is not. */
+ * until no other can be better, because its bound is not. Where there are more than may be simulated, coarse simulation
+ * chooses (screening.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,20 @@ static size_t choose(const dts_search_context *c, const dts_top *list, family *f
     return batch.count;
 }
 
+/* Are there more candidates that may become the best than may be simulated? */
+static bool is_long(const dts_search_context *c, const dts_top *list, size_t limit) {
+    double beat = threshold(c);
+    size_t open = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        open += dts_layouts_least(c, &list->items[i].estimate) < beat;
+    }
+    return limit != SIZE_MAX && open + c->search->count > limit;
+}
+
 dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
+    if (is_long(c, list, limit)) {
+        return dts_layouts_refine_list(c, list, limit, diag);
+    }
     bool *seen = calloc(list->count + 1, sizeof *seen);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
     if (seen == NULL || families == NULL) {
@@ -138,7 +152,8 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
     dts_status status = dts_layouts_simulate_list(c, &c->best, limit, diag);
-    for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
+    bool left = true;
+    while (left && status == DTS_OK && c->screened_count == 0 && c->search->count < limit && !dts_layouts_stopped(c)) {
         dts_top open = {0};
         status = collect_rest(c, &open, diag);
         left = open.count > 0;

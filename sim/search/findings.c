@@ -27,6 +27,9 @@ typedef struct pair_work {
 
 static void walk_pair(void *context, size_t pair) {
     pair_work *w = context;
+    if (dts_layouts_stopped(w->c)) {
+        return;
+    }
     dts_diag *diag = dts_diag_new();
     w->status[pair] = diag == NULL ? DTS_NOMEM
                                    : dts_layout_space_walk(&w->c->search->space, pair, w->visit,
@@ -159,17 +162,15 @@ static void write_document(const dts_search_request *request, const dts_candidat
 }
 
 /* A cache of blocks that no other simulation uses; NULL: the simulation makes its own. */
-static dts_block_cache *take_cache(simulation_work *w) {
-    dts_search_context *c = w->c;
-    pthread_mutex_lock(&w->lock);
+dts_block_cache *dts_layouts_take_cache(dts_search_context *c, pthread_mutex_t *lock) {
+    pthread_mutex_lock(lock);
     dts_block_cache *cache = c->cache_count > 0 ? c->caches[--c->cache_count] : NULL;
-    pthread_mutex_unlock(&w->lock);
+    pthread_mutex_unlock(lock);
     return cache != NULL ? cache : dts_block_cache_new(0);
 }
 
-static void give_back(simulation_work *w, dts_block_cache *cache) {
-    dts_search_context *c = w->c;
-    pthread_mutex_lock(&w->lock);
+void dts_layouts_give_back(dts_search_context *c, pthread_mutex_t *lock, dts_block_cache *cache) {
+    pthread_mutex_lock(lock);
     dts_block_cache **caches = cache == NULL ? NULL : realloc(c->caches, (c->cache_count + 1) * sizeof *caches);
     if (caches != NULL) {
         c->caches = caches;
@@ -177,7 +178,7 @@ static void give_back(simulation_work *w, dts_block_cache *cache) {
     } else {
         dts_block_cache_free(cache);
     }
-    pthread_mutex_unlock(&w->lock);
+    pthread_mutex_unlock(lock);
 }
 
 void dts_layouts_free_caches(dts_search_context *c) {
@@ -189,25 +190,31 @@ void dts_layouts_free_caches(dts_search_context *c) {
     c->cache_count = 0;
 }
 
+void dts_layouts_values(const dts_search_context *c, const dts_candidate *candidate, dts_scenario_values *out) {
+    dts_candidate_apply(candidate, c->request->base, out);
+    if (out->fidelity.microbatches == DTS_MICROBATCHES_AUTO) { /* the same time, sooner */
+        out->fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
+    }
+    if (out->fidelity.allocator ==
+        DTS_ALLOCATOR_AUTO) { /* `fits` does not depend on it, and it would double the time */
+        out->fidelity.allocator = DTS_ALLOCATOR_ESTIMATE;
+    }
+}
+
 static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_scenario_values values;
-    dts_candidate_apply(&f->candidate, w->c->request->base, &values);
-    if (values.fidelity.microbatches == DTS_MICROBATCHES_AUTO) { /* the same time, sooner */
-        values.fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
-    }
-    if (values.fidelity.allocator ==
-        DTS_ALLOCATOR_AUTO) { /* `fits` does not depend on it, and it would double the time */
-        values.fidelity.allocator = DTS_ALLOCATOR_ESTIMATE;
-    }
+    dts_layouts_values(w->c, &f->candidate, &values);
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
-    const dts_run_options options = {.blocks = take_cache(w)};
+    const dts_run_options options = {.blocks = dts_layouts_take_cache(w->c, &w->lock), .stop = w->c->request->stop};
     dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(&values, &options, &result, diag);
-    give_back(w, options.blocks);
+    dts_layouts_give_back(w->c, &w->lock, options.blocks);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
     } else if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
+    } else if (status == DTS_INTERRUPTED) {
+        status = DTS_OK; /* it stays pending */
     }
     dts_result_free(result);
     dts_diag_free(diag);
@@ -234,7 +241,7 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;
-    if (status == DTS_OK) {
+    if (status == DTS_OK && f->outcome.kind != DTS_OUTCOME_PENDING) {
         status = dts_store_add(request->store, request->study, w->c->search->count + index, dts_text_string(&settings),
                                hash, &f->outcome, w->diag);
     }

@@ -275,6 +275,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         status = dts_top_new(KEPT_OF_BASELINE, &baselines[b]) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }
+    search->space.stop = request->stop;
     status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         search->baselines[b] = DTS_NOWHERE;
@@ -290,6 +291,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
         dts_top_free(&baselines[b]);
     }
     dts_top_free(&c.best);
+    free(c.screened);
     dts_layouts_free_caches(&c);
     if (status != DTS_OK) {
         dts_search_free(search);

@@ -2,6 +2,9 @@
 #ifndef DTS_SEARCH_LAYOUTS_H
 #define DTS_SEARCH_LAYOUTS_H
 
+#include <pthread.h>
+
+#include "run/screen.h"
 #include "search/search.h"
 
 /* The best candidates by a score, the smallest first; ties by the candidates' own order. */
@@ -21,12 +24,22 @@ void dts_top_free(dts_top *top);
 void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, const dts_estimate *estimate);
 void dts_top_merge(dts_top *into, const dts_top *from);
 
+/* A candidate that has been looked at with coarse simulation. */
+typedef struct dts_screened {
+    dts_ranked of;
+    dts_screening screening;
+    bool illegal; /* refused: more kernels than are simulated */
+    bool done;
+} dts_screened;
+
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
-    double capacity_B;        /* for live tensors: the GPU's memory without the context */
-    size_t capacity;          /* of search->findings */
-    dts_top best;             /* by closed form, the best of each family that may fit */
+    double capacity_B;      /* for live tensors: the GPU's memory without the context */
+    size_t capacity;        /* of search->findings */
+    dts_top best;           /* by closed form, the best of each family that may fit */
+    dts_screened *screened; /* in the order in which they were chosen */
+    size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
 };
@@ -50,6 +63,16 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
 
 /* Smaller is better; what does not fit comes behind, the less it lacks the better. */
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b);
+
+/* Looks at count candidates with coarse simulation (run/screen.h), several at a time, and adds them to those that have
+ * been. Stops early when told to. */
+dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag);
+
+/* Looks at up to most of a list's candidates and simulates in full those that may be the best by that. */
+dts_status dts_layouts_refine_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag);
+
+/* Does a screened candidate seem to fit? */
+bool dts_screened_fits(const dts_search_context *c, const dts_screened *s);
 
 /* Simulates those of a list that may still become the best, the most promising first, until there are limit findings.
  */
@@ -76,6 +99,12 @@ dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
 
+/* The scenario of a candidate as a search simulates it. */
+void dts_layouts_values(const dts_search_context *c, const dts_candidate *candidate, dts_scenario_values *out);
+
+/* A cache of blocks that no other simulation uses, for one simulation at a time; lock: of the caches. NULL: none. */
+dts_block_cache *dts_layouts_take_cache(dts_search_context *c, pthread_mutex_t *lock);
+void dts_layouts_give_back(dts_search_context *c, pthread_mutex_t *lock, dts_block_cache *cache);
 void dts_layouts_free_caches(dts_search_context *c);
 
 bool dts_layouts_stopped(const dts_search_context *c);

@@ -74,7 +74,7 @@ static bool propose(const dts_search_context *c, markov_chain *chain, dts_candid
 }
 
 static bool random_start(const dts_search_context *c, markov_chain *chain) {
-    for (int i = 0; i < TRIES * TRIES; i++) {
+    for (int i = 0; i < TRIES * TRIES && !dts_layouts_stopped(c); i++) {
         for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
             chain->current.value[axis] = draw(chain, &c->search->space, axis);
         }

@@ -72,7 +72,9 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
 /* Why no plan was found. */
 static char *explain(const dts_search *search) {
     dts_text text = {0};
-    if (search->counts.legal > 0) {
+    if (search->interrupted) {
+        dts_text_add(&text, "interrupted");
+    } else if (search->counts.legal > 0) {
         dts_text_add(&text, "nothing fits in memory");
     } else {
         dts_text_printf(&text, "no layout is legal%s%s", search->counts.illegal_reason[0] != '\0' ? ": " : "",

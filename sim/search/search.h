@@ -72,11 +72,12 @@ typedef struct dts_search_counts {
     uint64_t no_memory; /* proven not to fit */
     uint64_t no_better; /* proven no better than the best found */
     uint64_t simulated;
+    uint64_t screened;          /* simulated coarsely, and not in full */
     uint64_t worse_by_estimate; /* neither: the closed form ranked them behind what was simulated */
     uint64_t stored;            /* of the simulated ones, found in the store */
 } dts_search_counts;
 
-/* Closed form against simulation, over what was simulated and fits. */
+/* Closed form against simulation (coarse or in full), over what fits. */
 typedef struct dts_disagreement {
     size_t count;
     double mean_error, worst_error; /* |estimate / simulated - 1| of the time */
@@ -124,9 +125,11 @@ typedef struct dts_search {
     dts_remedy remedy;                      /* where nothing fits */
     dts_search_counts counts;
     dts_disagreement disagreement;
-    bool proven; /* nothing that was not simulated can be better */
+    dts_disagreement coarse; /* coarse simulation against full: no rank */
+    bool proven;             /* nothing that was not simulated can be better */
     bool interrupted;
-    double walk_s, simulate_s; /* wall clock */
+    size_t screenings;                   /* candidates that were simulated coarsely */
+    double walk_s, screen_s, simulate_s; /* wall clock */
     int threads;
     dts_arena *arena; /* of the candidates' stages */
 } dts_search;

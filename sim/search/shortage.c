@@ -69,11 +69,12 @@ static dts_status find_near(dts_search_context *c, const dts_candidate *of, dts_
 static dts_status explain(const dts_search_context *c, const dts_candidate *candidate, dts_shortage *out,
                           dts_diag *diag) {
     dts_scenario_values values;
-    dts_candidate_apply(candidate, c->request->base, &values);
+    dts_layouts_values(c, candidate, &values);
     dts_result *result = NULL;
-    dts_status status = dts_run_values(&values, NULL, &result, diag);
+    const dts_run_options options = {.stop = c->request->stop};
+    dts_status status = dts_run_values(&values, &options, &result, diag);
     if (status != DTS_OK) {
-        return status;
+        return status == DTS_INTERRUPTED ? DTS_OK : status;
     }
     const dts_memory_gib *m = &result->memory_gib;
     const struct {
@@ -117,7 +118,8 @@ static dts_status lift(dts_search_context *c, long index, dts_shortage *out, dts
 
 dts_status dts_layouts_lift(dts_search_context *c, dts_diag *diag) {
     dts_status status = DTS_OK;
-    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK && !c->request->only_here; b++) {
+    bool wanted = !c->request->only_here;
+    for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK && wanted && !dts_layouts_stopped(c); b++) {
         long index = c->search->baselines[b];
         if (index >= 0 && c->search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED &&
             !c->search->findings[index].outcome.figures.fits) {

@@ -2,12 +2,15 @@
 #ifndef DTS_SEARCH_SPACE_H
 #define DTS_SEARCH_SPACE_H
 
+#include <stdatomic.h>
+
 #include "search/axis.h"
 #include "search/frame.h"
 
 enum { DTS_MOST_VALUES = 256 };
 
 typedef struct dts_layout_space {
+    const atomic_bool *stop;         /* walks end when it is set; NULL: never */
     const dts_scenario_values *base; /* borrowed */
     struct {
         int32_t items[DTS_MOST_VALUES];

@@ -125,7 +125,12 @@ static const float *in_flight(walk *w, const dts_schedule_method *method, int32_
 /* ---- innermost axes -----------------------------------------------------------------------------------------------
  */
 
-#define EACH(axis, i) for (size_t i = 0; i < w->space->axes[axis].count && w->status == DTS_OK && set(w, axis, i); i++)
+#define EACH(axis, i) for (size_t i = 0; i < w->space->axes[axis].count && goes_on(w) && set(w, axis, i); i++)
+
+static bool goes_on(const walk *w) {
+    const atomic_bool *stop = w->space->stop;
+    return w->status == DTS_OK && (stop == NULL || !atomic_load_explicit(stop, memory_order_relaxed));
+}
 
 static bool set(walk *w, dts_layout_axis axis, size_t index) {
     w->candidate.value[axis] = w->space->axes[axis].items[index];

@@ -57,7 +57,7 @@ soap     every operator cut by itself: by sample, attribute and parameter, and
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,no-such --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
 1.00 billion tokens, by time
-  cluster            nodes  GPUs       time  goodput      USD     MFU  Pareto  plan
+  cluster            nodes  GPUs      time  goodput      USD     MFU  Pareto  plan
   dgx-a100-40gb          2     8
   dgx-a100-40gb          1     4
   gcp-a2-highgpu-8g      1     4

@@ -161,6 +161,54 @@ static void bounds_hold(void **state) {
     }
 }
 
+/* Coarse simulation chooses what is simulated in full: it may take a plan for faster than it is, which costs a
+ * simulation, but hardly for slower, which would cost the answer. */
+static void coarse_simulation_is_close(void **state) {
+    (void)state;
+    static const double GIB = 1024.0 * 1024.0 * 1024.0;
+    for (size_t t = 0; t < TEXTS; t++) {
+        dts_scenario *scenario = parse_text(texts[t]);
+        const dts_scenario_values *base = dts_scenario_get(scenario);
+        static dts_layout_space space;
+        list all = walk_all(base, NULL, 0, &space);
+        dts_block_cache *blocks = dts_block_cache_new(0);
+        double error = 0, highest = 0, lowest = INFINITY;
+        size_t count = 0, known = 0;
+        for (size_t i = 0; i < all.count; i += all.count / some_of(300)) {
+            const dts_ranked *r = &all.items[i];
+            dts_result *result = simulate(&r->candidate, base);
+            dts_scenario_values values;
+            dts_candidate_apply(&r->candidate, base, &values);
+            dts_screening s = {0};
+            dts_diag *diag = dts_diag_new();
+            assert_int_equal(dts_screen_values(&values, blocks, NULL, &s, diag), DTS_OK);
+            dts_diag_free(diag);
+            dts_text plan = {0};
+            dts_candidate_describe(&r->candidate, base, &plan);
+            double ratio = s.time_s / result->iteration_time_s;
+            bool same = fabs(s.allocated_B / GIB / result->peak_allocated_gib - 1) < 0.01;
+            if (ratio > 1.05 || (s.memory_known && !same)) {
+                fail_msg("%s: coarsely %g s, %g GiB; in full %g s, %g GiB", dts_text_string(&plan), s.time_s,
+                         s.allocated_B / GIB, result->iteration_time_s, result->peak_allocated_gib);
+            }
+            dts_text_free(&plan);
+            error += fabs(ratio - 1);
+            highest = fmax(highest, ratio);
+            lowest = fmin(lowest, ratio);
+            known += s.memory_known;
+            count++;
+            dts_result_free(result);
+        }
+        print_message(
+            "coarse simulation: off by %.2f %% on average, %.1f to %+.1f %%, over %zu layouts (memory of %zu)\n",
+            100 * error / (double)count, 100 * (lowest - 1), 100 * (highest - 1), count, known);
+        assert_true(error / (double)count < 0.05);
+        dts_block_cache_free(blocks);
+        free(all.items);
+        dts_scenario_free(scenario);
+    }
+}
+
 /* ---- methods --------------------------------------------------------------------------------------------------------
  */
 
@@ -220,6 +268,15 @@ static void every_method_finds_the_optimum(void **state) {
         assert_true(t == 0 ? exhaustive->count < all.count / 4 : exhaustive->count <= all.count);
         assert_close(exhaustive->findings[0].outcome.figures.iteration_time_s, best_s, 0, 0);
         dts_search_free(exhaustive);
+        for (size_t most = 8; most <= 32; most *= 2) { /* chosen by coarse simulation */
+            dts_search *some = search(base, "exhaustive", over, over_count, most, 1, 1);
+            print_message("%zu at most: %zu coarsely, %zu in full: %g s, off by %.2f %%\n", most, some->screenings,
+                          some->count, some->findings[0].outcome.figures.iteration_time_s,
+                          100 * some->coarse.mean_error);
+            assert_true(some->screenings > 0);
+            assert_close(some->findings[0].outcome.figures.iteration_time_s, best_s, most < 32 ? 0.01 : 0, 0);
+            dts_search_free(some);
+        }
         dts_search *dp = search(base, "dp", over, over_count, 0, 1, 1);
         assert_true(dp->findings[0].outcome.figures.iteration_time_s <= best_s); /* of a larger space */
         dts_search_free(dp);
@@ -415,13 +472,10 @@ static void more_is_never_worse(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_are_the_legal_plans),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(layers_choose_the_optimum),
-        cmocka_unit_test(some_layers_are_recomputed),
-        cmocka_unit_test(every_method_finds_the_optimum),
-        cmocka_unit_test(threads_and_order_do_not_matter),
-        cmocka_unit_test(more_is_never_worse),
+        cmocka_unit_test(candidates_are_the_legal_plans),  cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(layers_choose_the_optimum),       cmocka_unit_test(coarse_simulation_is_close),
+        cmocka_unit_test(some_layers_are_recomputed),      cmocka_unit_test(every_method_finds_the_optimum),
+        cmocka_unit_test(threads_and_order_do_not_matter), cmocka_unit_test(more_is_never_worse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,6 @@ typedef struct bench_configurations_result {
 
 /* root: the folder with models/ and hardware/. cold: with an empty cache of blocks; warm: the same once more. */
 bool bench_configurations(const char *root, int64_t gpus, bench_configurations_result *cold,
-                          bench_configurations_result *warm);
+                          bench_configurations_result *warm, bench_configurations_result *coarse);
 
 #endif

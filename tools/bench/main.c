@@ -120,20 +120,23 @@ static int measure_process(const options *o) {
 
 static int measure_configurations(const options *o) {
     static const int64_t gpus[] = {512, 1024, 4096};
-    puts(o->json ? "{\"configurations\": [" : "  GPUs  layouts  tasks each  cold/s  warm/s  (one core)");
+    puts(o->json ? "{\"configurations\": ["
+                 : "  GPUs  layouts  tasks each  cold/s  warm/s  coarse tasks  coarse/s  (one core)");
     for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
         bench_configurations_result cold;
         bench_configurations_result warm;
-        if (!bench_configurations(o->root, gpus[i], &cold, &warm)) {
+        bench_configurations_result coarse;
+        if (!bench_configurations(o->root, gpus[i], &cold, &warm, &coarse)) {
             fprintf(stderr, "dtsim-bench: no configuration could be simulated with the profiles of '%s'\n", o->root);
             return EXIT_FAILURE;
         }
         double count = (double)cold.configurations;
         printf(o->json ? "%s{\"gpus\": %lld, \"layouts\": %zu, \"tasks\": %.0f, \"cold_per_s\": %.0f, "
-                         "\"warm_per_s\": %.0f}\n"
-                       : "%s%6lld  %7zu  %10.0f  %6.0f  %6.0f\n",
+                         "\"warm_per_s\": %.0f, \"coarse_tasks\": %.0f, \"coarse_per_s\": %.0f}\n"
+                       : "%s%6lld  %7zu  %10.0f  %6.0f  %6.0f  %12.0f  %8.0f\n",
                o->json && i > 0 ? "," : "", (long long)gpus[i], cold.configurations, (double)cold.tasks / count,
-               count / cold.cpu_s, count / warm.cpu_s);
+               count / cold.cpu_s, count / warm.cpu_s, (double)coarse.tasks / (double)coarse.configurations,
+               (double)coarse.configurations / coarse.cpu_s);
     }
     fputs(o->json ? "]}\n" : "", stdout);
     return EXIT_SUCCESS;

@@ -143,13 +143,16 @@ static void write_baselines(const dts_search *search, const dts_style *style, dt
         long index = search->baselines[b];
         const dts_finding *f = index < 0 ? NULL : &search->findings[index];
         dts_text line = {0};
+        if (index < 0 && search->interrupted) {
+            continue; /* it was not looked for */
+        }
         if (index < 0) {
             if (search->counts.legal > 0) { /* else there is none at all, which has been said */
                 write_absence(search, b, &line);
             }
         } else if (f->outcome.kind == DTS_OUTCOME_ILLEGAL) {
             dts_text_printf(&line, "%s: not simulated: %s.", dts_rule_names[b], f->outcome.reason);
-        } else if (!f->outcome.figures.fits) {
+        } else if (!f->outcome.figures.fits && search->shortages[b].largest != NULL) {
             write_shortage(search, dts_rule_names[b], f, &search->shortages[b], &line);
         }
         if (line.length > 0) {
@@ -277,6 +280,15 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
                         d->count, 100 * d->mean_error, 100 * d->worst_error, d->rank_correlation, d->best_rank);
         dts_style_wrap(style, dts_text_string(&line), 0, out);
     }
+    if (search->coarse.count > 0) {
+        dts_text_clear(&line);
+        dts_text_printf(&line,
+                        "Coarse simulation against full, %zu plans: off by %.2f %% on average, %.2f %% at most; its "
+                        "best was the best in full%s.",
+                        search->coarse.count, 100 * search->coarse.mean_error, 100 * search->coarse.worst_error,
+                        search->coarse.best_rank == 1 ? "" : " only after that");
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+    }
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
 }
@@ -288,11 +300,17 @@ size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH
         {n->no_memory, "proven not to fit: what is kept for the backward pass and parameters, gradients, states"},
         {n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best"},
         {n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form"},
-        {n->simulated, "simulated"},
+        {n->screened, "simulated with passes as blocks, and behind the best by that"},
+        {n->simulated, n->screened > 0 ? "simulated in full" : "simulated"},
         {n->stored, "of these found in the store"},
     };
-    memcpy(out, all, sizeof all);
-    return n->stored > 0 ? DTS_SEARCH_FATES : DTS_SEARCH_FATES - 1;
+    const bool told[DTS_SEARCH_FATES] = {true, true, true, true, n->screened > 0, true, n->stored > 0};
+    size_t count = 0;
+    for (size_t i = 0; i < DTS_SEARCH_FATES; i++) {
+        out[count] = all[i];
+        count += told[i];
+    }
+    return count;
 }
 
 static void write_counts(const dts_search *search, const dts_style *style, dts_text *out) {
@@ -308,9 +326,10 @@ static void write_wall(const dts_search *search, dts_text *out) {
     double walked = 2 * (double)search->counts.legal; /* once to rank, once to count */
     dts_text_printf(
         out,
-        "Took %.2f s for the closed forms (%.2g layouts/s) and %.2f s for the simulations (%.3g/s); peak memory "
-        "%.0f MiB.\n",
-        search->walk_s, search->walk_s > 0 ? walked / search->walk_s : 0, search->simulate_s,
+        "Took %.2f s for the closed forms (%.2g layouts/s), %.2f s for %zu coarse simulations (%.3g/s) and %.2f s for "
+        "those in full (%.3g/s); peak memory %.0f MiB.\n",
+        search->walk_s, search->walk_s > 0 ? walked / search->walk_s : 0, search->screen_s, search->screenings,
+        search->screen_s > 0 ? (double)search->screenings / search->screen_s : 0, search->simulate_s,
         search->simulate_s > 0 ? (double)search->counts.simulated / search->simulate_s : 0, peak_rss_mib());
 }
 
@@ -478,6 +497,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_integer(&json, counts, "proven_not_to_fit", (int64_t)n->no_memory);
     dts_json_integer(&json, counts, "proven_no_better", (int64_t)n->no_better);
     dts_json_integer(&json, counts, "ranked_behind", (int64_t)n->worse_by_estimate);
+    dts_json_integer(&json, counts, "simulated_coarsely", (int64_t)n->screened);
     dts_json_integer(&json, counts, "simulated", (int64_t)n->simulated);
     dts_json_flag(&json, root, "proven", search->proven);
     dts_json_flag(&json, root, "interrupted", search->interrupted);
@@ -485,9 +505,15 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_number(&json, filter, "mean_error", search->disagreement.mean_error);
     dts_json_number(&json, filter, "worst_error", search->disagreement.worst_error);
     dts_json_number(&json, filter, "rank_correlation", search->disagreement.rank_correlation);
+    if (search->coarse.count > 0) {
+        cJSON *coarse = dts_json_object(&json, root, "coarse_simulation");
+        dts_json_number(&json, coarse, "mean_error", search->coarse.mean_error);
+        dts_json_number(&json, coarse, "worst_error", search->coarse.worst_error);
+    }
     if (options->wall_time) {
         cJSON *wall = dts_json_object(&json, root, "wall");
         dts_json_number(&json, wall, "closed_form_s", search->walk_s);
+        dts_json_number(&json, wall, "coarse_simulation_s", search->screen_s);
         dts_json_number(&json, wall, "simulation_s", search->simulate_s);
         dts_json_number(&json, wall, "peak_rss_mib", peak_rss_mib());
     }

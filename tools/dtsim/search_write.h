@@ -27,7 +27,7 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
 void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out);
 
 /* What became of the candidates, in rows. */
-enum { DTS_SEARCH_FATES = 6 };
+enum { DTS_SEARCH_FATES = 7 };
 typedef struct dts_search_fate {
     uint64_t count;
     const char *what;

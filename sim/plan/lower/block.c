@@ -495,15 +495,6 @@ static dts_id rest_of_trailing(dts_builder *b, const dts_stage *stage, const dts
     return rest;
 }
 
-void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives) {
-    if (b->brief && dts_block_wanted(b)) {
-        stage->host_meets = true;
-        return;
-    }
-    dts_id wait = dts_build_host(b, stage, 0, backward, arrives, "wait for transfer");
-    dts_graph_depend(b->graph, wait, stage->last_kernel);
-}
-
 dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block, const dts_id *waits, size_t wait_count,
                        const dts_task_info *info) {
     dts_id rest = rest_of_trailing(b, stage, block, waits, wait_count);

@@ -64,9 +64,6 @@ void dts_block_allocate(struct dts_builder *b, dts_id task, const struct dts_sta
 bool dts_block_kernels(struct dts_builder *b, struct dts_stage *stage, int64_t count, double duration_s,
                        double launch_s, const dts_task_info *info);
 
-/* The host waits for a transfer, and for the kernels before it. */
-void dts_build_wait(struct dts_builder *b, struct dts_stage *stage, bool backward, dts_id arrives);
-
 /* Needs a brief block no task of its host? meets: the host waits for the input. */
 bool dts_brief_hides_host(const struct dts_builder *b, const dts_block *block, dts_time ahead, bool meets);
 /* Takes the host's wait for the input of a brief block: true where it needs no task, else it is added. */

@@ -14,10 +14,9 @@ bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time
 bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, dts_id input, bool backward) {
     bool meets = stage->host_meets;
     stage->host_meets = false;
-    if (meets && !dts_brief_hides_host(b, block, 0, true)) {
-        dts_id wait = dts_build_host(b, stage, 0, backward, input, "wait for transfer");
-        dts_graph_depend(b->graph, wait, stage->last_kernel);
-        return false;
+    bool hidden = dts_brief_hides_host(b, block, 0, true);
+    if (meets && !hidden) {
+        dts_build_wait(b, stage, backward, input);
     }
-    return meets;
+    return meets && hidden;
 }

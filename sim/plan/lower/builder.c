@@ -92,6 +92,11 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
     return add_to_host(b, stage, duration_s, backward, after, &info);
 }
 
+void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives) {
+    dts_id wait = dts_build_host(b, stage, 0, backward, arrives, "wait for transfer");
+    dts_graph_depend(b->graph, wait, stage->last_kernel);
+}
+
 dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, double duration_s, const char *name) {
     dts_task_info info = {.role = (uint8_t)role,
                           .microbatch = -1,

@@ -194,6 +194,9 @@ dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool 
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                       const char *name);
 
+/* The host waits for a transfer, and for the kernels before it. */
+void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives);
+
 /* A collective of stage's group over bytes: issued by the host, waits for after; returns the transfer. */
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info);

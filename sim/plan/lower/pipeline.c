@@ -174,7 +174,11 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
     if (b->plan->job.stack->pipeline_host_waits) {
-        dts_build_wait(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives);
+        bool later = b->brief && dts_block_wanted(b); /* the block decides whether it takes a task */
+        b->stages[rank].host_meets = later;
+        if (!later) {
+            dts_build_wait(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives);
+        }
     }
     const size_t base = stand_above(t, above);
     if (shares_boundary(b->plan)) {
