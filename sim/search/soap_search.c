@@ -71,9 +71,15 @@ static double current_cost(const chain *c) {
     return cost_of(c, dts_time_to_s(dts_soap_timing_end(c->timing)), (double)dts_soap_timing_peak_B(c->timing));
 }
 
+/* It was told to stop, or memory ran out. */
+static void give_up(chain *c) {
+    c->stopped = dts_soap_timing_stopped(c->timing);
+    c->failed = !c->stopped;
+}
+
 static bool begin_at(chain *c, const dts_soap_choice *choices) {
     if (!dts_soap_timing_set(c->timing, choices)) {
-        c->failed = true;
+        give_up(c);
         return false;
     }
     c->cost = current_cost(c);
@@ -184,7 +190,7 @@ static void run_chain(chain *c, const dts_soap_options *options) {
             continue;
         }
         if (!dts_soap_timing_try(c->timing, c->changes, c->change_count)) {
-            c->failed = true;
+            give_up(c);
             return;
         }
         double cost = current_cost(c);
@@ -231,8 +237,10 @@ static bool open_chain(chain *c, const dts_soap_problem *problem, const dts_soap
     c->best = calloc(n, sizeof *c->best);
     if (c->random == NULL || c->changes == NULL || c->proposed == NULL || c->best == NULL ||
         dts_soap_timing_new(problem, &c->timing, NULL) != DTS_OK) {
+        c->failed = true;
         return false;
     }
+    dts_soap_timing_stop_by(c->timing, options->stop);
     if (index < DTS_SOAP_BASELINE_COUNT) {
         return begin_at(c, known->baselines[known->order[index]].choices);
     }
@@ -261,10 +269,14 @@ static bool is_better(const dts_soap_strategy *a, const dts_soap_strategy *b) {
     return a->fits ? a->iteration_s < b->iteration_s : a->peak_B < b->peak_B;
 }
 
-static dts_status time_baselines(const dts_soap_problem *problem, dts_arena *arena, dts_soap_outcome *out,
-                                 dts_diag *diag) {
+/* Those that are not timed before it is told to stop take for ever. */
+static dts_status time_baselines(const dts_soap_problem *problem, const atomic_bool *stop, dts_arena *arena,
+                                 dts_soap_outcome *out, dts_diag *diag) {
     dts_soap_timing *timing;
     dts_status status = dts_soap_timing_new(problem, &timing, diag);
+    if (status == DTS_OK) {
+        dts_soap_timing_stop_by(timing, stop);
+    }
     for (int b = 0; b < DTS_SOAP_BASELINE_COUNT && status == DTS_OK; b++) {
         dts_soap_strategy *s = &out->baselines[b];
         s->name = dts_soap_baseline_names[b];
@@ -275,8 +287,10 @@ static dts_status time_baselines(const dts_soap_problem *problem, dts_arena *are
         }
         dts_soap_baseline_choices(problem, (dts_soap_baseline)b, s->choices);
         if (!dts_soap_timing_set(timing, s->choices)) {
-            status = dts_diag_nomem(diag);
-            break;
+            out->stopped = dts_soap_timing_stopped(timing);
+            status = out->stopped ? DTS_OK : dts_diag_nomem(diag);
+            s->iteration_s = s->peak_B = INFINITY;
+            continue;
         }
         s->iteration_s = dts_time_to_s(dts_soap_timing_end(timing));
         s->peak_B = (double)dts_soap_timing_peak_B(timing);
@@ -309,7 +323,24 @@ static dts_status begin(const dts_soap_problem *problem, dts_arena *arena, dts_s
     }
     out->best.name = "found";
     out->best.choices = dts_arena_array(arena, problem->graph->count, sizeof *out->best.choices);
-    return out->best.choices == NULL ? dts_diag_nomem(diag) : time_baselines(problem, arena, out, diag);
+    return out->best.choices == NULL ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+/* What was told to stop before a chain has found anything has the best baseline. */
+static dts_status finish(const dts_soap_problem *problem, dts_soap_outcome *out, dts_diag *diag) {
+    const dts_soap_strategy *first = &out->baselines[out->order[0]];
+    if (out->best.iteration_s > 0) {
+        return DTS_OK;
+    }
+    if (!isfinite(first->iteration_s)) {
+        return dts_diag_fail(diag, DTS_INTERRUPTED, NULL, "interrupted before any strategy was simulated");
+    }
+    dts_soap_choice *choices = out->best.choices;
+    memcpy(choices, first->choices, problem->graph->count * sizeof *choices);
+    out->best = *first;
+    out->best.name = "found";
+    out->best.choices = choices;
+    return DTS_OK;
 }
 
 /* Takes over what a chain has found when it beats what is known; ties go to the lower index. */
@@ -323,7 +354,8 @@ static void gather(const chain *c, uint32_t index, dts_soap_outcome *out) {
     out->stopped |= c->stopped;
     dts_soap_strategy found = {
         .name = "found", .choices = c->best, .iteration_s = c->best_s, .peak_B = c->best_B, .fits = c->best_fits};
-    if (out->best.iteration_s <= 0 || is_better(&found, &out->best)) {
+    bool any = c->best_s > 0;
+    if (any && (out->best.iteration_s <= 0 || is_better(&found, &out->best))) {
         dts_soap_choice *choices = out->best.choices;
         memcpy(choices, c->best, c->problem->graph->count * sizeof *c->best);
         out->best = found;
@@ -348,14 +380,13 @@ static void run_one(void *context, size_t index) {
     c->same_role = w->same_role;
     if (open_chain(c, w->problem, w->known, (uint32_t)index, w->options)) {
         run_chain(c, w->options);
-    } else {
-        c->failed = true;
     }
 }
 
 dts_status dts_soap_search(const dts_soap_problem *problem, const dts_soap_options *options, dts_arena *arena,
                            dts_soap_outcome *out, dts_diag *diag) {
     dts_status status = begin(problem, arena, out, diag);
+    status = status == DTS_OK ? time_baselines(problem, options->stop, arena, out, diag) : status;
     const uint32_t *same_role = link_roles(problem->graph, arena);
     chain *chains = dts_arena_array(arena, options->chains, sizeof *chains);
     if (status != DTS_OK || same_role == NULL || chains == NULL) {
@@ -371,7 +402,7 @@ dts_status dts_soap_search(const dts_soap_problem *problem, const dts_soap_optio
         }
         close_chain(&chains[i]);
     }
-    return status;
+    return status == DTS_OK ? finish(problem, out, diag) : status;
 }
 
 /* ---- all strategies ------------------------------------------------------------------------------------------------
@@ -402,6 +433,7 @@ dts_status dts_soap_exhaust(const dts_soap_problem *problem, uint64_t most, cons
                               "there are 10^%.1f strategies, and all of them are tried up to %llu only",
                               out->choices_log10, (unsigned long long)most);
     }
+    status = status == DTS_OK ? time_baselines(problem, stop, arena, out, diag) : status;
     size_t n = problem->graph->count;
     dts_soap_options options = {.chains = 1, .stop = stop};
     chain c = {0};
@@ -426,12 +458,15 @@ dts_status dts_soap_exhaust(const dts_soap_problem *problem, uint64_t most, cons
         }
         ok = dts_soap_timing_try(c.timing, c.changes, c.change_count);
         if (!ok) {
+            give_up(&c);
             break;
         }
         dts_soap_timing_accept(c.timing);
     }
-    if (ok) {
+    ok |= c.stopped;
+    if (ok && status == DTS_OK) {
         gather(&c, 0, out);
+        status = finish(problem, out, diag);
     } else if (status == DTS_OK) {
         status = dts_diag_nomem(diag);
     }

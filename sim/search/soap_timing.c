@@ -39,7 +39,16 @@ struct dts_soap_timing {
     size_t spare_count;
 
     uint64_t timed_tasks, full_tasks, tasks;
+    const atomic_bool *stop; /* NULL: nobody tells */
 };
+
+void dts_soap_timing_stop_by(dts_soap_timing *timing, const atomic_bool *stop) {
+    timing->stop = stop;
+}
+
+bool dts_soap_timing_stopped(const dts_soap_timing *timing) {
+    return timing->stop != NULL && atomic_load_explicit(timing->stop, memory_order_relaxed);
+}
 
 dts_status dts_soap_timing_new(const dts_soap_problem *problem, dts_soap_timing **out, dts_diag *diag) {
     *out = NULL;
@@ -223,7 +232,7 @@ static bool rebuild(dts_soap_timing *t, size_t number) {
     t->saved[t->saved_count++] = (saved_group){.number = number, .group = t->groups[number]};
     t->groups[number] = t->spare_count > 0 ? t->spare[--t->spare_count] : (dts_soap_group){0};
     t->tasks -= t->saved[t->saved_count - 1].group.task_count;
-    if (!dts_soap_build_group(t->lowering, t->choices, number, &t->groups[number])) {
+    if (dts_soap_timing_stopped(t) || !dts_soap_build_group(t->lowering, t->choices, number, &t->groups[number])) {
         return false;
     }
     const dts_soap_group *g = &t->groups[number];

@@ -9,6 +9,8 @@
 #ifndef DTS_SEARCH_SOAP_TIMING_H
 #define DTS_SEARCH_SOAP_TIMING_H
 
+#include <stdatomic.h>
+
 #include "plan/lower/soap.h"
 
 typedef struct dts_soap_timing dts_soap_timing;
@@ -22,11 +24,16 @@ typedef struct dts_soap_change {
 dts_status dts_soap_timing_new(const dts_soap_problem *problem, dts_soap_timing **out, dts_diag *diag);
 void dts_soap_timing_free(dts_soap_timing *timing);
 
-/* Takes a whole strategy and simulates it in full. False: memory ran out. */
+/* What is simulated from now on ends when stop is set by somebody else; may be NULL. */
+void dts_soap_timing_stop_by(dts_soap_timing *timing, const atomic_bool *stop);
+/* Has it? */
+bool dts_soap_timing_stopped(const dts_soap_timing *timing);
+
+/* Takes a whole strategy and simulates it in full. False: memory ran out, or it was told to stop. */
 bool dts_soap_timing_set(dts_soap_timing *timing, const dts_soap_choice *choices);
 
 /* Simulates the current strategy with changes (no operator twice); then accept or reject must be called. False: memory
- * ran out; only free may be called then. */
+ * ran out, or it was told to stop; only free may be called then. */
 bool dts_soap_timing_try(dts_soap_timing *timing, const dts_soap_change *changes, size_t count);
 void dts_soap_timing_accept(dts_soap_timing *timing);
 void dts_soap_timing_reject(dts_soap_timing *timing);

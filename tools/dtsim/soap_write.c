@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static size_t rank(const dts_soap_problem *problem, const dts_soap_outcome *o, c
     out[count++] = &o->best;
     for (int b = 0; b < DTS_SOAP_BASELINE_COUNT; b++) {
         uint32_t which = o->order[b];
-        if (which < DTS_SOAP_DATA_NODE || problem->devices > problem->devices_per_node) {
+        bool timed = isfinite(o->baselines[which].iteration_s);
+        if (timed && (which < DTS_SOAP_DATA_NODE || problem->devices > problem->devices_per_node)) {
             out[count++] = &o->baselines[which];
         }
     }
