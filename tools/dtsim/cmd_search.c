@@ -46,7 +46,10 @@ static const struct argp_option options[] = {
      "layouts (default), or soap: every operator cut by itself (default for a graph)", 2},
     {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default; soap: mcmc); `dtsim list methods` names all", 2},
     {"simulate", OPTION_SIMULATE, "N", 0,
-     "simulate up to N candidates (default 96); 0: until the best is proven to be the best", 2},
+     "simulate up to N candidates in full (default 96), and four times as many coarsely; 0: until the best is proven "
+     "to "
+     "be the best",
+     2},
     {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
     {"chains", OPTION_CHAINS, "N", 0, "soap: Markov chains, each from another start (default 8)", 2},
     {"proposals", OPTION_PROPOSALS, "N", 0, "soap: strategies that each chain tries (default 10000)", 2},

@@ -177,7 +177,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         bool later = b->brief && dts_block_wanted(b); /* the block decides whether it takes a task */
         b->stages[rank].host_meets = later;
         if (!later) {
-            dts_build_wait(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives);
+            hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
     }
     const size_t base = stand_above(t, above);
