@@ -421,7 +421,9 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
     }
     dts_graph_depend(b->graph, task, after);
     stage->last_collective = task;
-    stage->last_launched = task;
+    if (dts_ranks_complete(b, stage, group)) { /* else the process does not wait before it has issued all its parts */
+        stage->last_launched = task;
+    }
     dts_overlap_cut(b, group);
     return task;
 }

@@ -263,6 +263,9 @@ typedef struct dts_taken {
  * member. */
 dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group, const dts_transfer *transfer,
                           dts_taken taken, const dts_task_info *info);
+/* Has stage's process issued its latest transfer of the group for all ranks that it drives? With one process for all
+ * stages and two copies of each it drives both ranks that hold one, whose calls are one (ncclGroupStart). */
+bool dts_ranks_complete(const dts_builder *b, const dts_stage *stage, dts_group_kind group);
 /* Only one stage, as *stage; its tables live in b->arena. */
 dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage);
 

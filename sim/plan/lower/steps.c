@@ -122,6 +122,13 @@ static bool may_be_late(const dts_walk *w) {
     return microbatches >= ENOUGH_MICROBATCHES && w->pass->chunk->layers * microbatches >= ENOUGH_LAYERS_PASSES;
 }
 
+/* Recomputation makes no gradients, but runs beside the reductions of those that were made before. */
+static bool beside_reductions(const dts_walk *w, const dts_step *s) {
+    double room_B = 0;
+    return s->action == DTS_BLOCK_RECOMPUTE && w->pass->stage->contended &&
+           dts_sync_hands_over(w->pass->sync, w->pass->last_microbatch, &room_B) && !may_be_late(w);
+}
+
 /* Kernel by kernel, or as a block. Where buckets fill up in it, it may hand over its gradients behind the block; where
  * every microbatch does that, its buckets' memory matters, and it stays at kernel detail. */
 void dts_step_take(dts_walk *w, const dts_step *s) {
@@ -133,8 +140,9 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     /* a gradient that no kernel makes is charged to whatever ran before */
     bool splits = s->action == DTS_BLOCK_BACKWARD_WEIGHT && dts_sync_gathers(w->pass->sync);
     bool simple = buckets_are_simple(w->b, w->pass->sync);
-    bool possible = dts_block_wanted(w->b) && !splits &&
-                    (w->b->brief || !follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS));
+    bool possible =
+        dts_block_wanted(w->b) && !splits &&
+        (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions(w, s)));
     if (possible && hands_over && !simple && w->b->brief) {
         inside = false;
         block = step_block(w, s, false);

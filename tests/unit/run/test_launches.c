@@ -120,6 +120,22 @@ static void microbatches_begin_with_an_idle_gpu(void **state) {
     assert_close(times_s[1][1] - times_s[0][1], 7 * 1e-6, 1e-6, 0);
 }
 
+/* One process drives both ranks that hold a stage: it issues their collective for both before it waits for that. */
+static void one_process_issues_for_both_copies(void **state) {
+    (void)state;
+    static const char *const both =
+        "model: {profile: llama-moe, layers: 8, hidden: 512, heads: 8, vocab: 32000, ffn_hidden: 1024, experts: 4, "
+        "experts_per_token: 2, expert_ffn_hidden: 512, moe_every: 1}\n"
+        "cluster: {profile: dgx-a100-40gb}\n"
+        "stack: {profile: pytorch-1.11}\n"
+        "training: {sequence_length: 256, micro_batch: 1, global_batch: 16, precision: fp32, optimizer: adamw}\n"
+        "parallelism: {pipeline: 2, virtual_stages: 2, schedule: dualpipe, expert: 2, data_parallel: zero1}\n";
+    double ahead_s = 0, behind_s = 0;
+    shares_of(both, "", &ahead_s);
+    shares_of(both, "cluster.host.launch_blocking=true", &behind_s);
+    assert_true(behind_s > ahead_s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocking_launches_add_up),
@@ -127,6 +143,7 @@ int main(void) {
         cmocka_unit_test(blocking_launches_hold_the_training_loop),
         cmocka_unit_test(waiting_hosts_take_turns),
         cmocka_unit_test(microbatches_begin_with_an_idle_gpu),
+        cmocka_unit_test(one_process_issues_for_both_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
