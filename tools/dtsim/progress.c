@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -36,13 +37,29 @@ void dts_progress_end(dts_progress *progress) {
 
 /* A signal handler can reach nothing but file-scope data. */
 static atomic_bool interrupted;
+static atomic_llong interrupted_ms;
 
+static long long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* may be called in a handler: POSIX.1-2008, section 2.4.3 */
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The second ends the program at once, but for the echo of the first: timeout(1) signals its child and then its process
+ * group, which the child is in. */
 static void interrupt(int number) {
-    atomic_store(&interrupted, true);
-    signal(number, SIG_DFL);
+    enum { ECHO_MS = 300 };
+    if (!atomic_exchange(&interrupted, true)) {
+        atomic_store(&interrupted_ms, now_ms());
+    } else if (now_ms() - atomic_load(&interrupted_ms) > ECHO_MS) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
 }
 
 const atomic_bool *dts_interrupt_catch(void) {
-    signal(SIGINT, interrupt);
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
     return &interrupted;
 }
