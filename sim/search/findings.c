@@ -251,6 +251,13 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     return status;
 }
 
+void dts_layouts_tell(const dts_search_context *c, size_t done, size_t count, const char *what) {
+    if (c->request->progress != NULL) {
+        size_t before = c->search->count + c->screened_count;
+        c->request->progress(c->request->progress_context, before + done, before + count, what);
+    }
+}
+
 static void simulate_one(void *context, size_t index) {
     simulation_work *w = context;
     if (dts_layouts_stopped(w->c)) {
@@ -259,10 +266,7 @@ static void simulate_one(void *context, size_t index) {
     w->status[index] = simulate_stored(w, index);
     pthread_mutex_lock(&w->lock);
     w->done++;
-    if (w->c->request->progress != NULL) {
-        w->c->request->progress(w->c->request->progress_context, w->c->search->count + w->done,
-                                w->c->search->count + w->count, w->findings[index].outcome.plan);
-    }
+    dts_layouts_tell(w->c, w->done, w->count, w->findings[index].outcome.plan);
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -108,6 +108,9 @@ void dts_layouts_give_back(dts_search_context *c, pthread_mutex_t *lock, dts_blo
 void dts_layouts_free_caches(dts_search_context *c);
 
 bool dts_layouts_stopped(const dts_search_context *c);
+/* Tells the caller of the search that done of count simulations of a batch have ended, coarse ones or full ones. Hold
+ * the batch's lock. */
+void dts_layouts_tell(const dts_search_context *c, size_t done, size_t count, const char *what);
 
 extern const dts_search_method dts_method_exhaustive, dts_method_dp, dts_method_mcmc;
 

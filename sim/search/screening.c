@@ -37,7 +37,8 @@ typedef struct screen_work {
     dts_search_context *c;
     dts_screened *items;
     dts_status *status;
-    pthread_mutex_t lock; /* of the caches */
+    size_t count, done;
+    pthread_mutex_t lock; /* of the caches and the progress */
 } screen_work;
 
 static void screen_one(void *context, size_t index) {
@@ -58,6 +59,10 @@ static void screen_one(void *context, size_t index) {
     s->illegal = status == DTS_INVALID;
     s->done = status == DTS_OK || s->illegal;
     w->status[index] = s->done || status == DTS_INTERRUPTED ? DTS_OK : status;
+    pthread_mutex_lock(&w->lock);
+    w->done++;
+    dts_layouts_tell(w->c, w->done, w->count, "a first look");
+    pthread_mutex_unlock(&w->lock);
 }
 
 static bool make_room(dts_search_context *c, size_t more) {
@@ -76,7 +81,7 @@ static bool make_room(dts_search_context *c, size_t more) {
 
 dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag) {
     double begin_s = dts_clock_s();
-    screen_work w = {.c = c, .lock = PTHREAD_MUTEX_INITIALIZER};
+    screen_work w = {.c = c, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     w.status = calloc(count + 1, sizeof *w.status);
     if (w.status == NULL || !make_room(c, count)) {
         free(w.status);
