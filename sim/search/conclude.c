@@ -43,26 +43,17 @@ static void count(void *context, const dts_candidate *candidate, const dts_estim
     t->open += !hopeless && !coarse;
 }
 
-/* Sorted; the caller frees them. */
-static dts_candidate *simulated_of(const dts_search_context *c) {
-    dts_candidate *out = calloc(c->search->count + 1, sizeof *out);
-    for (size_t i = 0; i < c->search->count && out != NULL; i++) {
-        out[i] = c->search->findings[i].candidate;
+/* Of what was simulated in full, or coarsely; sorted, the caller frees them. */
+static dts_candidate *sorted_candidates(const dts_search_context *c, bool coarse) {
+    const size_t count = coarse ? c->screened_count : c->search->count;
+    dts_candidate *out = calloc(count + 1, sizeof *out);
+    if (out == NULL) {
+        return NULL;
     }
-    if (out != NULL) {
-        qsort(out, c->search->count, sizeof *out, by_candidate);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = coarse ? c->screened[i].of.candidate : c->search->findings[i].candidate;
     }
-    return out;
-}
-
-static dts_candidate *screened_of(const dts_search_context *c) {
-    dts_candidate *out = calloc(c->screened_count + 1, sizeof *out);
-    for (size_t i = 0; i < c->screened_count && out != NULL; i++) {
-        out[i] = c->screened[i].of.candidate;
-    }
-    if (out != NULL) {
-        qsort(out, c->screened_count, sizeof *out, by_candidate);
-    }
+    qsort(out, count, sizeof *out, by_candidate);
     return out;
 }
 
@@ -81,8 +72,8 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     }
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     tally *tallies = calloc(pairs > 0 ? pairs : 1, sizeof *tallies);
-    dts_candidate *simulated = simulated_of(c);
-    dts_candidate *screened = screened_of(c);
+    dts_candidate *simulated = sorted_candidates(c, false);
+    dts_candidate *screened = sorted_candidates(c, true);
     if (tallies == NULL || simulated == NULL || screened == NULL) {
         free(tallies);
         free(simulated);

@@ -259,19 +259,16 @@ dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group
 }
 
 bool dts_ranks_complete(const dts_builder *b, const dts_stage *stage, dts_group_kind group) {
-    const int slot = slot_now(b, stage, group);
+    if (!b->plan->job.stack->pipeline_single_process || !joins_copies(b->plan, group)) {
+        return true;
+    }
+    const int slot = slot_of(group, stage->copy), others = slot_of(group, 1 - stage->copy);
     const dts_gang *gang = stage->gangs[slot];
     bool complete = true;
-    const bool drives_both = b->plan->job.stack->pipeline_single_process && joins_copies(b->plan, group);
-    for (size_t i = 0; drives_both && gang != NULL && i < gang->count; i++) {
+    for (size_t i = 0; gang != NULL && i < gang->count; i++) {
         const dts_stage *member = gang->members[i];
-        if (member != stage && member->host == stage->host) {
-            int theirs = slot;
-            for (int s = 0; s < DTS_GANG_COUNT; s++) {
-                theirs = member->gangs[s] == gang ? s : theirs;
-            }
-            complete = complete && member->joined[theirs] >= stage->joined[slot];
-        }
+        bool ours = member != stage && member->host == stage->host; /* which holds the stage as its other copy */
+        complete = complete && (!ours || member->joined[others] >= stage->joined[slot]);
     }
     return complete;
 }

@@ -122,19 +122,15 @@ static bool may_be_late(const dts_walk *w) {
     return microbatches >= ENOUGH_MICROBATCHES && w->pass->chunk->layers * microbatches >= ENOUGH_LAYERS_PASSES;
 }
 
-/* Recomputation makes no gradients, but runs beside the reductions of those that were made before. */
-static bool beside_reductions(const dts_walk *w, const dts_step *s) {
-    double room_B = 0;
-    return s->action == DTS_BLOCK_RECOMPUTE && w->pass->stage->contended &&
-           dts_sync_hands_over(w->pass->sync, w->pass->last_microbatch, &room_B) && !may_be_late(w);
-}
-
 /* Kernel by kernel, or as a block. Where buckets fill up in it, it may hand over its gradients behind the block; where
  * every microbatch does that, its buckets' memory matters, and it stays at kernel detail. */
 void dts_step_take(dts_walk *w, const dts_step *s) {
     double room_B = 0;
-    bool hands_over =
-        makes_weight_gradients(s->action) && dts_sync_hands_over(w->pass->sync, w->pass->last_microbatch, &room_B);
+    bool fills_buckets = dts_sync_hands_over(w->pass->sync, w->pass->last_microbatch, &room_B);
+    bool hands_over = makes_weight_gradients(s->action) && fills_buckets;
+    /* recomputation makes no gradients, but runs beside the reductions of those that were made before */
+    bool beside_reductions =
+        s->action == DTS_BLOCK_RECOMPUTE && fills_buckets && w->pass->stage->contended && !may_be_late(w);
     const dts_block *block = NULL;
     bool inside = hands_over;
     /* a gradient that no kernel makes is charged to whatever ran before */
@@ -142,7 +138,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool simple = buckets_are_simple(w->b, w->pass->sync);
     bool possible =
         dts_block_wanted(w->b) && !splits &&
-        (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions(w, s)));
+        (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions));
     if (possible && hands_over && !simple && w->b->brief) {
         inside = false;
         block = step_block(w, s, false);

@@ -58,6 +58,13 @@ static void each_is_gathered_for_each_use(void **state) {
     dts_result_free(layers);
 }
 
+/* The same with linear layers as units. */
+static dts_result *run_linear(const char *settings) {
+    char linear[LONGEST_SETTINGS];
+    snprintf(linear, sizeof linear, "%s" LINEAR, settings);
+    return run(linear);
+}
+
 /* With activations out of the way and no prefetch: the root, and one linear layer's gathered parameters and gradient.
  */
 static void only_linear_layers_are_whole(void **state) {
@@ -65,9 +72,7 @@ static void only_linear_layers_are_whole(void **state) {
     const char *few =
         "model.vocab=64 stack.fsdp.prefetch=0 training.micro_batch=1 training.global_batch=16 "
         "training.sequence_length=16 training.recompute=full ";
-    char settings[LONGEST_SETTINGS];
-    snprintf(settings, sizeof settings, "%s" LINEAR, few);
-    dts_result *linear = run(settings);
+    dts_result *linear = run_linear(few);
     dts_result *layer = run(few);
     const double largest_B = 2 * 4.0 * H * H;
     const double shard_B = 2 * linear->parameters / 16;
@@ -90,9 +95,7 @@ static void time_follows_what_is_gathered(void **state) {
     const char *slow =
         "training.recompute=full cluster.profile=gcp-a2-highgpu-8g training.global_batch=16 "
         "training.micro_batch=1 training.sequence_length=256 stack.fsdp.prefetch=0 model.vocab=64 ";
-    char settings[LONGEST_SETTINGS];
-    snprintf(settings, sizeof settings, "%s" LINEAR, slow);
-    dts_result *linear = run(settings);
+    dts_result *linear = run_linear(slow);
     dts_result *layer = run(slow);
     assert_close(linear->iteration_time_s / layer->iteration_time_s, 4.0 / 3, 0.06, 0);
     dts_result_free(linear);
