@@ -1,4 +1,5 @@
 /* What a search has shown: the ranking, what became of every candidate, and how far the closed form was off. */
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,73 +109,74 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
 /* ---- closed form against simulation
  * ---------------------------------------------------------------------------------- */
 
-typedef struct pair_of_times {
-    double estimated_s, simulated_s, rank;
-} pair_of_times;
+/* Times of the same plans: by the first look, and by the closer one. */
+typedef struct looks {
+    double *first_s, *closer_s, *work; /* work: twice as many */
+    size_t count;
+} looks;
 
-static int by_estimate(const void *a, const void *b) {
-    const pair_of_times *x = a, *y = b;
-    return (x->estimated_s > y->estimated_s) - (x->estimated_s < y->estimated_s);
+static void add_look(looks *l, double first_s, double closer_s) {
+    l->first_s[l->count] = first_s;
+    l->closer_s[l->count++] = closer_s;
 }
 
-static int by_simulation(const void *a, const void *b) {
-    const pair_of_times *x = a, *y = b;
-    return (x->simulated_s > y->simulated_s) - (x->simulated_s < y->simulated_s);
-}
-
-/* pairs are sorted by simulated times; ties of times do not happen in picoseconds, or do not matter. */
-static void compare(pair_of_times *pairs, size_t count, dts_disagreement *d) {
-    *d = (dts_disagreement){.count = count};
-    qsort(pairs, count, sizeof *pairs, by_simulation);
-    for (size_t i = 0; i < count; i++) {
-        double error = fabs(pairs[i].estimated_s / pairs[i].simulated_s - 1);
-        d->mean_error += error / (double)count;
-        d->worst_error = fmax(d->worst_error, error);
-        pairs[i].rank = (double)i;
+static dts_disagreement compare(const looks *l) {
+    dts_disagreement d = {.count = l->count, .rank_correlation = 1, .best_rank = 1};
+    size_t best = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        double error = fabs(l->first_s[i] / l->closer_s[i] - 1);
+        d.mean_error += error / (double)l->count;
+        d.worst_error = fmax(d.worst_error, error);
+        bool tied = l->closer_s[i] <= l->closer_s[best] && l->first_s[i] < l->first_s[best];
+        best = l->closer_s[i] < l->closer_s[best] || tied ? i : best;
     }
-    double n = (double)count, squares = 0;
-    qsort(pairs, count, sizeof *pairs, by_estimate);
-    for (size_t i = 0; i < count; i++) {
-        squares += (pairs[i].rank - (double)i) * (pairs[i].rank - (double)i);
-        d->best_rank = pairs[i].rank == 0 ? i + 1 : d->best_rank;
+    for (size_t i = 0; i < l->count; i++) {
+        d.best_rank += l->first_s[i] < l->first_s[best];
     }
-    d->rank_correlation = n > 1 ? 1 - 6 * squares / (n * (n * n - 1)) : 1;
+    if (l->count > 1) {
+        d.rank_correlation = gsl_stats_spearman(l->first_s, 1, l->closer_s, 1, l->count, l->work);
+        d.rank_correlation = isfinite(d.rank_correlation) ? d.rank_correlation : 0; /* all alike */
+    }
+    return d;
 }
 
-/* Closed form against simulation, and coarse simulation against full. */
+/* Those of the findings that fit: by their closed forms. */
+static void look_at_findings(const dts_search_context *c, looks *l) {
+    l->count = 0;
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits && f->estimate.time_s > 0) {
+            add_look(l, f->estimate.time_s, f->outcome.figures.iteration_time_s);
+        }
+    }
+}
+
+/* Closed form against coarse simulation and full, and coarse simulation against full. */
 static dts_status compare_steps(dts_search_context *c, dts_diag *diag) {
-    size_t most = c->search->count + c->screened_count;
-    pair_of_times *pairs = calloc(most + 1, sizeof *pairs);
-    if (pairs == NULL) {
+    const size_t most = c->search->count + c->screened_count + 1;
+    double *room = calloc(4 * most, sizeof *room);
+    if (room == NULL) {
         return dts_diag_nomem(diag);
     }
-    size_t count = 0;
+    looks l = {.first_s = room, .closer_s = room + most, .work = room + 2 * most};
     for (size_t i = 0; i < c->screened_count; i++) {
         const dts_screened *s = &c->screened[i];
         long index = dts_layouts_find(c, &s->of.candidate);
         if (index >= 0 && c->search->findings[index].outcome.figures.fits) {
-            pairs[count++] =
-                (pair_of_times){.estimated_s = s->screening.time_s,
-                                .simulated_s = c->search->findings[index].outcome.figures.iteration_time_s};
+            add_look(&l, s->screening.time_s, c->search->findings[index].outcome.figures.iteration_time_s);
         }
     }
-    compare(pairs, count, &c->search->coarse);
-    count = 0;
-    for (size_t i = 0; i < c->search->count; i++) {
-        const dts_finding *f = &c->search->findings[i];
-        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits && f->estimate.time_s > 0) {
-            pairs[count++] =
-                (pair_of_times){.estimated_s = f->estimate.time_s, .simulated_s = f->outcome.figures.iteration_time_s};
-        }
-    }
+    c->search->coarse = compare(&l);
+    look_at_findings(c, &l);
+    c->search->closed = compare(&l);
     for (size_t i = 0; i < c->screened_count; i++) {
         const dts_screened *s = &c->screened[i];
         if (dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0) {
-            pairs[count++] = (pair_of_times){.estimated_s = s->of.estimate.time_s, .simulated_s = s->screening.time_s};
+            add_look(&l, s->of.estimate.time_s, s->screening.time_s);
         }
     }
-    compare(pairs, count, &c->search->disagreement);
-    free(pairs);
+    c->search->disagreement = compare(&l);
+    free(room);
     return DTS_OK;
 }
 
@@ -216,6 +218,59 @@ static dts_status rank(dts_search *search, dts_diag *diag) {
     return DTS_OK;
 }
 
+/* Rows of one answer: the degrees and the microbatch are the same, and the times closer than anybody would choose by.
+ * What else differs (an offload that hides behind other work, a recomputation beside a slow network) changes nothing
+ * here but perhaps the memory. */
+static const double equal = 1e-3;
+
+bool dts_layouts_same_answer(dts_objective objective, const dts_finding *a, const dts_finding *b) {
+    static const dts_layout_axis shape[] = {DTS_AXIS_TENSOR, DTS_AXIS_PIPELINE, DTS_AXIS_CONTEXT, DTS_AXIS_EXPERT,
+                                            DTS_AXIS_MICRO_BATCH};
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
+        if (a->candidate.value[shape[i]] != b->candidate.value[shape[i]]) {
+            return false;
+        }
+    }
+    const dts_figures *x = &a->outcome.figures, *y = &b->outcome.figures;
+    double value_x = dts_search_value(objective, x), value_y = dts_search_value(objective, y);
+    return fabs(y->iteration_time_s - x->iteration_time_s) <= equal * x->iteration_time_s &&
+           fabs(value_y - value_x) <= equal * value_x;
+}
+
+/* Findings are sorted, so that those of one answer have nearly the value of its first. */
+static void mark_answers(dts_search *search) {
+    size_t answers = 0;
+    for (size_t i = 0; i < search->count && search->findings[i].outcome.figures.fits; i++) {
+        dts_finding *f = &search->findings[i];
+        const double least = dts_search_value(search->objective, &f->outcome.figures) / (1 + equal);
+        f->equal_to = i;
+        for (size_t k = i;
+             k-- > 0 && dts_search_value(search->objective, &search->findings[k].outcome.figures) >= least;) {
+            if (search->findings[k].equal_to == k &&
+                dts_layouts_same_answer(search->objective, &search->findings[k], f)) {
+                f->equal_to = k;
+                break;
+            }
+        }
+        f->answer = f->equal_to == i ? answers++ : search->findings[f->equal_to].answer;
+    }
+}
+
+bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at) {
+    const double most = (1 + equal) * dts_search_value(search->objective, &search->findings[first].outcome.figures);
+    for (size_t i = *at + 1; i < search->count && search->findings[i].outcome.figures.fits; i++) {
+        const dts_finding *f = &search->findings[i];
+        if (f->equal_to == first) {
+            *at = i;
+            return true;
+        }
+        if (dts_search_value(search->objective, &f->outcome.figures) > most) {
+            break;
+        }
+    }
+    return false;
+}
+
 static long choose(const dts_search_context *c) {
     for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
         if (c->request->accepts == NULL || c->search->findings[i].acceptance == DTS_ACCEPTED) {
@@ -234,6 +289,9 @@ dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     }
     dts_status status = count_rest(c, diag);
     status = status == DTS_OK ? rank(search, diag) : status;
+    if (status == DTS_OK) {
+        mark_answers(search);
+    }
     search->chosen = status == DTS_OK ? choose(c) : DTS_NOWHERE;
     return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_steps(c, diag) : status;
 }

@@ -78,6 +78,9 @@ bool dts_screened_fits(const dts_search_context *c, const dts_screened *s);
  */
 dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag);
 
+/* Would their rows in a table tell the same: two layouts that differ in something that changes nothing here? */
+bool dts_layouts_same_answer(dts_objective objective, const dts_finding *a, const dts_finding *b);
+
 /* The best finding that fits, or DTS_NOWHERE. */
 long dts_layouts_best(const dts_search_context *c);
 

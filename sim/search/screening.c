@@ -290,12 +290,64 @@ static dts_status refine(dts_search_context *c, family *families, size_t limit, 
     return status;
 }
 
+/* How many of the findings that fit are different answers. */
+static size_t count_answers(const dts_search_context *c) {
+    const dts_finding *f = c->search->findings;
+    size_t count = 0;
+    for (size_t i = 0; i < c->search->count; i++) {
+        bool other = f[i].outcome.kind == DTS_OUTCOME_SIMULATED && f[i].outcome.figures.fits;
+        for (size_t k = 0; k < i && other; k++) {
+            other = !f[k].outcome.figures.fits || !dts_layouts_same_answer(c->request->objective, &f[k], &f[i]);
+        }
+        count += other;
+    }
+    return count;
+}
+
+/* Is a screened candidate, as far as is known, what one of the findings is? */
+static bool seems_known(const dts_search_context *c, const dts_screened *s) {
+    dts_finding as = {.candidate = s->of.candidate};
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        as.outcome.figures = f->outcome.figures; /* but the time, which is all that is compared */
+        as.outcome.figures.iteration_time_s = s->screening.time_s;
+        if (f->outcome.figures.fits && dts_layouts_same_answer(DTS_OBJECTIVE_TIME, f, &as)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those behind the best, until there are as many different answers as are wanted. */
+static dts_status fill_answers(dts_search_context *c, size_t limit, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    size_t have = count_answers(c);
+    for (bool left = true; left && status == DTS_OK && !dts_layouts_stopped(c);) {
+        size_t room = limit > c->search->count ? limit - c->search->count : 0;
+        size_t wanted = c->request->answers > have ? c->request->answers - have : 0;
+        size_t most = wanted < room ? wanted : room;
+        picks chosen = {.most = most < REFINED ? most : REFINED};
+        for (size_t i = 0; i < c->screened_count && chosen.most > 0; i++) {
+            const dts_screened *s = &c->screened[i];
+            if (!s->illegal && dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0 &&
+                !seems_known(c, s)) {
+                pick(&chosen, value_of(c, s), i);
+            }
+        }
+        left = chosen.count > 0;
+        status = simulate_picked(c, &chosen, diag);
+        have = count_answers(c);
+    }
+    return status;
+}
+
 dts_status dts_layouts_refine_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
     bool *seen = calloc(list->count + 1, sizeof *seen);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
     dts_status status = seen == NULL || families == NULL ? dts_diag_nomem(diag) : DTS_OK;
     status = status == DTS_OK ? screen_list(c, list, families, seen, limit, diag) : status;
     status = status == DTS_OK ? refine(c, families, limit, diag) : status;
+    status = status == DTS_OK && c->request->answers > 0 ? fill_answers(c, limit, diag) : status;
     free(seen);
     free(families);
     return status;

@@ -28,6 +28,9 @@ typedef struct dts_finding {
     dts_estimate estimate;
     dts_outcome outcome;
     dts_acceptance acceptance;
+    size_t answer;   /* after the ranking: the number of different answers before it; of what fits */
+    size_t equal_to; /* the first finding that is the same answer: itself, or one that it differs from in something that
+                        changes nothing here */
 } dts_finding;
 
 /* What everybody would try first. */
@@ -51,10 +54,11 @@ typedef struct dts_search_request {
     size_t restriction_count;
     const char *method; /* a name of dts_search_methods */
     dts_objective objective;
-    size_t simulations;           /* most candidates that are simulated; 0: until nothing unproven is left */
-    uint64_t seed;                /* of methods that draw lots */
-    int threads;                  /* less than 1: one per core */
-    dts_store *store;             /* NULL: none */
+    size_t simulations; /* most candidates that are simulated; 0: until nothing unproven is left */
+    size_t answers;     /* simulate in full until that many are different, where there are; 0: the best only */
+    uint64_t seed;      /* of methods that draw lots */
+    int threads;        /* less than 1: one per core */
+    dts_store *store;   /* NULL: none */
     const char *study, *document; /* with a store: the search's name and the scenario's effective document */
     const atomic_bool *stop;
     dts_search_progress *progress;
@@ -77,12 +81,12 @@ typedef struct dts_search_counts {
     uint64_t stored;            /* of the simulated ones, found in the store */
 } dts_search_counts;
 
-/* Closed form against simulation (coarse or in full), over what fits. */
+/* A first look against a closer one, over what fits. */
 typedef struct dts_disagreement {
     size_t count;
-    double mean_error, worst_error; /* |estimate / simulated - 1| of the time */
+    double mean_error, worst_error; /* |first / closer - 1| of the time */
     double rank_correlation;        /* Spearman's */
-    size_t best_rank;               /* where the filter had the best, from 1 */
+    size_t best_rank;               /* where the first look had the best, from 1 */
 } dts_disagreement;
 
 /* Why a plan does not fit, and the change that lifts it: of as few keys as possible, then at the least time. */
@@ -124,9 +128,10 @@ typedef struct dts_search {
     dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
     dts_remedy remedy;                      /* where nothing fits */
     dts_search_counts counts;
-    dts_disagreement disagreement;
-    dts_disagreement coarse; /* coarse simulation against full: no rank */
-    bool proven;             /* nothing that was not simulated can be better */
+    dts_disagreement disagreement; /* closed form against simulation, coarse or in full */
+    dts_disagreement closed;       /* closed form against simulation in full */
+    dts_disagreement coarse;       /* coarse simulation against full */
+    bool proven;                   /* nothing that was not simulated can be better */
     bool interrupted;
     size_t screenings;                   /* candidates that were simulated coarsely */
     double walk_s, screen_s, simulate_s; /* wall clock */
@@ -160,6 +165,9 @@ void dts_search_free(dts_search *search);
 
 /* Is finding b as good as a, within what the model can tell apart (3 %)? */
 bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_finding *b);
+
+/* The findings from first on that are the same answer as it; false: no more. *at: the last one, or first to begin. */
+bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at);
 
 /* A finding's value of the objective; smaller is better. */
 double dts_search_value(dts_objective objective, const dts_figures *figures);

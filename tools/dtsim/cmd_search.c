@@ -252,6 +252,7 @@ static int answer(const search_arguments *a, const char *path, const dts_scenari
     dts_progress_begin(&progress, "simulations");
     dts_search_request request = request_of(a, &progress);
     request.base = dts_scenario_get(scenario);
+    request.answers = a->launcher == NULL ? (size_t)a->top : 0;
     request.store = store;
     request.study = dts_text_string(&study);
     request.document = dts_text_string(&document);

@@ -229,6 +229,11 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
         dts_html_escaped(rule, out);
         dts_text_add(out, ")</span>");
     }
+    dts_text_clear(&plan);
+    dts_search_equals(search, index, &plan);
+    if (plan.length > 0) {
+        dts_html_element("<br><span class=\"faint\">", dts_text_string(&plan), "</span>", out);
+    }
     dts_text_free(&plan);
     dts_text_add(out, "</td><td>");
     add_formatted(dts_format_time, x->iteration_time_s, out);

@@ -30,6 +30,57 @@ const char *dts_search_baseline(const dts_search *search, size_t index) {
     return "";
 }
 
+/* "parallelism.tensor=2 offload.optimizer=cpu": the keys of b that differ from a's. */
+static void write_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out) {
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            if (dts_candidate_differs(a, b, (dts_layout_axis)axis, i)) {
+                dts_text_printf(out, " %s=", dts_candidate_key((dts_layout_axis)axis, i));
+                dts_candidate_write(b, (dts_layout_axis)axis, i, out);
+            }
+        }
+    }
+}
+
+/* Before the others: what changes fewer keys, then what takes less memory. */
+static bool is_told_before(const dts_search *search, size_t first, size_t a, size_t b) {
+    const dts_finding *f = search->findings;
+    int x = dts_candidate_distance(&f[first].candidate, &f[a].candidate);
+    int y = dts_candidate_distance(&f[first].candidate, &f[b].candidate);
+    return x != y ? x < y : f[a].outcome.figures.peak_device_gib < f[b].outcome.figures.peak_device_gib;
+}
+
+void dts_search_equals(const dts_search *search, size_t index, dts_text *out) {
+    enum { TOLD = 3 };
+    size_t told[TOLD], count = 0, all = 0;
+    if (!search->findings[index].outcome.figures.fits || search->findings[index].equal_to != index) {
+        return;
+    }
+    for (size_t i = index; dts_search_next_equal(search, index, &i);) {
+        if (dts_search_baseline(search, i)[0] != '\0') {
+            continue; /* it has a row of its own */
+        }
+        size_t at = count < TOLD ? count++ : TOLD;
+        for (; at > 0 && is_told_before(search, index, i, told[at - 1]); at--) {
+            if (at < TOLD) {
+                told[at] = told[at - 1];
+            }
+        }
+        if (at < TOLD) {
+            told[at] = i;
+        }
+        all++;
+    }
+    for (size_t i = 0; i < count; i++) {
+        dts_text_add(out, i == 0 ? "also:" : ",");
+        write_changes(&search->findings[index].candidate, &search->findings[told[i]].candidate, out);
+        dts_text_printf(out, " (%.1f GiB)", search->findings[told[i]].outcome.figures.peak_device_gib);
+    }
+    if (all > count) {
+        dts_text_printf(out, " and %zu more", all - count);
+    }
+}
+
 static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
@@ -48,14 +99,20 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     if (dts_search_baseline(search, index)[0] != '\0') {
         dts_text_printf(&plan, "  (%s)", dts_search_baseline(search, index));
     }
+    dts_text equals = {0};
+    dts_search_equals(search, index, &equals);
+    if (equals.length > 0) {
+        dts_text_printf(&plan, "; %s", dts_text_string(&equals));
+    }
+    dts_text_free(&equals);
     dts_grid_add(grid, dts_text_string(&plan));
     dts_text_free(&plan);
 }
 
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
-    const dts_outcome *o = &search->findings[index].outcome;
-    return o->kind == DTS_OUTCOME_SIMULATED &&
-           ((index < top && o->figures.fits) || dts_search_baseline(search, index)[0] != '\0');
+    const dts_finding *f = &search->findings[index];
+    const bool best = f->outcome.figures.fits && f->equal_to == index && f->answer < top;
+    return f->outcome.kind == DTS_OUTCOME_SIMULATED && (best || dts_search_baseline(search, index)[0] != '\0');
 }
 
 static void write_table(const dts_search *search, const dts_search_writing *options, dts_text *out) {
@@ -68,18 +125,6 @@ static void write_table(const dts_search *search, const dts_search_writing *opti
     }
     dts_grid_print(grid, options->style, 2, out);
     dts_grid_free(grid);
-}
-
-/* "parallelism.tensor=2 offload.optimizer=cpu": the keys of b that differ from a's. */
-static void write_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out) {
-    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
-        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            if (dts_candidate_differs(a, b, (dts_layout_axis)axis, i)) {
-                dts_text_printf(out, " %s=", dts_candidate_key((dts_layout_axis)axis, i));
-                dts_candidate_write(b, (dts_layout_axis)axis, i, out);
-            }
-        }
-    }
 }
 
 /* "1.234 s, 30.1 GiB" */
@@ -276,17 +321,22 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
         dts_text_clear(&line);
         dts_text_printf(&line,
                         "Closed form against simulation, %zu plans: off by %.1f %% on average, %.1f %% at most; rank "
-                        "correlation %.2f; the best was number %zu of the closed form.",
-                        d->count, 100 * d->mean_error, 100 * d->worst_error, d->rank_correlation, d->best_rank);
+                        "correlation %.2f",
+                        d->count, 100 * d->mean_error, 100 * d->worst_error, d->rank_correlation);
+        if (search->coarse.count > 1) {
+            dts_text_printf(&line, ", and %.2f among the %zu that were simulated in full",
+                            search->closed.rank_correlation, search->closed.count);
+        }
+        dts_text_printf(&line, "; it had the best as number %zu.", d->best_rank);
         dts_style_wrap(style, dts_text_string(&line), 0, out);
     }
     if (search->coarse.count > 0) {
         dts_text_clear(&line);
         dts_text_printf(&line,
-                        "Coarse simulation against full, %zu plans: off by %.2f %% on average, %.2f %% at most; its "
-                        "best was the best in full%s.",
-                        search->coarse.count, 100 * search->coarse.mean_error, 100 * search->coarse.worst_error,
-                        search->coarse.best_rank == 1 ? "" : " only after that");
+                        "Coarse simulation against full, %zu plan%s: off by %.2f %% on average, %.2f %% at most; rank "
+                        "correlation %.2f; it had the best as number %zu.",
+                        search->coarse.count, search->coarse.count == 1 ? "" : "s", 100 * search->coarse.mean_error,
+                        100 * search->coarse.worst_error, search->coarse.rank_correlation, search->coarse.best_rank);
         dts_style_wrap(style, dts_text_string(&line), 0, out);
     }
     out->failed = out->failed || line.failed;
@@ -435,6 +485,11 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
         }
     }
     dts_json_flag(json, row, "tie", f->outcome.figures.fits && dts_search_tie(search, &search->findings[0], f));
+    if (f->outcome.figures.fits && f->equal_to != index) {
+        dts_json_integer(json, row, "equal_to_rank", (int64_t)f->equal_to + 1);
+    } else {
+        dts_json_string(json, row, "equal_to_rank", NULL);
+    }
     dts_json_number(json, row, "estimate_s", f->estimate.time_s);
     dts_json_number(json, row, "estimate_gib", f->estimate.memory_B / (1024 * MIB));
 }
@@ -478,6 +533,15 @@ static void json_shortages(dts_json *json, cJSON *root, const dts_search *search
     }
 }
 
+static void json_disagreement(dts_json *json, cJSON *root, const char *name, const dts_disagreement *d) {
+    cJSON *object = dts_json_object(json, root, name);
+    dts_json_integer(json, object, "plans", (int64_t)d->count);
+    dts_json_number(json, object, "mean_error", d->mean_error);
+    dts_json_number(json, object, "worst_error", d->worst_error);
+    dts_json_number(json, object, "rank_correlation", d->rank_correlation);
+    dts_json_integer(json, object, "best_rank", (int64_t)d->best_rank);
+}
+
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_json json = {0};
     cJSON *root = dts_json_begin(&json);
@@ -486,7 +550,9 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_integer(&json, root, "seed", (int64_t)search->seed);
     cJSON *plans = dts_json_array(&json, root, "plans");
     for (size_t i = 0; i < search->count; i++) {
-        if (i < options->top || dts_search_baseline(search, i)[0] != '\0') {
+        const dts_finding *f = &search->findings[i];
+        const bool best = f->outcome.figures.fits ? f->answer < options->top : i < options->top;
+        if (best || dts_search_baseline(search, i)[0] != '\0') {
             json_finding(&json, plans, search, i);
         }
     }
@@ -501,14 +567,10 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_integer(&json, counts, "simulated", (int64_t)n->simulated);
     dts_json_flag(&json, root, "proven", search->proven);
     dts_json_flag(&json, root, "interrupted", search->interrupted);
-    cJSON *filter = dts_json_object(&json, root, "closed_form");
-    dts_json_number(&json, filter, "mean_error", search->disagreement.mean_error);
-    dts_json_number(&json, filter, "worst_error", search->disagreement.worst_error);
-    dts_json_number(&json, filter, "rank_correlation", search->disagreement.rank_correlation);
+    json_disagreement(&json, root, "closed_form", &search->disagreement);
     if (search->coarse.count > 0) {
-        cJSON *coarse = dts_json_object(&json, root, "coarse_simulation");
-        dts_json_number(&json, coarse, "mean_error", search->coarse.mean_error);
-        dts_json_number(&json, coarse, "worst_error", search->coarse.worst_error);
+        json_disagreement(&json, root, "closed_form_against_full", &search->closed);
+        json_disagreement(&json, root, "coarse_simulation", &search->coarse);
     }
     if (options->wall_time) {
         cJSON *wall = dts_json_object(&json, root, "wall");

@@ -19,6 +19,8 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
 /* Parts of the text that the web page has, too. The rule whose plan a finding is, or ""; is it in the table? */
 const char *dts_search_baseline(const dts_search *search, size_t index);
 bool dts_search_shows(const dts_search *search, size_t index, size_t top);
+/* "also: training.recompute=full (5.0 GiB)": what has no row because it is the same answer; or nothing. */
+void dts_search_equals(const dts_search *search, size_t index, dts_text *out);
 /* What binds, and the change that lifts it, where nothing or a baseline does not fit; why there is no plan; the command
  * that runs the first; what was searched and what not. */
 void dts_search_remarks(const dts_search *search, const dts_search_writing *options, dts_text *out);

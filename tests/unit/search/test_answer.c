@@ -374,11 +374,64 @@ static void linear_units_have_closed_forms(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* Layouts that differ in something that changes nothing are one answer, and as many different ones are simulated as are
+ * wanted. On a slow network that hides all else recomputation changes nothing. */
+static void equal_layouts_are_one_answer(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(
+        "model: mingpt-large\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 2}\n"
+        "stack: pytorch-1.11\n"
+        "training: {global_batch: 128, micro_batch: 8, sequence_length: 256, precision: fp16, optimizer: sgd}\n");
+    const dts_axis over[] = {AXIS("parallelism.tensor", "2", "4", "8"), AXIS("parallelism.pipeline", "1", "2"),
+                             AXIS("offload", "none")};
+    dts_search_request request = {
+        .base = dts_scenario_get(scenario), .restrictions = over, .restriction_count = 3, .simulations = 60};
+    size_t different[2];
+    const size_t wanted[2] = {0, 10};
+    for (size_t round = 0; round < 2; round++) {
+        request.answers = wanted[round];
+        dts_search *made = search(request);
+        size_t answers = 0, equals = 0;
+        for (size_t i = 0; i < made->count && made->findings[i].outcome.figures.fits; i++) {
+            const dts_finding *f = &made->findings[i];
+            const dts_finding *first = &made->findings[f->equal_to];
+            const bool own = f->equal_to == i;
+            assert_int_equal(f->answer, own ? answers : first->answer);
+            assert_true(f->equal_to <= i && first->equal_to == f->equal_to);
+            assert_close(f->outcome.figures.iteration_time_s, first->outcome.figures.iteration_time_s, 1.001e-3, 0);
+            assert_int_equal(f->candidate.value[DTS_AXIS_TENSOR], first->candidate.value[DTS_AXIS_TENSOR]);
+            for (size_t k = 0; k < i && own; k++) { /* no earlier answer is the same one */
+                const dts_finding *other = &made->findings[k];
+                bool same = other->equal_to == k;
+                for (int axis = 0; axis <= DTS_AXIS_MICRO_BATCH && same; axis++) {
+                    same = other->candidate.value[axis] == f->candidate.value[axis];
+                }
+                assert_true(!same ||
+                            f->outcome.figures.iteration_time_s > 1.0009 * other->outcome.figures.iteration_time_s);
+            }
+            size_t at = f->equal_to, found = 0;
+            while (dts_search_next_equal(made, f->equal_to, &at)) {
+                found += at == i;
+            }
+            assert_int_equal(found, own ? 0 : 1);
+            answers += own;
+            equals += !own;
+        }
+        different[round] = answers;
+        assert_true(equals > 0);
+        dts_search_free(made);
+    }
+    assert_true(different[0] < wanted[1] && different[1] >= wanted[1]);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_accepted_plan_is_chosen),  cmocka_unit_test(nothing_accepted_is_no_answer),
         cmocka_unit_test(the_smallest_change_is_found),      cmocka_unit_test(what_binds_everything_is_said),
         cmocka_unit_test(stages_are_cut_by_time_and_memory), cmocka_unit_test(linear_units_have_closed_forms),
+        cmocka_unit_test(equal_layouts_are_one_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
