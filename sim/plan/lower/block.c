@@ -503,8 +503,9 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     dts_time lead = block->lead;
     bool hidden = dts_brief_hides_host(b, block, ahead, meets);
     bool launched = ahead >= lead || hidden;
-    dts_time before = stage->between_passes + (hidden && lead > ahead ? lead - ahead : 0);
-    stage->between_passes = 0;
+    dts_time late = hidden && lead > ahead ? lead - ahead : 0;
+    dts_time before = stage->between_passes + (late > stage->gathers ? late : stage->gathers);
+    stage->between_passes = stage->gathers = 0;
     dts_id issue = DTS_NO_ID;
     if (!launched) {
         issue = dts_build_host(b, stage, dts_time_to_s(block->first_launch), false,
@@ -519,8 +520,8 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     what.peer = stage->device;
     what.flops = block->flops;
     what.block = block;
-    bool cuts =
-        dts_gathers_beside(b->plan) && block->last_collective > 0 && !(b->brief && b->plan->job.parallelism->sequence);
+    const bool within = b->brief && (b->plan->job.parallelism->sequence || dts_brief_gathers_inside(b));
+    bool cuts = dts_gathers_beside(b->plan) && block->last_collective > 0 && !within;
     /* the host waits for the kernel before the one that it launches last */
     bool alone = block->launched_last == block->duration;
     bool holds = dts_build_blocks(b) && !cuts && !alone && block->launched_last > 0;

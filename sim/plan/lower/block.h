@@ -70,6 +70,11 @@ bool dts_brief_hides_host(const struct dts_builder *b, const dts_block *block, d
 bool dts_brief_meets(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, dts_id input,
                      bool backward);
 
+/* Is what a stage receives gathered as a part of the pass that takes it? */
+bool dts_brief_gathers_inside(const struct dts_builder *b);
+/* It is: bytes, before the pass that comes next. */
+void dts_brief_gather(struct dts_builder *b, struct dts_stage *stage, double bytes);
+
 /* Issues a collective that waits for the last one of the block before: true where the host is known to have done so by
  * then, and no task is needed for it. */
 bool dts_block_issues(struct dts_builder *b, struct dts_stage *stage, double launch_s);

@@ -2,13 +2,31 @@
  * when the GPU is, so that by (1) the pass takes max(C, K) from then on, and where it has issued everything by the end
  * (H <= max(C, K)) nothing waits for it later: neither needs a task. Kernels of microseconds between two passes are
  * added to the second, which puts them behind its input instead of before it, and a block is not cut at its last
- * collective where nothing is gathered. Equations: block.c. */
+ * collective where nothing is gathered beside it.
+ *
+ * What tensor-parallel ranks gather of a boundary (pipeline.c) is issued by a host that has waited for its arrival, and
+ * for all kernels before. Nothing else runs on the GPU then, and the host launches the pass meanwhile: with the issue l
+ * and the length g of the gather the pass takes
+ *   l + max(g + C, K) = l + g + C + max(0, K - C - g)                                                            (1)
+ * from the arrival, as one task. Equations: block.c. */
 #include "plan/lower/builder.h"
 
 bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time ahead, bool meets) {
     dts_time held_up = meets && block->lead > 0 ? block->lead : 0;
     return b->brief && !dts_build_blocks(b) && (meets || ahead >= block->lead) &&
            block->host <= block->duration + held_up;
+}
+
+bool dts_brief_gathers_inside(const dts_builder *b) {
+    const dts_stack *stack = b->plan->job.stack;
+    return b->brief && stack->pipeline_host_waits && !dts_build_blocks(b);
+}
+
+void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
+    dts_transfer transfer = {0};
+    dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
+    stage->gathers = dts_time_from_s(transfer.alone_s);
+    stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 
 bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, dts_id input, bool backward) {

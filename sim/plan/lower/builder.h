@@ -84,6 +84,7 @@ typedef struct dts_stage {
     bool captured;                      /* what is added now is part of a CUDA graph */
     bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
     dts_time between_passes;            /* brief: kernels around that pass */
+    dts_time gathers;                   /* brief: the gather of its input, which runs first */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     dts_held *held;                     /* [style] */
     double flops;

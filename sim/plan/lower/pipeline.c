@@ -181,7 +181,9 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         }
     }
     const size_t base = stand_above(t, above);
-    if (shares_boundary(b->plan)) {
+    if (shares_boundary(b->plan) && b->stages[rank].host_meets && dts_brief_gathers_inside(b)) {
+        dts_brief_gather(b, &b->stages[rank], sent_B(t) * (double)b->plan->tensor);
+    } else if (shares_boundary(b->plan)) {
         dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
         arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
                                        sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
