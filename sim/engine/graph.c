@@ -152,7 +152,7 @@ dts_id dts_graph_add_stream(dts_graph *graph, dts_id device, const char *name) {
     if (!can_add(graph, &graph->streams, 1, sizeof(dts_stream))) {
         return DTS_NO_ID;
     }
-    ((dts_stream *)graph->streams.items)[graph->streams.count] = (dts_stream){copy, device};
+    ((dts_stream *)graph->streams.items)[graph->streams.count] = (dts_stream){copy, device, DTS_NO_ID};
     return (dts_id)graph->streams.count++;
 }
 
@@ -205,6 +205,37 @@ static const char *work_problem(const dts_graph *graph, const dts_task *task) {
     return NULL;
 }
 
+static bool is_same_flow(const dts_graph *graph, uint32_t index, const dts_task *task) {
+    const dts_flow *flow = (const dts_flow *)graph->flows.items + index;
+    const dts_hop *hops = (const dts_hop *)graph->hops.items + flow->first_hop;
+    bool same = flow->work == task->work && flow->rate_cap == task->rate_cap && flow->hop_count == task->hop_count;
+    for (size_t i = 0; same && i < task->hop_count; i++) {
+        same = hops[i].resource == task->hops[i].resource && hops[i].weight == task->hops[i].weight;
+    }
+    return same;
+}
+
+/* The flow of a task with work; room has been made. Transfers of a stream are mostly all alike, and one moves at a
+ * time: what one of them says serves the others, and stays near the processor. */
+static uint32_t flow_of(dts_graph *graph, const dts_task *task) {
+    uint32_t none = DTS_NO_ID;
+    uint32_t *latest =
+        task->stream_count > 0 ? &((dts_stream *)graph->streams.items)[task->streams[0]].flow : &none;
+    if (*latest != DTS_NO_ID && is_same_flow(graph, *latest, task)) {
+        return *latest;
+    }
+    *latest = (uint32_t)graph->flows.count;
+    ((dts_flow *)graph->flows.items)[graph->flows.count++] = (dts_flow){.work = task->work,
+                                                                        .rate_cap = task->rate_cap,
+                                                                        .first_hop = (uint32_t)graph->hops.count,
+                                                                        .hop_count = (uint32_t)task->hop_count};
+    if (task->hop_count > 0) {
+        memcpy((dts_hop *)graph->hops.items + graph->hops.count, task->hops, task->hop_count * sizeof(dts_hop));
+        graph->hops.count += task->hop_count;
+    }
+    return *latest;
+}
+
 /* Appends a task known to be right; room has been made. */
 static void append_task(dts_graph *graph, const dts_task *task) {
     size_t id = graph->tasks++;
@@ -221,15 +252,7 @@ static void append_task(dts_graph *graph, const dts_task *task) {
     ((uint32_t *)graph->first_stream.items)[graph->tasks] = (uint32_t)graph->task_streams.count;
     graph->first_stream.count = graph->tasks + 1;
     if (task->work > 0) {
-        node->flow = (uint32_t)graph->flows.count;
-        ((dts_flow *)graph->flows.items)[graph->flows.count++] = (dts_flow){.work = task->work,
-                                                                            .rate_cap = task->rate_cap,
-                                                                            .first_hop = (uint32_t)graph->hops.count,
-                                                                            .hop_count = (uint32_t)task->hop_count};
-        if (task->hop_count > 0) {
-            memcpy((dts_hop *)graph->hops.items + graph->hops.count, task->hops, task->hop_count * sizeof(dts_hop));
-            graph->hops.count += task->hop_count;
-        }
+        node->flow = flow_of(graph, task);
     }
 }
 

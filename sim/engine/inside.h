@@ -42,6 +42,7 @@ typedef struct dts_dependency {
 typedef struct dts_stream {
     const char *name;
     dts_id device;
+    uint32_t flow; /* of the latest task whose first stream it is and that had one; DTS_NO_ID: none yet */
 } dts_stream;
 
 typedef struct dts_resource {
@@ -81,7 +82,7 @@ struct dts_graph {
     dts_pool tags;         /* uint32_t by task */
     dts_pool first_stream; /* uint32_t by task, and one more: into task_streams */
     dts_pool task_streams; /* dts_id */
-    dts_pool flows;        /* dts_flow */
+    dts_pool flows;        /* dts_flow; tasks of one stream share it where it is the same */
     dts_pool hops;         /* dts_hop */
     dts_pool dependencies; /* dts_dependency */
     dts_pool places; /* dts_id: the task at a place in the order of streams; behind the last, place and id agree */

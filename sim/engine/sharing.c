@@ -38,7 +38,8 @@ bool dts_sharing_init(dts_sharing *sharing, const dts_graph *graph) {
         sharing->vacant[sharing->vacant_count] = (uint32_t)(most - 1 - sharing->vacant_count);
         sharing->vacant_count++;
     }
-    /* Room for all flows of the graph that ever cross a resource; untouched memory costs nothing. */
+    /* Room for all different flows of the graph that ever cross a resource: of those that are shared by the tasks of a
+     * stream one moves at a time. Untouched memory costs nothing. */
     const dts_hop *hops = graph->hops.items;
     for (size_t i = 0; i < graph->hops.count; i++) {
         sharing->shared[hops[i].resource].first_member++;
@@ -98,12 +99,15 @@ void dts_sharing_join(dts_sharing *sharing, dts_id task, dts_time now) {
     uint32_t index = sharing->vacant[--sharing->vacant_count];
     dts_moving *moving = &sharing->moving[index];
     const dts_flow *flow = (const dts_flow *)graph->flows.items + dts_graph_nodes(graph)[task].flow;
-    *moving = (dts_moving){.task = task,
-                           .flow = flow,
-                           .hops = (const dts_hop *)graph->hops.items + flow->first_hop,
-                           .remaining = flow->work,
-                           .updated = now,
-                           .heap_slot = DTS_NO_ID};
+    moving->task = task;
+    moving->flow = flow;
+    moving->hops = (const dts_hop *)graph->hops.items + flow->first_hop;
+    moving->remaining = flow->work;
+    moving->rate = moving->fair_rate = 0;
+    moving->updated = now;
+    moving->heap_slot = DTS_NO_ID;
+    moving->visit = 0;
+    moving->fixed = false;
     for (uint32_t i = 0; i < flow->hop_count; i++) {
         dts_shared *shared = &sharing->shared[moving->hops[i].resource];
         sharing->members[shared->first_member + shared->member_count++] = (dts_member){index, moving->hops[i].weight};
