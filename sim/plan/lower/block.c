@@ -99,6 +99,7 @@ static dts_status lower_alone(const dts_builder *b, const dts_stage *stage, doub
                               scratch *s) {
     *s = (scratch){.b = *b};
     s->b.arena = arena;
+    s->b.alone = true;
     s->b.infos = NULL;
     s->b.info_count = s->b.info_capacity = 0;
     s->b.detail = b->detail == DTS_DETAIL_BLOCK ? DTS_DETAIL_LAYER : DTS_DETAIL_KERNEL;
@@ -432,6 +433,12 @@ static void add_changes(dts_builder *b, dts_id device, dts_id task, dts_memory_m
 
 static void add_memory(dts_builder *b, const dts_stage *stage, const dts_block *block, dts_id first, dts_id last) {
     static const int64_t entry[DTS_MEMORY_CATEGORY_COUNT] = {0};
+    if (b->brief && !b->alone) {
+        const double peak_B = (double)total_of(block->peak_B);
+        dts_build_memory(b, first, DTS_AT_START, stage, DTS_MEMORY_ACTIVATIONS, peak_B);
+        dts_build_memory(b, last, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, (double)total_of(block->left_B) - peak_B);
+        return;
+    }
     add_changes(b, stage->device, first, DTS_AT_START, entry, block->peak_B);
     add_changes(b, stage->device, last, DTS_AT_END, block->peak_B, block->left_B);
 }

@@ -8,8 +8,14 @@
  * for all kernels before. Nothing else runs on the GPU then, and the host launches the pass meanwhile: with the issue l
  * and the length g of the gather the pass takes
  *   l + max(g + C, K) = l + g + C + max(0, K - C - g)                                                            (1)
- * from the arrival, as one task. Equations: block.c. */
+ * from the arrival, as one task. Equations: block.c.
+ *
+ * Only the highest total of a GPU's memory is looked at: its categories are one. */
 #include "plan/lower/builder.h"
+
+dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category) {
+    return b->brief && !b->alone ? DTS_MEMORY_ACTIVATIONS : category;
+}
 
 bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time ahead, bool meets) {
     dts_time held_up = meets && block->lead > 0 ? block->lead : 0;

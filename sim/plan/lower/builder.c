@@ -39,10 +39,9 @@ static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
     return (uint32_t)b->info_count++;
 }
 
-static dts_id add_task(dts_builder *b, const dts_task *task, const dts_task_info *info) {
-    dts_task tagged = *task;
-    tagged.tag = info_add(b, info);
-    return dts_graph_add_task(b->graph, &tagged);
+static dts_id add_task(dts_builder *b, dts_task *task, const dts_task_info *info) {
+    task->tag = info_add(b, info);
+    return dts_graph_add_task(b->graph, task);
 }
 
 dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info) {
@@ -210,7 +209,7 @@ void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, con
     }
     int64_t whole = (int64_t)bytes;
     if (whole != 0) {
-        dts_graph_memory(b->graph, task, moment, stage->device, category, whole);
+        dts_graph_memory(b->graph, task, moment, stage->device, dts_brief_category(b, category), whole);
     }
 }
 

@@ -139,6 +139,7 @@ typedef struct dts_builder {
     dts_stage *all_stages;   /* [rows][stage_count] */
     bool full;               /* every rank; else one row stands for all */
     bool brief;              /* of dts_lower_options */
+    bool alone;              /* one block is built by itself (block.c) */
     const atomic_bool *stop; /* the same */
     int64_t rows;
     dts_hop *hops;   /* room for those of a collective of all rows */
@@ -224,6 +225,8 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
+/* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (brief.c). */
+dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category);
 
 /* Time of products and fused attention on the slowest GPU of the job over that on an average one. */
 double dts_build_slowest(const dts_plan *plan);

@@ -60,13 +60,14 @@ static produced *at(const turns *t, int direction, int64_t stage, int64_t microb
     return &t->table[place(t, direction, stage) * t->microbatches + microbatch];
 }
 
-static step step_of(const turns *t, int64_t rank, const dts_op *op) {
+/* What it consumes follows from this; the pass is set up when that is there. */
+static void step_set(const turns *t, int64_t rank, const dts_op *op, step *out) {
     const dts_plan *plan = t->b->plan;
-    return (step){.op = op,
-                  .rank = rank,
-                  .stage = dts_plan_stage(plan, rank, op->chunk),
-                  .direction = dts_plan_direction(plan, op->chunk),
-                  .made = DTS_NO_ID};
+    out->op = op;
+    out->rank = rank;
+    out->stage = dts_plan_stage(plan, rank, op->chunk);
+    out->direction = dts_plan_direction(plan, op->chunk);
+    out->made = DTS_NO_ID;
 }
 
 /* Has everything that an operation consumes been added? */
@@ -407,7 +408,7 @@ static bool advance(turns *t, int64_t rank) {
     size_t count = dts_schedule_block_size(schedule, (int)rank, next);
     count = count < MOST_PARTS ? count : MOST_PARTS;
     for (size_t i = 0; i < count; i++) {
-        steps[i] = step_of(t, rank, &schedule->ops[rank][next + i]);
+        step_set(t, rank, &schedule->ops[rank][next + i], &steps[i]);
         if (!is_ready(t, &steps[i])) {
             return false;
         }

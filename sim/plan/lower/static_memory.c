@@ -32,7 +32,7 @@ static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, 
     }
     int64_t whole = (int64_t)bytes;
     if (rests == DTS_OFFLOAD_NONE) {
-        dts_graph_memory_static(b->graph, stage->device, category, whole);
+        dts_graph_memory_static(b->graph, stage->device, dts_brief_category(b, category), whole);
         stage->static_B += whole;
     } else {
         dts_network_links *node = &b->nodes[stage->node];
