@@ -20,7 +20,7 @@ typedef enum dts_block_action {
     DTS_BLOCK_BACKWARD_WEIGHT
 } dts_block_action;
 
-enum { DTS_BLOCK_CHUNK = 255 };
+enum { DTS_BLOCK_ACTIONS = DTS_BLOCK_BACKWARD_WEIGHT + 1, DTS_BLOCK_CHUNK = 255 };
 
 /* What a block depends on besides the environment (block_cache.c). Zero all of it first: keys are compared as bytes. */
 typedef struct dts_block_key {
@@ -82,6 +82,9 @@ bool dts_block_issues(struct dts_builder *b, struct dts_stage *stage, double lau
 /* Are there collectives of a tensor-parallel group that belong to no block? Those that gather what a stage receives:
  * they stand behind the last collective of the block before, so that it is cut there. */
 bool dts_gathers_beside(const dts_plan *plan);
+
+/* Room for what is known of the blocks of whole passes (steps.c). */
+dts_status dts_chunks_new(struct dts_builder *b);
 
 /* Does the builder make blocks at all? */
 bool dts_block_wanted(const struct dts_builder *b);

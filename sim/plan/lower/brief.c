@@ -29,9 +29,14 @@ bool dts_brief_gathers_inside(const dts_builder *b) {
 }
 
 void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
-    dts_transfer transfer = {0};
-    dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
-    stage->gathers = dts_time_from_s(transfer.alone_s);
+    if (stage->gather_B != bytes || stage->gather_style != b->style) {
+        dts_transfer transfer = {0};
+        dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
+        stage->gather = dts_time_from_s(transfer.alone_s);
+        stage->gather_B = bytes;
+        stage->gather_style = b->style;
+    }
+    stage->gathers = stage->gather;
     stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 

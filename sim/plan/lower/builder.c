@@ -39,19 +39,19 @@ static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
     return (uint32_t)b->info_count++;
 }
 
-static dts_id add_task(dts_builder *b, dts_task *task, const dts_task_info *info) {
+dts_id dts_build_add(dts_builder *b, dts_task *task, const dts_task_info *info) {
     task->tag = info_add(b, info);
     return dts_graph_add_task(b->graph, task);
 }
 
 dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info) {
     dts_task task = {.streams = &stream, .stream_count = 1, .duration = duration};
-    return add_task(b, &task, info);
+    return dts_build_add(b, &task, info);
 }
 
 dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *info) {
     dts_task task = {.duration = duration};
-    return add_task(b, &task, info);
+    return dts_build_add(b, &task, info);
 }
 
 /* What the host has to issue before its next task, as a task of its own. */
@@ -148,7 +148,7 @@ static dts_id add_kernel(dts_builder *b, const dts_stage *stage, double duration
                      .rate_cap = rate,
                      .hops = &all,
                      .hop_count = 1};
-    return add_task(b, &task, info);
+    return dts_build_add(b, &task, info);
 }
 
 /* Host time of one launch. Recomputation runs in backward, but it is the training loop's code again. */
@@ -218,24 +218,29 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
     return dts_build_transfer_of(b, &stream, 1, transfer, hops, hop_count, info);
 }
 
+void dts_build_task_of(const dts_builder *b, const dts_transfer *transfer, const dts_hop *hops, size_t hop_count,
+                       dts_task *out) {
+    if (b->flow_network && transfer->work_B > 0) {
+        out->duration = dts_time_from_s(transfer->latency_s);
+        out->work = transfer->work_B;
+        out->rate_cap = transfer->rate_cap_Bps;
+        out->hops = hops;
+        out->hop_count = hop_count;
+    } else {
+        out->duration = dts_time_from_s(transfer->alone_s);
+    }
+}
+
 dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,
                              const dts_hop *hops, size_t hop_count, const dts_task_info *info) {
     dts_task task = {.streams = streams, .stream_count = stream_count};
-    if (b->flow_network && transfer->work_B > 0) {
-        task.duration = dts_time_from_s(transfer->latency_s);
-        task.work = transfer->work_B;
-        task.rate_cap = transfer->rate_cap_Bps;
-        task.hops = hops;
-        task.hop_count = hop_count;
-    } else {
-        task.duration = dts_time_from_s(transfer->alone_s);
-    }
-    return add_task(b, &task, info);
+    dts_build_task_of(b, transfer, hops, hop_count, &task);
+    return dts_build_add(b, &task, info);
 }
 
 enum { MOST_HOPS = 8 };
 
-static void hop_add(dts_hop *hops, size_t *count, dts_id resource, double weight) {
+void dts_build_hop(dts_hop *hops, size_t *count, dts_id resource, double weight) {
     if (resource != DTS_NO_ID && weight > 0) {
         hops[(*count)++] = (dts_hop){.resource = resource, .weight = weight};
     }
@@ -381,12 +386,12 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
     const dts_network_links *node = &b->nodes[stage->node];
     dts_hop hops[MOST_HOPS];
     size_t count = 0;
-    hop_add(hops, &count, stage->port_out, transfer->gpu_weight);
-    hop_add(hops, &count, stage->port_in, transfer->gpu_weight);
-    hop_add(hops, &count, node->out, transfer->nic_weight * groups);
-    hop_add(hops, &count, node->in, transfer->nic_weight * groups);
-    hop_add(hops, &count, stage->multiprocessors, taken.multiprocessors);
-    hop_add(hops, &count, stage->memory_rate, taken.memory_B);
+    dts_build_hop(hops, &count, stage->port_out, transfer->gpu_weight);
+    dts_build_hop(hops, &count, stage->port_in, transfer->gpu_weight);
+    dts_build_hop(hops, &count, node->out, transfer->nic_weight * groups);
+    dts_build_hop(hops, &count, node->in, transfer->nic_weight * groups);
+    dts_build_hop(hops, &count, stage->multiprocessors, taken.multiprocessors);
+    dts_build_hop(hops, &count, stage->memory_rate, taken.memory_B);
     return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
 }
 
@@ -447,33 +452,5 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
     dts_overlap_cut(b, group);
-    return task;
-}
-
-dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
-                      dts_id after, const dts_task_info *info) {
-    const dts_plan *plan = b->plan;
-    bool same_node = from->node == to->node;
-    dts_transfer transfer = {0};
-    dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
-    /* all GPUs of a node that run this stage send at the same time */
-    double senders = same_node ? 1 : (double)dts_build_sharers(b);
-    dts_hop hops[MOST_HOPS];
-    size_t count = 0;
-    hop_add(hops, &count, from->port_out, transfer.gpu_weight);
-    hop_add(hops, &count, to->port_in, transfer.gpu_weight);
-    if (!same_node) {
-        hop_add(hops, &count, b->nodes[from->node].out, transfer.nic_weight * senders);
-        hop_add(hops, &count, b->nodes[to->node].in, transfer.nic_weight * senders);
-    }
-    dts_task_info what = *info;
-    what.role = DTS_ROLE_COMMUNICATION;
-    what.collective = -1;
-    what.bytes = bytes;
-    what.device = from->device;
-    what.peer = to->device;
-    const dts_id streams[] = {up ? from->send_up : from->send_down, from->compute};
-    dts_id task = dts_build_transfer_of(b, streams, holds ? 2 : 1, &transfer, hops, count, &what);
-    dts_graph_depend(b->graph, task, after);
     return task;
 }

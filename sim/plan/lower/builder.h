@@ -56,6 +56,17 @@ struct dts_random;
  * its gradients (ranks.c). */
 enum { DTS_GANG_DATA_TWO = DTS_GROUP_COUNT, DTS_GANG_EXPERT_DATA_TWO, DTS_GANG_COUNT };
 
+struct dts_stage;
+
+/* A link between two stages, and the latest transfer over it (send.c). */
+typedef struct dts_link {
+    const struct dts_stage *to; /* NULL: there was none */
+    double bytes;
+    size_t style;
+    dts_task task;
+    dts_hop hops[4];
+} dts_link;
+
 /* One pipeline stage of a row of ranks: of row 0, which stands for all, or of each (ranks.c). */
 typedef struct dts_stage {
     int64_t index;
@@ -66,6 +77,7 @@ typedef struct dts_stage {
     dts_id compute;
     dts_id collective[DTS_GROUP_COUNT]; /* one stream per communicator; DTS_NO_ID: not there */
     dts_id send_up, send_down;          /* pipeline links to the next and the previous virtual stage */
+    dts_link links[2];                  /* down, up: what they carry */
     dts_id port_out, port_in;           /* this GPU's link inside the node */
     dts_id h2d, d2h;                    /* offload, input: streams of copies from and to host memory */
     dts_id nvme_read, nvme_write;       /* offload to NVMe: queues of this GPU's process */
@@ -85,6 +97,9 @@ typedef struct dts_stage {
     bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
     dts_time between_passes;            /* brief: kernels around that pass */
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
+    dts_time gather;                    /* of gather_B, at style gather_style: what it takes */
+    double gather_B;                    /* 0: not known yet */
+    size_t gather_style;
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     dts_held *held;                     /* [style] */
     double flops;
@@ -156,6 +171,7 @@ typedef struct dts_builder {
     dts_network_links *nodes; /* [node_count] nodes of row 0, or all */
     int64_t node_count;
     struct dts_parked **parked;    /* [virtual stage][microbatch · slots + slot]; NULL: activations stay (offload.c) */
+    struct dts_pass_block *passes; /* [virtual stage][action] blocks of whole passes (steps.c); NULL: not kept */
     struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
     dts_tensors *tensors;          /* [pipeline] that live the whole iteration (tensors.c); NULL: not wanted */
     dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
@@ -166,6 +182,9 @@ typedef struct dts_builder {
     bool failed;    /* memory ran out while adding; checked once at the end */
     bool too_large; /* a tensor is larger than DTS_MOST_BYTES */
 } dts_builder;
+
+/* Adds a task, and gives it its tag. */
+dts_id dts_build_add(dts_builder *b, dts_task *task, const dts_task_info *info);
 
 /* Adds a task of fixed duration on one stream. */
 dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info);
@@ -216,6 +235,13 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
  * sender's next kernel waits for its end. */
 dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
                       dts_id after, const dts_task_info *info);
+
+/* A hop over a resource that there is. */
+void dts_build_hop(dts_hop *hops, size_t *count, dts_id resource, double weight);
+
+/* Duration, work and hops of a transfer's task; borrows hops. */
+void dts_build_task_of(const dts_builder *b, const dts_transfer *transfer, const dts_hop *hops, size_t hop_count,
+                       dts_task *out);
 
 /* A transfer as a task: with the flow network it shares what it crosses, else it takes its closed form. */
 dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,

@@ -179,6 +179,9 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
         status = check_size(b);
     }
     if (status == DTS_OK) {
+        status = dts_chunks_new(b);
+    }
+    if (status == DTS_OK) {
         status = tables_new(b, out);
     }
     for (int64_t row = 0; row < b->rows && status == DTS_OK; row++) {

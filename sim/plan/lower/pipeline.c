@@ -39,6 +39,8 @@ typedef struct turns {
     dts_id *finished;       /* [rank] last kernel of its latest operation */
     bool blocking, meets;   /* transfers hold the sender; and wait for the receiver */
     bool overlaps;          /* the parts of a block are issued in turns */
+    double copy_s;          /* a kernel of the framework around a microbatch */
+    dts_time copies;        /* all of them */
     int64_t stages;
     int64_t microbatches; /* of each direction */
 } turns;
@@ -103,9 +105,18 @@ static double sent_B(const turns *t) {
  * sender of their gradients, have changed the layout. Returns the style before. */
 static size_t stand_above(const turns *t, int64_t s) {
     dts_builder *b = t->b;
+    if (b->plan->style_count == 1) {
+        return 0;
+    }
     const dts_chunk *chunk = &b->plan->chunks[s];
     int64_t last = chunk->first_layer + chunk->layers - 1;
     return dts_build_style(b, last >= 0 ? dts_plan_layer_style(b->plan, last) : 0);
+}
+
+static void stand_again(const turns *t, size_t style) {
+    if (t->b->style != style) {
+        dts_build_style(t->b, style);
+    }
 }
 
 /* The transfer of what x has made to virtual stage `to`, or the producing task itself when both live on one rank. *sent
@@ -134,7 +145,7 @@ static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
     if (b->stages[x->rank].last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, b->stages[x->rank].last_kernel);
     }
-    dts_build_style(b, base);
+    stand_again(t, base);
     return *sent;
 }
 
@@ -189,7 +200,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
                                        sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
     }
-    dts_build_style(b, base);
+    stand_again(t, base);
     return arrives;
 }
 
@@ -198,8 +209,7 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
     if (t->b->plan->pipeline == 1) {
         return;
     }
-    double bytes = 2 * t->b->boundary_B;
-    double duration = dts_gpu_memory_s(&t->b->plan->job.cluster->gpu, bytes);
+    const double duration = t->copy_s;
     const dts_stack *stack = t->b->plan->job.stack;
     dts_task_info info = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
                           .microbatch = (int32_t)op->microbatch,
@@ -207,7 +217,7 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
                           .chunk = op->chunk,
                           .name = "pipeline_copy"};
     if (t->b->brief && dts_block_wanted(t->b)) {
-        stage->between_passes += stack->pipeline_chunk_kernels * dts_time_from_s(duration);
+        stage->between_passes += t->copies;
         return;
     }
     if (dts_block_kernels(t->b, stage, stack->pipeline_chunk_kernels, duration,
@@ -387,6 +397,8 @@ static dts_status turns_new(turns *t) {
     t->blocking = !plan->job.stack->p2p_overlap;
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
     t->overlaps = dts_build_may_overlap(t->b);
+    t->copy_s = dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * t->b->boundary_B);
+    t->copies = plan->job.stack->pipeline_chunk_kernels * dts_time_from_s(t->copy_s);
     for (size_t row = 0; row < rows; row++) {
         t->forward_left[row] = t->microbatches;
         t->backward_left[row] = t->microbatches;

@@ -187,6 +187,51 @@ static dts_id lower_chunk(dts_builder *scratch, dts_stage *stage, dts_gradient_s
                                              : dts_build_backward(scratch, &pass, kind_of(what->action));
 }
 
+/* Blocks of whole passes: most microbatches of a chunk have the same as the one before. */
+typedef struct dts_pass_block {
+    bool known;
+    bool first, zero, last, hands_over; /* of the pass that it was looked up for */
+    const dts_block *block;
+} pass_block;
+
+dts_status dts_chunks_new(dts_builder *b) {
+    if (b->detail == DTS_DETAIL_BLOCK) {
+        b->passes = dts_arena_array(b->arena, (size_t)b->plan->stages * DTS_BLOCK_ACTIONS, sizeof *b->passes);
+    }
+    return b->detail == DTS_DETAIL_BLOCK && b->passes == NULL ? dts_diag_nomem(b->diag) : DTS_OK;
+}
+
+static const dts_block *find_chunk_block(dts_builder *b, const dts_pass *pass, dts_block_action action,
+                                         bool hands_over) {
+    const dts_chunk *chunk = pass->chunk;
+    dts_block_key key = key_of(b, pass, action);
+    key.part = DTS_BLOCK_CHUNK;
+    key.layers = (uint32_t)chunk->layers;
+    key.first_layer = b->plan->job.model->experts > 0 ? (uint32_t)chunk->first_layer : 0;
+    key.embedding = chunk->embedding;
+    key.head = chunk->head;
+    key.tied_copy = chunk->head ? pass->stage->tied_copy : 0;
+    key.hands_over = hands_over;
+    chunk_alone what = {pass, action, hands_over};
+    return dts_block_find(b, pass->stage, &key, (int32_t)chunk->first_layer + 1, lower_chunk, &what);
+}
+
+static const dts_block *chunk_block(dts_builder *b, const dts_pass *pass, dts_block_action action, bool hands_over) {
+    const bool zero = pass->microbatch == 0;
+    const bool last = pass->microbatch == b->plan->microbatches - 1;
+    pass_block *p = &b->passes[(pass->chunk - b->plan->chunks) * DTS_BLOCK_ACTIONS + (int64_t)action];
+    if (!p->known || p->first != pass->first_microbatch || p->zero != zero || p->last != last ||
+        p->hands_over != hands_over) {
+        p->block = find_chunk_block(b, pass, action, hands_over);
+        p->known = true;
+        p->first = pass->first_microbatch;
+        p->zero = zero;
+        p->last = last;
+        p->hands_over = hands_over;
+    }
+    return p->block;
+}
+
 /* The whole pass as one block; DTS_NO_ID where something of other streams happens inside it: gathers of FSDP, copies of
  * offloaded activations, buckets that fill up, recomputation that does not wait for the input. */
 dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action) {
@@ -198,17 +243,7 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;
     }
-    const dts_chunk *chunk = pass->chunk;
-    dts_block_key key = key_of(b, pass, action);
-    key.part = DTS_BLOCK_CHUNK;
-    key.layers = (uint32_t)chunk->layers;
-    key.first_layer = b->plan->job.model->experts > 0 ? (uint32_t)chunk->first_layer : 0;
-    key.embedding = chunk->embedding;
-    key.head = chunk->head;
-    key.tied_copy = chunk->head ? pass->stage->tied_copy : 0;
-    key.hands_over = hands_over;
-    chunk_alone what = {pass, action, hands_over};
-    const dts_block *block = dts_block_find(b, pass->stage, &key, (int32_t)chunk->first_layer + 1, lower_chunk, &what);
+    const dts_block *block = chunk_block(b, pass, action, hands_over);
     if (block == NULL || (hands_over && block->reduced_B >= room_B)) {
         return DTS_NO_ID;
     }

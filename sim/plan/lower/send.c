@@ -1,0 +1,41 @@
+/* Transfers between two stages. A link carries the same bytes for every microbatch: what it takes is looked up once. */
+#include "plan/lower/builder.h"
+
+/* What sends from one stage to another cross. */
+static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage *to, double bytes, dts_link *out) {
+    const bool same_node = from->node == to->node;
+    dts_transfer transfer = {0};
+    dts_p2p_transfer(b->plan->job.cluster, same_node, bytes, &transfer);
+    /* all GPUs of a node that run this stage send at the same time */
+    const double senders = same_node ? 1 : (double)dts_build_sharers(b);
+    size_t count = 0;
+    *out = (dts_link){.to = to, .bytes = bytes, .style = b->style};
+    dts_build_hop(out->hops, &count, from->port_out, transfer.gpu_weight);
+    dts_build_hop(out->hops, &count, to->port_in, transfer.gpu_weight);
+    if (!same_node) {
+        dts_build_hop(out->hops, &count, b->nodes[from->node].out, transfer.nic_weight * senders);
+        dts_build_hop(out->hops, &count, b->nodes[to->node].in, transfer.nic_weight * senders);
+    }
+    dts_build_task_of(b, &transfer, out->hops, count, &out->task);
+}
+
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
+                      dts_id after, const dts_task_info *info) {
+    dts_link *link = &from->links[up];
+    if (link->to != to || link->bytes != bytes || link->style != b->style) {
+        look_up(b, from, to, bytes, link);
+    }
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_COMMUNICATION;
+    what.collective = -1;
+    what.bytes = bytes;
+    what.device = from->device;
+    what.peer = to->device;
+    const dts_id streams[] = {up ? from->send_up : from->send_down, from->compute};
+    link->task.streams = streams;
+    link->task.stream_count = holds ? 2 : 1;
+    dts_id task = dts_build_add(b, &link->task, &what);
+    link->task.streams = NULL;
+    dts_graph_depend(b->graph, task, after);
+    return task;
+}
