@@ -219,8 +219,7 @@ static bool is_same_flow(const dts_graph *graph, uint32_t index, const dts_task 
  * time: what one of them says serves the others, and stays near the processor. */
 static uint32_t flow_of(dts_graph *graph, const dts_task *task) {
     uint32_t none = DTS_NO_ID;
-    uint32_t *latest =
-        task->stream_count > 0 ? &((dts_stream *)graph->streams.items)[task->streams[0]].flow : &none;
+    uint32_t *latest = task->stream_count > 0 ? &((dts_stream *)graph->streams.items)[task->streams[0]].flow : &none;
     if (*latest != DTS_NO_ID && is_same_flow(graph, *latest, task)) {
         return *latest;
     }

@@ -100,8 +100,8 @@ typedef struct dts_stage {
     dts_time gather;                    /* of gather_B, at style gather_style: what it takes */
     double gather_B;                    /* 0: not known yet */
     size_t gather_style;
-    dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
-    dts_held *held;                     /* [style] */
+    dts_id graph_launch; /* of that graph; DTS_NO_ID: not there yet */
+    dts_held *held;      /* [style] */
     double flops;
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     double frozen_tied_B;   /* the same where it is not trained, B */
