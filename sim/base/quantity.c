@@ -34,6 +34,7 @@ const dts_unit dts_units[DTS_UNIT_COUNT] = {
     {"Hz", DTS_DIM_FREQUENCY, 0, 1, DTS_PREFIX_LARGE},
     {"W", DTS_DIM_POWER, 0, 1, DTS_PREFIX_LARGE | DTS_PREFIX_SMALL},
     {"USD/h", DTS_DIM_MONEY_RATE, 0, 1, 0},
+    {"USD", DTS_DIM_MONEY, 0, 1, DTS_PREFIX_LARGE},
 };
 
 /* A unit with its prefix. */
@@ -195,6 +196,8 @@ static names_of_dimension names_of(dts_dimension dimension) {
             return (names_of_dimension){"a power", "W", "400 W"};
         case DTS_DIM_MONEY_RATE:
             return (names_of_dimension){"a price per hour", "USD/h", "29.39 USD/h"};
+        case DTS_DIM_MONEY:
+            return (names_of_dimension){"an amount of money", "USD", "150000 USD or 1.5 MUSD"};
     }
     return (names_of_dimension){"a number", "", "1"};
 }

@@ -10,14 +10,15 @@
 #include "base/diag.h"
 
 typedef enum dts_dimension {
-    DTS_DIM_NUMBER,    /* plain number; "%" allowed: 80 % = 0.8; k M G T B suffixes are not allowed */
-    DTS_DIM_BYTES,     /* B */
-    DTS_DIM_BANDWIDTH, /* B/s */
-    DTS_DIM_TIME,      /* s */
-    DTS_DIM_FLOPS,     /* FLOP/s */
-    DTS_DIM_FREQUENCY, /* Hz */
-    DTS_DIM_POWER,     /* W */
-    DTS_DIM_MONEY_RATE /* USD/h, kept in USD per hour */
+    DTS_DIM_NUMBER,     /* plain number; "%" allowed: 80 % = 0.8; k M G T B suffixes are not allowed */
+    DTS_DIM_BYTES,      /* B */
+    DTS_DIM_BANDWIDTH,  /* B/s */
+    DTS_DIM_TIME,       /* s */
+    DTS_DIM_FLOPS,      /* FLOP/s */
+    DTS_DIM_FREQUENCY,  /* Hz */
+    DTS_DIM_POWER,      /* W */
+    DTS_DIM_MONEY_RATE, /* USD/h, kept in USD per hour */
+    DTS_DIM_MONEY       /* USD */
 } dts_dimension;
 
 /* Parses text into the SI value. On failure an error at place (may be NULL) with key is added, and *out is untouched.

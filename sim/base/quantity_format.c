@@ -52,6 +52,7 @@ static const shown_unit shown_units[] = {
     {DTS_DIM_POWER, "kW", 1e3, 1e4},
     {DTS_DIM_POWER, "MW", 1e6, 1e6},
     {DTS_DIM_MONEY_RATE, "USD/h", 1, 0},
+    {DTS_DIM_MONEY, "USD", 1, 0},
 };
 
 enum { SHOWN_UNIT_COUNT = sizeof shown_units / sizeof shown_units[0] };

@@ -44,6 +44,9 @@ static const habit habits[] = {
     {"usd", "USD/h", DTS_DIM_MONEY_RATE},
     {"usd/hour", "USD/h", DTS_DIM_MONEY_RATE},
     {"$", "USD/h", DTS_DIM_MONEY_RATE},
+    {"usd", "USD", DTS_DIM_MONEY},
+    {"dollars", "USD", DTS_DIM_MONEY},
+    {"$", "USD", DTS_DIM_MONEY},
 };
 
 /* The prefixes that the units of a dimension take. */

@@ -4,8 +4,6 @@
 
 #include "plan/plan.h"
 
-dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu);
-
 /* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
 dts_field_parser dts_plan_parse_schedule;
 

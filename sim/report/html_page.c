@@ -28,14 +28,31 @@ static const char style_sheet[] =
     "print{body{max-width:none;margin:0;padding:0}.wide{overflow:visible}svg{min-width:0}svg,tr{break-inside:avoid}"
     "h2{break-after:avoid}svg *{print-color-adjust:exact}}";
 
-void dts_html_escaped(const char *text, dts_text *out) {
-    for (text = text != NULL ? text : "?"; *text != '\0'; text++) {
+static void add_escaped(const char *text, size_t length, dts_text *out) {
+    for (const char *end = text + length; text < end; text++) {
         const char *entity = *text == '<'   ? "&lt;"
                              : *text == '>' ? "&gt;"
                              : *text == '&' ? "&amp;"
                              : *text == '"' ? "&quot;"
                                             : NULL;
         dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
+    }
+}
+
+void dts_html_escaped(const char *text, dts_text *out) {
+    text = text != NULL ? text : "?";
+    add_escaped(text, strlen(text), out);
+}
+
+void dts_html_lines(const char *lines, const char *attributes, dts_text *out) {
+    while (*lines != '\0') {
+        const size_t length = strcspn(lines, "\n");
+        if (strspn(lines, " ") < length) {
+            dts_text_printf(out, "<p%s>", attributes);
+            add_escaped(lines, length, out);
+            dts_text_add(out, "</p>\n");
+        }
+        lines += length + (lines[length] == '\n');
     }
 }
 

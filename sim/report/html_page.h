@@ -16,6 +16,9 @@ void dts_html_bars(const dts_result *const *results, const char *const *labels, 
 /* <open>, the text escaped, and <close>. */
 void dts_html_element(const char *open, const char *text, const char *close, dts_text *out);
 
+/* Lines of text as paragraphs, with these attributes; empty ones are left out. */
+void dts_html_lines(const char *lines, const char *attributes, dts_text *out);
+
 /* Text with the characters that HTML reserves escaped; NULL: "?". */
 void dts_html_escaped(const char *text, dts_text *out);
 

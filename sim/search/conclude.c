@@ -68,7 +68,7 @@ static dts_status leave_rest(dts_search_context *c) {
 }
 
 static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
-    if (dts_layouts_stopped(c)) {
+    if (dts_layouts_stopped(c) || c->request->only_here) {
         return leave_rest(c);
     }
     size_t pairs = dts_layout_space_pairs(&c->search->space);

@@ -312,5 +312,10 @@ static const dts_search_space soap = {
     .summary = "every operator cut by itself: by sample, attribute and parameter, and where its parts lie",
 };
 
-const dts_search_space *const dts_search_spaces[] = {&layouts, &soap};
+static const dts_search_space to_rent = {
+    .name = "rent",
+    .summary = "clusters and numbers of nodes, each with its best layout: time and money of a whole run",
+};
+
+const dts_search_space *const dts_search_spaces[] = {&layouts, &soap, &to_rent};
 const size_t dts_search_space_count = sizeof dts_search_spaces / sizeof dts_search_spaces[0];

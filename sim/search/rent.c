@@ -1,6 +1,8 @@
 /* For the best plan of an offer, with T tokens to train on:
  *   duration = T / (tokens per second · goodput)      goodput: failures, checkpoints and restarts (run/whole_run.c)
- *   price    = duration · USD per hour of all nodes                                              no data transfer */
+ *   price    = duration · USD per hour of all nodes                                              no data transfer
+ * An offer on which the model's FLOPs of all tokens take longer than the deadline at the GPUs' peak rate is not
+ * searched. */
 #include "search/rent.h"
 
 #include <stdlib.h>
@@ -83,10 +85,36 @@ static char *explain(const dts_search *search) {
     return text.data;
 }
 
+/* The least time that all tokens take: a model FLOPs utilisation of 100 %. */
+static double least_duration_s(const dts_rent_request *request, const dts_scenario_values *v) {
+    const dts_storage storage = dts_storage_of(&v->training, &v->stack, &v->cluster.gpu);
+    const bool adapts = v->training.adapters.rank > 0;
+    const double sample_flops =
+        (adapts ? 2 : 3) * dts_model_forward_flops(&v->model, v->training.sequence_length, v->training.sequence_length);
+    const double rate =
+        dts_gpu_peak_flops(&v->cluster.gpu, storage.product) * (double)(v->cluster.nodes * v->cluster.gpus_per_node);
+    return request->tokens / (double)v->training.sequence_length * sample_flops / rate;
+}
+
+/* Is the deadline out of reach? Then that is the reason. */
+static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
+    const double least_s = least_duration_s(request, dts_scenario_get(offer->scenario));
+    if (request->deadline_s > 0 && least_s > request->deadline_s) {
+        dts_text text = {0};
+        dts_text_printf(&text, "%.3g times the deadline even at the peak rate of its GPUs: not searched",
+                        least_s / request->deadline_s);
+        offer->reason = text.data;
+        return text.failed ? dts_diag_nomem(diag) : DTS_OK;
+    }
+    return DTS_OK;
+}
+
 static dts_status search_offer(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
     dts_text document = {0};
     dts_effective_document(offer->scenario, &document);
     dts_search_request search = request->search;
+    search.progress = NULL;  /* offers are what is told */
+    search.only_here = true; /* plain baselines and ways out are for those who have chosen a cluster */
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
@@ -97,6 +125,7 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
         offer->duration_s = request->tokens / (f->tokens_per_s * f->goodput);
         offer->usd = offer->duration_s / 3600 * f->price_usd_per_hour;
         offer->in_time = !(request->deadline_s > 0) || offer->duration_s <= request->deadline_s;
+        offer->in_budget = !(request->budget_usd > 0) || (offer->usd > 0 && offer->usd <= request->budget_usd);
     } else if (status == DTS_OK) {
         offer->reason = explain(offer->search);
         status = offer->reason == NULL ? dts_diag_nomem(diag) : DTS_OK;
@@ -114,8 +143,9 @@ static int compare(const dts_rent *rent, const dts_offer *a, const dts_offer *b)
     if (has_a != has_b || !has_a) {
         return has_a == has_b ? 0 : (has_a ? -1 : 1);
     }
-    if (a->in_time != b->in_time) {
-        return a->in_time ? -1 : 1;
+    bool within_a = a->in_time && a->in_budget, within_b = b->in_time && b->in_budget;
+    if (within_a != within_b) {
+        return within_a ? -1 : 1;
     }
     if (money && (a->usd > 0) != (b->usd > 0)) {
         return a->usd > 0 ? -1 : 1;
@@ -137,10 +167,27 @@ static void rank(dts_rent *rent) {
     }
 }
 
+const dts_offer *dts_rent_best(const dts_rent *rent, bool in_time, bool in_budget, dts_rent_by by) {
+    const dts_offer *best = NULL;
+    for (size_t i = 0; i < rent->count; i++) {
+        const dts_offer *o = &rent->offers[i];
+        const bool money = by == DTS_RENT_BY_MONEY;
+        if (dts_offer_plan(o) == NULL || (in_time && !o->in_time) || (in_budget && !o->in_budget) ||
+            (money && !(o->usd > 0))) {
+            continue;
+        }
+        const bool better = best == NULL || (money ? o->usd < best->usd : o->duration_s < best->duration_s);
+        best = better ? o : best;
+    }
+    return best;
+}
+
 static void mark_pareto(dts_rent *rent) {
     for (size_t i = 0; i < rent->count; i++) {
         dts_offer *a = &rent->offers[i];
         a->pareto = dts_offer_plan(a) != NULL && a->usd > 0;
+        rent->plans += dts_offer_plan(a) != NULL;
+        rent->within += dts_offer_plan(a) != NULL && a->in_time && a->in_budget;
         rent->unpriced += dts_offer_plan(a) != NULL && !(a->usd > 0);
         for (size_t k = 0; k < rent->count && a->pareto; k++) {
             const dts_offer *b = &rent->offers[k];
@@ -161,6 +208,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     }
     rent->tokens = request->tokens;
     rent->deadline_s = request->deadline_s;
+    rent->budget_usd = request->budget_usd;
     rent->objective = request->search.objective;
     dts_status status = DTS_OK;
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
@@ -168,7 +216,12 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
         offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : NULL;
         status = load(request, offer, diag);
-        if (status == DTS_OK && offer->scenario != NULL) {
+        if (request->search.progress != NULL) {
+            request->search.progress(request->search.progress_context, i, clusters * sizes,
+                                     offer->cluster != NULL ? offer->cluster : "");
+        }
+        status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
+        if (status == DTS_OK && offer->scenario != NULL && offer->reason == NULL) {
             status = search_offer(request, offer, diag);
         }
         rent->interrupted = offer->search != NULL && offer->search->interrupted;

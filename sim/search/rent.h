@@ -16,6 +16,7 @@ typedef struct dts_rent_request {
     size_t node_count;
     double tokens;             /* to train on */
     double deadline_s;         /* 0: none */
+    double budget_usd;         /* 0: none */
     dts_search_request search; /* how to search; its base and document are filled in */
     const dts_search_space *space;
 } dts_rent_request;
@@ -27,20 +28,28 @@ typedef struct dts_offer {
     char *reason;                /* why there is no plan */
     double duration_s;           /* for all tokens; of offers with a plan */
     double usd;                  /* 0: the price is unknown */
-    bool in_time, pareto;        /* nothing else is sooner and cheaper */
+    bool in_time, in_budget;     /* where there is a deadline, a budget; of an unknown price nobody knows */
+    bool pareto;                 /* nothing else is sooner and cheaper */
 } dts_offer;
 
 typedef struct dts_rent {
-    dts_offer *offers; /* best first: in time before too late, then by the objective; those without a plan at the end */
+    /* best first: within the limits before others, then by the objective; those without a plan at the end */
+    dts_offer *offers;
     size_t count;
-    double tokens, deadline_s;
+    double tokens, deadline_s, budget_usd;
     dts_objective objective;
-    size_t unpriced; /* offers with a plan but without a price */
+    size_t plans, within; /* offers with a plan; of these in time and in the budget */
+    size_t unpriced;      /* offers with a plan but without a price */
     bool interrupted;
 } dts_rent;
 
 dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_diag *diag);
 void dts_rent_free(dts_rent *rent);
+
+/* The best offer of those in time (where asked) and in the budget (where asked), by what it takes of time or money;
+ * NULL: none. */
+typedef enum dts_rent_by { DTS_RENT_BY_TIME, DTS_RENT_BY_MONEY } dts_rent_by;
+const dts_offer *dts_rent_best(const dts_rent *rent, bool in_time, bool in_budget, dts_rent_by by);
 
 /* The best plan of an offer; NULL: none fits. */
 const dts_finding *dts_offer_plan(const dts_offer *offer);

@@ -63,7 +63,7 @@ typedef struct dts_search_request {
     const atomic_bool *stop;
     dts_search_progress *progress;
     void *progress_context;
-    bool only_here;              /* what fits: no baselines, no way out where nothing does */
+    bool only_here;              /* the best: no baselines, no way out where nothing fits, no count of the others */
     dts_search_accepts *accepts; /* NULL: every plan may be the answer */
     void *accepts_context;
 } dts_search_request;
@@ -154,10 +154,11 @@ const dts_search_method *dts_search_method_find(const char *name);
 /* A family of plans that can be searched. */
 typedef struct dts_search_space {
     const char *name, *summary;
-    dts_status (*run)(const dts_search_request *request, dts_search **out, dts_diag *diag); /* NULL: soap_search.h */
+    dts_status (*run)(const dts_search_request *request, dts_search **out,
+                      dts_diag *diag); /* NULL: soap_search.h, rent.h */
 } dts_search_space;
 
-enum { DTS_SPACE_LAYOUTS, DTS_SPACE_SOAP }; /* indices of dts_search_spaces */
+enum { DTS_SPACE_LAYOUTS, DTS_SPACE_SOAP, DTS_SPACE_RENT }; /* indices of dts_search_spaces */
 extern const dts_search_space *const dts_search_spaces[];
 extern const size_t dts_search_space_count;
 

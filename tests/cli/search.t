@@ -54,29 +54,89 @@ layouts  degrees, schedule, microbatch, sharding, recomputation, offload,
          placement
 soap     every operator cut by itself: by sample, attribute and parameter, and
          where its parts lie
+rent     clusters and numbers of nodes, each with its best layout: time and
+         money of a whole run
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,no-such --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
-1.00 billion tokens, by time
-  cluster            nodes  GPUs      time  goodput      USD     MFU  Pareto  plan
+1.00 billion tokens of gpt, by time
+Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 24.0 min, the soonest of 4 offers that can do it.
+
+  cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  Pareto  plan
   dgx-a100-40gb          2     8
   dgx-a100-40gb          1     4
   gcp-a2-highgpu-8g      1     4
   gcp-a2-highgpu-8g      2     8
 
-* no other is both sooner and cheaper.
+* no other is both sooner and cheaper. = a tie: within 3 % of the first.
+Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
 The price of 2 offers is unknown: set cluster.price, the USD per hour of a node.
 
 Without a plan
-  no-such × 1: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
-  no-such × 2: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
-$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "1 s" | grep -cE 'too late|None is done in time'
-3
+no-such × 1, 2: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
+
+The first again: dtsim run small.yaml \
+    --set 'cluster.profile=dgx-a100-40gb' \
+    --set 'cluster.nodes=2' \
+    --set 'parallelism.data=8' \
+    --set 'parallelism.tensor=1' \
+    --set 'parallelism.pipeline=1' \
+    --set 'parallelism.context=1' \
+    --set 'parallelism.expert=1' \
+    --set 'training.micro_batch=2' \
+    --set 'parallelism.sequence=false' \
+    --set 'parallelism.order=tensor-data-pipeline' \
+    --set 'parallelism.virtual_stages=1' \
+    --set 'parallelism.partition=balanced' \
+    --set 'parallelism.schedule=1f1b' \
+    --set 'parallelism.data_parallel=fsdp' \
+    --set 'training.recompute=none'
+$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
+No offer can do it within N min.
+The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would do.
+too late
+too late
 $ dtsim search small.yaml --nodes 1..4
 error: time and money of a training run need --tokens
   help: for instance --tokens 300e9
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
 error: --deadline: expected a time, got 'soon'
+% A budget beside the deadline, what can be rented, and a page.
+$ dtsim search small.yaml --space rent --tokens 1e9 --over offload=none --simulate 2 --nodes 1,2 --objective cost --deadline "12 h" --budget "10 kUSD" --html rent.html --width 200 | sed -nE '1p; s/[0-9.,]+ (h|min|days|USD)/N \1/g; /^Rent/p'
+1.00 billion tokens of gpt within 12.0 h for at most 10,000 USD, by cost
+Rent 1 × gcp-a2-highgpu-8g (4 A100-SXM4-40GB): N min, N USD, the cheapest of 6 offers that can do it within N h for at most N USD.
+$ grep -c '<circle' rent.html; grep -cE 'https?:|<script|<link' rent.html
+6
+0
+[1]
+$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --budget "1 USD" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD)/N \1/g; 2,3p'
+No offer can do it for at most N USD.
+The cheapest, 1 × gcp-a2-highgpu-8g, takes N min, N USD: N USD over the budget.
+$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --budget "1 USD" --format json >rent.json
+[4]
+$ grep -E 'within_limits|in_budget' rent.json | sort | uniq -c | sed -E 's/^ +//'
+2 			"in_budget":	false,
+1 	"within_limits":	0,
+$ dtsim search small.yaml --tokens 1e9 --deadline "1 s" --width 200
+1.00 billion tokens of gpt within 1.0 s, by time
+No offer can do it within 1.0 s.
+The deadline binds: no offer was searched that could keep it; more nodes or faster GPUs may.
+
+Without a plan
+the scenario's cluster × its nodes: 722 times the deadline even at the peak rate of its GPUs: not searched
+[4]
+$ dtsim search small.yaml --tokens 1e9 --budget 5000
+error: --budget: '5000' has no unit
+  help: write an amount of money such as 150000 USD or 1.5 MUSD
+[2]
+$ dtsim search small.yaml --tokens 1e9 --objective memory
+error: --objective memory is not for what to rent
+  help: there are time, cost and throughput-per-dollar
+[2]
+$ dtsim search small.yaml --space rent
+error: time and money of a training run need --tokens
+  help: for instance --tokens 300e9
+[2]
 % A launcher gets the best plan that it can express; better ones are told with the reason.
 $ dtsim search small.yaml --export deepspeed 2>&1 >ds.json | grep -A1 -E 'passed over|exported' | sed -E 's/rank [0-9]+/rank N/; s/, .* more:/, P:/; s/\([0-9.]+ m?s\)/(T)/; s/[0-9.]+ %/N %/'; grep stage ds.json
 warning: passed over rank N, P: deepspeed cannot express parallelism.data_parallel = fsdp

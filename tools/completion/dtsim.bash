@@ -49,7 +49,7 @@ _dtsim_options() {
         compare) echo "--set --with --rows --format --html $common" ;;
         search)
             echo "--export --over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
-                "--threads --format --html --wall-time --tokens --clusters --nodes --deadline $common"
+                "--threads --format --html --wall-time --tokens --clusters --nodes --deadline --budget $common"
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \

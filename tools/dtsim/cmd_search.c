@@ -8,9 +8,9 @@
 #include "kinds.h"
 #include "overrides.h"
 #include "progress.h"
-#include "rent_write.h"
 #include "search_export.h"
 #include "search_html.h"
+#include "search_rent.h"
 #include "search_soap.h"
 #include "search_write.h"
 
@@ -33,6 +33,7 @@ enum {
     OPTION_NODES,
     OPTION_TOKENS,
     OPTION_DEADLINE,
+    OPTION_BUDGET,
     OPTION_EXPORT,
     OPTION_HTML
 };
@@ -43,7 +44,10 @@ static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
     {"objective", OPTION_OBJECTIVE, "WHAT", 0, "time (default), cost, memory or throughput-per-dollar", 1},
     {"space", OPTION_SPACE, "SPACE", 0,
-     "layouts (default), or soap: every operator cut by itself (default for a graph)", 2},
+     "layouts (default); soap: every operator cut by itself (default for a graph); rent: clusters and numbers of "
+     "nodes, "
+     "with --tokens",
+     2},
     {"method", OPTION_METHOD, "METHOD", 0, "exhaustive (default; soap: mcmc); `dtsim list methods` names all", 2},
     {"simulate", OPTION_SIMULATE, "N", 0,
      "simulate up to N candidates in full (default 96), and four times as many coarsely; 0: until the best is proven "
@@ -53,10 +57,13 @@ static const struct argp_option options[] = {
     {"seed", OPTION_SEED, "N", 0, "of methods that draw lots (default 1)", 2},
     {"chains", OPTION_CHAINS, "N", 0, "soap: Markov chains, each from another start (default 8)", 2},
     {"proposals", OPTION_PROPOSALS, "N", 0, "soap: strategies that each chain tries (default 10000)", 2},
-    {"clusters", OPTION_CLUSTERS, "NAMES", 0, "what to rent: search on each of these cluster profiles", 4},
-    {"nodes", OPTION_NODES, "VALUES", 0, "with each of these numbers of nodes, e.g. 1..64*2", 4},
+    {"clusters", OPTION_CLUSTERS, "NAMES", 0,
+     "what to rent: search on each of these cluster profiles (--space rent: all that have a price)", 4},
+    {"nodes", OPTION_NODES, "VALUES", 0,
+     "with each of these numbers of nodes, e.g. 4..32*2 (--space rent: 1 to 64, doubling)", 4},
     {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300e9: tells time and money", 4},
     {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"10 d\"", 4},
+    {"budget", OPTION_BUDGET, "MONEY", 0, "what costs more comes last, e.g. \"150 kUSD\"", 4},
     {"export", OPTION_EXPORT, "LAUNCHER", 0,
      "write the best plan for this launcher (see `dtsim export`), not the table", 3},
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
@@ -95,7 +102,7 @@ typedef struct search_arguments {
     bool wall_time, simulations_given;
     const char **clusters, **nodes;
     size_t cluster_count, node_count;
-    double tokens, deadline_s;
+    double tokens, deadline_s, budget_usd;
 } search_arguments;
 
 static error_t parse_space(search_arguments *a, const char *text) {
@@ -173,6 +180,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, &a->tokens);
         case OPTION_DEADLINE:
             return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, &a->deadline_s);
+        case OPTION_BUDGET:
+            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY, &a->budget_usd);
         case OPTION_SIMULATE:
             a->simulations_given = true;
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
@@ -201,8 +210,12 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 static dts_status write_answer(const search_arguments *a, const dts_search *search) {
     dts_text text = {0};
-    const dts_search_writing options_of_text = {
-        .style = &a->tool->style, .top = (size_t)a->top, .wall_time = a->wall_time, .scenario = a->scenario};
+    const dts_search_writing options_of_text = {.style = &a->tool->style,
+                                                .top = (size_t)a->top,
+                                                .wall_time = a->wall_time,
+                                                .scenario = a->scenario,
+                                                .overrides = a->overrides.items,
+                                                .override_count = a->overrides.count};
     dts_status (*write)(const dts_search *, const dts_search_writing *, dts_text *) =
         a->format == DTS_FORMAT_JSON ? dts_search_write_json : dts_search_write_text;
     dts_status status = write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
@@ -284,48 +297,26 @@ enum { SIMULATIONS_OF_OFFER = 8 };
 
 /* What to rent. */
 static int rent(const search_arguments *a, const char *path, dts_store *store) {
-    dts_text study = {0};
-    dts_text_printf(&study, "search %s", a->scenario);
     dts_progress progress;
-    dts_progress_begin(&progress, "simulations");
-    dts_rent_request request = {.path = path,
-                                .overrides = a->overrides.items,
-                                .override_count = a->overrides.count,
-                                .profiles = &a->tool->profiles,
+    dts_progress_begin(&progress, "offers");
+    dts_rent_command command = {.scenario = a->scenario,
+                                .path = path,
+                                .overrides = &a->overrides,
+                                .offers_given = a->space != dts_search_spaces[DTS_SPACE_RENT],
                                 .clusters = a->clusters,
-                                .cluster_count = a->cluster_count,
                                 .nodes = a->nodes,
+                                .cluster_count = a->cluster_count,
                                 .node_count = a->node_count,
                                 .tokens = a->tokens,
                                 .deadline_s = a->deadline_s,
+                                .budget_usd = a->budget_usd,
                                 .search = request_of(a, &progress),
-                                .space = dts_search_spaces[DTS_SPACE_LAYOUTS]};
-    request.search.store = store;
-    request.search.study = dts_text_string(&study);
-    request.search.simulations = a->simulations_given ? (size_t)a->simulations : SIMULATIONS_OF_OFFER;
-    dts_rent *made = NULL;
-    dts_status status = dts_rent_search(&request, &made, a->tool->diag);
-    dts_progress_end(&progress);
-    dts_text_free(&study);
-    dts_text text = {0};
-    if (status == DTS_OK) {
-        bool json = a->format == DTS_FORMAT_JSON;
-        status = json ? dts_rent_write_json(made, &text) : dts_rent_write_text(made, &a->tool->style, &text);
-        status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
-    }
-    int code = dts_tool_exit(status);
-    if (status == DTS_OK) {
-        bool any = made->count > 0 && dts_offer_plan(&made->offers[0]) != NULL;
-        bool loaded = false;
-        for (size_t i = 0; i < made->count; i++) {
-            loaded = loaded || made->offers[i].scenario != NULL;
-        }
-        int without = loaded ? DTS_EXIT_NOT_FITTING : DTS_EXIT_INVALID;
-        code = made->interrupted ? DTS_EXIT_INTERRUPTED : (any ? DTS_EXIT_DONE : without);
-    }
-    dts_text_free(&text);
-    dts_rent_free(made);
-    return code;
+                                .progress = &progress,
+                                .html_path = a->html_path,
+                                .json = a->format == DTS_FORMAT_JSON};
+    command.search.store = store;
+    command.search.simulations = a->simulations_given ? (size_t)a->simulations : SIMULATIONS_OF_OFFER;
+    return dts_search_rent(a->tool, &command);
 }
 
 /* Operators cut by themselves: another kind of answer, in time only. */
@@ -358,7 +349,7 @@ static int search_one(const search_arguments *a, const char *path, dts_store *st
     dts_status status =
         dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
     bool graph = status == DTS_OK && dts_scenario_get(scenario)->graph.operators.count > 0;
-    bool operators = a->space == NULL ? graph : a->space->run == NULL;
+    bool operators = a->space == NULL ? graph : a->space == dts_search_spaces[DTS_SPACE_SOAP];
     if (status == DTS_OK && graph && !operators) {
         status = dts_diag_fail(a->tool->diag, DTS_USAGE, "use --space soap",
                                "a graph of operators has no layers to lay out");
@@ -371,6 +362,31 @@ static int search_one(const search_arguments *a, const char *path, dts_store *st
     return code;
 }
 
+static bool is_renting(const search_arguments *a) {
+    return a->space == dts_search_spaces[DTS_SPACE_RENT] || a->cluster_count > 0 || a->node_count > 0 ||
+           a->deadline_s > 0 || a->budget_usd > 0 || a->tokens > 0;
+}
+
+/* What does not go together with renting; 0: all does. */
+static int check_renting(const search_arguments *a) {
+    if (a->space == dts_search_spaces[DTS_SPACE_SOAP]) {
+        return dts_tool_usage(a->tool, "leave --space out, or use --space rent",
+                              "what to rent is searched among layouts");
+    }
+    if (a->launcher != NULL) {
+        return dts_tool_usage(a->tool, "choose an offer first, then search --export on its cluster and nodes",
+                              "--export is not for what to rent");
+    }
+    if (a->objective == DTS_OBJECTIVE_MEMORY) {
+        return dts_tool_usage(a->tool, "there are time, cost and throughput-per-dollar",
+                              "--objective memory is not for what to rent");
+    }
+    if (!(a->tokens > 0)) {
+        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
+    }
+    return 0;
+}
+
 static int run(search_arguments *a, int argc, char **argv) {
     static const struct argp argp = {
         options,
@@ -379,7 +395,9 @@ static int run(search_arguments *a, int argc, char **argv) {
         "Finds the best plan for the model, cluster and batch of a scenario."
         "\vEvery legal layout is looked at with closed forms; what proven bounds exclude is dropped, and the best of "
         "the "
-        "rest are simulated and ranked. The plain baselines always stand in the table. Exit code 4: nothing fits.",
+        "rest are simulated and ranked. The plain baselines always stand in the table. Exit code 4: nothing fits, or "
+        "keeps the "
+        "deadline and the budget.",
         NULL,
         NULL,
         NULL};
@@ -394,22 +412,12 @@ static int run(search_arguments *a, int argc, char **argv) {
     if (path == NULL) {
         return DTS_EXIT_IO;
     }
-    bool renting = a->cluster_count > 0 || a->node_count > 0 || a->deadline_s > 0 || a->tokens > 0;
-    if (renting && a->space != NULL && a->space->run == NULL) {
-        return dts_tool_usage(a->tool, "leave --space out", "what to rent is searched among layouts");
+    const bool renting = is_renting(a);
+    if ((code = renting ? check_renting(a) : 0) != 0) {
+        return code;
     }
-    if (renting && a->launcher != NULL) {
-        return dts_tool_usage(a->tool, "choose an offer first, then search --export on its cluster and nodes",
-                              "--export is not for what to rent");
-    }
-    if (a->html_path != NULL && (renting || a->launcher != NULL)) {
-        return renting
-                   ? dts_tool_usage(a->tool, "choose an offer first, then search --html on its cluster and nodes",
-                                    "--html is not for what to rent")
-                   : dts_tool_usage(a->tool, "search once with each", "--html is for the table, --export for a plan");
-    }
-    if (renting && !(a->tokens > 0)) {
-        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
+    if (a->html_path != NULL && a->launcher != NULL) {
+        return dts_tool_usage(a->tool, "search once with each", "--html is for the table, --export for a plan");
     }
     dts_store *store = NULL;
     dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);

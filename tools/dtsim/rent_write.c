@@ -2,12 +2,203 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/format.h"
-#include "report/grid.h"
-#include "report/json_tree.h"
 
 enum { CELL = 64 };
+
+/* Offers that are less than this apart are a tie, as layouts are. */
+static const double tie = 0.03;
+
+static void add_formatted(dts_formatter *format, double value, dts_text *out) {
+    char buffer[CELL];
+    dts_text_add(out, dts_formatted(format, value, buffer, sizeof buffer));
+}
+
+static const char *cluster_of(const dts_offer *offer) {
+    return offer->cluster != NULL ? offer->cluster : dts_scenario_get(offer->scenario)->cluster.name;
+}
+
+void dts_rent_name(const dts_offer *offer, dts_text *out) {
+    dts_text_printf(out, "%" PRId64 " × %s", dts_scenario_get(offer->scenario)->cluster.nodes, cluster_of(offer));
+}
+
+static bool is_within(const dts_offer *offer) {
+    return offer->in_time && offer->in_budget;
+}
+
+/* "within 10.0 days for at most 150,000 USD" */
+static void add_limits(const dts_rent *rent, dts_text *out) {
+    if (rent->deadline_s > 0) {
+        dts_text_add(out, " within ");
+        add_formatted(dts_format_duration, rent->deadline_s, out);
+    }
+    if (rent->budget_usd > 0) {
+        dts_text_add(out, " for at most ");
+        add_formatted(dts_format_count, rent->budget_usd, out);
+        dts_text_add(out, " USD");
+    }
+}
+
+void dts_rent_title(const dts_rent *rent, dts_text *out) {
+    dts_format_large(rent->tokens, out);
+    dts_text_add(out, " tokens");
+    for (size_t i = 0; i < rent->count; i++) {
+        if (rent->offers[i].scenario != NULL) {
+            dts_text_printf(out, " of %s", dts_scenario_get(rent->offers[i].scenario)->model.name);
+            break;
+        }
+    }
+    add_limits(rent, out);
+    dts_text_printf(out, ", by %s", dts_objective_names[rent->objective]);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------------------------------
+ */
+
+/* "8.3 days, 130,565 USD" */
+static void add_price(const dts_offer *offer, dts_text *out) {
+    add_formatted(dts_format_duration, offer->duration_s, out);
+    if (offer->usd > 0) {
+        dts_text_add(out, ", ");
+        add_formatted(dts_format_count, offer->usd, out);
+        dts_text_add(out, " USD");
+    }
+}
+
+/* "Sooner: 32 × X, 4.4 days, 137,430 USD (47 % less time, 5 % more money)." */
+static void add_other(const char *how, const dts_offer *offer, const dts_offer *than, dts_text *out) {
+    dts_text_printf(out, "%s: ", how);
+    dts_rent_name(offer, out);
+    dts_text_add(out, ", ");
+    add_price(offer, out);
+    const double time = offer->duration_s / than->duration_s - 1;
+    dts_text_printf(out, " (%.0f %% %s time", 100 * fabs(time), time < 0 ? "less" : "more");
+    if (offer->usd > 0 && than->usd > 0) {
+        const double money = offer->usd / than->usd - 1;
+        dts_text_printf(out, ", %.0f %% %s money", 100 * fabs(money), money < 0 ? "less" : "more");
+    }
+    dts_text_add(out, ").\n");
+}
+
+static bool is_cheaper(const dts_offer *a, const dts_offer *b) {
+    return a != NULL && a != b && a->usd > 0 && b->usd > 0 && a->usd * (1 + tie) < b->usd;
+}
+
+static bool is_sooner(const dts_offer *a, const dts_offer *b) {
+    return a != NULL && a != b && a->duration_s * (1 + tie) < b->duration_s;
+}
+
+static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *out) {
+    const dts_scenario_values *base = dts_scenario_get(best->scenario);
+    const bool money = rent->objective != DTS_OBJECTIVE_TIME && best->usd > 0;
+    dts_text_add(out, "Rent ");
+    dts_rent_name(best, out);
+    dts_text_printf(out, " (%" PRId64 " %s): ", base->cluster.nodes * base->cluster.gpus_per_node,
+                    base->cluster.gpu.name);
+    add_price(best, out);
+    dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest", rent->within);
+    add_limits(rent, out);
+    dts_text_add(out, ".\n");
+    const dts_offer *sooner = dts_rent_best(rent, true, true, DTS_RENT_BY_TIME);
+    const dts_offer *cheaper = dts_rent_best(rent, true, true, DTS_RENT_BY_MONEY);
+    const dts_offer *late = dts_rent_best(rent, false, true, DTS_RENT_BY_MONEY);
+    const dts_offer *dear = dts_rent_best(rent, true, false, DTS_RENT_BY_TIME);
+    if (is_sooner(sooner, best)) {
+        add_other("Sooner", sooner, best, out);
+    }
+    if (is_cheaper(cheaper, best)) {
+        add_other("Cheaper", cheaper, best, out);
+    }
+    if (is_cheaper(late, best) && !late->in_time) {
+        add_other("Cheaper, but too late", late, best, out);
+    }
+    if (is_sooner(dear, best) && !dear->in_budget) {
+        add_other("Sooner, but over the budget", dear, best, out);
+    }
+}
+
+/* Which limit binds, and by how much. */
+static void answer_without(const dts_rent *rent, dts_text *out) {
+    dts_text_add(out, "No offer can do it");
+    add_limits(rent, out);
+    dts_text_add(out, ".\n");
+    const dts_offer *timely = dts_rent_best(rent, true, false, DTS_RENT_BY_MONEY);
+    const dts_offer *cheap = dts_rent_best(rent, false, true, DTS_RENT_BY_TIME);
+    const dts_offer *fastest = dts_rent_best(rent, false, false, DTS_RENT_BY_TIME);
+    const dts_offer *cheapest = dts_rent_best(rent, false, false, DTS_RENT_BY_MONEY);
+    if (rent->deadline_s > 0 && (fastest == NULL || !fastest->in_time)) {
+        dts_text_add(out, "The deadline binds: ");
+        if (fastest == NULL) {
+            dts_text_add(out, "no offer was searched that could keep it; more nodes or faster GPUs may.\n");
+        } else {
+            dts_text_add(out, "the soonest, ");
+            dts_rent_name(fastest, out);
+            dts_text_add(out, ", takes ");
+            add_price(fastest, out);
+            dts_text_printf(out, "; %.2g times the speed would do.\n", fastest->duration_s / rent->deadline_s);
+        }
+    } else if (rent->budget_usd > 0 && timely != NULL) {
+        dts_text_printf(out, "The cheapest%s, ", rent->deadline_s > 0 ? " in time" : "");
+        dts_rent_name(timely, out);
+        dts_text_add(out, ", takes ");
+        add_price(timely, out);
+        dts_text_add(out, ": ");
+        add_formatted(dts_format_count, timely->usd - rent->budget_usd, out);
+        dts_text_add(out, " USD over the budget.\n");
+    }
+    if (cheap != NULL && rent->budget_usd > 0 && !cheap->in_time) {
+        dts_text_add(out, "The soonest in the budget, ");
+        dts_rent_name(cheap, out);
+        dts_text_add(out, ", takes ");
+        add_price(cheap, out);
+        dts_text_add(out, ": ");
+        add_formatted(dts_format_duration, cheap->duration_s - rent->deadline_s, out);
+        dts_text_add(out, " too late.\n");
+    } else if (rent->budget_usd > 0 && cheap == NULL && cheapest != NULL && cheapest != timely) {
+        dts_text_add(out, "The cheapest at all, ");
+        dts_rent_name(cheapest, out);
+        dts_text_add(out, ", takes ");
+        add_price(cheapest, out);
+        dts_text_add(out, ".\n");
+    }
+}
+
+void dts_rent_answer(const dts_rent *rent, dts_text *out) {
+    const dts_offer *first = rent->plans > 0 ? &rent->offers[0] : NULL;
+    if (first != NULL && is_within(first)) {
+        answer_with(rent, first, out);
+    } else if (rent->deadline_s > 0 || rent->budget_usd > 0) {
+        answer_without(rent, out);
+    } else {
+        dts_text_add(out, "No offer has a plan that fits.\n");
+    }
+}
+
+void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
+    if (rent->plans > 0) {
+        dts_text_printf(
+            out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.%s\n",
+            rent->unpriced < rent->plans ? " Prices are those of the cluster profiles, with their source and "
+                                           "date there (dtsim show CLUSTER)."
+                                         : "");
+    }
+    if (rent->unpriced > 0) {
+        dts_text_printf(out, "The price of %zu offer%s is unknown: set cluster.price, the USD per hour of a node.\n",
+                        rent->unpriced, rent->unpriced == 1 ? "" : "s");
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_tie(const dts_rent *rent, const dts_offer *offer) {
+    const dts_offer *first = &rent->offers[0];
+    const bool money = rent->objective != DTS_OBJECTIVE_TIME;
+    const double best = money ? first->usd : first->duration_s, value = money ? offer->usd : offer->duration_s;
+    return offer != first && is_within(offer) == is_within(first) && best > 0 && value > 0 && value < best * (1 + tie);
+}
 
 static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *grid) {
     const dts_finding *plan = dts_offer_plan(offer);
@@ -15,101 +206,180 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
     const dts_scenario_values *base = dts_scenario_get(offer->scenario);
     char buffer[CELL];
     dts_text text = {0};
-    dts_grid_add(grid, offer->cluster != NULL ? offer->cluster : base->cluster.name);
+    dts_grid_printf(grid, "%s%s", cluster_of(offer), is_tie(rent, offer) ? " =" : "");
     dts_grid_printf(grid, "%" PRId64, base->cluster.nodes);
     dts_grid_printf(grid, "%" PRId64, f->gpus);
     dts_grid_add(grid, dts_formatted(dts_format_duration, offer->duration_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->goodput, buffer, sizeof buffer));
     if (offer->usd > 0) {
         dts_grid_add(grid, dts_formatted(dts_format_count, offer->usd, buffer, sizeof buffer));
+        dts_grid_add(grid, dts_formatted(dts_format_count, rent->tokens / offer->usd, buffer, sizeof buffer));
     } else {
         dts_grid_add(grid, "unknown");
+        dts_grid_add(grid, "");
     }
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%s%s", offer->pareto ? "* " : "", rent->deadline_s > 0 && !offer->in_time ? "too late" : "");
+    dts_grid_printf(grid, "%s%s", offer->pareto ? "* " : "",
+                    !offer->in_time    ? "too late"
+                    : offer->in_budget ? ""
+                    : offer->usd > 0   ? "over budget"
+                                       : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
 }
 
-static void write_missing(const dts_rent *rent, dts_text *out) {
-    bool any = false;
-    for (size_t i = 0; i < rent->count; i++) {
+dts_grid *dts_rent_grid(const dts_rent *rent) {
+    static const char *const titles[] = {"cluster", "nodes",      "GPUs", "time",   "goodput",
+                                         "USD",     "tokens/USD", "MFU",  "Pareto", "plan"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 8 | 1U << 9);
+    dts_grid_keep(grid, 1U | 1U << 8);
+    dts_grid_spare(grid, 1U << 4 | 1U << 7 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
+    for (size_t i = 0; i < rent->plans; i++) {
+        add_offer(rent, &rent->offers[i], grid);
+    }
+    return grid;
+}
+
+/* Offers of one cluster that lie side by side with the same reason, but for its numbers, share a line. */
+static bool is_alike(const dts_offer *a, const dts_offer *b) {
+    const char *x = a->reason, *y = b->reason;
+    if (x == NULL || y == NULL || a->cluster != b->cluster) {
+        return false;
+    }
+    return strcmp(x + strspn(x, "0123456789."), y + strspn(y, "0123456789.")) == 0;
+}
+
+void dts_rent_missing(const dts_rent *rent, dts_text *out) {
+    for (size_t i = 0; i < rent->count;) {
         const dts_offer *offer = &rent->offers[i];
+        size_t end = i + 1;
         if (offer->reason != NULL) {
-            dts_text_printf(out, "%s  %s × %s: %s\n", any ? "" : "\nWithout a plan\n",
-                            offer->cluster != NULL ? offer->cluster : "the scenario's cluster",
-                            offer->nodes != NULL ? offer->nodes : "its nodes", offer->reason);
-            any = true;
+            dts_text_printf(out, "%s × %s", offer->cluster != NULL ? offer->cluster : "the scenario's cluster",
+                            offer->nodes != NULL ? offer->nodes : "its nodes");
+            for (; end < rent->count && is_alike(offer, &rent->offers[end]); end++) {
+                dts_text_printf(out, ", %s", rent->offers[end].nodes);
+            }
+            /* the last of them lacks least */
+            const char *last = rent->offers[end - 1].reason;
+            dts_text_printf(out, ": %s%s\n", strcmp(offer->reason, last) != 0 ? "at least " : "", last);
         }
+        i = end;
     }
 }
 
-dts_status dts_rent_write_text(const dts_rent *rent, const dts_style *style, dts_text *out) {
-    static const char *const titles[] = {"cluster", "nodes", "GPUs", "time", "goodput", "USD", "MFU", "Pareto", "plan"};
-    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 7 | 1U << 8);
-    dts_grid_keep(grid, 1U | 1U << 7);
-    dts_text tokens = {0};
-    dts_format_large(rent->tokens, &tokens);
-    dts_style_printf(style, DTS_PAINT_STRONG, out, "%s tokens%s, by %s\n", dts_text_string(&tokens),
-                     rent->deadline_s > 0 ? ", those in time first" : "", dts_objective_names[rent->objective]);
-    dts_text_free(&tokens);
-    size_t plans = 0, in_time = 0;
-    for (size_t i = 0; i < rent->count; i++) {
-        if (dts_offer_plan(&rent->offers[i]) != NULL) {
-            add_offer(rent, &rent->offers[i], grid);
-            plans++;
-            in_time += rent->offers[i].in_time;
-        }
+void dts_rent_again(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
+    const dts_offer *first = rent->plans > 0 ? &rent->offers[0] : NULL;
+    if (first != NULL) {
+        dts_search_writing on = *options;
+        on.cluster = first->cluster;
+        on.nodes = first->nodes;
+        dts_search_command(first->search, &on, out);
     }
-    if (plans > 0) {
+}
+
+/* ---- text and JSON --------------------------------------------------------------------------------------------------
+ */
+
+/* Each line of lines, wrapped: first so far from the left, then indent columns. */
+static void write_lines(const dts_text *lines, const dts_style *style, const char *first, size_t indent,
+                        dts_text *out) {
+    const char *rest = lines->length > 0 ? lines->data : "";
+    while (*rest != '\0') {
+        const char *end = strchr(rest, '\n');
+        dts_text line = {0};
+        dts_text_add(&line, first);
+        dts_text_add_bytes(&line, rest, (size_t)(end - rest));
+        dts_style_wrap(style, dts_text_string(&line), indent, out);
+        out->failed = out->failed || line.failed;
+        dts_text_free(&line);
+        rest = end + 1;
+    }
+    out->failed = out->failed || lines->failed;
+}
+
+dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
+    const dts_style *style = options->style;
+    dts_text text = {0};
+    dts_rent_title(rent, &text);
+    dts_style_printf(style, DTS_PAINT_STRONG, out, "%s\n", dts_text_string(&text));
+    dts_text_clear(&text);
+    dts_rent_answer(rent, &text);
+    write_lines(&text, style, "", 2, out);
+    dts_text_add(out, "\n");
+    if (rent->plans > 0) {
+        dts_grid *grid = dts_rent_grid(rent);
         dts_grid_print(grid, style, 2, out);
-        dts_text_add(out, "\n* no other is both sooner and cheaper.\n");
+        dts_grid_free(grid);
+        dts_text_add(out, "\n* no other is both sooner and cheaper. = a tie: within 3 % of the first.\n");
     }
-    dts_grid_free(grid);
-    if (rent->deadline_s > 0 && in_time == 0) {
-        dts_text_add(out, "None is done in time.\n");
+    dts_text_clear(&text);
+    dts_rent_remarks(rent, &text);
+    write_lines(&text, style, "", 2, out);
+    dts_text_clear(&text);
+    dts_rent_missing(rent, &text);
+    if (text.length > 0) {
+        dts_text_printf(out, "%sWithout a plan\n", rent->plans > 0 ? "\n" : "");
+        write_lines(&text, style, "  ", 4, out);
     }
-    if (rent->unpriced > 0) {
-        dts_text_printf(out, "The price of %zu offer%s is unknown: set cluster.price, the USD per hour of a node.\n",
-                        rent->unpriced, rent->unpriced == 1 ? "" : "s");
+    dts_text_clear(&text);
+    dts_rent_again(rent, options, &text);
+    if (text.length > 0) {
+        dts_text_printf(out, "\nThe first again: %s", dts_text_string(&text));
     }
-    write_missing(rent, out);
     if (rent->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: the rest was not searched.\n", out);
     }
+    dts_text_free(&text);
     return dts_text_status(out);
+}
+
+static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, const dts_offer *offer) {
+    const dts_finding *plan = dts_offer_plan(offer);
+    cJSON *row = dts_json_object(json, offers, NULL);
+    dts_json_string(json, row, "cluster", offer->cluster);
+    dts_json_string(json, row, "nodes", offer->nodes);
+    if (plan == NULL) {
+        dts_json_string(json, row, "reason", offer->reason);
+        return;
+    }
+    const dts_scenario_values *base = dts_scenario_get(offer->scenario);
+    dts_text text = {0};
+    dts_candidate_describe(&plan->candidate, base, &text);
+    dts_json_string(json, row, "plan", dts_text_string(&text));
+    json->failed = json->failed || text.failed;
+    dts_text_free(&text);
+    dts_search_json_settings(json, row, &plan->candidate, base);
+    dts_json_integer(json, row, "gpus", plan->outcome.figures.gpus);
+    dts_json_number(json, row, "iteration_time_s", plan->outcome.figures.iteration_time_s);
+    dts_json_number(json, row, "tokens_per_s", plan->outcome.figures.tokens_per_s);
+    dts_json_number(json, row, "mfu", plan->outcome.figures.mfu);
+    dts_json_number(json, row, "goodput", plan->outcome.figures.goodput);
+    dts_json_number(json, row, "duration_s", offer->duration_s);
+    dts_json_number(json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
+    dts_json_number(json, row, "tokens_per_usd", offer->usd > 0 ? rent->tokens / offer->usd : NAN);
+    dts_json_flag(json, row, "in_time", offer->in_time);
+    dts_json_flag(json, row, "in_budget", offer->in_budget);
+    dts_json_flag(json, row, "pareto", offer->pareto);
+    dts_json_flag(json, row, "tie", is_tie(rent, offer));
 }
 
 dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
     dts_json json = {0};
     cJSON *root = dts_json_begin(&json);
+    dts_text text = {0};
+    dts_rent_answer(rent, &text);
+    dts_json_string(&json, root, "answer", dts_text_string(&text));
+    json.failed = json.failed || text.failed;
+    dts_text_free(&text);
     dts_json_number(&json, root, "tokens", rent->tokens);
     dts_json_number(&json, root, "deadline_s", rent->deadline_s);
+    dts_json_number(&json, root, "budget_usd", rent->budget_usd);
     dts_json_string(&json, root, "objective", dts_objective_names[rent->objective]);
+    dts_json_integer(&json, root, "within_limits", (int64_t)rent->within);
     cJSON *offers = dts_json_array(&json, root, "offers");
     for (size_t i = 0; i < rent->count; i++) {
-        const dts_offer *offer = &rent->offers[i];
-        const dts_finding *plan = dts_offer_plan(offer);
-        cJSON *row = dts_json_object(&json, offers, NULL);
-        dts_json_string(&json, row, "cluster", offer->cluster);
-        dts_json_string(&json, row, "nodes", offer->nodes);
-        if (plan == NULL) {
-            dts_json_string(&json, row, "reason", offer->reason);
-            continue;
-        }
-        dts_text text = {0};
-        dts_candidate_describe(&plan->candidate, dts_scenario_get(offer->scenario), &text);
-        dts_json_string(&json, row, "plan", dts_text_string(&text));
-        dts_text_free(&text);
-        dts_json_integer(&json, row, "gpus", plan->outcome.figures.gpus);
-        dts_json_number(&json, row, "iteration_time_s", plan->outcome.figures.iteration_time_s);
-        dts_json_number(&json, row, "tokens_per_s", plan->outcome.figures.tokens_per_s);
-        dts_json_number(&json, row, "goodput", plan->outcome.figures.goodput);
-        dts_json_number(&json, row, "duration_s", offer->duration_s);
-        dts_json_number(&json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
-        dts_json_flag(&json, row, "in_time", offer->in_time);
-        dts_json_flag(&json, row, "pareto", offer->pareto);
+        json_offer(&json, offers, rent, &rent->offers[i]);
     }
     dts_json_flag(&json, root, "interrupted", rent->interrupted);
     return dts_json_end(&json, out);

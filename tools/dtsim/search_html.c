@@ -7,9 +7,9 @@
 
 #include "report/format.h"
 #include "report/html_page.h"
+#include "report/html_plot.h"
 
-/* The plot, in units of its picture: small enough that its letters can be read on a telephone. */
-enum { WIDTH = 480, HEIGHT = 330, LEFT = 46, RIGHT = 14, TOP = 16, BOTTOM = 46, CELL = 64 };
+enum { CELL = 64 };
 
 static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
 
@@ -75,71 +75,33 @@ static void write_answer(const dts_search *search, dts_text *out) {
 
 /* ---- time against memory ---------------------------------------------------------------------------------------- */
 
-typedef struct plot {
-    double first_s, last_s, most_gib, capacity_gib;
-} plot;
-
-static double x_of(const plot *p, double seconds) {
-    return LEFT + (WIDTH - LEFT - RIGHT) * log(seconds / p->first_s) / log(p->last_s / p->first_s);
+static void format_plain(double value, dts_text *out) {
+    dts_text_printf(out, "%.10g", value);
 }
 
-static double y_of(const plot *p, double gib) {
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * gib / p->most_gib;
-}
-
-/* False: nothing to draw. */
-static bool plot_of(const dts_search *search, plot *out) {
-    *out = (plot){.first_s = INFINITY};
+/* What lacks more memory than most_gib lies on the upper edge. False: nothing to draw. */
+static bool plot_of(const dts_search *search, double *capacity_gib, dts_plot *out) {
+    double first_s = INFINITY, last_s = 0, most_gib = 0;
+    *capacity_gib = 0;
     for (size_t i = 0; i < search->count; i++) {
         const dts_figures *x = &search->findings[i].outcome.figures;
         if (is_simulated(search, i)) {
-            out->first_s = fmin(out->first_s, x->iteration_time_s);
-            out->last_s = fmax(out->last_s, x->iteration_time_s);
-            out->most_gib = fmax(out->most_gib, x->fits ? x->peak_device_gib : 0);
-            out->capacity_gib = x->capacity_gib;
+            first_s = fmin(first_s, x->iteration_time_s);
+            last_s = fmax(last_s, x->iteration_time_s);
+            most_gib = fmax(most_gib, x->fits ? x->peak_device_gib : 0);
+            *capacity_gib = x->capacity_gib;
         }
     }
-    out->most_gib = fmax(out->most_gib, out->capacity_gib) * 1.15; /* what lacks more lies on the upper edge */
-    out->first_s /= 1.05;
-    out->last_s *= 1.05;
-    return isfinite(out->first_s) && out->most_gib > 0;
-}
-
-/* Ticks at 1, 2 and 5 of each power of ten; in a short range at every half of the first digit's unit. */
-static void write_ticks(const plot *p, dts_text *out) {
-    static const double wide_steps[] = {1, 2, 5}, fine_steps[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
-    const bool fine = p->last_s / p->first_s < 6;
-    const double *steps = fine ? fine_steps : wide_steps;
-    const int count = fine ? 12 : 3;
-    double free_from = 0;
-    for (int power = (int)floor(log10(p->first_s)); power <= (int)ceil(log10(p->last_s)); power++) {
-        for (int i = 0; i < count; i++) {
-            const double seconds = steps[i] * pow(10, power), x = x_of(p, seconds);
-            if (seconds < p->first_s || seconds > p->last_s || x < free_from || x > WIDTH - RIGHT - 12) {
-                continue;
-            }
-            free_from = x + 58;
-            dts_text_printf(out,
-                            "<path d=\"M%.1f %dV%d\" stroke=\"var(--line)\"/><text class=\"tick\" x=\"%.1f\" y=\"%d\" "
-                            "text-anchor=\"middle\">",
-                            x, TOP, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 16);
-            add_formatted(dts_format_time, seconds, out);
-            dts_text_add(out, "</text>\n");
-        }
-    }
-    const double unit = pow(10, floor(log10(p->most_gib / 4)));
-    const double step = unit * (p->most_gib / 4 >= 5 * unit ? 5 : p->most_gib / 4 >= 2 * unit ? 2 : 1);
-    for (int i = 0; i * step <= p->most_gib; i++) {
-        const double y = y_of(p, i * step);
-        dts_text_printf(out,
-                        "<path d=\"M%d %.1fH%d\" stroke=\"var(--line)\"/><text class=\"tick\" x=\"%d\" y=\"%.1f\" "
-                        "text-anchor=\"end\">%.10g</text>\n",
-                        LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4, i * step);
-    }
-    dts_text_printf(out,
-                    "<text class=\"tick\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">iteration time, to the left is "
-                    "faster</text><text class=\"tick\" x=\"4\" y=\"%d\">GiB</text>\n",
-                    (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, TOP - 4);
+    most_gib = fmax(most_gib, *capacity_gib) * 1.15;
+    *out = (dts_plot){.label = "simulated plans by time and memory",
+                      .x = {.low = first_s / 1.05,
+                            .high = last_s * 1.05,
+                            .logarithmic = true,
+                            .unit = 1,
+                            .format = dts_format_time,
+                            .title = "iteration time, to the left is faster"},
+                      .y = {.high = most_gib, .unit = 1, .format = format_plain, .title = "GiB"}};
+    return isfinite(first_s) && most_gib > 0;
 }
 
 /* What no other plan beats in time and memory at once. */
@@ -157,12 +119,12 @@ static bool is_front(const dts_search *search, size_t index) {
     return x->fits;
 }
 
-static void write_point(const dts_search *search, const plot *p, size_t index, dts_text *out) {
+static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
     const char *rule = dts_search_baseline(search, index);
     const bool front = is_front(search, index);
-    const double at_x = x_of(p, x->iteration_time_s), at_y = y_of(p, fmin(x->peak_device_gib, p->most_gib));
+    const double at_x = dts_plot_x(p, x->iteration_time_s), at_y = dts_plot_y(p, x->peak_device_gib);
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
     dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" %s><title>", at_x, at_y, index == 0 ? 7 : 5,
@@ -176,37 +138,30 @@ static void write_point(const dts_search *search, const plot *p, size_t index, d
     add_formatted(dts_format_time, x->iteration_time_s, out);
     dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib, x->fits ? "" : ", does not fit");
     if (rule[0] != '\0') {
-        const bool right = at_x > WIDTH * 0.7;
-        dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", at_x + (right ? -9 : 9), at_y + 4,
-                        right ? "end" : "start");
-        dts_html_escaped(rule, out);
-        dts_text_add(out, "</text>\n");
+        dts_plot_name(p, at_x, at_y, rule, out);
     }
     dts_text_free(&plan);
 }
 
 static void write_plot(const dts_search *search, dts_text *out) {
-    plot p;
-    if (!plot_of(search, &p)) {
+    dts_plot p;
+    double capacity_gib;
+    if (!plot_of(search, &capacity_gib, &p)) {
         return;
     }
-    dts_text_printf(out,
-                    "<h2>Time against memory</h2>\n<svg class=\"timeline\" style=\"min-width:0;max-width:46rem\" "
-                    "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"simulated plans by time and memory\">\n",
-                    WIDTH, HEIGHT);
-    write_ticks(&p, out);
-    dts_text_printf(out,
-                    "<path d=\"M%d %.1fH%d\" stroke=\"var(--bad)\" stroke-dasharray=\"4 3\"/><text class=\"tick\" "
-                    "x=\"%d\" y=\"%.1f\" text-anchor=\"end\">what a GPU has, %.1f GiB</text>\n",
-                    LEFT, y_of(&p, p.capacity_gib), WIDTH - RIGHT, WIDTH - RIGHT, y_of(&p, p.capacity_gib) - 5,
-                    p.capacity_gib);
+    char limit[CELL];
+    snprintf(limit, sizeof limit, "what a GPU has, %.1f GiB", capacity_gib);
+    dts_text_add(out, "<h2>Time against memory</h2>\n");
+    dts_plot_begin(&p, out);
+    dts_plot_limit_y(&p, capacity_gib, "bad", limit, out);
     for (size_t i = search->count; i-- > 0;) { /* the best lie on top */
         if (is_simulated(search, i)) {
             write_point(search, &p, i, out);
         }
     }
+    dts_plot_end(out);
     dts_text_add(out,
-                 "</svg>\n<p class=\"faint\">Every dot is a simulated plan; point at it to see which. "
+                 "<p class=\"faint\">Every dot is a simulated plan; point at it to see which. "
                  "<i style=\"background:var(--backward)\"></i>the first <i style=\"background:var(--forward)\"></i>no "
                  "other is faster and smaller <i style=\"background:var(--communication)\"></i>plain baselines "
                  "<i style=\"background:var(--host)\"></i>others <i style=\"border:1.5px solid var(--bad);"
@@ -292,21 +247,6 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
     }
 }
 
-/* Lines of text as paragraphs. */
-static void write_paragraphs(const char *lines, const char *attributes, dts_text *out) {
-    while (*lines != '\0') {
-        const size_t length = strcspn(lines, "\n");
-        char line[4096];
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), lines);
-        if (line[strspn(line, " ")] != '\0') {
-            dts_text_printf(out, "<p%s>", attributes);
-            dts_html_escaped(line, out);
-            dts_text_add(out, "</p>\n");
-        }
-        lines += length + (lines[length] == '\n');
-    }
-}
-
 static void write_fates(const dts_search *search, dts_text *out) {
     dts_search_fate fates[DTS_SEARCH_FATES];
     const size_t count = dts_search_fates(search, fates);
@@ -326,7 +266,7 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     write_head(search, options, out);
     write_answer(search, out);
     dts_search_remarks(search, &plain, &text);
-    write_paragraphs(dts_text_string(&text), "", out);
+    dts_html_lines(dts_text_string(&text), "", out);
     write_plot(search, out);
     write_tables(search, options->top, out);
     dts_text_clear(&text);
@@ -339,7 +279,7 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     write_fates(search, out);
     dts_text_clear(&text);
     dts_search_method_text(search, &wide, &text);
-    write_paragraphs(dts_text_string(&text), " class=\"faint\"", out);
+    dts_html_lines(dts_text_string(&text), " class=\"faint\"", out);
     if (search->interrupted) {
         dts_text_add(out, "<p class=\"bad\">Interrupted: this is the best of what was simulated by then.</p>\n");
     }

@@ -276,6 +276,15 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
                                  : dts_search_overrides(&search->findings[0].candidate, search->base, arena, settings,
                                                         MOST_SETTINGS);
     dts_text_printf(out, "dtsim run %s", options->scenario);
+    for (size_t i = 0; i < options->override_count; i++) {
+        dts_text_printf(out, " \\\n    --set '%s=%s'", options->overrides[i].key, options->overrides[i].value);
+    }
+    if (options->cluster != NULL) {
+        dts_text_printf(out, " \\\n    --set 'cluster.profile=%s'", options->cluster);
+    }
+    if (options->nodes != NULL) {
+        dts_text_printf(out, " \\\n    --set 'cluster.nodes=%s'", options->nodes);
+    }
     for (size_t i = 0; i < count; i++) {
         dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);
     }
@@ -449,6 +458,24 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
 /* ---- JSON ---------------------------------------------------------------------------------------------------------
  */
 
+void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate *candidate,
+                              const dts_scenario_values *base) {
+    dts_text text = {0};
+    cJSON *settings = dts_json_object(json, object, "settings");
+    dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(candidate, base));
+    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
+        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
+            bool silent = axis != DTS_AXIS_OFFLOAD && dts_candidate_usual(candidate, (dts_layout_axis)axis, i);
+            if (!silent) {
+                dts_text_clear(&text);
+                dts_candidate_write(candidate, (dts_layout_axis)axis, i, &text);
+                dts_json_string(json, settings, dts_candidate_key((dts_layout_axis)axis, i), dts_text_string(&text));
+            }
+        }
+    }
+    dts_text_free(&text);
+}
+
 static void json_finding(dts_json *json, cJSON *array, const dts_search *search, size_t index) {
     const dts_finding *f = &search->findings[index];
     cJSON *row = dts_json_object(json, array, NULL);
@@ -458,18 +485,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_json_string(json, row, "plan", dts_text_string(&text));
     dts_json_string(json, row, "baseline",
                     dts_search_baseline(search, index)[0] == '\0' ? NULL : dts_search_baseline(search, index));
-    cJSON *settings = dts_json_object(json, row, "settings");
-    dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(&f->candidate, search->base));
-    for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
-        for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            bool silent = axis != DTS_AXIS_OFFLOAD && dts_candidate_usual(&f->candidate, (dts_layout_axis)axis, i);
-            if (!silent) {
-                dts_text_clear(&text);
-                dts_candidate_write(&f->candidate, (dts_layout_axis)axis, i, &text);
-                dts_json_string(json, settings, dts_candidate_key((dts_layout_axis)axis, i), dts_text_string(&text));
-            }
-        }
-    }
+    dts_search_json_settings(json, row, &f->candidate, search->base);
     dts_text_free(&text);
     if (f->outcome.kind != DTS_OUTCOME_SIMULATED) {
         dts_json_string(json, row, "reason", f->outcome.reason);

@@ -2,15 +2,19 @@
 #ifndef DTS_TOOLS_DTSIM_SEARCH_WRITE_H
 #define DTS_TOOLS_DTSIM_SEARCH_WRITE_H
 
+#include "report/json_tree.h"
 #include "report/style.h"
 #include "scenario/scenario.h"
 #include "search/search.h"
 
 typedef struct dts_search_writing {
     const dts_style *style;
-    size_t top;           /* plans to show */
-    bool wall_time;       /* also what differs from run to run */
-    const char *scenario; /* as the user named it */
+    size_t top;                    /* plans to show */
+    bool wall_time;                /* also what differs from run to run */
+    const char *scenario;          /* as the user named it */
+    const dts_override *overrides; /* --set, which its commands repeat */
+    size_t override_count;
+    const char *cluster, *nodes; /* what else its commands set; NULL: nothing */
 } dts_search_writing;
 
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
@@ -27,6 +31,10 @@ void dts_search_remarks(const dts_search *search, const dts_search_writing *opti
 void dts_search_nothing(const dts_search *search, dts_text *out);
 void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out);
 void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out);
+
+/* The keys of a plan with their values, as a member of object. */
+void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate *candidate,
+                              const dts_scenario_values *base);
 
 /* What became of the candidates, in rows. */
 enum { DTS_SEARCH_FATES = 7 };

@@ -1,0 +1,40 @@
+/* A plot of dots and lines on a web page: SVG in the page's own colours, no script. */
+#ifndef DTS_REPORT_HTML_PLOT_H
+#define DTS_REPORT_HTML_PLOT_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "report/format.h"
+
+typedef struct dts_plot_axis {
+    double low, high; /* what is drawn of it; low > 0 where it is logarithmic */
+    bool logarithmic;
+    double unit;           /* ticks stand at round multiples of it: 1, or 86400 for days */
+    dts_formatter *format; /* of a tick */
+    const char *title;     /* below the x axis, above the y axis */
+} dts_plot_axis;
+
+typedef struct dts_plot {
+    dts_plot_axis x, y;
+    const char *label; /* what readers that cannot see are told */
+} dts_plot;
+
+/* Opens the picture with its grid and its ticks; dts_plot_end closes it. */
+void dts_plot_begin(const dts_plot *plot, dts_text *out);
+void dts_plot_end(dts_text *out);
+
+/* Where a value lies in the picture; what is beyond the range lies on its edge. */
+double dts_plot_x(const dts_plot *plot, double value);
+double dts_plot_y(const dts_plot *plot, double value);
+/* In the right part of the picture: text belongs on the other side. */
+bool dts_plot_is_right(const dts_plot *plot, double x);
+
+/* A dashed line across the picture at a value, named; a colour is a name of the page's style ("bad"). */
+void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
+void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
+
+/* Text beside a dot, on the side where there is room. */
+void dts_plot_name(const dts_plot *plot, double x, double y, const char *name, dts_text *out);
+
+#endif

@@ -1,0 +1,26 @@
+/* dtsim search --space rent: from the command line to the answer. */
+#ifndef DTS_TOOLS_DTSIM_SEARCH_RENT_H
+#define DTS_TOOLS_DTSIM_SEARCH_RENT_H
+
+#include "command.h"
+#include "overrides.h"
+#include "progress.h"
+#include "search/rent.h"
+
+typedef struct dts_rent_command {
+    const char *scenario, *path; /* as the user named it, and its file */
+    const dts_overrides *overrides;
+    bool offers_given; /* not --space rent: the scenario's own cluster and nodes stand for what is not given */
+    const char *const *clusters, *const *nodes;
+    size_t cluster_count, node_count;
+    double tokens, deadline_s, budget_usd;
+    dts_search_request search;
+    dts_progress *progress; /* of the search: ended before the answer is written */
+    const char *html_path;  /* NULL: none */
+    bool json;
+} dts_rent_command;
+
+/* Searches and writes the answer; returns the exit code. */
+int dts_search_rent(dts_tool *tool, const dts_rent_command *command);
+
+#endif
