@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "config/inside.h"
 
 enum { BASES_MOST = 16, NAMES_SHOWN = 12, SUGGESTED_MOST = 6 };
@@ -76,15 +77,11 @@ typedef struct name_list {
 } name_list;
 
 static bool name_add(name_list *list, const char *file, dts_arena *arena) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 32 : 2 * list->capacity;
-        const char **names = realloc(list->names, capacity * sizeof *names);
-        if (names == NULL) {
-            return false;
-        }
-        list->names = names;
-        list->capacity = capacity;
+    const char **names = dts_array_room(list->names, &list->capacity, list->count + 1, sizeof *names);
+    if (names == NULL) {
+        return false;
     }
+    list->names = names;
     list->names[list->count] = dts_arena_strndup(arena, file, strlen(file) - strlen(".yaml"));
     return list->names[list->count++] != NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/inside.h"
 
 bool dts_pool_reserve(dts_pool *pool, size_t more, size_t size) {
@@ -15,15 +16,9 @@ bool dts_pool_reserve(dts_pool *pool, size_t more, size_t size) {
     if (more > SIZE_MAX / 4 / size - pool->count) {
         return false;
     }
-    size_t capacity = 2 * pool->capacity > pool->count + more ? 2 * pool->capacity : pool->count + more;
-    capacity = capacity < 16 ? 16 : capacity;
-    void *items = realloc(pool->items, capacity * size);
-    if (items == NULL) {
-        return false;
-    }
-    pool->items = items;
-    pool->capacity = capacity;
-    return true;
+    void *items = dts_array_grow(pool->items, &pool->capacity, pool->count + more, size);
+    pool->items = items != NULL ? items : pool->items;
+    return items != NULL;
 }
 
 void dts_pool_free(dts_pool *pool) {

@@ -21,6 +21,7 @@
  *     semantics", section "Memory management".
  * [2] The same file, "Note [Expandable Segments]". */
 #include "hardware/caching_allocator.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,16 +107,12 @@ static uint32_t block_new(dts_caching_allocator *a, const block *like) {
         a->blocks[id] = *like;
         return id;
     }
-    if (a->block_count == a->block_capacity) {
-        size_t capacity = a->block_capacity == 0 ? 256 : 2 * a->block_capacity;
-        block *blocks = realloc(a->blocks, capacity * sizeof *blocks);
-        if (blocks == NULL) {
-            a->failed = true;
-            return DTS_NO_BLOCK;
-        }
-        a->blocks = blocks;
-        a->block_capacity = capacity;
+    block *blocks = dts_array_room(a->blocks, &a->block_capacity, a->block_count + 1, sizeof *blocks);
+    if (blocks == NULL) {
+        a->failed = true;
+        return DTS_NO_BLOCK;
     }
+    a->blocks = blocks;
     a->blocks[a->block_count] = *like;
     return (uint32_t)a->block_count++;
 }
@@ -155,16 +152,12 @@ static size_t pool_find(const dts_caching_allocator *a, const pool *p, unsigned 
 static void pool_add(dts_caching_allocator *a, uint32_t id) {
     const block *b = &a->blocks[id];
     pool *p = &a->pools[b->small];
-    if (p->count == p->capacity) {
-        size_t capacity = p->capacity == 0 ? 64 : 2 * p->capacity;
-        uint32_t *blocks = realloc(p->blocks, capacity * sizeof *blocks);
-        if (blocks == NULL) {
-            a->failed = true;
-            return;
-        }
-        p->blocks = blocks;
-        p->capacity = capacity;
+    uint32_t *blocks = dts_array_room(p->blocks, &p->capacity, p->count + 1, sizeof *blocks);
+    if (blocks == NULL) {
+        a->failed = true;
+        return;
     }
+    p->blocks = blocks;
     size_t place = pool_find(a, p, b->stream, b->size_B, b->address);
     memmove(&p->blocks[place + 1], &p->blocks[place], (p->count - place) * sizeof *p->blocks);
     p->blocks[place] = id;
@@ -479,16 +472,12 @@ void dts_caching_give(dts_caching_allocator *a, uint32_t id) {
 }
 
 void dts_caching_give_at(dts_caching_allocator *a, uint32_t id, int64_t when) {
-    if (a->late_count == a->late_capacity) {
-        size_t capacity = a->late_capacity == 0 ? 64 : 2 * a->late_capacity;
-        late *lates = realloc(a->lates, capacity * sizeof *lates);
-        if (lates == NULL) {
-            a->failed = true;
-            return;
-        }
-        a->lates = lates;
-        a->late_capacity = capacity;
+    late *lates = dts_array_room(a->lates, &a->late_capacity, a->late_count + 1, sizeof *lates);
+    if (lates == NULL) {
+        a->failed = true;
+        return;
     }
+    a->lates = lates;
     a->counts.allocated_B -= a->blocks[id].size_B;
     a->lates[a->late_count++] = (late){.block = id, .until = when};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/html_page.h"
 
 enum { GAP = 2, CUT_LEAST = 8, WRAP_LEAST = 24, BENEATH = 4, FIRST_CELLS = 64, LONG_TEXT = 30 };
@@ -58,16 +59,12 @@ void dts_grid_add(dts_grid *grid, const char *cell) {
     if (grid == NULL || grid->failed) {
         return;
     }
-    if (grid->count == grid->capacity) {
-        size_t capacity = grid->capacity == 0 ? FIRST_CELLS : 2 * grid->capacity;
-        const char **cells = realloc(grid->cells, capacity * sizeof *cells);
-        if (cells == NULL) {
-            grid->failed = true;
-            return;
-        }
-        grid->cells = cells;
-        grid->capacity = capacity;
+    const char **cells = dts_array_room(grid->cells, &grid->capacity, grid->count + 1, sizeof *cells);
+    if (cells == NULL) {
+        grid->failed = true;
+        return;
     }
+    grid->cells = cells;
     const char *copy = dts_arena_strdup(grid->arena, cell);
     grid->failed = copy == NULL;
     grid->cells[grid->count++] = copy;

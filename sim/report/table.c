@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { CELLS_PER_ROW_MAX = 1024, FILE_MAX_B = 16 << 20 };
 
 typedef struct reader {
@@ -155,15 +157,11 @@ static void check_header(reader *r, const table_row *header) {
 }
 
 static dts_status append(dts_table_cell **cells, size_t *count, size_t *capacity, const table_row *row) {
-    if (*count + row->count > *capacity) {
-        size_t larger = 2 * *capacity + row->count;
-        dts_table_cell *grown = realloc(*cells, larger * sizeof *grown);
-        if (grown == NULL) {
-            return DTS_NOMEM;
-        }
-        *cells = grown;
-        *capacity = larger;
+    dts_table_cell *grown = dts_array_room(*cells, capacity, *count + row->count, sizeof *grown);
+    if (grown == NULL) {
+        return DTS_NOMEM;
     }
+    *cells = grown;
     memcpy(*cells + *count, row->cells, row->count * sizeof *row->cells);
     *count += row->count;
     return DTS_OK;

@@ -18,6 +18,7 @@
  *     because kernels of a stream run in order.
  * [2] Zhao et al., "PyTorch FSDP", VLDB 2023, section 3.4. */
 #include "run/replay.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +29,12 @@ enum { MOST_ITERATIONS = 8, LEAST_ITERATIONS = 2, SLOTS = 1 << 14 };
 
 void dts_memory_log_add(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
     dts_memory_log *log = context;
-    if (log->count == log->capacity) {
-        size_t capacity = log->capacity == 0 ? 4096 : 2 * log->capacity;
-        dts_memory_event *events = realloc(log->events, capacity * sizeof *events);
-        if (events == NULL) {
-            log->failed = true;
-            return;
-        }
-        log->events = events;
-        log->capacity = capacity;
+    dts_memory_event *events = dts_array_room(log->events, &log->capacity, log->count + 1, sizeof *events);
+    if (events == NULL) {
+        log->failed = true;
+        return;
     }
+    log->events = events;
     log->events[log->count++] =
         (dts_memory_event){.when = now, .bytes = bytes, .task = task, .device = device, .category = (uint8_t)category};
 }
@@ -138,16 +135,12 @@ static uint32_t tensor_new(replayer *r) {
         r->spare = r->tensors[id].older;
         return id;
     }
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity == 0 ? 1024 : 2 * r->capacity;
-        tensor *tensors = realloc(r->tensors, capacity * sizeof *tensors);
-        if (tensors == NULL) {
-            r->failed = true;
-            return NONE;
-        }
-        r->tensors = tensors;
-        r->capacity = capacity;
+    tensor *tensors = dts_array_room(r->tensors, &r->capacity, r->count + 1, sizeof *tensors);
+    if (tensors == NULL) {
+        r->failed = true;
+        return NONE;
     }
+    r->tensors = tensors;
     return (uint32_t)r->count++;
 }
 
@@ -159,16 +152,12 @@ static void note_stall(replayer *r, dts_id task, bool retries, int64_t calls) {
         r->stalls[r->stall_count - 1].calls += calls;
         return;
     }
-    if (r->stall_count == r->stall_capacity) {
-        size_t capacity = r->stall_capacity == 0 ? 64 : 2 * r->stall_capacity;
-        dts_allocator_stall *stalls = realloc(r->stalls, capacity * sizeof *stalls);
-        if (stalls == NULL) {
-            r->failed = true;
-            return;
-        }
-        r->stalls = stalls;
-        r->stall_capacity = capacity;
+    dts_allocator_stall *stalls = dts_array_room(r->stalls, &r->stall_capacity, r->stall_count + 1, sizeof *stalls);
+    if (stalls == NULL) {
+        r->failed = true;
+        return;
     }
+    r->stalls = stalls;
     r->stalls[r->stall_count++] = (dts_allocator_stall){.task = task, .retries = retries, .calls = calls};
 }
 

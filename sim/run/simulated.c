@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "run/input.h"
 #include "run/stalls.h"
 
@@ -19,16 +20,12 @@ typedef struct recorder {
 } recorder;
 
 static void sample(recorder *r, dts_time now, dts_id device, double bytes) {
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity == 0 ? 1024 : r->capacity * 2;
-        dts_memory_sample *samples = realloc(r->samples, capacity * sizeof *samples);
-        if (samples == NULL) {
-            r->failed = true;
-            return;
-        }
-        r->samples = samples;
-        r->capacity = capacity;
+    dts_memory_sample *samples = dts_array_room(r->samples, &r->capacity, r->count + 1, sizeof *samples);
+    if (samples == NULL) {
+        r->failed = true;
+        return;
     }
+    r->samples = samples;
     r->now_B[device] += bytes;
     r->samples[r->count++] = (dts_memory_sample){.device = device, .when = now, .bytes = r->now_B[device]};
 }

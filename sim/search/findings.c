@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "run/run.h"
@@ -271,17 +272,10 @@ static void simulate_one(void *context, size_t index) {
 }
 
 static bool make_room(dts_search_context *c, size_t more) {
-    size_t wanted = c->search->count + more;
-    if (wanted > c->capacity) {
-        size_t capacity = wanted > 2 * c->capacity ? wanted : 2 * c->capacity;
-        dts_finding *findings = realloc(c->search->findings, capacity * sizeof *findings);
-        if (findings == NULL) {
-            return false;
-        }
-        c->search->findings = findings;
-        c->capacity = capacity;
-    }
-    return true;
+    dts_finding *findings =
+        dts_array_room(c->search->findings, &c->capacity, c->search->count + more, sizeof *findings);
+    c->search->findings = findings != NULL ? findings : c->search->findings;
+    return findings != NULL;
 }
 
 /* Keeps what was simulated, in the order of the candidates. */

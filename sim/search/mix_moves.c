@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "search/mix.h"
 
 enum { STARTS = 4 };
@@ -64,15 +65,11 @@ static dts_status add(moves *m) {
     }
     dts_candidate candidate = m->base;
     candidate.layers = list->count > 0 ? list : NULL;
-    if (m->made_count == m->made_capacity) {
-        size_t capacity = 2 * m->made_capacity + 64;
-        dts_ranked *made = realloc(m->made, capacity * sizeof *made);
-        if (made == NULL) {
-            return DTS_NOMEM;
-        }
-        m->made = made;
-        m->made_capacity = capacity;
+    dts_ranked *made = dts_array_room(m->made, &m->made_capacity, m->made_count + 1, sizeof *made);
+    if (made == NULL) {
+        return DTS_NOMEM;
     }
+    m->made = made;
     if (dts_candidate_legal(&candidate, m->c->request->base)) {
         m->made[m->made_count++] = (dts_ranked){.candidate = candidate};
     }

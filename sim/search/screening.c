@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "search/layouts.h"
@@ -66,17 +67,10 @@ static void screen_one(void *context, size_t index) {
 }
 
 static bool make_room(dts_search_context *c, size_t more) {
-    size_t wanted = c->screened_count + more;
-    if (wanted > c->screened_capacity) {
-        size_t capacity = 2 * wanted;
-        dts_screened *screened = realloc(c->screened, capacity * sizeof *screened);
-        if (screened == NULL) {
-            return false;
-        }
-        c->screened = screened;
-        c->screened_capacity = capacity;
-    }
-    return true;
+    dts_screened *screened =
+        dts_array_room(c->screened, &c->screened_capacity, c->screened_count + more, sizeof *screened);
+    c->screened = screened != NULL ? screened : c->screened;
+    return screened != NULL;
 }
 
 dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag) {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 typedef struct saved_group {
     size_t number;
     dts_soap_group group;
@@ -237,14 +239,11 @@ static bool rebuild(dts_soap_timing *t, size_t number) {
     }
     const dts_soap_group *g = &t->groups[number];
     t->tasks += g->task_count;
-    if (g->link_count > t->link_capacity) {
-        dts_time *grown = realloc(t->link_ends, g->link_count * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        t->link_ends = grown;
-        t->link_capacity = g->link_count;
+    dts_time *grown = dts_array_room(t->link_ends, &t->link_capacity, g->link_count, sizeof *grown);
+    if (grown == NULL) {
+        return false;
     }
+    t->link_ends = grown;
     size_t position = number < t->operators || number >= 2 * t->operators ? number : 3 * t->operators - 1 - number;
     t->first = position < t->first ? position : t->first;
     return true;

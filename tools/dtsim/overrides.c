@@ -1,19 +1,16 @@
 #include "overrides.h"
+#include "base/array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int add(dts_overrides *overrides, dts_tool *tool, const dts_override *override) {
-    if (overrides->count == overrides->capacity) {
-        size_t capacity = overrides->capacity == 0 ? 8 : 2 * overrides->capacity;
-        dts_override *items = realloc(overrides->items, capacity * sizeof *items);
-        if (items == NULL) {
-            return dts_tool_exit(dts_diag_nomem(tool->diag));
-        }
-        overrides->items = items;
-        overrides->capacity = capacity;
+    dts_override *items = dts_array_room(overrides->items, &overrides->capacity, overrides->count + 1, sizeof *items);
+    if (items == NULL) {
+        return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
+    overrides->items = items;
     overrides->items[overrides->count++] = *override;
     return 0;
 }

@@ -281,14 +281,12 @@ void dts_rent_again(const dts_rent *rent, const dts_search_writing *options, dts
 /* ---- text and JSON --------------------------------------------------------------------------------------------------
  */
 
-/* Each line of lines, wrapped: first so far from the left, then indent columns. */
-static void write_lines(const dts_text *lines, const dts_style *style, const char *first, size_t indent,
-                        dts_text *out) {
+/* Each line of lines, wrapped. */
+static void write_lines(const dts_text *lines, const dts_style *style, size_t indent, dts_text *out) {
     const char *rest = lines->length > 0 ? lines->data : "";
     while (*rest != '\0') {
         const char *end = strchr(rest, '\n');
         dts_text line = {0};
-        dts_text_add(&line, first);
         dts_text_add_bytes(&line, rest, (size_t)(end - rest));
         dts_style_wrap(style, dts_text_string(&line), indent, out);
         out->failed = out->failed || line.failed;
@@ -305,7 +303,7 @@ dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *o
     dts_style_printf(style, DTS_PAINT_STRONG, out, "%s\n", dts_text_string(&text));
     dts_text_clear(&text);
     dts_rent_answer(rent, &text);
-    write_lines(&text, style, "", 2, out);
+    write_lines(&text, style, 2, out);
     dts_text_add(out, "\n");
     if (rent->plans > 0) {
         dts_grid *grid = dts_rent_grid(rent);
@@ -315,12 +313,12 @@ dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *o
     }
     dts_text_clear(&text);
     dts_rent_remarks(rent, &text);
-    write_lines(&text, style, "", 2, out);
+    write_lines(&text, style, 2, out);
     dts_text_clear(&text);
     dts_rent_missing(rent, &text);
     if (text.length > 0) {
         dts_text_printf(out, "%sWithout a plan\n", rent->plans > 0 ? "\n" : "");
-        write_lines(&text, style, "  ", 4, out);
+        write_lines(&text, style, 4, out);
     }
     dts_text_clear(&text);
     dts_rent_again(rent, options, &text);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "kinds.h"
 
 enum { DEEPEST = 4 };
@@ -20,16 +21,12 @@ typedef struct name_list {
 } name_list;
 
 static void add(name_list *list, const char *name, size_t length) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
-        const char **names = realloc(list->names, capacity * sizeof *names);
-        if (names == NULL) {
-            list->failed = true;
-            return;
-        }
-        list->names = names;
-        list->capacity = capacity;
+    const char **names = dts_array_room(list->names, &list->capacity, list->count + 1, sizeof *names);
+    if (names == NULL) {
+        list->failed = true;
+        return;
     }
+    list->names = names;
     const char *copy = dts_arena_strndup(list->arena, name, length);
     if (copy == NULL) {
         list->failed = true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "plan/lower/builder.h"
 
 enum { FIRST_SLOTS = 1024, DEFAULT_BYTES = 64 << 20 };
@@ -184,16 +185,12 @@ typedef struct bytes {
 } bytes;
 
 static void put(bytes *to, const void *from, size_t size) {
-    if (to->count + size > to->capacity) {
-        size_t capacity = 2 * (to->count + size);
-        unsigned char *items = realloc(to->items, capacity);
-        if (items == NULL) {
-            to->failed = true;
-            return;
-        }
-        to->items = items;
-        to->capacity = capacity;
+    unsigned char *items = dts_array_room(to->items, &to->capacity, to->count + size, 1);
+    if (items == NULL) {
+        to->failed = true;
+        return;
     }
+    to->items = items;
     if (size > 0) {
         memcpy(to->items + to->count, from, size);
         to->count += size;
@@ -324,15 +321,12 @@ static dts_status number_of(dts_block_cache *cache, const bytes *what, uint32_t 
             return DTS_OK;
         }
     }
-    if (cache->environment_count == cache->environment_capacity) {
-        size_t capacity = 2 * cache->environment_capacity + 8;
-        environment *more = realloc(cache->environments, capacity * sizeof *more);
-        if (more == NULL) {
-            return DTS_NOMEM;
-        }
-        cache->environments = more;
-        cache->environment_capacity = capacity;
+    environment *more =
+        dts_array_room(cache->environments, &cache->environment_capacity, cache->environment_count + 1, sizeof *more);
+    if (more == NULL) {
+        return DTS_NOMEM;
     }
+    cache->environments = more;
     unsigned char *copy = dts_arena_alloc(cache->arena, what->count);
     if (copy == NULL) {
         return DTS_NOMEM;

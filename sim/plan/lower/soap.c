@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "plan/lower/soap_inside.h"
 
 uint32_t dts_soap_streams(const dts_soap_problem *problem) {
@@ -37,24 +38,12 @@ void dts_soap_group_free(dts_soap_group *group) {
     *group = (dts_soap_group){0};
 }
 
-static bool reserve(void **items, size_t *capacity, size_t wanted, size_t size) {
-    if (wanted <= *capacity) {
-        return true;
-    }
-    size_t larger = wanted + wanted / 2 + 16;
-    void *grown = realloc(*items, larger * size);
-    if (grown == NULL) {
-        return false;
-    }
-    *items = grown;
-    *capacity = larger;
-    return true;
-}
-
 static dts_soap_task *add_task(dts_soap_group *g, dts_time duration, dts_soap_slot slot) {
-    if (!reserve((void **)&g->tasks, &g->task_capacity, g->task_count + 1, sizeof *g->tasks)) {
+    dts_soap_task *tasks = dts_array_room(g->tasks, &g->task_capacity, g->task_count + 1, sizeof *tasks);
+    if (tasks == NULL) {
         return NULL;
     }
+    g->tasks = tasks;
     dts_soap_task *task = &g->tasks[g->task_count++];
     *task = (dts_soap_task){.duration = duration,
                             .slot = slot,
@@ -64,8 +53,11 @@ static dts_soap_task *add_task(dts_soap_group *g, dts_time duration, dts_soap_sl
 }
 
 static bool add_stream(dts_soap_lowering *l, dts_soap_group *g, dts_soap_task *task, uint32_t stream) {
-    if (!reserve((void **)&g->streams, &g->stream_capacity, g->stream_count + 1, sizeof *g->streams) ||
-        !reserve((void **)&g->used, &g->used_capacity, g->used_count + 1, sizeof *g->used)) {
+    uint32_t *streams = dts_array_room(g->streams, &g->stream_capacity, g->stream_count + 1, sizeof *streams);
+    g->streams = streams != NULL ? streams : g->streams;
+    uint32_t *used = dts_array_room(g->used, &g->used_capacity, g->used_count + 1, sizeof *used);
+    g->used = used != NULL ? used : g->used;
+    if (streams == NULL || used == NULL) {
         return false;
     }
     g->streams[g->stream_count++] = stream;
@@ -78,9 +70,11 @@ static bool add_stream(dts_soap_lowering *l, dts_soap_group *g, dts_soap_task *t
 }
 
 static bool add_after(dts_soap_group *g, dts_soap_task *task, dts_soap_slot slot) {
-    if (!reserve((void **)&g->afters, &g->after_capacity, g->after_count + 1, sizeof *g->afters)) {
+    dts_soap_slot *afters = dts_array_room(g->afters, &g->after_capacity, g->after_count + 1, sizeof *afters);
+    if (afters == NULL) {
         return false;
     }
+    g->afters = afters;
     g->afters[g->after_count++] = slot;
     task->after_count++;
     return true;

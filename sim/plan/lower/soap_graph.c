@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/soap.h"
 
@@ -30,14 +31,11 @@ static bool add_devices(const dts_soap_problem *p, dts_graph *graph) {
 }
 
 static bool add_group(const dts_soap_group *g, task_names *n, dts_graph *graph) {
-    if (n->links == NULL || g->link_count > n->link_capacity) {
-        dts_id *grown = realloc(n->links, (g->link_count + 1) * sizeof *grown); /* never nothing: NULL means failure */
-        if (grown == NULL) {
-            return false;
-        }
-        n->links = grown;
-        n->link_capacity = g->link_count;
+    dts_id *grown = dts_array_room(n->links, &n->link_capacity, g->link_count, sizeof *grown);
+    if (grown == NULL) {
+        return false;
     }
+    n->links = grown;
     for (size_t i = 0; i < g->task_count; i++) {
         const dts_soap_task *t = &g->tasks[i];
         dts_task task = {

@@ -1,0 +1,19 @@
+#include "base/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { LEAST = 16 };
+
+void *dts_array_grow(void *items, size_t *capacity, size_t wanted, size_t size) {
+    if (wanted > SIZE_MAX / 4 / size || *capacity > SIZE_MAX / 4 / size) {
+        return NULL;
+    }
+    size_t larger = 2 * *capacity > wanted ? 2 * *capacity : wanted;
+    larger = larger < LEAST ? LEAST : larger;
+    void *grown = realloc(items, larger * size);
+    if (grown != NULL) {
+        *capacity = larger;
+    }
+    return grown;
+}
