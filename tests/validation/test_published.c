@@ -60,7 +60,7 @@ static void check_table(const bound *b) {
     dts_profile_paths profiles = {.roots = roots, .count = 1};
     dts_diag *diag = dts_diag_new();
     dts_validation *v = NULL;
-    const dts_validate_request request = {.paths = &b->table, .path_count = 1, .profiles = &profiles, .threads = 1};
+    const dts_validate_request request = {.paths = &b->table, .path_count = 1, .profiles = &profiles, .threads = 2};
     assert_int_equal(dts_validate(&request, &v, diag), DTS_OK);
     dts_validate_summary time = summary_of(v, metric_named(b->time_metric), -1);
     dts_validate_summary guess = summary_of(v, metric_named(b->time_metric), DTS_BASELINE_BUBBLE);
