@@ -42,6 +42,9 @@ static void flush_bucket(dts_gradient_sync *sync, dts_parameter_set set) {
 }
 
 void dts_buckets_flush(dts_gradient_sync *sync) {
+    if (sync->records) {
+        return;
+    }
     flush_bucket(sync, DTS_SET_EXPERTS);
     flush_bucket(sync, DTS_SET_COMMON);
 }
@@ -98,9 +101,21 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
     sync->tensors += tensors;
 }
 
+void dts_sync_reduce_behind(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
+    dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    const double count = fmax(1, ceil(block->reduced_B / sync->b->plan->job.stack->ddp_bucket_B));
+    for (double i = 0; i < count; i++) {
+        pending->ready = ready;
+        pending->pending_B = block->reduced_B / count;
+        pending->held_B = floor((double)block->left_B[DTS_MEMORY_COMMUNICATION] / count);
+        flush_bucket(sync, DTS_SET_COMMON);
+    }
+}
+
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {
     dts_gradient_sync *sync = dts_sync_alloc(b, stage);
     if (sync != NULL) {
+        sync->records = true;
         sync->buckets[DTS_SET_COMMON].limit_B = INFINITY;
         sync->buckets[DTS_SET_EXPERTS].limit_B = INFINITY;
     }

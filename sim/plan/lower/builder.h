@@ -353,6 +353,8 @@ bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, dou
 bool dts_sync_gathers(const dts_gradient_sync *all);
 /* Gradients of tensors, handed over inside a block that ends with ready. */
 void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready);
+/* Brief: reduces the gradients of a block behind it, in buckets of one size. */
+void dts_sync_reduce_behind(dts_gradient_sync *sync, const dts_block *block, dts_id ready);
 /* For lowering a block: hands over into buckets without end, whose content is then read. */
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
 void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
@@ -416,6 +418,10 @@ void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment
 
 void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes);
+
+struct dts_pass;
+/* Are a pass's gradients reduced behind it, although it is not the last (brief.c)? */
+bool dts_brief_reduces_behind(const dts_builder *b, const struct dts_pass *pass);
 
 /* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */
 typedef struct dts_pass {

@@ -35,6 +35,7 @@ struct dts_gradient_sync {
     bool every_microbatch; /* ZeRO-2 */
     bool repeats;          /* DDP: whole gradients, but reduced after every microbatch */
     bool defers;           /* FSDP: whole gradients, reduced after the last microbatch */
+    bool records;          /* of a block by itself: nothing is reduced */
     int tensors;
     double total_B;
     int flushed;

@@ -237,19 +237,22 @@ static const dts_block *chunk_block(dts_builder *b, const dts_pass *pass, dts_bl
 dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action) {
     double room_B = 0;
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
+    const bool behind = hands_over && dts_brief_reduces_behind(b, pass);
     if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
         b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
-        (hands_over && !buckets_are_simple(b, pass->sync)) ||
+        (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;
     }
     const dts_block *block = chunk_block(b, pass, action, hands_over);
-    if (block == NULL || (hands_over && block->reduced_B >= room_B)) {
+    if (block == NULL || (hands_over && !behind && block->reduced_B >= room_B)) {
         return DTS_NO_ID;
     }
     dts_task_info info = block_info(pass, action, -1);
     dts_id made = dts_block_place(b, pass->stage, block, &pass->input, 1, &info);
-    if (hands_over) {
+    if (behind) {
+        dts_sync_reduce_behind(pass->sync, block, pass->stage->last_kernel);
+    } else if (hands_over) {
         dts_sync_take(pass->sync, block->reduced_B, block->reduced_tensors, pass->stage->last_kernel);
     }
     return made;
