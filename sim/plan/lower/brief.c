@@ -10,9 +10,9 @@
  *   l + max(g + C, K) = l + g + C + max(0, K - C - g)                                                            (1)
  * from the arrival, as one task. Equations: block.c.
  *
- * ZeRO-2 reduces the gradients of every microbatch. No pass waits for that, only the step does, and their stream takes one
- * after the other: all but the last microbatch's, of which nothing more hides the rest, may as well begin when the pass
- * is done.
+ * ZeRO-2 reduces the gradients of every microbatch. No pass waits for that, only the step does, and their stream takes
+ * one after the other: they may as well begin when the pass is done, and for the last microbatch, where nothing hides
+ * what is left, when the layer is.
  *
  * Only the highest total of a GPU's memory is looked at: its categories are one. */
 #include "plan/lower/builder.h"
@@ -44,9 +44,8 @@ void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
     stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 
-bool dts_brief_reduces_behind(const dts_builder *b, const dts_pass *pass) {
-    return b->brief && !pass->last_microbatch && dts_sync_takes_gradients(pass->sync) &&
-           b->plan->job.model->experts == 0;
+bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
+    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
 }
 
 bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, dts_id input, bool backward) {

@@ -101,15 +101,23 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
     sync->tensors += tensors;
 }
 
-void dts_sync_reduce_behind(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
+void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
-    const double count = fmax(1, ceil(block->reduced_B / sync->b->plan->job.stack->ddp_bucket_B));
-    for (double i = 0; i < count; i++) {
-        pending->ready = ready;
-        pending->pending_B = block->reduced_B / count;
-        pending->held_B = floor((double)block->left_B[DTS_MEMORY_COMMUNICATION] / count);
+    double rest_B = pending->pending_B + block->reduced_B;
+    double held_B = pending->held_B + (double)block->left_B[DTS_MEMORY_COMMUNICATION];
+    pending->ready = ready;
+    sync->total_B += block->reduced_B;
+    sync->tensors += block->reduced_tensors;
+    while (rest_B > 0 && rest_B >= pending->limit_B) {
+        const double part_B = pending->limit_B;
+        pending->pending_B = part_B;
+        pending->held_B = floor(held_B * part_B / rest_B);
+        rest_B -= part_B;
+        held_B -= pending->held_B;
         flush_bucket(sync, DTS_SET_COMMON);
     }
+    pending->pending_B = rest_B;
+    pending->held_B = held_B;
 }
 
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {

@@ -353,8 +353,10 @@ bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, dou
 bool dts_sync_gathers(const dts_gradient_sync *all);
 /* Gradients of tensors, handed over inside a block that ends with ready. */
 void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready);
-/* Brief: reduces the gradients of a block behind it, in buckets of one size. */
-void dts_sync_reduce_behind(dts_gradient_sync *sync, const dts_block *block, dts_id ready);
+/* Brief: gradients of a block that ends with ready, whose buckets are reduced behind it. */
+void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready);
+/* Reduces what waits in the buckets; the experts' first: their groups are smaller. */
+void dts_buckets_flush(dts_gradient_sync *sync);
 /* For lowering a block: hands over into buckets without end, whose content is then read. */
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
 void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
@@ -420,8 +422,8 @@ void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment
                            dts_memory_category category, double bytes);
 
 struct dts_pass;
-/* Are a pass's gradients reduced behind it, although it is not the last (brief.c)? */
-bool dts_brief_reduces_behind(const dts_builder *b, const struct dts_pass *pass);
+/* Are gradients that every microbatch reduces handed over behind the blocks that make them (brief.c)? */
+bool dts_brief_hands_over_behind(const dts_builder *b, const struct dts_pass *pass);
 
 /* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */
 typedef struct dts_pass {

@@ -71,9 +71,6 @@ bool dts_sync_offloads_parameters(const dts_gradient_sync *sync);
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info);
 
-/* Reduces what waits in the buckets; the experts' first: their groups are smaller. */
-void dts_buckets_flush(dts_gradient_sync *sync);
-
 /* The units of the chunks from first to last; false: no memory. */
 bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);
 /* Of sharded parameters: dts_sync_after_backward. */

@@ -119,7 +119,8 @@ static bool loads_much(const dts_plan *plan) {
 /* Does the order of copies and buckets beside kernels decide the peak of memory? */
 static bool order_decides_peak(const dts_plan *plan) {
     const dts_job *job = &plan->job;
-    return job->offload->gradients != DTS_OFFLOAD_NONE || any_style(plan, keeps_buckets);
+    return job->offload->gradients != DTS_OFFLOAD_NONE || job->offload->activations != DTS_OFFLOAD_NONE ||
+           any_style(plan, keeps_buckets);
 }
 
 bool dts_blocks_possible(const dts_plan *plan) {
@@ -129,7 +130,7 @@ bool dts_blocks_possible(const dts_plan *plan) {
 bool dts_brief_blocks_possible(const dts_plan *plan) {
     const dts_job *job = &plan->job;
     bool shared_host = dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1);
-    bool copies = job->offload->activations != DTS_OFFLOAD_NONE || job->offload->parameters == DTS_OFFLOAD_NVME;
+    bool copies = job->offload->activations == DTS_OFFLOAD_NVME || job->offload->parameters == DTS_OFFLOAD_NVME;
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
     bool updates = dts_plan_defers_reduction(plan) || dts_plan_repeats_reduction(plan) || dts_plan_asynchronous(plan) ||
                    plan->copies > 1;

@@ -139,7 +139,11 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool possible =
         dts_block_wanted(w->b) && !splits &&
         (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions));
-    if (possible && hands_over && !simple && w->b->brief) {
+    const bool behind = hands_over && dts_brief_hands_over_behind(w->b, w->pass);
+    if (possible && behind) {
+        inside = false;
+        block = step_block(w, s, true);
+    } else if (possible && hands_over && !simple && w->b->brief) {
         inside = false;
         block = step_block(w, s, false);
     } else if (possible && (!hands_over || simple)) {
@@ -159,7 +163,9 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     w->waits[DTS_WAIT_PARAMETERS] = DTS_NO_ID;
     w->waits[DTS_WAIT_OFFLOAD] = DTS_NO_ID;
     w->handed_B = block->handed_B;
-    if (inside) {
+    if (behind) {
+        dts_sync_take_block(w->pass->sync, block, w->pass->stage->last_kernel);
+    } else if (inside) {
         dts_sync_take(w->pass->sync, block->reduced_B, block->reduced_tensors, w->pass->stage->last_kernel);
     } else if (hands_over) {
         hand_over_step(w, s);
@@ -237,9 +243,9 @@ static const dts_block *chunk_block(dts_builder *b, const dts_pass *pass, dts_bl
 dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action) {
     double room_B = 0;
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
-    const bool behind = hands_over && dts_brief_reduces_behind(b, pass);
+    const bool behind = hands_over && !pass->last_microbatch && dts_brief_hands_over_behind(b, pass);
     if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
-        b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
+        b->parked != NULL || b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;
@@ -251,7 +257,8 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     dts_task_info info = block_info(pass, action, -1);
     dts_id made = dts_block_place(b, pass->stage, block, &pass->input, 1, &info);
     if (behind) {
-        dts_sync_reduce_behind(pass->sync, block, pass->stage->last_kernel);
+        dts_sync_take_block(pass->sync, block, pass->stage->last_kernel);
+        dts_buckets_flush(pass->sync);
     } else if (hands_over) {
         dts_sync_take(pass->sync, block->reduced_B, block->reduced_tensors, pass->stage->last_kernel);
     }
