@@ -70,6 +70,10 @@ bool dts_brief_hides_host(const struct dts_builder *b, const dts_block *block, d
 bool dts_brief_meets(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, dts_id input,
                      bool backward);
 
+/* Is the host's wait for what a stage receives left to the pass that takes it? Not where activations come back from
+ * host memory: the host launches their copies in between. */
+bool dts_brief_waits_later(const struct dts_builder *b);
+
 /* Is what a stage receives gathered as a part of the pass that takes it? */
 bool dts_brief_gathers_inside(const struct dts_builder *b);
 /* It is: bytes, before the pass that comes next. */

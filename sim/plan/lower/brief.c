@@ -27,9 +27,12 @@ bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time
            block->host <= block->duration + held_up;
 }
 
+bool dts_brief_waits_later(const dts_builder *b) {
+    return b->brief && dts_block_wanted(b) && b->parked == NULL;
+}
+
 bool dts_brief_gathers_inside(const dts_builder *b) {
-    const dts_stack *stack = b->plan->job.stack;
-    return b->brief && stack->pipeline_host_waits && !dts_build_blocks(b);
+    return dts_brief_waits_later(b) && b->plan->job.stack->pipeline_host_waits && !dts_build_blocks(b);
 }
 
 void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {

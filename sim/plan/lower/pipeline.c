@@ -186,14 +186,14 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
     if (b->plan->job.stack->pipeline_host_waits) {
-        bool later = b->brief && dts_block_wanted(b); /* the block decides whether it takes a task */
+        bool later = dts_brief_waits_later(b); /* the block decides whether it takes a task */
         b->stages[rank].host_meets = later;
         if (!later) {
             hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
     }
     const size_t base = stand_above(t, above);
-    if (shares_boundary(b->plan) && b->stages[rank].host_meets && dts_brief_gathers_inside(b)) {
+    if (shares_boundary(b->plan) && dts_brief_gathers_inside(b)) {
         dts_brief_gather(b, &b->stages[rank], sent_B(t) * (double)b->plan->tensor);
     } else if (shares_boundary(b->plan)) {
         dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
