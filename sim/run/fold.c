@@ -24,6 +24,7 @@
  *
  * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */
 #include <math.h>
+#include <string.h>
 
 #include "run/rhythm.h"
 
@@ -65,13 +66,20 @@ bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
     return find(plan, ROUNDS, draining(plan), out);
 }
 
+/* The interleaved order of v chunks fills and drains within (v + 1)/v rounds on its first rank, and within one on its
+ * last: the middle one of three shows the pace of most ranks, and takes 0.02 % off that of a fourth at most. */
+static bool is_interleaved(const dts_plan *plan) {
+    return plan->virtual_stages > 1 && plan->method != NULL && strcmp(plan->method->name, "interleaved-1f1b") == 0;
+}
+
 bool dts_fold_guess(const dts_plan *outline, dts_fold *out) {
-    enum { ROUNDS = 4 };
-    return find(outline, ROUNDS, outline->virtual_stages > 1 ? 2 * outline->pipeline : outline->pipeline, out);
+    const int64_t rounds = is_interleaved(outline) ? 3 : 4;
+    const bool slow = outline->virtual_stages > 1 && !is_interleaved(outline);
+    return find(outline, rounds, slow ? 2 * outline->pipeline : outline->pipeline, out);
 }
 
 bool dts_fold_holds(const dts_fold *fold, const dts_plan *part) {
-    return draining(part) <= fold->draining;
+    return is_interleaved(part) || draining(part) <= fold->draining;
 }
 
 bool dts_fold_retry(dts_fold *fold) {
