@@ -83,6 +83,9 @@ void dts_brief_gather(struct dts_builder *b, struct dts_stage *stage, double byt
  * then, and no task is needed for it. */
 bool dts_block_issues(struct dts_builder *b, struct dts_stage *stage, double launch_s);
 
+/* The same for a brief one that waits for the latest kernel. */
+bool dts_brief_issues(const struct dts_builder *b, struct dts_stage *stage, dts_id after, double launch_s);
+
 /* Are there collectives of a tensor-parallel group that belong to no block? Those that gather what a stage receives:
  * they stand behind the last collective of the block before, so that it is cut there. */
 bool dts_gathers_beside(const dts_plan *plan);

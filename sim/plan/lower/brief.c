@@ -14,6 +14,9 @@
  * one after the other: they may as well begin when the pass is done, and for the last microbatch, where nothing hides
  * what is left, when the layer is.
  *
+ * A collective that waits for the latest kernel is issued by then where the host is known to be ahead by as much: it
+ * needs no task for that.
+ *
  * Only the highest total of a GPU's memory is looked at: its categories are one. */
 #include "plan/lower/builder.h"
 
@@ -49,6 +52,17 @@ void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
 
 bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
     return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
+}
+
+bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {
+    const dts_time launch = dts_time_from_s(launch_s);
+    if (after == DTS_NO_ID || after != stage->last_kernel || !dts_brief_waits_later(b) || b->alone ||
+        dts_build_blocks(b) || stage->captured || stage->ahead < launch) {
+        return false;
+    }
+    stage->host_pending += launch;
+    stage->ahead -= launch;
+    return true;
 }
 
 bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, dts_id input, bool backward) {

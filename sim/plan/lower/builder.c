@@ -409,7 +409,8 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
     transfer_at(plan, placement, group, kind, bytes, &transfer);
     bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
     double launch_s = plan->job.stack->backward_launch_s;
-    bool issued = group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s);
+    bool issued = (group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s)) ||
+                  dts_brief_issues(b, stage, after, launch_s);
     dts_id issue = issued ? DTS_NO_ID : dts_build_launch(b, stage, launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
