@@ -17,3 +17,12 @@ void *dts_array_grow(void *items, size_t *capacity, size_t wanted, size_t size) 
     }
     return grown;
 }
+
+int dts_doubles_compare(const double *a, const double *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}

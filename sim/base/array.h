@@ -1,4 +1,4 @@
-/* Arrays that grow as they are filled. */
+/* Arrays that grow as they are filled, and comparing arrays of numbers. */
 #ifndef DTS_BASE_ARRAY_H
 #define DTS_BASE_ARRAY_H
 
@@ -17,5 +17,8 @@ void *dts_array_grow(void *items, size_t *capacity, size_t wanted, size_t size);
 static inline void *dts_array_room(void *items, size_t *capacity, size_t wanted, size_t size) {
     return wanted <= *capacity && items != NULL ? items : dts_array_grow(items, capacity, wanted, size);
 }
+
+/* -1, 0 or 1 as for qsort: the first of count numbers that differ decides; all finite. */
+int dts_doubles_compare(const double *a, const double *b, size_t count);
 
 #endif

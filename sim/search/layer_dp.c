@@ -18,6 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 typedef struct state {
     double time_s, kept_B, transient_B, beside_s, tail_s;
     const struct state *before;
@@ -32,19 +34,9 @@ typedef struct front {
 
 static int by_time(const void *a, const void *b) {
     const state *x = a, *y = b;
-    if (x->time_s != y->time_s) {
-        return x->time_s < y->time_s ? -1 : 1;
-    }
-    if (x->kept_B != y->kept_B) {
-        return x->kept_B < y->kept_B ? -1 : 1;
-    }
-    if (x->transient_B != y->transient_B) {
-        return x->transient_B < y->transient_B ? -1 : 1;
-    }
-    if (x->beside_s != y->beside_s) {
-        return x->beside_s < y->beside_s ? -1 : 1;
-    }
-    return (x->tail_s > y->tail_s) - (x->tail_s < y->tail_s);
+    const double of_x[] = {x->time_s, x->kept_B, x->transient_B, x->beside_s, x->tail_s};
+    const double of_y[] = {y->time_s, y->kept_B, y->transient_B, y->beside_s, y->tail_s};
+    return dts_doubles_compare(of_x, of_y, sizeof of_x / sizeof of_x[0]);
 }
 
 static double takes_s(const dts_layer_problem *p, const state *s) {
@@ -116,10 +108,8 @@ static dts_status extend(const dts_layer_problem *p, size_t layer, size_t s, con
 
 static int by_solution(const void *a, const void *b) {
     const dts_layer_solution *x = a, *y = b;
-    if (x->time_s != y->time_s) {
-        return x->time_s < y->time_s ? -1 : 1;
-    }
-    return (x->memory_B > y->memory_B) - (x->memory_B < y->memory_B);
+    const double of_x[] = {x->time_s, x->memory_B}, of_y[] = {y->time_s, y->memory_B};
+    return dts_doubles_compare(of_x, of_y, sizeof of_x / sizeof of_x[0]);
 }
 
 /* The ways of the last layer as solutions: sorted, and only those that no faster one beats in memory. */

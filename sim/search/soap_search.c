@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/parallel.h"
 #include "base/random.h"
 
@@ -43,6 +44,8 @@ typedef struct chain {
     double best_s, best_B;
     bool best_fits;
     uint64_t best_at, accepted, proposals;
+    dts_soap_step *steps;
+    size_t step_count, step_capacity;
     bool stopped;
     bool failed; /* memory ran out */
 } chain;
@@ -64,6 +67,11 @@ static void note_best(chain *c, uint64_t at) {
         c->best_fits = fits;
         c->best_at = at;
         memcpy(c->best, dts_soap_timing_choices(c->timing), c->problem->graph->count * sizeof *c->best);
+        dts_soap_step *steps = dts_array_room(c->steps, &c->step_capacity, c->step_count + 1, sizeof *steps);
+        if (steps != NULL) { /* else the curve lacks a point */
+            c->steps = steps;
+            steps[c->step_count++] = (dts_soap_step){.proposal = at, .iteration_s = seconds, .fits = fits};
+        }
     }
 }
 
@@ -256,6 +264,7 @@ static void close_chain(chain *c) {
     free(c->changes);
     free(c->proposed);
     free(c->best);
+    free(c->steps);
 }
 
 /* ---- the search ----------------------------------------------------------------------------------------------------
@@ -365,6 +374,28 @@ static void gather(const chain *c, uint32_t index, dts_soap_outcome *out) {
     }
 }
 
+/* The steps of all chains, in arena. */
+static dts_status gather_steps(const chain *chains, uint32_t count, dts_arena *arena, dts_soap_outcome *out,
+                               dts_diag *diag) {
+    size_t all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all += chains[i].step_count;
+    }
+    out->steps = dts_arena_array(arena, all > 0 ? all : 1, sizeof *out->steps);
+    out->step_count = 0;
+    if (out->steps == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < chains[i].step_count; k++) {
+            dts_soap_step *step = &out->steps[out->step_count++];
+            *step = chains[i].steps[k];
+            step->chain = i;
+        }
+    }
+    return DTS_OK;
+}
+
 /* What the threads share. */
 typedef struct work {
     const dts_soap_problem *problem;
@@ -394,6 +425,7 @@ dts_status dts_soap_search(const dts_soap_problem *problem, const dts_soap_optio
     }
     work w = {.problem = problem, .known = out, .options = options, .same_role = same_role, .chains = chains};
     dts_parallel_for(options->chains, options->threads, run_one, &w);
+    status = gather_steps(chains, options->chains, arena, out, diag);
     for (uint32_t i = 0; i < options->chains; i++) {
         if (chains[i].failed) {
             status = status == DTS_OK ? dts_diag_nomem(diag) : status;
@@ -466,7 +498,8 @@ dts_status dts_soap_exhaust(const dts_soap_problem *problem, uint64_t most, cons
     ok |= c.stopped;
     if (ok && status == DTS_OK) {
         gather(&c, 0, out);
-        status = finish(problem, out, diag);
+        status = gather_steps(&c, 1, arena, out, diag);
+        status = status == DTS_OK ? finish(problem, out, diag) : status;
     } else if (status == DTS_OK) {
         status = dts_diag_nomem(diag);
     }

@@ -23,6 +23,14 @@ typedef struct dts_soap_strategy {
     bool fits;
 } dts_soap_strategy;
 
+/* A chain found something better than it had. */
+typedef struct dts_soap_step {
+    uint32_t chain;
+    uint64_t proposal; /* of the chain; 0: where it began */
+    double iteration_s;
+    bool fits;
+} dts_soap_step;
+
 typedef struct dts_soap_outcome {
     dts_soap_strategy baselines[DTS_SOAP_BASELINE_COUNT];
     uint32_t order[DTS_SOAP_BASELINE_COUNT]; /* indices of the baselines, best first */
@@ -33,6 +41,8 @@ typedef struct dts_soap_outcome {
     uint64_t best_at;             /* proposal of its chain that found the best; 0: a chain's start */
     uint32_t best_chain;
     uint64_t timed_tasks, full_tasks; /* delta simulation timed the first, full ones had timed the second */
+    dts_soap_step *steps;             /* of all chains, one chain after another, each in its order */
+    size_t step_count;
     bool stopped;
 } dts_soap_outcome;
 

@@ -42,7 +42,14 @@ struct dts_soap_timing {
 
     uint64_t timed_tasks, full_tasks, tasks;
     const atomic_bool *stop; /* NULL: nobody tells */
+    dts_soap_watcher *watcher;
+    void *watcher_context;
 };
+
+void dts_soap_timing_watch(dts_soap_timing *timing, dts_soap_watcher *watcher, void *context) {
+    timing->watcher = watcher;
+    timing->watcher_context = context;
+}
 
 void dts_soap_timing_stop_by(dts_soap_timing *timing, const atomic_bool *stop) {
     timing->stop = stop;
@@ -128,6 +135,22 @@ static dts_time end_of(const dts_soap_timing *t, dts_soap_slot slot) {
     return t->timed[group] == t->trial ? t->trial_ends[slot] : t->ends[slot];
 }
 
+/* Tells the watcher of a task of group `number`. */
+static void tell(const dts_soap_timing *t, size_t number, const dts_soap_task *task, const uint32_t *streams,
+                 dts_time start) {
+    static const dts_soap_kind of_group[] = {DTS_SOAP_FORWARD, DTS_SOAP_BACKWARD, DTS_SOAP_UPDATE};
+    const bool transfer = (task->slot & DTS_SOAP_LOCAL) != 0;
+    const size_t block = transfer ? 0 : task->slot / t->devices / t->operators;
+    const dts_soap_span span = {.op = number % t->operators,
+                                .kind = block == DTS_SOAP_SYNC ? DTS_SOAP_SYNC : of_group[number / t->operators],
+                                .transfer = transfer,
+                                .streams = streams,
+                                .stream_count = task->stream_count,
+                                .start = start,
+                                .end = start + task->duration};
+    t->watcher(t->watcher_context, &span);
+}
+
 /* Runs the tasks of a group from the streams' state in now. */
 static void time_group(dts_soap_timing *t, size_t number) {
     const dts_soap_group *g = &t->groups[number];
@@ -148,6 +171,9 @@ static void time_group(dts_soap_timing *t, size_t number) {
             start = made_at > start ? made_at : start;
         }
         dts_time end = start + task->duration;
+        if (t->watcher != NULL) {
+            tell(t, number, task, streams, start);
+        }
         for (uint32_t s = 0; s < task->stream_count; s++) {
             t->now[streams[s]] = end;
         }

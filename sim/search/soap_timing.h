@@ -38,6 +38,22 @@ bool dts_soap_timing_try(dts_soap_timing *timing, const dts_soap_change *changes
 void dts_soap_timing_accept(dts_soap_timing *timing);
 void dts_soap_timing_reject(dts_soap_timing *timing);
 
+/* A task as it was timed. */
+typedef struct dts_soap_span {
+    size_t op;
+    dts_soap_kind kind;      /* of its group: forward, backward or update; or SYNC */
+    bool transfer;           /* brings an input (forward) or a gradient (backward) */
+    const uint32_t *streams; /* (plan/lower/soap.h) */
+    size_t stream_count;
+    dts_time start, end;
+} dts_soap_span;
+
+typedef void dts_soap_watcher(void *context, const dts_soap_span *span);
+
+/* Tells every task that is timed from now on, in the order of its streams: set tells all tasks of a strategy. NULL:
+ * nobody. */
+void dts_soap_timing_watch(dts_soap_timing *timing, dts_soap_watcher *watcher, void *context);
+
 /* Of the strategy last set or tried. */
 dts_time dts_soap_timing_end(const dts_soap_timing *timing);
 int64_t dts_soap_timing_peak_B(const dts_soap_timing *timing); /* of the fullest device */

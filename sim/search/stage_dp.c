@@ -14,6 +14,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 typedef struct state {
     double time_s, memory_B;
     const struct state *before;
@@ -27,13 +29,9 @@ typedef struct front {
 
 static int by_time(const void *a, const void *b) {
     const state *x = a, *y = b;
-    if (x->time_s != y->time_s) {
-        return x->time_s < y->time_s ? -1 : 1;
-    }
-    if (x->memory_B != y->memory_B) {
-        return x->memory_B < y->memory_B ? -1 : 1;
-    }
-    return (x->layers > y->layers) - (x->layers < y->layers); /* the same answer on every machine */
+    const double of_x[] = {x->time_s, x->memory_B, (double)x->layers}; /* layers: the same answer on every machine */
+    const double of_y[] = {y->time_s, y->memory_B, (double)y->layers};
+    return dts_doubles_compare(of_x, of_y, sizeof of_x / sizeof of_x[0]);
 }
 
 /* Sorts, drops what is beaten, and copies the rest into the arena. */

@@ -325,7 +325,6 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
     const char *wrong = a->axes.count > 0                    ? "--over"
                         : a->store_path != NULL              ? "--store"
                         : a->launcher != NULL                ? "--export"
-                        : a->html_path != NULL               ? "--html"
                         : a->objective != DTS_OBJECTIVE_TIME ? "--objective"
                                                              : NULL;
     if (wrong != NULL) {
@@ -338,6 +337,7 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
                                       .proposals = (uint64_t)a->proposals,
                                       .threads = (int)a->threads,
                                       .stop = dts_interrupt_catch(),
+                                      .html_path = a->html_path,
                                       .json = a->format == DTS_FORMAT_JSON,
                                       .wall_time = a->wall_time};
     return dts_search_soap(a->tool, &command);

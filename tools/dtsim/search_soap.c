@@ -56,6 +56,11 @@ static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_ar
                                       .wall_s = command->wall_time ? dts_clock_s() - begin : -1};
     status = command->json ? dts_soap_write_json(&writing, &text) : dts_soap_write_text(&writing, &text);
     status = status == DTS_OK ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
+    if (status == DTS_OK && command->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_soap_write_html(&writing, &text, tool->diag);
+        status = status == DTS_OK ? dts_tool_write_file(tool, command->html_path, &text) : status;
+    }
     dts_text_free(&text);
     *code = outcome.stopped ? DTS_EXIT_INTERRUPTED : outcome.best.fits ? DTS_EXIT_DONE : DTS_EXIT_NOT_FITTING;
     return status;

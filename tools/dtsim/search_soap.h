@@ -15,6 +15,7 @@ typedef struct dts_soap_command {
     uint64_t proposals; /* of each chain */
     int threads;
     const atomic_bool *stop;
+    const char *html_path; /* NULL: none */
     bool json, wall_time;
 } dts_soap_command;
 

@@ -16,7 +16,8 @@ enum { CELL = 64, SHAPE = 96 };
 static const double TIE = 0.03, GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* The strategies, best first: what was found, then the baselines. On a single node those of one node are no news. */
-static size_t rank(const dts_soap_problem *problem, const dts_soap_outcome *o, const dts_soap_strategy **out) {
+size_t dts_soap_rank(const dts_soap_problem *problem, const dts_soap_outcome *o,
+                     const dts_soap_strategy *out[DTS_SOAP_STRATEGIES]) {
     size_t count = 0;
     out[count++] = &o->best;
     for (int b = 0; b < DTS_SOAP_BASELINE_COUNT; b++) {
@@ -42,7 +43,7 @@ static const char *dim_name(const dts_tensor_op *op, int dim) {
 }
 
 /* "sample 4 × feature 2", "whole" */
-static void describe_cut(const dts_tensor_op *op, const dts_soap_cut *cut, char *buffer, size_t size) {
+void dts_soap_describe_cut(const dts_tensor_op *op, const dts_soap_cut *cut, char *buffer, size_t size) {
     size_t length = 0;
     buffer[0] = '\0';
     for (int d = 0; d < op->dims; d++) {
@@ -56,7 +57,7 @@ static void describe_cut(const dts_tensor_op *op, const dts_soap_cut *cut, char 
     }
 }
 
-static void describe_devices(const dts_soap_choice *choice, const dts_soap_cut *cut, char *buffer, size_t size) {
+void dts_soap_describe_devices(const dts_soap_choice *choice, const dts_soap_cut *cut, char *buffer, size_t size) {
     int64_t last = (int64_t)choice->first + cut->parts - 1;
     if (cut->parts == 1) {
         snprintf(buffer, size, "%" PRIu32, choice->first);
@@ -65,7 +66,7 @@ static void describe_devices(const dts_soap_choice *choice, const dts_soap_cut *
     }
 }
 
-static const dts_soap_cut *cut_of(const dts_soap_writing *w, const dts_soap_choice *choices, size_t op) {
+const dts_soap_cut *dts_soap_cut_of(const dts_soap_writing *w, const dts_soap_choice *choices, size_t op) {
     return &w->problem->cuts[op].items[choices[op].cut];
 }
 
@@ -73,7 +74,7 @@ static const dts_soap_cut *cut_of(const dts_soap_writing *w, const dts_soap_choi
  * tensor. */
 static bool alike(const dts_soap_writing *w, const dts_soap_choice *choices, size_t i, size_t k) {
     const dts_tensor_op *ops = w->problem->graph->ops;
-    const dts_soap_cut *a = cut_of(w, choices, i), *b = cut_of(w, choices, k);
+    const dts_soap_cut *a = dts_soap_cut_of(w, choices, i), *b = dts_soap_cut_of(w, choices, k);
     bool comparable = ops[i].dims == ops[k].dims || (a->degree[0] == a->parts && b->degree[0] == b->parts);
     return comparable && choices[i].first == choices[k].first && memcmp(a->degree, b->degree, sizeof a->degree) == 0;
 }
@@ -135,8 +136,8 @@ static void add_rows(const dts_soap_writing *w, const dts_soap_choice *choices, 
             last++;
         }
         char cut[SHAPE], devices[CELL];
-        describe_cut(&ops[i], cut_of(w, choices, i), cut, sizeof cut);
-        describe_devices(&choices[i], cut_of(w, choices, i), devices, sizeof devices);
+        dts_soap_describe_cut(&ops[i], dts_soap_cut_of(w, choices, i), cut, sizeof cut);
+        dts_soap_describe_devices(&choices[i], dts_soap_cut_of(w, choices, i), devices, sizeof devices);
         dts_grid_printf(grid, "%s%s%s%s", prefix, short_name(&ops[i]), last > i ? " … " : "",
                         last > i ? short_name(&ops[last]) : "");
         dts_grid_add(grid, cut);
@@ -145,7 +146,13 @@ static void add_rows(const dts_soap_writing *w, const dts_soap_choice *choices, 
     }
 }
 
-static void write_strategy(const dts_soap_writing *w, const dts_soap_strategy *s, dts_text *out) {
+size_t dts_soap_equal_layers(const dts_soap_writing *w, const dts_soap_choice *choices, size_t i, size_t *length) {
+    const bool layer = layer_of(&w->problem->graph->ops[i]) >= 0;
+    *length = layer ? layer_length(w->problem->graph, i) : 1;
+    return layer ? equal_layers(w, choices, i, *length) : 1;
+}
+
+dts_grid *dts_soap_strategy_grid(const dts_soap_writing *w, const dts_soap_strategy *s) {
     static const char *const titles[] = {"operators", "cut along", "GPUs"};
     const dts_tensor_graph *graph = w->problem->graph;
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 7);
@@ -170,14 +177,13 @@ static void write_strategy(const dts_soap_writing *w, const dts_soap_strategy *s
         add_rows(w, s->choices, i, i + length, prefix, grid);
         i += layers * length;
     }
-    dts_grid_print(grid, w->style, 2, out);
-    dts_grid_free(grid);
+    return grid;
 }
 
 static void write_ranking(const dts_soap_writing *w, dts_text *out) {
     static const char *const titles[] = {"strategy", "iteration", "samples/s", "memory", ""};
-    const dts_soap_strategy *ranked[DTS_SOAP_BASELINE_COUNT + 1];
-    size_t count = rank(w->problem, w->outcome, ranked);
+    const dts_soap_strategy *ranked[DTS_SOAP_STRATEGIES];
+    size_t count = dts_soap_rank(w->problem, w->outcome, ranked);
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U << 4 | 1);
     for (size_t i = 0; i < count; i++) {
         const dts_soap_strategy *s = ranked[i];
@@ -195,7 +201,7 @@ static void write_ranking(const dts_soap_writing *w, dts_text *out) {
     dts_grid_free(grid);
 }
 
-static void write_effort(const dts_soap_writing *w, dts_text *out) {
+void dts_soap_effort(const dts_soap_writing *w, const dts_style *style, dts_text *out) {
     const dts_soap_outcome *o = w->outcome;
     dts_text_printf(out, "\nSearched %s: ", w->method);
     if (w->options->chains > 0) {
@@ -208,7 +214,7 @@ static void write_effort(const dts_soap_writing *w, dts_text *out) {
     } else {
         dts_text_printf(out, "all %" PRIu64 " strategies.\n", o->proposals);
     }
-    dts_style_wrap(w->style,
+    dts_style_wrap(style,
                    "Not searched: sums split between GPUs (row-parallel products), microbatches and pipelines in time, "
                    "recomputation, sharded or offloaded states: --space layouts does.",
                    0, out);
@@ -217,7 +223,7 @@ static void write_effort(const dts_soap_writing *w, dts_text *out) {
                         w->wall_s > 0 ? (double)o->proposals / w->wall_s : 0);
     }
     if (o->stopped) {
-        dts_style_add(w->style, DTS_PAINT_WARN, "Interrupted: this is the best of what was simulated by then.\n", out);
+        dts_style_add(style, DTS_PAINT_WARN, "Interrupted: this is the best of what was simulated by then.\n", out);
     }
 }
 
@@ -235,8 +241,10 @@ dts_status dts_soap_write_text(const dts_soap_writing *w, dts_text *out) {
                         (o->best.peak_B - o->capacity_B) / GIB);
     }
     dts_text_add(out, "\nThe best strategy\n");
-    write_strategy(w, &o->best, out);
-    write_effort(w, out);
+    dts_grid *grid = dts_soap_strategy_grid(w, &o->best);
+    dts_grid_print(grid, w->style, 2, out);
+    dts_grid_free(grid);
+    dts_soap_effort(w, w->style, out);
     return dts_text_status(out);
 }
 
@@ -254,7 +262,7 @@ static void json_strategy(dts_json *json, cJSON *array, const dts_soap_writing *
     cJSON *operators = dts_json_array(json, object, "operators");
     for (size_t i = 0; i < graph->count; i++) {
         const dts_tensor_op *op = &graph->ops[i];
-        const dts_soap_cut *cut = cut_of(w, s->choices, i);
+        const dts_soap_cut *cut = dts_soap_cut_of(w, s->choices, i);
         if (op->type == DTS_TENSOR_INPUT) {
             continue;
         }
@@ -279,8 +287,8 @@ dts_status dts_soap_write_json(const dts_soap_writing *w, dts_text *out) {
     dts_json_string(&json, root, "method", w->method);
     dts_json_integer(&json, root, "gpus", w->problem->devices);
     dts_json_number(&json, root, "strategies_log10", o->choices_log10);
-    const dts_soap_strategy *ranked[DTS_SOAP_BASELINE_COUNT + 1];
-    size_t count = rank(w->problem, o, ranked);
+    const dts_soap_strategy *ranked[DTS_SOAP_STRATEGIES];
+    size_t count = dts_soap_rank(w->problem, o, ranked);
     cJSON *strategies = dts_json_array(&json, root, "strategies");
     for (size_t i = 0; i < count; i++) {
         json_strategy(&json, strategies, w, ranked[i]);
@@ -295,6 +303,14 @@ dts_status dts_soap_write_json(const dts_soap_writing *w, dts_text *out) {
     dts_json_integer(&json, search, "timed_tasks", (int64_t)o->timed_tasks);
     dts_json_integer(&json, search, "full_tasks", (int64_t)o->full_tasks);
     dts_json_flag(&json, search, "interrupted", o->stopped);
+    cJSON *progress = dts_json_array(&json, search, "progress"); /* each time that a chain found something better */
+    for (size_t i = 0; i < o->step_count; i++) {
+        cJSON *step = dts_json_object(&json, progress, NULL);
+        dts_json_integer(&json, step, "chain", o->steps[i].chain);
+        dts_json_integer(&json, step, "proposal", (int64_t)o->steps[i].proposal);
+        dts_json_number(&json, step, "iteration_time_s", o->steps[i].iteration_s);
+        dts_json_flag(&json, step, "fits", o->steps[i].fits);
+    }
     if (w->wall_s >= 0) {
         dts_json_number(&json, search, "wall_s", w->wall_s);
     }

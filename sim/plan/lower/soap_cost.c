@@ -52,8 +52,10 @@ static bool from_data(const dts_soap_problem *p, const dts_tensor_op *op) {
 
 static void cost_part(const dts_soap_lowering *l, const dts_tensor_op *op, const dts_box *box, dts_soap_cost *cost) {
     const dts_soap_problem *p = l->problem;
-    dts_plan plan = {.job = {.cluster = p->cluster, .stack = p->stack, .training = p->training}, .storage = p->storage};
-    dts_builder builder = {.plan = &plan};
+    dts_plan plan = {.job = {.cluster = p->cluster, .stack = p->stack, .training = p->training},
+                     .storage = p->storage,
+                     .gpus = p->devices};
+    dts_builder builder = {.plan = &plan, .slowest = dts_build_slowest(&plan)};
     dts_operator kernels[DTS_PART_KERNELS];
     size_t count = dts_tensor_op_part_work(p->graph, op, box, &l->execution, kernels);
     double forward_s = 0, backward_s = 0;
