@@ -5,6 +5,12 @@ alexnet-16: every operator cut by itself
 $ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --proposals 200 --chains 6 --threads 1 --format json >one
 $ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --proposals 200 --chains 6 --threads 3 --format json >three
 $ cmp one three
+% The answer as a web page: a box for every operator, bars of every GPU, and nothing from elsewhere.
+$ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --proposals 200 --chains 6 --html page.html >/dev/null; grep -c '<g><title>' page.html; grep -c '<h2>' page.html; grep -cE 'https?:|<script|<link' page.html
+23
+5
+0
+[1]
 $ dtsim search $DATA/scenarios/operators/alexnet-16.yaml --method exhaustive
 error: there are 10^48.4 strategies, and all of them are tried up to 20000000 only
   help: --method mcmc searches them by chance

@@ -59,7 +59,7 @@ static void write_ranking(const dts_soap_writing *w, dts_text *out) {
 /* ---- the graph ------------------------------------------------------------------------------------------------------
  */
 
-enum { BOX_WIDTH = 208, BOX_HEIGHT = 46, GAP_X = 22, GAP_Y = 26, MARGIN = 8, LETTERS = 31 };
+enum { BOX_WIDTH = 208, BOX_HEIGHT = 46, GAP_X = 22, GAP_Y = 26, MARGIN = 8, LETTERS = 31, BESIDE = 90 };
 
 typedef struct node {
     size_t stands_for; /* the operator that is drawn in its place: itself, or the first of equal layers */
@@ -173,15 +173,15 @@ static void draw_box(const drawing *d, size_t i, dts_text *out) {
         dts_html_element("", line, "</text>", out);
     }
     if (n->layers > 0) {
-        dts_text_printf(out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%zu equal layers</text>",
-                        x + BOX_WIDTH - 7, y + 18, n->layers);
+        dts_text_printf(out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%zu equal layers</text>", x + BOX_WIDTH + 6,
+                        y + 18, n->layers);
     }
     dts_text_add(out, "</g>\n");
 }
 
 static void draw_graph(const drawing *d, dts_text *out) {
     const dts_tensor_graph *graph = d->w->problem->graph;
-    const double width = 2 * MARGIN + (double)d->widest * (BOX_WIDTH + GAP_X) - GAP_X;
+    const double width = 2 * MARGIN + (double)d->widest * (BOX_WIDTH + GAP_X) + BESIDE;
     const double height = 2 * MARGIN + (double)d->ranks * (BOX_HEIGHT + GAP_Y) - GAP_Y;
     dts_text_printf(
         out,
