@@ -320,6 +320,7 @@ typedef struct dts_stack {
     /* optimizer */
     int optimizer_style; /* dts_optimizer_style */
     bool gradient_clipping;
+    bool post_validation; /* stages step before the global numbers are known, and check them in the next iteration */
     double optimizer_launch_s; /* host time to issue one kernel of the step: a tight loop; 0: launch_s */
     double cpu_step_Bps; /* what a step on the CPU reads and writes in one process; 0: as fast as the host's memory */
     /* caching allocator */

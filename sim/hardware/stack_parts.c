@@ -296,6 +296,13 @@ static const dts_field optimizer_fields[] = {
      .required = true,
      .offset = WITHIN(optimizer_style, gradient_clipping),
      .help = "the global gradient norm is computed before the step"},
+    {.key = "post_validation",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(optimizer_style, post_validation),
+     .help =
+         "zero-bubble schedules: a stage steps once the stages before it have their norms, and checks the global one "
+         "in the next iteration, which it begins without waiting for the others"},
     {.key = "launch",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_TIME,

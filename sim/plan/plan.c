@@ -149,6 +149,13 @@ bool dts_plan_needs_global_number(const dts_plan *plan) {
     return plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan);
 }
 
+bool dts_plan_post_validates(const dts_plan *plan) {
+    return plan->job.stack->post_validation && plan->pipeline > 1 && plan->copies == 1 && plan->method != NULL &&
+           plan->method->splits_backward && dts_plan_needs_global_number(plan) &&
+           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && !dts_plan_infers(plan) &&
+           !dts_plan_single_process(plan) && !plan->job.stack->pipeline_single_process;
+}
+
 bool dts_plan_shards_parameters(const dts_plan *plan) {
     int kind = plan->job.parallelism->data_parallel;
     return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;

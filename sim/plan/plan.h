@@ -374,6 +374,8 @@ bool dts_plan_ties_across(const dts_plan *plan);
 
 /* Does the step wait for a number over all gradients of the model: a norm, or the loss scaler's check? */
 bool dts_plan_needs_global_number(const dts_plan *plan);
+/* Does a stage step without that number, and begin the next iteration while other stages still finish this one? */
+bool dts_plan_post_validates(const dts_plan *plan);
 /* Are fp16 gradients next to fp32 weights scaled against underflow? */
 bool dts_plan_scales_loss(const dts_plan *plan);
 

@@ -110,6 +110,7 @@ static const dts_report_field stage_fields[] = {
     FIELD(dts_stage_row, NULL, first_layer, DTS_REPORT_INTEGER),
     FIELD(dts_stage_row, NULL, layer_count, DTS_REPORT_INTEGER),
     FIELD(dts_stage_row, NULL, parameters, DTS_REPORT_NUMBER),
+    FIELD(dts_stage_row, NULL, begins_s, DTS_REPORT_NUMBER),
     FIELD(dts_stage_row, NULL, compute_s, DTS_REPORT_NUMBER),
     FIELD(dts_stage_row, NULL, bubble_fraction, DTS_REPORT_NUMBER),
     FIELD(dts_stage_row, NULL, peak_allocated_gib, DTS_REPORT_NUMBER),

@@ -84,6 +84,16 @@ dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to) {
     return *to > *from ? *to - *from : 0;
 }
 
+dts_measured dts_measured_on(const dts_measured *m, dts_id device) {
+    dts_measured own = *m;
+    if (m->begins != NULL && device < (dts_id)(m->lowered->rows * m->plan->pipeline)) {
+        own.from += m->begins[device];
+        own.to += m->begins[device];
+        own.begins = NULL;
+    }
+    return own;
+}
+
 /* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
  * A transfer between two devices or more stands for itself. */
 #define RUN_OF_HOST (UINT32_MAX - 1)
@@ -176,7 +186,9 @@ static size_t first_in_window(const dts_measured *m, const dts_id *tasks, size_t
     return low;
 }
 
-void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out) {
+void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *out) {
+    const dts_measured own = dts_measured_on(all, device);
+    const dts_measured *m = &own;
     *out = (dts_accounts){0};
     tally t = {.m = m, .device = device, .out = out};
     const dts_time *starts = dts_simulation_starts(m->simulation);
@@ -238,8 +250,10 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
     return DTS_OK;
 }
 
-dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,
+dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result) {
+    const dts_measured own = dts_measured_on(all, device);
+    const dts_measured *m = &own;
     enum { COLUMNS = DTS_COLLECTIVE_COUNT + 1 };
     dts_communication_row rows[DTS_GROUP_COUNT][COLUMNS] = {{{0}}};
     const dts_time *starts = dts_simulation_starts(m->simulation);

@@ -135,7 +135,9 @@ static int by_total(const void *a, const void *b) {
     return left->bytes < right->bytes ? 1 : left->bytes > right->bytes ? -1 : strcmp(left->kind, right->kind);
 }
 
-dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_result *result) {
+dts_status dts_explain_transfers(const dts_measured *all, dts_id device, dts_result *result) {
+    const dts_measured own = dts_measured_on(all, device);
+    const dts_measured *m = &own;
     route *routes = calloc(TRANSFER_ROWS_MOST, sizeof *routes);
     dts_explanation *e = result->explanation;
     e->transfers = dts_arena_array(result->arena, TRANSFER_ROWS_MOST, sizeof *e->transfers);

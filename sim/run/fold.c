@@ -63,7 +63,8 @@ static bool find(const dts_plan *plan, int64_t rounds, int64_t draining, dts_fol
 
 bool dts_fold_find(const dts_plan *plan, dts_fold *out) {
     enum { ROUNDS = 5 };
-    return find(plan, ROUNDS, draining(plan), out);
+    /* stages with iterations of their own are followed to their end */
+    return !dts_plan_post_validates(plan) && find(plan, ROUNDS, draining(plan), out);
 }
 
 /* The interleaved order of v chunks fills and drains within (v + 1)/v rounds on its first rank, and within one on its

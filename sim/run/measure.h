@@ -18,6 +18,7 @@ typedef struct dts_measured {
     dts_id last_task;          /* dts_last_task */
     dts_id critical;           /* dts_critical_device */
     dts_time from, to;         /* the iteration: all that was simulated, or a window of it */
+    const dts_time *begins;    /* [rows · pipeline] of stages that begin at their own times; NULL: at from */
     /* what lies between these of the critical path stands for so many more of its kind (fold.c) */
     dts_time repeated_from, repeated_to;
     int64_t repeats;
@@ -25,6 +26,9 @@ typedef struct dts_measured {
 
 /* The length of what of [from, to) lies in the iteration; both are moved to its borders. */
 dts_time dts_measured_cut(const dts_measured *m, dts_time *from, dts_time *to);
+
+/* The same with the window of a device: where it begins at its own time, that is another one. */
+dts_measured dts_measured_on(const dts_measured *m, dts_id device);
 
 /* The task of the iteration that ends last (ties: the lowest id); DTS_NO_ID without any. */
 dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulation);
@@ -37,7 +41,7 @@ typedef struct dts_accounts {
 
 /* Accounts for device's iteration: its compute stream is busy, or idle for a reason. A gap is charged by walking back
  * through what the next kernel waited for (accounts.c). */
-void dts_account_device(const dts_measured *m, dts_id device, dts_accounts *out);
+void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *out);
 
 /* Does a transfer start or end at device, or is device a member of its group? */
 bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device);
@@ -49,7 +53,7 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out);
 extern const char dts_send_recv[];
 
 /* Communication of device by kind and group, in the result's arena. */
-dts_status dts_measure_communication(const dts_measured *m, dts_id device, const dts_accounts *accounts,
+dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result);
 
 /* Memory of every stage, and of the fullest (memory.c). */

@@ -30,6 +30,7 @@ typedef struct dts_communication_row {
 typedef struct dts_stage_row {
     int64_t stage, first_layer, layer_count;
     double parameters; /* elements on one rank */
+    double begins_s;   /* its iteration; 0 unless stages begin one after another (optimizer.post_validation) */
     double compute_s, bubble_fraction;
     double peak_allocated_gib, peak_reserved_gib, peak_device_gib;
     dts_memory_gib memory_gib; /* at this stage's peak */

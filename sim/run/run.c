@@ -76,6 +76,7 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         dts_account_device(m, first + (dts_id)p, &accounts);
         dts_stage_row *row = &result->stages[p];
         row->stage = p;
+        row->begins_s = m->begins == NULL ? 0 : dts_time_to_s(m->begins[first + (dts_id)p]);
         row->compute_s = accounts.shares.compute;
         row->parameters = m->lowered->stage_parameters[p] + m->lowered->stage_frozen[p];
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
@@ -328,6 +329,10 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         if (s.lowered.window_from != DTS_NO_ID) {
             m.from = dts_simulation_ends(s.simulation)[s.lowered.window_from];
             m.to = dts_simulation_ends(s.simulation)[s.lowered.window_to];
+        }
+        if (s.lowered.stage_to != NULL) {
+            m.to = s.stagger.length;
+            m.begins = s.stagger.begins;
         }
         m.runs = dts_arena_array(arena, s.lowered.info_count, sizeof *m.runs);
         for (size_t i = 0; m.runs != NULL && i < s.lowered.info_count; i++) {

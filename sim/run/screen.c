@@ -12,6 +12,7 @@
 #include "run/fold.h"
 #include "run/ranks.h"
 #include "run/run.h"
+#include "run/stagger.h"
 #include "run/stalls.h"
 
 /* Do all devices hold what the iteration puts there? */
@@ -55,6 +56,9 @@ static dts_status look(const dts_plan *plan, bool flow, dts_detail detail, dts_b
         if (lowered.window_from != DTS_NO_ID) {
             const dts_time *ends = dts_simulation_ends(simulation);
             end = ends[lowered.window_to] - ends[lowered.window_from];
+        }
+        if (lowered.stage_to != NULL) {
+            end = dts_stagger_longest(plan, &lowered, simulation);
         }
         if (fold != NULL && dts_fold_pace(fold, &m, arena, &round) != DTS_OK) {
             status = dts_diag_nomem(diag);

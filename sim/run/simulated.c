@@ -1,6 +1,6 @@
 /* From a plan to its simulated iteration: changes of memory are kept on the way, for pictures and for the caching
- * allocator, and what repeats from iteration to iteration is simulated until it does: the queue of loaded batches, and
- * calls of the allocator. */
+ * allocator, and what repeats from iteration to iteration is simulated until it does: the queue of loaded batches, the
+ * times at which stages begin, and calls of the allocator. */
 #include "run/simulated.h"
 
 #include <math.h>
@@ -69,8 +69,8 @@ static dts_status simulate(const dts_lowered *lowered, bool record, dts_memory_l
     return status;
 }
 
-/* Lowers and simulates, again where the queue of loaded batches has not settled. log: changes of memory; NULL: not
- * wanted. */
+/* Lowers and simulates, again where the queue of loaded batches or the stages' beginnings have not settled. log:
+ * changes of memory; NULL: not wanted. */
 static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *how, bool record, dts_memory_log *log,
                                      dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag) {
     dts_input_steady steady = {0};
@@ -81,6 +81,7 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
         s->simulation = NULL;
         dts_lowered_free(&s->lowered);
         how->input_left = steady.left;
+        how->begins = s->stagger.begins;
         status = dts_lower(plan, how, arena, &s->lowered, diag);
         if (status == DTS_OK) {
             bool kernels = s->lowered.detail == DTS_DETAIL_KERNEL;
@@ -89,9 +90,13 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
             }
             status = simulate(&s->lowered, record, kernels ? log : NULL, how->stop, &s->simulation, result, diag);
         }
-        if (status == DTS_OK && dts_input_settle(&steady, plan, &s->lowered, s->simulation, arena, &again) != DTS_OK) {
+        bool staggers = false;
+        if (status == DTS_OK &&
+            (dts_input_settle(&steady, plan, &s->lowered, s->simulation, arena, &again) != DTS_OK ||
+             dts_stagger_settle(&s->stagger, plan, &s->lowered, s->simulation, arena, &staggers) != DTS_OK)) {
             status = dts_diag_nomem(diag);
         }
+        again |= staggers;
     }
     return status;
 }

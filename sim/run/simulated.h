@@ -4,6 +4,7 @@
 
 #include "run/replay.h"
 #include "run/result.h"
+#include "run/stagger.h"
 #include "scenario/scenario.h"
 
 /* What simulating a plan leaves. */
@@ -11,6 +12,7 @@ typedef struct dts_simulated {
     dts_lowered lowered;
     dts_simulation *simulation;
     dts_replay *replays; /* [pipeline]; NULL: the allocator is estimated */
+    dts_stagger stagger; /* with post-validation */
 } dts_simulated;
 
 /* Lowers and simulates; *s is empty before, and the caller's whatever is returned. allocator: whether the caching

@@ -35,7 +35,8 @@ static void add_span(const dts_measured *m, uint32_t stream, dts_id task, dts_re
     dts_time start = dts_simulation_starts(m->simulation)[task];
     dts_time end = dts_simulation_ends(m->simulation)[task];
     if (info->ahead) { /* the picture ends with the iteration */
-        dts_measured_cut(m, &start, &end);
+        const dts_measured own = dts_measured_on(m, info->device);
+        dts_measured_cut(&own, &start, &end);
     }
     if (end > start) {
         result->spans[result->span_count++] = (dts_span){.device = result->streams[stream].device,

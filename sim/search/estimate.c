@@ -307,7 +307,8 @@ static double least_s(const case_of *k, const dts_rank_class *c, bool splits) {
     }
     repeats_s *= share;
     double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s);
-    double gpu_s = c->way_forward_s + work_s + (splits ? 0 : c->way_backward_s + way_s);
+    const bool staggered = dts_plan_post_validates(k->plan); /* a rank's iteration begins with its own first pass */
+    double gpu_s = (staggered ? 0 : c->way_forward_s) + work_s + (splits ? 0 : c->way_backward_s + way_s);
     const dts_stack *stack = k->plan->job.stack;
     if (k->frame->captured) {
         return gpu_s;

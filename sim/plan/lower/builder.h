@@ -103,6 +103,7 @@ typedef struct dts_stage {
     dts_id graph_launch; /* of that graph; DTS_NO_ID: not there yet */
     dts_held *held;      /* [style] */
     double flops;
+    dts_id tied_made; /* the last kernel of a tied projection's gradient, where that comes before others; DTS_NO_ID */
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
     double frozen_tied_B;   /* the same where it is not trained, B */
     int64_t static_B;       /* memory that lives the whole iteration */
@@ -174,6 +175,7 @@ typedef struct dts_builder {
     struct dts_pass_block *passes; /* [virtual stage][action] blocks of whole passes (steps.c); NULL: not kept */
     struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
     dts_tensors *tensors;          /* [pipeline] that live the whole iteration (tensors.c); NULL: not wanted */
+    const dts_time *begins;        /* of dts_lower_options */
     dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
     dts_task_info *infos;
     size_t info_count, info_capacity;
@@ -435,6 +437,7 @@ typedef struct dts_pass {
     bool first_microbatch; /* of this chunk's passes that make weight gradients */
     bool last_microbatch;
     bool outputs_only; /* the loss is computed elsewhere */
+    bool without_head; /* the weight gradients of the head are there already */
     dts_id input;      /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
 } dts_pass;
 
@@ -458,6 +461,8 @@ double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass);
 size_t dts_head_outputs(const dts_builder *b);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind);
+/* The weight gradients of a chunk's head alone. */
+void dts_build_head_weights(dts_builder *b, const dts_pass *pass);
 
 /* All stages' operations in an order that respects the pipeline (pipeline.c). */
 dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs);
@@ -487,6 +492,18 @@ void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs);
 
 /* The optimizer step of every stage (optimizer.c). */
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs);
+
+/* A task of the step of no length on the stage's compute stream, behind the host's latest issue and after. */
+dts_id dts_build_step_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name);
+
+/* Post-validation (post_validation.c): a stage of the builder's row begins at its own time, the stages pass what they
+ * know of the gradients on, and each ends by itself. begins and ends are tasks of no interest but for their times. */
+dts_id dts_build_begin(dts_builder *b, dts_stage *stage, int64_t row);
+void dts_build_partial_norms(dts_builder *b);
+dts_id dts_build_end(dts_builder *b, dts_stage *stage);
+/* The first of a rank's operations behind which there are only weight gradients, where the tied projection's go first;
+ * SIZE_MAX: there is none. */
+size_t dts_build_heads_first(const dts_plan *plan, int64_t rank);
 
 /* One stage steps by itself when reduced is done; returns the task with which the step begins (optimizer.c). */
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced);

@@ -279,8 +279,22 @@ static void recompute_chunk(walk *w) {
     }
 }
 
+static void backward_head(walk *w, dts_op_kind kind) {
+    const dts_chunk *chunk = w->pass->chunk;
+    backward_part(w, DTS_PART_HEAD, 0, first_layer_position(chunk) + chunk->layers, kind);
+    if (kind != DTS_OP_BACKWARD_INPUT && w->pass->stage->tied_copy > 0) {
+        dts_sync_gradient(w->pass->sync, DTS_SET_COMMON, &w->pass->stage->tied_copy, 1, w->pass->last_microbatch);
+    }
+}
+
+void dts_build_head_weights(dts_builder *b, const dts_pass *pass) {
+    walk w = dts_walk_of(b, pass, true);
+    backward_head(&w, DTS_OP_BACKWARD_WEIGHT);
+    dts_walk_drop_handed(&w);
+}
+
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind) {
-    dts_id made = dts_chunk_take(b, pass, dts_backward_action(kind));
+    dts_id made = pass->without_head ? DTS_NO_ID : dts_chunk_take(b, pass, dts_backward_action(kind));
     if (made != DTS_NO_ID) {
         return made;
     }
@@ -295,11 +309,8 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
         w.waits[DTS_WAIT_INPUT] = pass->input;
     }
     int64_t position = first_layer_position(chunk);
-    if (chunk->head) {
-        backward_part(&w, DTS_PART_HEAD, 0, position + chunk->layers, kind);
-        if (kind != DTS_OP_BACKWARD_INPUT && pass->stage->tied_copy > 0) {
-            dts_sync_gradient(pass->sync, DTS_SET_COMMON, &pass->stage->tied_copy, 1, pass->last_microbatch);
-        }
+    if (chunk->head && !pass->without_head) {
+        backward_head(&w, kind);
     }
     for (int64_t i = chunk->layers; i-- > 0;) {
         backward_part(&w, layer_part(&w, chunk->first_layer + i), chunk->first_layer + i, position + i, kind);

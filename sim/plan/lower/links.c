@@ -139,6 +139,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .last_launched = DTS_NO_ID,
                          .holds_host = DTS_NO_ID,
                          .collectives_done = DTS_NO_ID,
+                         .tied_made = DTS_NO_ID,
                          .since_collectives = DTS_TIME_MAX};
     b->failed |= stage->held == NULL;
     char name[64];

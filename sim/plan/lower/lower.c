@@ -77,6 +77,13 @@ static dts_status tables_new(dts_builder *b, dts_lowered *out) {
     out->stage_frozen = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen);
     out->stage_frozen_B = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen_B);
     out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
+    if (dts_plan_post_validates(b->plan)) {
+        out->stage_from = dts_arena_array(b->arena, stages, sizeof *out->stage_from);
+        out->stage_to = dts_arena_array(b->arena, stages, sizeof *out->stage_to);
+        if (out->stage_from == NULL || out->stage_to == NULL) {
+            return dts_diag_nomem(b->diag);
+        }
+    }
     if (b->detail == DTS_DETAIL_KERNEL) {
         out->tensors = b->tensors = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->tensors);
         if (out->tensors == NULL) {
@@ -146,6 +153,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
     for (int64_t p = 0; p < b->stage_count; p++) {
         out->static_B[b->stages[p].device] = b->stages[p].static_B;
     }
+    for (int64_t p = 0; p < b->plan->pipeline && out->stage_from != NULL; p++) {
+        out->stage_from[row * b->plan->pipeline + p] = dts_build_begin(b, &b->stages[p], row);
+    }
     status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status != DTS_OK) {
         return status;
@@ -156,7 +166,10 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         dts_build_optimizer(b, syncs);
     }
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
-        const dts_stage *stage = &b->stages[p];
+        dts_stage *stage = &b->stages[p];
+        if (out->stage_to != NULL) {
+            out->stage_to[row * b->plan->pipeline + p] = dts_build_end(b, stage);
+        }
         out->compute_stream[row * b->plan->pipeline + p] = stage->compute;
         out->gpus[row * b->plan->pipeline + p] = stage->gpu;
         out->stage_parameters[p] = dts_stage_parameters(b, stage);
@@ -228,6 +241,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .stop = options->stop,
                        .seed = options->seed,
                        .input_left = options->input_left,
+                       .begins = options->begins,
                        .stalls = options->stalls,
                        .stall_count = options->full_ranks ? 0 : options->stall_count,
                        .window_from = DTS_NO_ID,

@@ -142,6 +142,7 @@ typedef struct dts_lowered {
     dts_id *nvme_device;    /* [host_count] the same of its drives; DTS_NO_ID: none are used */
     size_t host_count;
     dts_id window_from, window_to; /* the iteration is what lies between the ends of these; DTS_NO_ID: all of it */
+    dts_id *stage_from, *stage_to; /* [rows · pipeline] of each stage by itself, with post-validation; NULL: without */
     size_t input_depth;            /* batches that loaders may be ahead; 0: there are none */
     size_t input_batches;          /* of an iteration */
     dts_id *input_ahead; /* [rows · stages][input_depth] the batches of the next iteration; DTS_NO_ID: none here */
@@ -225,6 +226,7 @@ typedef struct dts_lower_options {
     const dts_host_stall
         *stalls; /* those of a device in the order of its tasks; at detail kernel, not with full ranks */
     size_t stall_count;
+    const dts_time *begins; /* [rows · pipeline] with post-validation: when each stage begins; NULL: all at once */
 } dts_lower_options;
 
 /* Do rows of ranks lie on the nodes in another way than the first, so that it does not stand for all? */

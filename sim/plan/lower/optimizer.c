@@ -105,7 +105,8 @@ typedef struct tied {
 
 /* What made the gradients of a stage: its last reduction, or its last kernel without one. */
 static dts_id made_by(const dts_stage *stage, dts_id reduced) {
-    return reduced == DTS_NO_ID ? stage->last_kernel : reduced;
+    dts_id made = stage->tied_made == DTS_NO_ID ? stage->last_kernel : stage->tied_made;
+    return reduced == DTS_NO_ID ? made : reduced;
 }
 
 static tied add_tied_exchange(dts_builder *b, const dts_id *reduced) {
@@ -273,8 +274,7 @@ static step_size size_of_step(dts_builder *b, const dts_stage *stage) {
     return all;
 }
 
-/* A task of no length on the stage's compute stream, behind the host's latest issue and after. */
-static dts_id add_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {
+dts_id dts_build_step_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {
     dts_task_info info = {
         .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
     dts_id wait = dts_build_task(b, stage->compute, 0, &info);
@@ -324,19 +324,19 @@ static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
 
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced) {
     dts_build_host(b, stage, b->plan->job.stack->step_host_s, false, DTS_NO_ID, "training loop");
-    dts_id begin = add_wait(b, stage, reduced, "wait for gradients");
+    dts_id begin = dts_build_step_wait(b, stage, reduced, "wait for gradients");
     add_step(b, stage);
     return begin;
 }
 
 /* The gradient norm and the scaler's check are over all stages: no stage steps before the slowest has its number. */
 static void add_barrier(dts_builder *b) {
-    dts_id all = add_wait(b, &b->stages[0], DTS_NO_ID, "gradient norm of all stages");
+    dts_id all = dts_build_step_wait(b, &b->stages[0], DTS_NO_ID, "gradient norm of all stages");
     for (int64_t p = 1; p < b->plan->pipeline; p++) {
         dts_graph_depend(b->graph, all, b->stages[p].last_kernel);
     }
     for (int64_t p = 1; p < b->plan->pipeline; p++) {
-        add_wait(b, &b->stages[p], all, "gradient norm of all stages");
+        dts_build_step_wait(b, &b->stages[p], all, "gradient norm of all stages");
     }
 }
 
@@ -364,7 +364,7 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
     bool on_cpu = plan->job.offload->optimizer != DTS_OFFLOAD_NONE;
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_stage *stage = &b->stages[p];
-        dts_id wait = add_wait(b, stage, reduced[p], "wait for gradients");
+        dts_id wait = dts_build_step_wait(b, stage, reduced[p], "wait for gradients");
         stage->contended = false; /* nothing of the data-parallel groups runs beside the step */
         bool last = p == plan->pipeline - 1;
         dts_graph_depend(b->graph, wait,
@@ -374,7 +374,9 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
             add_norm(b, stage, size.elements, size.tensors);
         }
     }
-    if (!on_cpu && plan->pipeline > 1 && dts_plan_needs_global_number(plan)) {
+    if (dts_plan_post_validates(plan)) {
+        dts_build_partial_norms(b);
+    } else if (!on_cpu && plan->pipeline > 1 && dts_plan_needs_global_number(plan)) {
         add_barrier(b);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {

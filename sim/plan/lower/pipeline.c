@@ -15,7 +15,8 @@
  * over their tensor-parallel links before they use it [2].
  *
  * [1] NVIDIA/Megatron-LM megatron/p2p_communication.py (2021) and megatron/core/pipeline_parallel/p2p_communication.py.
- * [2] Narayanan et al. 2021, arXiv 2104.04473, section 4.1. */
+ * [2] Narayanan et al. 2021, arXiv 2104.04473, section 4.1.
+ * [3] sail-sg/zero-bubble-pipeline-parallelism @47c2c7a, megatron/core/weight_grad_store.py, clear. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ typedef struct turns {
     bool overlaps;          /* the parts of a block are issued in turns */
     double copy_s;          /* a kernel of the framework around a microbatch */
     dts_time copies;        /* all of them */
+    size_t *heads_first;    /* [rank] of dts_build_heads_first; NULL: without post-validation */
     int64_t stages;
     int64_t microbatches; /* of each direction */
 } turns;
@@ -343,7 +345,39 @@ static void finish_backward(turns *t, step *x) {
     }
 }
 
-static void add_pass(dts_builder *b, step *x) {
+/* Does the rank's operation at index make weight gradients of the head? */
+static bool makes_head(const turns *t, int64_t rank, size_t index) {
+    const dts_plan *plan = t->b->plan;
+    return plan->chunks[dts_plan_stage(plan, rank, plan->schedule.ops[rank][index].chunk)].head;
+}
+
+/* Where only weight gradients are left, those of a tied projection go first, of all microbatches, so that the other end
+ * of the pipeline need not wait for the rest [3]. */
+static void hurry_heads(turns *t, step *x) {
+    const dts_schedule *schedule = &t->b->plan->schedule;
+    if (t->heads_first == NULL || t->next[x->rank] < t->heads_first[x->rank] ||
+        !makes_head(t, x->rank, t->next[x->rank])) {
+        return;
+    }
+    x->pass.without_head = true;
+    dts_stage *stage = x->pass.stage;
+    if (stage->tied_made != DTS_NO_ID) {
+        return;
+    }
+    for (size_t i = t->next[x->rank]; i < schedule->op_count[x->rank]; i++) {
+        dts_pass pass = x->pass;
+        pass.microbatch = schedule->ops[x->rank][i].microbatch;
+        pass.last_microbatch = i + 1 == schedule->op_count[x->rank];
+        if (makes_head(t, x->rank, i)) {
+            dts_build_head_weights(t->b, &pass);
+        }
+    }
+    stage->tied_made = stage->last_kernel;
+}
+
+static void add_pass(turns *t, step *x) {
+    dts_builder *b = t->b;
+    hurry_heads(t, x);
     x->made = x->op->kind == DTS_OP_FORWARD ? dts_build_forward(b, &x->pass)
                                             : dts_build_backward(b, &x->pass, (dts_op_kind)x->op->kind);
 }
@@ -362,7 +396,7 @@ static void add_block(turns *t, step *steps, size_t count) {
     size_t middle = first;
     for (size_t i = 0; i < count; i++) {
         middle = i == 1 ? b->info_count : middle;
-        add_pass(b, &steps[i]);
+        add_pass(t, &steps[i]);
     }
     if (count == 2 && t->overlaps) {
         dts_build_overlap(b, steps[0].pass.stage, first, middle, b->info_count);
@@ -393,6 +427,15 @@ static dts_status turns_new(turns *t) {
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         t->finished[p] = DTS_NO_ID;
+    }
+    if (dts_plan_post_validates(plan)) {
+        t->heads_first = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->heads_first);
+        if (t->heads_first == NULL) {
+            return dts_diag_nomem(t->b->diag);
+        }
+        for (int64_t p = 0; p < plan->pipeline; p++) {
+            t->heads_first[p] = dts_build_heads_first(plan, p);
+        }
     }
     t->blocking = !plan->job.stack->p2p_overlap;
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
