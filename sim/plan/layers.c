@@ -235,7 +235,7 @@ static dts_status make_style(const dts_plan *plan, const style *s, dts_arena *ar
     p->data_parallel = s->data_parallel;
     p->sequence = p->sequence && s->tensor > 1;
     p->async_tensor = p->async_tensor && s->tensor > 1;
-    p->shard_group = s->data_parallel >= DTS_DP_ZERO3 ? p->shard_group : 0;
+    p->shard_group = s->data_parallel >= DTS_DP_ZERO1 ? p->shard_group : 0;
     t->micro_batch = t->micro_batch * s->tensor / plan->tensor;
     t->recompute.kind = s->recompute;
     dts_job job = plan->job;

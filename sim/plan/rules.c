@@ -157,9 +157,9 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
     if (p->shard_group == 0) {
         return DTS_OK;
     }
-    if (p->data_parallel != DTS_DP_FSDP && p->data_parallel != DTS_DP_ZERO3) {
-        return dts_diag_error(diag, NULL, "parallelism.shard_group", "use fsdp or zero3, or leave shard_group out",
-                              "hybrid sharding needs sharded parameters");
+    if (p->data_parallel < DTS_DP_ZERO1) {
+        return dts_diag_error(diag, NULL, "parallelism.shard_group", "use zero1 or more, or leave shard_group out",
+                              "hybrid sharding needs something that is sharded");
     }
     if (dts_plan_stage_ranks(plan) % p->shard_group != 0) {
         char help[80];

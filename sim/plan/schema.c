@@ -186,7 +186,9 @@ static const dts_field parallelism_fields[] = {
          "fsdp: what is gathered and freed together: a layer, or each linear layer inside it by itself (less memory, "
          "more and smaller collectives; a recomputed layer is gathered three times instead of twice)"},
     {FIELD(shard_group), .type = DTS_FIELD_INT, .minimum = 2, .maximum = MOST_GPUS,
-     .help = "hybrid sharding: shard inside groups of this many ranks; left out: among all"},
+     .help =
+         "hybrid sharding: zero1 and more shard inside groups of this many ranks, and groups hold the same; left out: "
+         "among all"},
     {FIELD(sequence), .type = DTS_FIELD_BOOL, .preset = "false",
      .help = "Megatron sequence parallelism, together with tensor > 1"},
     {FIELD(async_tensor), .type = DTS_FIELD_BOOL, .preset = "false",

@@ -111,9 +111,31 @@ static void hybrid_sharding_shards_inside_groups(void **state) {
     print_message("two nodes: full %.3f s, hybrid %.3f s\n", full->iteration_time_s, hybrid->iteration_time_s);
     assert_true(hybrid->iteration_time_s < full->iteration_time_s);
     assert_refused(base, "parallelism.data_parallel=fsdp parallelism.shard_group=3", "use shard_group: 2");
-    assert_refused(base, "parallelism.shard_group=4", "hybrid sharding needs sharded parameters");
+    assert_refused(base, "parallelism.shard_group=4", "hybrid sharding needs something that is sharded");
     dts_result_free(hybrid);
     dts_result_free(full);
+}
+
+/* InternLM's hybrid ZeRO-1, Megatron-Core's num-distributed-optimizer-instances: optimizer states are sharded in a
+ * node. */
+static void hybrid_zero1_shards_the_optimizer_inside_groups(void **state) {
+    (void)state;
+    const char *const two_nodes = "parallelism.data_parallel=%s cluster.nodes=2 training.global_batch=128%s";
+    char keys[160];
+    snprintf(keys, sizeof keys, two_nodes, "zero1", " parallelism.shard_group=8");
+    dts_result *hybrid = simulate_text(base, keys);
+    snprintf(keys, sizeof keys, two_nodes, "zero1", "");
+    dts_result *whole = simulate_text(base, keys);
+    const double gradients_B = 2 * hybrid->parameters;
+    assert_close(communication_row(hybrid, "reduce-scatter", "data")->bytes, gradients_B, 1e-9, 0);
+    assert_close(communication_row(hybrid, "all-reduce", "replica")->bytes, gradients_B / 8, 1e-9, 0);
+    assert_close(communication_row(hybrid, "all-gather", "data")->bytes, gradients_B, 1e-9, 0);
+    assert_close(hybrid->memory_gib.parameters, whole->memory_gib.parameters, 1e-9, 0);
+    assert_close(hybrid->memory_gib.optimizer, 2 * whole->memory_gib.optimizer, 1e-6, 0);
+    /* parameters are gathered inside nodes, and an eighth of the gradients crosses between them */
+    assert_true(hybrid->iteration_time_s < whole->iteration_time_s);
+    dts_result_free(hybrid);
+    dts_result_free(whole);
 }
 
 /* Seeds 1: inputs out, parameters out, outputs in, their gradients out, gradients in. */
@@ -285,6 +307,7 @@ int main(void) {
         cmocka_unit_test(memory_is_that_of_zeros_table),
         cmocka_unit_test(zero3_is_fsdp),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
+        cmocka_unit_test(hybrid_zero1_shards_the_optimizer_inside_groups),
         cmocka_unit_test(a_single_process_makes_five_exchanges),
         cmocka_unit_test(dp_on_one_gpu_is_ddp),
         cmocka_unit_test(parameters_come_and_gradients_go),
