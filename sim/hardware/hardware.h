@@ -247,6 +247,7 @@ typedef struct dts_stack {
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
     bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
+    bool scores_buffer;       /* the product that makes attention scores is handed a tensor of their size, kept for good */
     bool keeps_softmax_input; /* eager softmax keeps its input for backward beside its output (PyTorch before 1.11) */
     bool repeats_keys;        /* keys and values are copied to all query heads before fused attention, too */
     /* BERT, where the model does not say */

@@ -14,8 +14,10 @@
  * arrive.
  *
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1.
- * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad. */
+ * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad.
+ * [3] NVIDIA/Megatron-LM, megatron/model/transformer.py, CoreAttention: get_global_memory_buffer. */
 #include <math.h>
+#include <string.h>
 
 #include "plan/lower/builder.h"
 
@@ -81,6 +83,20 @@ static double stand_ins_B(const dts_builder *b) {
         elements += (double)all.n[s] * (double)all.k[s];
     }
     return elements * b->plan->storage.fresh_gradient_B;
+}
+
+/* A buffer of the size of a layer's attention scores, which all layers hand to the product that makes them: it ignores
+ * what is in it [3]. */
+static double scores_buffer_B(const dts_builder *b) {
+    double bytes = 0;
+    for (int part = 0; part < DTS_PART_COUNT && b->plan->job.stack->scores_buffer; part++) {
+        const dts_operators *operators = &b->work[part].operators;
+        for (size_t i = 0; i < operators->count; i++) {
+            const dts_operator *o = &operators->items[i];
+            bytes = strcmp(o->name, "attention_scores") == 0 ? fmax(bytes, o->output_B) : bytes;
+        }
+    }
+    return bytes;
 }
 
 /* Elements of all layers of a rank: they have one staging buffer. */
@@ -183,6 +199,7 @@ void dts_build_static_memory(dts_builder *b) {
             add_set(b, &b->stages[p], DTS_SET_EXPERTS);
         }
         dts_build_style(b, 0);
+        add(b, &b->stages[p], DTS_MEMORY_TEMPORARY, scores_buffer_B(b), DTS_OFFLOAD_NONE);
         add_buffers(b, &b->stages[p]);
     }
 }
