@@ -116,6 +116,7 @@ typedef struct dts_intra {
     double hop_latency_s;    /* one step of a ring */
     double base_latency_s;   /* of any collective: launch, synchronisation */
     double p2p_latency_s;    /* of one send from GPU to GPU */
+    double p2p_Bps;          /* what one send reaches; 0: what the links do */
     double fill_latency_s;   /* filling the pipeline of chunks of a collective, large messages */
     double fill_size_B;      /* message at which half of it is reached: chunks grow with the message up to a limit */
     double ring_tail_steps;  /* steps' worth of time that a ring takes beyond its sends (last receive and copy) */
@@ -220,6 +221,8 @@ typedef enum dts_fp32_gradients {
 
 /* What adds a new gradient to the stored one: the weight-gradient product itself, or a kernel per tensor (HALF: only
  * where gradients are stored in half, because the fused product writes fp32). */
+typedef enum dts_p2p_overlap { DTS_P2P_BLOCKS, DTS_P2P_OVERLAPS, DTS_P2P_OVERLAPS_SPLIT } dts_p2p_overlap;
+
 typedef enum dts_accumulate {
     DTS_ACCUMULATE_PRODUCT,
     DTS_ACCUMULATE_KERNEL,
@@ -247,7 +250,7 @@ typedef struct dts_stack {
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
     bool complex_rotary; /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
-    bool scores_buffer;       /* the product that makes attention scores is handed a tensor of their size, kept for good */
+    bool scores_buffer;  /* the product that makes attention scores is handed a tensor of their size, kept for good */
     bool keeps_softmax_input; /* eager softmax keeps its input for backward beside its output (PyTorch before 1.11) */
     bool repeats_keys;        /* keys and values are copied to all query heads before fused attention, too */
     /* BERT, where the model does not say */
@@ -306,7 +309,7 @@ typedef struct dts_stack {
     int fsdp_copies;           /* dts_fsdp_copies */
     double fsdp_unit_host_s;   /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     /* pipeline */
-    bool p2p_overlap;               /* transfers do not hold the compute stream */
+    int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     bool pipeline_host_waits;       /* the host waits for what a stage receives, and for all kernels before it */

@@ -234,12 +234,15 @@ const dts_schema dts_stack_fsdp_schema = {
     .struct_size = WITHIN(fsdp_prefetch, fsdp_unit_host_s) + sizeof(double),
 };
 
+static const char *const p2p_overlaps[] = {"false", "true", "split", NULL};
+
 static const dts_field pipeline_fields[] = {
     {.key = "p2p_overlap",
-     .type = DTS_FIELD_BOOL,
+     .type = DTS_FIELD_ENUM,
+     .names = p2p_overlaps,
      .required = true,
      .offset = WITHIN(p2p_overlap, p2p_overlap),
-     .help = "transfers between stages do not hold the compute stream"},
+     .help = "transfers between stages do not hold the compute stream; split: only where schedules split backward"},
     {.key = "uniform_stages",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -237,6 +237,7 @@ void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, 
     *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes};
     if (same_node) {
         out->gpu_weight = 1;
+        out->rate_cap_Bps = cluster->intra.p2p_Bps;
         out->latency_s = cluster->intra.p2p_latency_s;
     } else {
         out->nic_weight = 1;

@@ -149,6 +149,11 @@ bool dts_plan_needs_global_number(const dts_plan *plan) {
     return plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan);
 }
 
+bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits) {
+    int overlap = plan->job.stack->p2p_overlap;
+    return overlap == DTS_P2P_OVERLAPS || (overlap == DTS_P2P_OVERLAPS_SPLIT && splits);
+}
+
 bool dts_plan_post_validates(const dts_plan *plan) {
     return plan->job.stack->post_validation && plan->pipeline > 1 && plan->copies == 1 && plan->method != NULL &&
            plan->method->splits_backward && dts_plan_needs_global_number(plan) &&

@@ -245,7 +245,7 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         p.forward_s = fmax(p.forward_s, copies_s);
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
     }
-    if (k->plan->pipeline > 1 && !stack->p2p_overlap) {
+    if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, splits)) {
         p.forward_s += (double)frame->chunks * frame->send_s;
         p.input_s += (double)frame->chunks * frame->send_s;
     }
@@ -327,13 +327,14 @@ static double pipeline_s(const case_of *k, const dts_schedule_method *method, do
     if (k->plan->pipeline == 1) {
         return length_s;
     }
-    dts_schedule_shape shape = {.stages = (int)k->plan->pipeline,
-                                .microbatches = (int)k->plan->microbatches,
-                                .chunks = (int)k->frame->chunks,
-                                .forward = mean->forward_s,
-                                .backward_input = mean->input_s,
-                                .backward_weight = mean->weight_s,
-                                .latency = k->plan->job.stack->p2p_overlap ? k->frame->send_s : 0};
+    dts_schedule_shape shape = {
+        .stages = (int)k->plan->pipeline,
+        .microbatches = (int)k->plan->microbatches,
+        .chunks = (int)k->frame->chunks,
+        .forward = mean->forward_s,
+        .backward_input = mean->input_s,
+        .backward_weight = mean->weight_s,
+        .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
     double fill_s = (stages - 1) * mean->forward_s / (double)k->frame->chunks;
     if (method->bubble == NULL || method->bubble_of_span) {
         return length_s + fill_s + (method->bubble == NULL ? 0 : method->bubble(&shape));

@@ -187,7 +187,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
     if (t->meets) {
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
-    if (b->plan->job.stack->pipeline_host_waits) {
+    if (b->plan->job.stack->pipeline_host_waits && t->blocking) {
         bool later = dts_brief_waits_later(b); /* the block decides whether it takes a task */
         b->stages[rank].host_meets = later;
         if (!later) {
@@ -437,7 +437,7 @@ static dts_status turns_new(turns *t) {
             t->heads_first[p] = dts_build_heads_first(plan, p);
         }
     }
-    t->blocking = !plan->job.stack->p2p_overlap;
+    t->blocking = !dts_plan_overlaps_p2p(plan, plan->method != NULL && plan->method->splits_backward);
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
     t->overlaps = dts_build_may_overlap(t->b);
     t->copy_s = dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * t->b->boundary_B);

@@ -106,6 +106,11 @@ static void test_p2p(void **state) {
     assert_close(p2p.alone_s, 1e-5 + 1e-2, 1e-12, 0);
     dts_p2p_transfer(&cluster, false, 1e9, &p2p);
     assert_close(p2p.alone_s, 3e-5 + 1e9 / 25e9, 1e-12, 0);
+    cluster.intra.p2p_Bps = 100e9; /* what a send was seen to reach */
+    dts_p2p_transfer(&cluster, true, 3e9, &p2p);
+    assert_close(p2p.alone_s, 1e-5 + 3e-2, 1e-12, 0);
+    dts_p2p_transfer(&cluster, false, 1e9, &p2p);
+    assert_close(p2p.alone_s, 3e-5 + 1e9 / 25e9, 1e-12, 0);
 }
 
 /* More bytes or more nodes never take less time, for every collective and every cluster of the repository. */

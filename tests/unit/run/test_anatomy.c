@@ -152,11 +152,34 @@ static void buffers_of_sharded_parameters(void **state) {
     dts_result_free(r);
 }
 
+/* Megatron-LM's product of queries and keys is handed a tensor of b·a·s² halves, one for all layers. */
+static void the_buffer_of_scores_is_kept(void **state) {
+    (void)state;
+    const char *const without = "stack=megatron-lm training.precision=fp16 model.layers=2 stack.scores_buffer=false";
+    const char *const with = "stack=megatron-lm training.precision=fp16 model.layers=2 stack.scores_buffer=true";
+    dts_result *a = simulate_text(base, without);
+    dts_result *b = simulate_text(base, with);
+    assert_close((b->peak_allocated_gib - a->peak_allocated_gib) * GIB, 32.0 * 32 * 1024 * 1024 * 2, 1e-9, 0);
+    dts_result_free(a);
+    dts_result_free(b);
+    const char *const fused = "stack=megatron-lm training.precision=fp16 stack.attention=flash stack.scores_buffer=";
+    char settings[LONGEST_SETTINGS];
+    double peaks[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(settings, sizeof settings, "%s%s", fused, i == 0 ? "false" : "true");
+        dts_result *r = simulate_text(base, settings);
+        peaks[i] = r->peak_allocated_gib;
+        dts_result_free(r);
+    }
+    assert_true(peaks[0] == peaks[1]); /* no scores */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_per_parameter_of_the_anatomy), cmocka_unit_test(adafactor_keeps_rows_and_columns),
         cmocka_unit_test(autocast_copies_make_eighteen),      cmocka_unit_test(table_of_zero),
         cmocka_unit_test(outputs_of_deepspeeds_estimators),   cmocka_unit_test(buffers_of_sharded_parameters),
+        cmocka_unit_test(the_buffer_of_scores_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

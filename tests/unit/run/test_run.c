@@ -160,6 +160,27 @@ static void transfers_hold_their_stages(void **state) {
     dts_result_free(shared);
 }
 
+static double time_with(const char *schedule, const char *overlap) {
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings,
+             "parallelism.pipeline=2 training.micro_batch=2 stack.pipeline.single_process=false stack.launch=0 "
+             "stack.backward_launch=0 parallelism.schedule=%s stack.pipeline.p2p_overlap=%s",
+             schedule, overlap);
+    dts_result *r = simulate_text(base, settings);
+    double time_s = r->iteration_time_s;
+    dts_result_free(r);
+    return time_s;
+}
+
+/* split: the schedules that split backward overlap, the others wait. */
+static void transfers_overlap_by_schedule(void **state) {
+    (void)state;
+    assert_true(time_with("1f1b", "false") > time_with("1f1b", "true"));
+    assert_true(time_with("1f1b", "split") == time_with("1f1b", "false"));
+    assert_true(time_with("zb-h1", "split") == time_with("zb-h1", "true"));
+    assert_true(time_with("zb-h1", "split") < time_with("zb-h1", "false"));
+}
+
 static void even_stages_where_the_stack_says_so(void **state) {
     (void)state;
     const char *common =
@@ -214,6 +235,7 @@ int main(void) {
         cmocka_unit_test(recomputation_trades_time_for_memory),
         cmocka_unit_test(one_f_one_b_needs_less_memory_than_gpipe),
         cmocka_unit_test(transfers_hold_their_stages),
+        cmocka_unit_test(transfers_overlap_by_schedule),
         cmocka_unit_test(even_stages_where_the_stack_says_so),
         cmocka_unit_test(same_input_gives_the_same_result),
         cmocka_unit_test(illegal_plans_are_refused_with_the_nearest_legal_choice),
