@@ -159,7 +159,8 @@ static dts_kernel_row *row_of(collector *c, const dts_task_info *info) {
 }
 
 static void collect(collector *c, dts_id device) {
-    const dts_measured *m = c->m;
+    const dts_measured own = dts_measured_on(c->m, device);
+    const dts_measured *m = &own;
     const dts_time *starts = dts_simulation_starts(m->simulation);
     const dts_time *ends = dts_simulation_ends(m->simulation);
     size_t count = 0;

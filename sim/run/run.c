@@ -330,9 +330,10 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             m.from = dts_simulation_ends(s.simulation)[s.lowered.window_from];
             m.to = dts_simulation_ends(s.simulation)[s.lowered.window_to];
         }
-        if (s.lowered.stage_to != NULL) {
+        if (s.lowered.stage_to != NULL) { /* the path to the end of the stage that begins first is one iteration long */
             m.to = s.stagger.length;
             m.begins = s.stagger.begins;
+            m.last_task = s.lowered.stage_to[dts_stagger_first(&s.stagger, plan, &s.lowered)];
         }
         m.runs = dts_arena_array(arena, s.lowered.info_count, sizeof *m.runs);
         for (size_t i = 0; m.runs != NULL && i < s.lowered.info_count; i++) {

@@ -52,6 +52,15 @@ dts_status dts_stagger_settle(dts_stagger *stagger, const dts_plan *plan, const 
     return DTS_OK;
 }
 
+size_t dts_stagger_first(const dts_stagger *stagger, const dts_plan *plan, const dts_lowered *lowered) {
+    const size_t count = (size_t)(lowered->rows * plan->pipeline);
+    size_t first = 0;
+    for (size_t i = 1; i < count && stagger->begins != NULL; i++) {
+        first = stagger->begins[i] < stagger->begins[first] ? i : first;
+    }
+    return first;
+}
+
 dts_time dts_stagger_longest(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation) {
     const dts_time *starts = dts_simulation_starts(simulation);
     const dts_time *ends = dts_simulation_ends(simulation);

@@ -17,6 +17,9 @@ typedef struct dts_stagger {
 dts_status dts_stagger_settle(dts_stagger *stagger, const dts_plan *plan, const dts_lowered *lowered,
                               const dts_simulation *simulation, dts_arena *arena, bool *again);
 
+/* The stage that begins first, at 0: its index in begins. */
+size_t dts_stagger_first(const dts_stagger *stagger, const dts_plan *plan, const dts_lowered *lowered);
+
 /* What an iteration takes at most whose stages have begun all at once: the longest stage, from its first kernel on. In
  * iterations of this length the stages can keep the distances of this one. */
 dts_time dts_stagger_longest(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation);

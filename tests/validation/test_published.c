@@ -30,7 +30,7 @@ static const bound bounds[] = {
     {FOLDER "torchtitan.csv", 15, 0, "tokens_per_s_per_gpu", 14.0, 0.8, "peak_reserved_gib", 5, true, false},
     {FOLDER "megatron-bridge.csv", 6, 0, "tokens_per_s_per_gpu", 11, 0.9, NULL, 0, false, true},
     {FOLDER "megatron-bridge-blackwell.csv", 62, 0, "tokens_per_s_per_gpu", 10.5, 0.98, NULL, 0, true, true},
-    {FOLDER "zero-bubble-2023.csv", 24, 0, "iteration_s", 6.5, 0.98, "peak_allocated_gib", 3, true, false},
+    {FOLDER "zero-bubble-2023.csv", 24, 0, "iteration_s", 6.5, 0.98, "peak_allocated_gib", 2.5, true, false},
     {FOLDER "megatron-deepspeed-a100-3d.csv", 22, 0, "iteration_s", 12.2, 0.97, NULL, 0, true, true},
     {FOLDER "megatron-deepspeed-a100-single.csv", 100, 0, "iteration_s", 10.5, 0.95, NULL, 0, true, false},
     {FOLDER "korthikanti-2022.csv", 8, 0, "iteration_s", 3.2, 0.99, NULL, 0, true, true},

@@ -115,6 +115,22 @@ static void every_rank_by_itself_agrees(void **state) {
     dts_result_free(one);
 }
 
+/* It ends with the stage that begins first, whose iteration is not shifted. */
+static void the_critical_path_is_one_iteration_long(void **state) {
+    (void)state;
+    const dts_run_options options = {.explain = true};
+    dts_result *r = simulate_with(&options, NULL, base, VALIDATE "model.vocab=50304", DTS_OK, NULL);
+    double sum = 0;
+    for (size_t i = 0; i < r->explanation->path_count; i++) {
+        sum += r->explanation->path[i].total_s;
+    }
+    assert_close(sum, r->iteration_time_s, 1e-5, 0);
+    for (size_t i = 0; i < r->explanation->kernel_count; i++) {
+        assert_string_not_equal(r->explanation->kernels[i].name, "iteration before");
+    }
+    dts_result_free(r);
+}
+
 /* Only schedules that are made for it, and only where there is something to wait for. */
 static void other_schedules_wait(void **state) {
     (void)state;
@@ -138,6 +154,7 @@ int main(void) {
         cmocka_unit_test(a_tied_embedding_does_not_hold_the_first_stage),
         cmocka_unit_test(blocks_agree_with_kernels),
         cmocka_unit_test(every_rank_by_itself_agrees),
+        cmocka_unit_test(the_critical_path_is_one_iteration_long),
         cmocka_unit_test(other_schedules_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
