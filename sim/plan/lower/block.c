@@ -18,6 +18,12 @@
  * waits for the last one of the block before is issued in time where ahead, less its own launch, is at least as long as
  * the kernels behind that one.
  *
+ * Where the host waits for a result inside (token counts of experts) it meets the GPU there, with nothing launched that
+ * is not done: all that follows the last such moment r takes as long however late it comes,
+ *   r = max(c + R, h + R')    end = r + C - R    the host is done at r + G                                          (3)
+ * and with K = R' + C - R the end is that of (1). The block is cut at r: a task of G of the host thread waits for it,
+ * the delay of the launches lies before it, and behind the block the host is ahead by C - R - G, which may be negative.
+ *
  * Memory of a block: at its start the ledger takes the peak above entry, at its end it falls to what stays. */
 #include "plan/lower/block.h"
 
@@ -26,7 +32,7 @@
 #include <string.h>
 
 #include "engine/simulate.h"
-#include "plan/lower/builder.h"
+#include "plan/lower/block_alone.h"
 
 /* Longer than any host is behind: an hour. */
 static const double far_ahead_s = 3600;
@@ -37,23 +43,8 @@ bool dts_block_wanted(const dts_builder *b) {
 
 /* ---- lowering it alone ------------------------------------------------------------------------------------------ */
 
-/* A pass by itself. */
-typedef struct scratch {
-    dts_builder b;
-    dts_stage stage;
-    dts_id made;
-    dts_simulation *simulation;
-} scratch;
-
-/* What the ledger did, relative to entry. */
-typedef struct memory_watch {
-    int64_t now_B[DTS_MEMORY_CATEGORY_COUNT], peak_B[DTS_MEMORY_CATEGORY_COUNT];
-    int64_t total_B, peak_total_B;
-    dts_id device, peak_task;
-    bool peaked;
-    int64_t *during_B; /* by task: the total while it runs */
-    bool *ended;
-} memory_watch;
+typedef dts_alone scratch;
+typedef dts_alone_memory memory_watch;
 
 static void watch_start(void *context, dts_time now, dts_id task) {
     memory_watch *w = context;
@@ -146,223 +137,10 @@ static void scratch_free(scratch *s) {
     free(s->b.infos);
 }
 
-/* ---- reading its times ------------------------------------------------------------------------------------------ */
+/* ---- making it
+ * ------------------------------------------------------------------------------------------------------- */
 
-static dts_block_row *row_of(dts_block *block, const dts_block_row *like) {
-    for (size_t i = 0; i < block->row_count; i++) {
-        if (block->rows[i].group == like->group && block->rows[i].collective == like->collective) {
-            return &block->rows[i];
-        }
-    }
-    block->rows[block->row_count] = (dts_block_row){.group = like->group, .collective = like->collective};
-    return &block->rows[block->row_count++];
-}
-
-static void add_rows(dts_block *block, const dts_block_row *row) {
-    dts_block_row *to = row_of(block, row);
-    to->count += row->count;
-    to->bytes += row->bytes;
-    to->total += row->total;
-    to->exposed += row->exposed;
-}
-
-/* A collective of this GPU's groups; a transfer between stages cannot be in a block. */
-static bool is_collective(const dts_task_info *info) {
-    return info->role == DTS_ROLE_COMMUNICATION && info->collective >= 0 && !info->rest;
-}
-
-/* Charges the wait of the compute stream from `from` to the start of task to the collectives that it waited for and,
- * where they block, to launches. Returns what is left: it waited for something else. */
-static dts_time charge_wait(const scratch *s, dts_block *block, dts_time from, dts_id task) {
-    const dts_time *starts = dts_simulation_starts(s->simulation);
-    dts_time to = starts[task];
-    while (to > from) {
-        task = dts_simulation_blocker(s->simulation, task);
-        bool launch = task != DTS_NO_ID && dts_build_blocks(&s->b) && s->b.infos[task].role == DTS_ROLE_HOST;
-        if (task == DTS_NO_ID || !(launch || is_collective(&s->b.infos[task]) || s->b.infos[task].rest)) {
-            return to - from;
-        }
-        dts_time begin = starts[task] > from ? starts[task] : from;
-        if (launch) {
-            block->launches += to - begin;
-            to = begin;
-            continue;
-        }
-        dts_block_row row = {
-            .group = s->b.infos[task].group, .collective = s->b.infos[task].collective, .exposed = to - begin};
-        add_rows(block, &row);
-        to = begin;
-    }
-    return 0;
-}
-
-/* The tasks of the compute stream behind the gate. */
-static const dts_id *kernels_of(const scratch *s, size_t *count) {
-    const dts_id *tasks = dts_graph_stream_tasks(s->b.graph, s->stage.compute, count);
-    *count -= 1;
-    return tasks + 1;
-}
-
-/* The collective behind the last kernel becomes a task of its own. */
-static bool read_trailing(const scratch *s, dts_block *block, dts_time last_kernel_end) {
-    const dts_time *ends = dts_simulation_ends(s->simulation);
-    const dts_task_info *info = &s->b.infos[s->made];
-    if (ends[s->made] <= last_kernel_end) {
-        return true;
-    }
-    dts_time start = dts_simulation_starts(s->simulation)[s->made];
-    bool launched_late = dts_build_blocks(&s->b) && charge_wait(s, block, last_kernel_end, s->made) == 0;
-    if (!is_collective(info) || (start != last_kernel_end && !launched_late)) {
-        return false;
-    }
-    block->duration += start - last_kernel_end;
-    block->trailing = ends[s->made] - start;
-    block->trailing_name = info->name;
-    block->trailing_B = info->bytes;
-    block->trailing_group = info->group;
-    block->trailing_collective = info->collective;
-    return true;
-}
-
-static void keep_first(dts_block *block, dts_time collective) {
-    block->first_collective = collective < block->first_collective ? collective : block->first_collective;
-}
-
-static void keep_last(dts_block *block, dts_time collective) {
-    block->last_collective = collective > block->last_collective ? collective : block->last_collective;
-}
-
-static bool trails_at(const scratch *s, const dts_block *block, size_t task) {
-    return block->trailing > 0 && task == s->made;
-}
-
-/* Kernels of a task of the compute stream. */
-static dts_time busy_of(const scratch *s, dts_id task) {
-    const dts_task_info *info = &s->b.infos[task];
-    if (info->block != NULL) {
-        return info->block->busy;
-    }
-    return info->rest ? 0 : dts_simulation_ends(s->simulation)[task] - dts_simulation_starts(s->simulation)[task];
-}
-
-/* Counts the communication of a task; begin: when the block begins. */
-static void read_communication(const scratch *s, dts_block *block, dts_id task, dts_time begin) {
-    const dts_task_info *info = &s->b.infos[task];
-    dts_time start = dts_simulation_starts(s->simulation)[task];
-    dts_time end = dts_simulation_ends(s->simulation)[task];
-    const dts_block *inner = info->block;
-    for (size_t r = 0; inner != NULL && r < inner->row_count; r++) {
-        add_rows(block, &inner->rows[r]);
-    }
-    if (inner != NULL && inner->first_collective < DTS_TIME_MAX) {
-        keep_first(block, start - begin + inner->first_collective);
-        keep_last(block, start - begin + inner->last_collective);
-    }
-    if (!is_collective(info)) {
-        return;
-    }
-    keep_first(block, start - begin);
-    if (!trails_at(s, block, task)) {
-        keep_last(block, end - begin);
-        dts_block_row row = {.group = info->group,
-                             .collective = info->collective,
-                             .count = 1,
-                             .bytes = info->bytes,
-                             .total = end - start};
-        add_rows(block, &row);
-    }
-}
-
-/* With the host far ahead. False: it cannot be one task. */
-static bool read_durations(const scratch *s, dts_block *block) {
-    const dts_time *starts = dts_simulation_starts(s->simulation);
-    const dts_time *ends = dts_simulation_ends(s->simulation);
-    size_t count = 0;
-    const dts_id *kernels = kernels_of(s, &count);
-    if (count == 0 || s->made == DTS_NO_ID) {
-        return false;
-    }
-    dts_time begin = ends[kernels[-1]]; /* the gate's */
-    dts_time now = begin;
-    for (size_t i = 0; i < count; i++) {
-        block->busy += busy_of(s, kernels[i]);
-        const dts_block *inner = s->b.infos[kernels[i]].block;
-        block->launches += inner != NULL ? inner->launches : 0;
-        if (charge_wait(s, block, now, kernels[i]) > 0) {
-            return false;
-        }
-        now = ends[kernels[i]];
-    }
-    block->duration = now - begin;
-    block->first_collective = DTS_TIME_MAX;
-    if (!read_trailing(s, block, now)) {
-        return false;
-    }
-    if (block->trailing == 0) {
-        const dts_block *last = s->b.infos[kernels[count - 1]].block;
-        block->launched_last = last != NULL ? last->launched_last : now - starts[kernels[count - 1]];
-    }
-    for (size_t i = 0; i < s->b.info_count; i++) {
-        bool foreign = s->b.infos[i].role == DTS_ROLE_OFFLOAD ||
-                       (s->b.infos[i].role == DTS_ROLE_COMMUNICATION && s->b.infos[i].collective < 0);
-        if (ends[i] > begin + block->duration + block->trailing || foreign) {
-            return false;
-        }
-        read_communication(s, block, (dts_id)i, begin);
-    }
-    return starts[kernels[0]] >= begin;
-}
-
-/* With the host and the compute stream free at zero. */
-static void read_launches(const scratch *s, dts_block *block) {
-    const dts_time *ends = dts_simulation_ends(s->simulation);
-    size_t count = 0;
-    const dts_id *kernels = kernels_of(s, &count);
-    const dts_time *starts = dts_simulation_starts(s->simulation);
-    block->first_launch = starts[kernels[0]];
-    for (size_t i = 0; i < s->b.info_count; i++) { /* or a collective before it */
-        bool first = is_collective(&s->b.infos[i]) && starts[i] < block->first_launch;
-        block->first_launch = first ? starts[i] : block->first_launch;
-    }
-    block->host = ends[s->stage.last_host];
-    dts_time end = ends[kernels[count - 1]];
-    dts_time made = ends[s->made] - block->trailing;
-    block->lead = (made > end ? made : end) - block->duration;
-}
-
-static int64_t total_of(const int64_t *by_category) {
-    int64_t total = 0;
-    for (unsigned c = 0; c < DTS_MEMORY_CATEGORY_COUNT; c++) {
-        total += by_category[c];
-    }
-    return total;
-}
-
-static void read_memory(const scratch *s, const memory_watch *memory, int32_t layer, dts_block *block) {
-    memcpy(block->peak_B, memory->peak_B, sizeof block->peak_B);
-    memcpy(block->left_B, memory->now_B, sizeof block->left_B);
-    size_t count = 0;
-    const dts_id *kernels = kernels_of(s, &count);
-    const dts_block *inner = s->b.infos[kernels[count - 1]].block;
-    block->last_B = memory->during_B[kernels[count - 1]];
-    block->last_B += inner != NULL ? inner->last_B - total_of(inner->peak_B) : 0;
-    if (!memory->peaked) {
-        return;
-    }
-    const dts_task_info *info = &s->b.infos[memory->peak_task];
-    int32_t last = (int32_t)s->b.plan->job.model->layers + 1;
-    if (info->block != NULL && info->block->peak_name != NULL) {
-        block->peak_name = info->block->peak_name;
-        block->peak_part = info->block->peak_part;
-        block->peak_layer = info->block->peak_layer + info->layer - layer;
-        return;
-    }
-    block->peak_name = info->name;
-    block->peak_part = info->layer == 0 ? DTS_PART_EMBEDDING : (info->layer == last ? DTS_PART_HEAD : DTS_PART_LAYER);
-    block->peak_layer = info->layer - layer;
-}
-
-enum { MOST_ROWS = DTS_GROUP_COUNT * DTS_COLLECTIVE_COUNT };
+enum { MOST_ROWS = DTS_GROUP_COUNT * (DTS_COLLECTIVE_COUNT + 1) }; /* and what goes round a ring */
 
 /* *possible: can it be one task. */
 static dts_status make(const dts_builder *b, const dts_stage *stage, const dts_block_key *key, int32_t layer,
@@ -375,10 +153,10 @@ static dts_status make(const dts_builder *b, const dts_stage *stage, const dts_b
     scratch s;
     dts_status status = lower_alone(b, stage, far_ahead_s, arena, body, context, out, &memory, &s);
     if (status == DTS_OK) {
-        *possible = read_durations(&s, out);
+        *possible = dts_alone_durations(&s, out);
     }
     if (status == DTS_OK && *possible) {
-        read_memory(&s, &memory, layer, out);
+        dts_alone_memory_of(&s, &memory, layer, out);
     }
     scratch_free(&s);
     if (status == DTS_OK && *possible) {
@@ -386,7 +164,7 @@ static dts_status make(const dts_builder *b, const dts_stage *stage, const dts_b
         out->handed_B = key->handed_B;
         status = lower_alone(b, stage, 0, arena, body, context, out, &again, &s);
         if (status == DTS_OK) {
-            read_launches(&s, out);
+            dts_alone_launches(&s, out);
         }
         scratch_free(&s);
     }
@@ -446,7 +224,7 @@ static void add_memory(dts_builder *b, const dts_stage *stage, const dts_block *
 void dts_block_allocate(dts_builder *b, dts_id task, const dts_stage *stage, dts_memory_category category,
                         double bytes) {
     const dts_block *block = task == stage->block_end ? stage->last_block : NULL;
-    double room = block == NULL ? 0 : (double)(total_of(block->peak_B) - block->last_B);
+    double room = block == NULL ? 0 : (double)(dts_block_total(block->peak_B) - block->last_B);
     double above = bytes > room ? bytes - room : 0;
     dts_build_memory(b, task, DTS_AT_START, stage, category, above);
     dts_build_memory(b, task, DTS_AT_END, stage, category, floor(bytes) - floor(above));
@@ -502,6 +280,17 @@ static dts_id rest_of_trailing(dts_builder *b, const dts_stage *stage, const dts
     return rest;
 }
 
+/* Inside a block the host meets the GPU: from the start of its task it takes as long as it does. delay: of the launches
+ * before, behind issue; 0: they hold nothing up. */
+static void add_meeting(dts_builder *b, dts_stage *stage, const dts_block *block, dts_time delay, dts_id issue,
+                        const dts_task_info *info) {
+    if (delay > 0) {
+        stage->last_kernel = add_end_of_launches(b, stage, delay, issue, info);
+    }
+    stage->host_pending = 0; /* has been issued by then */
+    dts_build_read(b, stage, dts_time_to_s(block->host_after), false, stage->last_kernel);
+}
+
 dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block, const dts_id *waits, size_t wait_count,
                        const dts_task_info *info) {
     dts_id rest = rest_of_trailing(b, stage, block, waits, wait_count);
@@ -519,7 +308,8 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
                                dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID, "launch");
     }
     /* else the host has nothing left to issue when the block ends, but is held until then */
-    if (!dts_build_blocks(b) && !hidden) {
+    const bool met = block->reads && !hidden;
+    if (!dts_build_blocks(b) && !hidden && !met) {
         stage->host_pending += launched ? block->host : block->host - block->first_launch;
     }
     dts_task_info what = *info;
@@ -533,22 +323,29 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     bool alone = block->launched_last == block->duration;
     bool holds = dts_build_blocks(b) && !cuts && !alone && block->launched_last > 0;
     dts_time cut = cuts ? block->last_collective : block->duration - (holds ? block->launched_last : 0);
-    dts_id task = dts_build_task(b, stage->compute, before + cut, &what);
+    dts_time at = met ? block->read : cut;
+    dts_id task = dts_build_task(b, stage->compute, before + at, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
     for (size_t i = 0; i < wait_count; i++) {
         dts_graph_depend(b->graph, task, waits[i]);
     }
     stage->last_kernel = task;
-    stage->collectives_done = cuts ? task : stage->collectives_done;
-    if (cuts || holds) {
-        what.block = NULL;
+    what.block = NULL;
+    what.flops = 0;
+    const dts_time late = launched || lead <= block->first_launch ? 0 : lead - block->first_launch;
+    if (met) {
+        add_meeting(b, stage, block, late > 0 ? late + block->read : 0, issue, &what);
         what.rest = true;
-        what.flops = 0;
+        stage->last_kernel = dts_build_task(b, stage->compute, cut - at, &what);
+    }
+    stage->collectives_done = cuts ? stage->last_kernel : stage->collectives_done;
+    if (cuts || holds) {
+        what.rest = true;
         stage->last_kernel = dts_build_task(b, stage->compute, block->duration - cut, &what);
     }
-    if (!launched && lead > block->first_launch) {
-        stage->last_kernel = add_end_of_launches(b, stage, lead + block->duration - block->first_launch, issue, &what);
+    if (late > 0 && !met) {
+        stage->last_kernel = add_end_of_launches(b, stage, late + block->duration, issue, &what);
     }
     stage->since_collectives = cuts && launched ? block->duration - block->last_collective : DTS_TIME_MAX;
     stage->last_block = block;
@@ -557,8 +354,9 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     add_memory(b, stage, block, task, stage->last_kernel);
     stage->flops += block->flops;
     stage->fresh_B += block->fresh_B;
-    stage->ahead =
-        dts_build_blocks(b) ? DTS_NEVER_AHEAD : (ahead > lead ? ahead : lead) + block->duration - block->host;
+    stage->ahead = dts_build_blocks(b) ? DTS_NEVER_AHEAD
+                   : block->reads      ? block->duration - block->read - block->host_after
+                                       : (ahead > lead ? ahead : lead) + block->duration - block->host;
     stage->trailing = block->trailing > 0 ? add_trailing(b, stage, block, stage->last_kernel, info) : DTS_NO_ID;
     stage->last_launched = stage->trailing != DTS_NO_ID ? stage->trailing : stage->last_kernel;
     return stage->last_launched;

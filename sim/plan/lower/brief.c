@@ -26,7 +26,7 @@ dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category
 
 bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time ahead, bool meets) {
     dts_time held_up = meets && block->lead > 0 ? block->lead : 0;
-    return b->brief && !dts_build_blocks(b) && (meets || ahead >= block->lead) &&
+    return b->brief && !dts_build_blocks(b) && (meets || (ahead >= block->lead && !b->host_reads)) &&
            block->host <= block->duration + held_up;
 }
 

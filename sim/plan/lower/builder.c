@@ -91,6 +91,11 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
     return add_to_host(b, stage, duration_s, backward, after, &info);
 }
 
+dts_id dts_build_read(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id result) {
+    stage->last_read = dts_build_host(b, stage, duration_s, backward, result, "read token counts");
+    return stage->last_read;
+}
+
 void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives) {
     dts_id wait = dts_build_host(b, stage, 0, backward, arrives, "wait for transfer");
     dts_graph_depend(b->graph, wait, stage->last_kernel);

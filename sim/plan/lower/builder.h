@@ -85,6 +85,7 @@ typedef struct dts_stage {
     dts_id last_kernel;                 /* most recent task of the compute stream */
     dts_id last_host;                   /* most recent task of the host thread */
     dts_id last_launched;               /* most recent kernel or collective that the host launched */
+    dts_id last_read;                   /* most recent task of the host that begins when it has read a result */
     dts_id holds_host;                  /* the block that the host launches, kernel after kernel; DTS_NO_ID: none */
     dts_time host_pending;              /* issues of the host that are still to be added, as one task */
     dts_time ahead;                     /* the host is at least so much ahead of the compute stream (block.c) */
@@ -156,6 +157,7 @@ typedef struct dts_builder {
     bool full;               /* every rank; else one row stands for all */
     bool brief;              /* of dts_lower_options */
     bool alone;              /* one block is built by itself (block.c) */
+    bool host_reads;         /* the host waits for results of the GPU inside passes */
     const atomic_bool *stop; /* the same */
     int64_t rows;
     dts_hop *hops;   /* room for those of a collective of all rows */
@@ -216,6 +218,9 @@ dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool 
 /* A host task of duration_s, after which later issues come; waits for after. */
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                       const char *name);
+
+/* The host waits for a result of the GPU, and takes duration_s to go on. */
+dts_id dts_build_read(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id result);
 
 /* The host waits for a transfer, and for the kernels before it. */
 void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arrives);

@@ -137,6 +137,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .block_end = DTS_NO_ID,
                          .trailing = DTS_NO_ID,
                          .last_launched = DTS_NO_ID,
+                         .last_read = DTS_NO_ID,
                          .holds_host = DTS_NO_ID,
                          .collectives_done = DTS_NO_ID,
                          .tied_made = DTS_NO_ID,

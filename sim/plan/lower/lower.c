@@ -54,13 +54,12 @@ static dts_status check_size(dts_builder *b) {
     return DTS_OK;
 }
 
-/* Does the host wait for the GPU inside a pass? How far it is ahead matters then. */
+/* Does the host wait for the GPU inside a pass? */
 static bool host_reads(const dts_builder *b) {
     bool reads = false;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         for (size_t i = 0; i < b->work[part].operators.count; i++) {
-            const dts_operator *o = &b->work[part].operators.items[i];
-            reads |= o->host_reads || (o->expert_casts > 0 && b->plan->job.stack->fp8_expert_host_s > 0);
+            reads |= b->work[part].operators.items[i].host_reads;
         }
     }
     return reads;
@@ -185,10 +184,8 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     if (status == DTS_OK) {
         status = dts_build_styles(b);
     }
-    if (status == DTS_OK && host_reads(b)) {
-        b->detail = DTS_DETAIL_KERNEL;
-    }
     if (status == DTS_OK) {
+        b->host_reads = host_reads(b);
         status = check_size(b);
     }
     if (status == DTS_OK) {

@@ -77,6 +77,9 @@ typedef struct dts_block {
     dts_time first_collective; /* when its first collective starts; DTS_TIME_MAX: none */
     dts_time last_collective;  /* when its last one ends, but the trailing one; 0: none */
     dts_time launched_last;    /* of that, the kernel that the host launches last, or what trails */
+    bool reads;                /* the host waits for a result inside: token counts of experts */
+    dts_time read;             /* when it has the last of these; before that the host does not get further ahead */
+    dts_time host_after;       /* host: from then until all is issued */
     dts_time trailing;         /* a collective behind the last kernel; 0: none */
     const char *trailing_name;
     double trailing_B;
@@ -238,6 +241,8 @@ dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
 bool dts_blocks_possible(const dts_plan *plan);
 /* A brief one: only the peak of memory may be another then. */
 bool dts_brief_blocks_possible(const dts_plan *plan);
+/* Is it not? */
+bool dts_brief_peak_known(const dts_plan *plan);
 /* Why a detail above kernel leaves something out that matters; NULL: it does not. */
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network);
 

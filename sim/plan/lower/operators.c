@@ -183,8 +183,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     }
     dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
     if (o->host_reads) {
-        double host_s = b->plan->job.stack->experts_host_s;
-        dts_build_host(b, w->pass->stage, host_s, w->backward, w->last, "read token counts");
+        dts_build_read(b, w->pass->stage, b->plan->job.stack->experts_host_s, w->backward, w->last);
     }
     add_exchange(w, o, behind, &info);
 }
