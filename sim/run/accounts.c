@@ -29,8 +29,8 @@ static const dts_task_info *info_of(const dts_measured *m, dts_id task) {
 }
 
 /* Column of a transfer in the table of exposures. */
-static size_t column(const dts_task_info *info) {
-    return info->collective < 0 ? DTS_COLLECTIVE_COUNT : (size_t)info->collective;
+static size_t column(int collective) {
+    return collective < 0 ? DTS_COLLECTIVE_COUNT : (size_t)collective;
 }
 
 bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device) {
@@ -54,7 +54,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
         case DTS_ROLE_COMMUNICATION:
             if (dts_takes_part(t->m, blocker, t->device)) {
                 t->communication += length;
-                t->out->exposed_by_row[info->group][column(info)] += dts_time_to_s(length);
+                t->out->exposed_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
             } else {
                 t->bubble += length;
             }
@@ -167,7 +167,7 @@ static void charge_block(tally *t, const dts_block *block) {
     t->host += block->launches;
     for (size_t i = 0; i < block->row_count; i++) {
         const dts_block_row *row = &block->rows[i];
-        t->out->exposed_by_row[row->group][row->collective] += dts_time_to_s(row->exposed);
+        t->out->exposed_by_row[row->group][column(row->collective)] += dts_time_to_s(row->exposed);
     }
 }
 
@@ -262,14 +262,14 @@ dts_status dts_measure_communication(const dts_measured *all, dts_id device, con
         const dts_task_info *info = &m->lowered->infos[i];
         bool inside = starts[i] >= m->from && starts[i] < m->to;
         if (inside && info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(m, (dts_id)i, device)) {
-            dts_communication_row *row = &rows[info->group][column(info)];
+            dts_communication_row *row = &rows[info->group][column(info->collective)];
             row->count++;
             row->bytes += info->bytes;
             row->total_s += dts_time_to_s(ends[i] - starts[i]);
         }
         for (size_t r = 0; info->block != NULL && info->device == device && r < info->block->row_count; r++) {
             const dts_block_row *inner = &info->block->rows[r];
-            dts_communication_row *row = &rows[inner->group][inner->collective];
+            dts_communication_row *row = &rows[inner->group][column(inner->collective)];
             row->count += inner->count;
             row->bytes += inner->bytes;
             row->total_s += dts_time_to_s(inner->total);

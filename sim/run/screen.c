@@ -66,7 +66,7 @@ static dts_status look(const dts_plan *plan, bool flow, dts_detail detail, dts_b
         *known = round >= 0;
         const double rounds = fold == NULL ? 0 : (double)((fold->all - fold->some) / (fold->round * fold->directions));
         *out = (dts_screening){.time_s = dts_time_to_s(end) + rounds * dts_time_to_s(round),
-                               .memory_known = dts_blocks_possible(plan),
+                               .memory_known = dts_brief_peak_known(plan),
                                .tasks = dts_graph_tasks(lowered.graph)};
         look_at_memory(plan, &lowered, simulation, out);
     }

@@ -15,12 +15,13 @@
  *   where copies of offloaded activations or gradients, or ZeRO-2's buckets, free memory while kernels take some: their
  *   order decides the peak
  *   where batches of data that weigh in memory arrive beside the kernels
- *   where kernels read what arrives bit by bit, or two passes run in turns: context parallelism, asynchronous tensor
- *   parallelism, forward and backward as one block
+ *   where kernels read what arrives bit by bit: context parallelism, asynchronous tensor parallelism
+ *   where two passes run in turns: forward and backward as one block
  *   where weights are updated between passes (PipeDream), or a stage holds two copies of them
  *   where FSDP keeps whole gradients between microbatches, or DDP reduces them after each
- *   where kernels are launched as graphs, and where the host waits for counts of tokens
- *   where what a stage gathers before it repeats a whole chunk holds up the collectives of that. */
+ *   where kernels are launched as graphs
+ *   where what a stage gathers before it repeats a whole chunk holds up the collectives of that.
+ * Brief ones (run/screen.c) are also taken where only the peak of memory is another, and where bits arrive inside. */
 #include <math.h>
 
 #include "plan/lower/builder.h"
@@ -123,8 +124,17 @@ static bool order_decides_peak(const dts_plan *plan) {
            any_style(plan, keeps_buckets);
 }
 
+/* Do kernels read what arrives bit by bit, or share multiprocessors with it? */
+static bool reads_bits(const dts_plan *plan) {
+    return plan->context > 1 || any_style(plan, is_async);
+}
+
 bool dts_blocks_possible(const dts_plan *plan) {
-    return !order_decides_peak(plan) && dts_brief_blocks_possible(plan);
+    return !order_decides_peak(plan) && !reads_bits(plan) && dts_brief_blocks_possible(plan);
+}
+
+bool dts_brief_peak_known(const dts_plan *plan) {
+    return !order_decides_peak(plan) || !dts_brief_blocks_possible(plan);
 }
 
 bool dts_brief_blocks_possible(const dts_plan *plan) {
@@ -134,9 +144,8 @@ bool dts_brief_blocks_possible(const dts_plan *plan) {
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
     bool updates = dts_plan_defers_reduction(plan) || dts_plan_repeats_reduction(plan) || dts_plan_asynchronous(plan) ||
                    plan->copies > 1;
-    bool bits =
-        dts_plan_wraps_linears(plan) || plan->context > 1 || any_style(plan, is_async) || runs_passes_in_turns(plan);
-    return !shared_host && !copies && !loads_much(plan) && !held_up && !updates && !bits && !stages_differ(plan) &&
+    bool turns = dts_plan_wraps_linears(plan) || runs_passes_in_turns(plan);
+    return !shared_host && !copies && !loads_much(plan) && !held_up && !updates && !turns && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;
 }
 
