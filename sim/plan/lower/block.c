@@ -212,9 +212,10 @@ static void add_changes(dts_builder *b, dts_id device, dts_id task, dts_memory_m
 static void add_memory(dts_builder *b, const dts_stage *stage, const dts_block *block, dts_id first, dts_id last) {
     static const int64_t entry[DTS_MEMORY_CATEGORY_COUNT] = {0};
     if (b->brief && !b->alone) {
-        const double peak_B = (double)total_of(block->peak_B);
+        const double peak_B = (double)dts_block_total(block->peak_B);
         dts_build_memory(b, first, DTS_AT_START, stage, DTS_MEMORY_ACTIVATIONS, peak_B);
-        dts_build_memory(b, last, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, (double)total_of(block->left_B) - peak_B);
+        dts_build_memory(b, last, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS,
+                         (double)dts_block_total(block->left_B) - peak_B);
         return;
     }
     add_changes(b, stage->device, first, DTS_AT_START, entry, block->peak_B);
@@ -280,15 +281,36 @@ static dts_id rest_of_trailing(dts_builder *b, const dts_stage *stage, const dts
     return rest;
 }
 
-/* Inside a block the host meets the GPU: from the start of its task it takes as long as it does. delay: of the launches
- * before, behind issue; 0: they hold nothing up. */
-static void add_meeting(dts_builder *b, dts_stage *stage, const dts_block *block, dts_time delay, dts_id issue,
-                        const dts_task_info *info) {
-    if (delay > 0) {
-        stage->last_kernel = add_end_of_launches(b, stage, delay, issue, info);
+/* How a block that is not one task is cut. */
+typedef struct pieces {
+    bool met;         /* where the host reads a result */
+    bool cuts, holds; /* at cut, behind its last collective or before the kernel launched last */
+    dts_time cut;     /* the whole, where it is none of that */
+    dts_time held_up; /* beyond its duration the launches may take so much from issue on; 0: they do not */
+    dts_id issue;
+} pieces;
+
+/* Behind the first piece, which the host meets or not. what: of the block. */
+static void add_pieces(dts_builder *b, dts_stage *stage, const dts_block *block, const pieces *p, dts_task_info what) {
+    what.block = NULL;
+    what.flops = 0;
+    if (p->met) {
+        if (p->held_up > 0) {
+            stage->last_kernel = add_end_of_launches(b, stage, p->held_up + block->read, p->issue, &what);
+        }
+        stage->host_pending = 0; /* has been issued by then */
+        dts_build_read(b, stage, dts_time_to_s(block->host_after), false, stage->last_kernel);
+        what.rest = true;
+        stage->last_kernel = dts_build_task(b, stage->compute, p->cut - block->read, &what);
     }
-    stage->host_pending = 0; /* has been issued by then */
-    dts_build_read(b, stage, dts_time_to_s(block->host_after), false, stage->last_kernel);
+    stage->collectives_done = p->cuts ? stage->last_kernel : stage->collectives_done;
+    if (p->cuts || p->holds) {
+        what.rest = true;
+        stage->last_kernel = dts_build_task(b, stage->compute, block->duration - p->cut, &what);
+    }
+    if (p->held_up > 0 && !p->met) {
+        stage->last_kernel = add_end_of_launches(b, stage, p->held_up + block->duration, p->issue, &what);
+    }
 }
 
 dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block, const dts_id *waits, size_t wait_count,
@@ -318,39 +340,25 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     what.flops = block->flops;
     what.block = block;
     const bool within = b->brief && (b->plan->job.parallelism->sequence || dts_brief_gathers_inside(b));
-    bool cuts = dts_gathers_beside(b->plan) && block->last_collective > 0 && !within;
+    pieces p = {.met = met, .issue = issue};
+    p.cuts = dts_gathers_beside(b->plan) && block->last_collective > 0 && !within;
+    p.held_up = launched || lead <= block->first_launch ? 0 : lead - block->first_launch;
     /* the host waits for the kernel before the one that it launches last */
     bool alone = block->launched_last == block->duration;
-    bool holds = dts_build_blocks(b) && !cuts && !alone && block->launched_last > 0;
-    dts_time cut = cuts ? block->last_collective : block->duration - (holds ? block->launched_last : 0);
-    dts_time at = met ? block->read : cut;
-    dts_id task = dts_build_task(b, stage->compute, before + at, &what);
+    p.holds = dts_build_blocks(b) && !p.cuts && !alone && block->launched_last > 0;
+    p.cut = p.cuts ? block->last_collective : block->duration - (p.holds ? block->launched_last : 0);
+    dts_id task = dts_build_task(b, stage->compute, before + (met ? block->read : p.cut), &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
     for (size_t i = 0; i < wait_count; i++) {
         dts_graph_depend(b->graph, task, waits[i]);
     }
     stage->last_kernel = task;
-    what.block = NULL;
-    what.flops = 0;
-    const dts_time late = launched || lead <= block->first_launch ? 0 : lead - block->first_launch;
-    if (met) {
-        add_meeting(b, stage, block, late > 0 ? late + block->read : 0, issue, &what);
-        what.rest = true;
-        stage->last_kernel = dts_build_task(b, stage->compute, cut - at, &what);
-    }
-    stage->collectives_done = cuts ? stage->last_kernel : stage->collectives_done;
-    if (cuts || holds) {
-        what.rest = true;
-        stage->last_kernel = dts_build_task(b, stage->compute, block->duration - cut, &what);
-    }
-    if (late > 0 && !met) {
-        stage->last_kernel = add_end_of_launches(b, stage, late + block->duration, issue, &what);
-    }
-    stage->since_collectives = cuts && launched ? block->duration - block->last_collective : DTS_TIME_MAX;
+    add_pieces(b, stage, block, &p, what);
+    stage->since_collectives = p.cuts && launched ? block->duration - block->last_collective : DTS_TIME_MAX;
     stage->last_block = block;
     stage->block_end = stage->last_kernel;
-    stage->holds_host = !dts_build_blocks(b) || alone ? DTS_NO_ID : holds ? task : stage->last_kernel;
+    stage->holds_host = !dts_build_blocks(b) || alone ? DTS_NO_ID : p.holds ? task : stage->last_kernel;
     add_memory(b, stage, block, task, stage->last_kernel);
     stage->flops += block->flops;
     stage->fresh_B += block->fresh_B;

@@ -134,7 +134,7 @@ bool dts_blocks_possible(const dts_plan *plan) {
 }
 
 bool dts_brief_peak_known(const dts_plan *plan) {
-    return !order_decides_peak(plan) || !dts_brief_blocks_possible(plan);
+    return !order_decides_peak(plan) && dts_brief_blocks_possible(plan);
 }
 
 bool dts_brief_blocks_possible(const dts_plan *plan) {

@@ -122,6 +122,12 @@ static bool may_be_late(const dts_walk *w) {
     return microbatches >= ENOUGH_MICROBATCHES && w->pass->chunk->layers * microbatches >= ENOUGH_LAYERS_PASSES;
 }
 
+/* The same for a first look, which may be a layer's backward off: at most 2 % of so many. */
+static bool may_be_late_at_first(const dts_walk *w) {
+    enum { ENOUGH_LAYERS_PASSES = 32 };
+    return w->b->brief && w->pass->chunk->layers * w->b->plan->microbatches >= ENOUGH_LAYERS_PASSES;
+}
+
 /* Kernel by kernel, or as a block. Where buckets fill up in it, it may hand over its gradients behind the block; where
  * every microbatch does that, its buckets' memory matters, and it stays at kernel detail. */
 void dts_step_take(dts_walk *w, const dts_step *s) {
@@ -143,14 +149,14 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     if (possible && behind) {
         inside = false;
         block = step_block(w, s, true);
-    } else if (possible && hands_over && !simple && w->b->brief) {
+    } else if (possible && hands_over && !simple && may_be_late_at_first(w)) {
         inside = false;
         block = step_block(w, s, false);
     } else if (possible && (!hands_over || simple)) {
         block = step_block(w, s, hands_over);
         if (block != NULL && hands_over && block->reduced_B >= room_B) {
             inside = false;
-            block = w->b->brief || may_be_late(w) ? step_block(w, s, false) : NULL;
+            block = may_be_late_at_first(w) || may_be_late(w) ? step_block(w, s, false) : NULL;
         }
     }
     if (block == NULL) {
