@@ -241,7 +241,8 @@ dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
 bool dts_blocks_possible(const dts_plan *plan);
 /* A brief one: only the peak of memory may be another then. */
 bool dts_brief_blocks_possible(const dts_plan *plan);
-/* Is it known not to be? Where there are no blocks fewer microbatches may show less (torch Pipe gathers all outputs). */
+/* Is it known not to be? Where there are no blocks fewer microbatches may show less (torch Pipe gathers all outputs).
+ */
 bool dts_brief_peak_known(const dts_plan *plan);
 /* Why a detail above kernel leaves something out that matters; NULL: it does not. */
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network);
