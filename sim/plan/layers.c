@@ -4,7 +4,8 @@
  * of their stage. With T ranks in a tensor-parallel group of the plan, D replicas and microbatches of m samples, layers
  * with T' ranks have
  *   D' = D·T/T' replicas          and         m' = m·T'/T samples in a microbatch (1) so that every GPU of the stage
- * still takes part, and the samples under way at a time are the same. Layers of one choice are a style. Each style is a
+ * still takes part, and the samples under way at a time are the same. Experts lie as in the plan: expert and
+ * expert_tensor count the stage's GPUs, whatever splits attention. Layers of one choice are a style. Each style is a
  * plan of its own for all GPUs (its groups, formats, shares), of which only what concerns its layers is used; embedding
  * and head belong to style 0, the plan itself.
  *
@@ -131,21 +132,30 @@ static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
     const dts_job *job = &plan->job;
     const struct {
         bool broken;
-        const char *what;
+        const char *what, *why, *help;
     } rules[] = {
-        {dts_plan_offloads(plan), "offload to host memory"},
-        {dts_plan_adapts(plan), "low-rank adapters"},
-        {dts_plan_single_process(plan), "one process that drives all replicas (dp)"},
-        {job->stack->pipeline_single_process && plan->pipeline > 1, "one process that drives all stages"},
-        {job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER, "linear layers as units of FSDP"},
-        {job->parallelism->gradient_sync != DTS_REDUCE_AUTO, "gradient_sync"},
-        {plan->copies > 1, "schedules with two copies of each stage"},
-        {dts_plan_asynchronous(plan), "asynchronous schedules"},
+        {dts_plan_offloads(plan), "offload to host memory", "the CPU steps the shards of one plan",
+         "leave `layers` out, or set offload to none and recompute or shard more"},
+        {dts_plan_adapts(plan), "low-rank adapters", "frozen weights have one format and one degree",
+         "leave `layers` out: few parameters are left to shard"},
+        {dts_plan_single_process(plan), "one process that drives all replicas (dp)", "it copies whole models",
+         "use data_parallel: ddp"},
+        {job->stack->pipeline_single_process && plan->pipeline > 1, "one process that drives all stages",
+         "torch Pipe repeats whole stages", "use another stack, or pipeline: 1"},
+        {job->parallelism->fsdp_unit != DTS_FSDP_UNIT_LAYER, "linear layers as units of FSDP",
+         "norms of all layers are one unit", "use fsdp_unit: layer"},
+        {job->parallelism->gradient_sync != DTS_REDUCE_AUTO, "gradient_sync",
+         "each way of sharding has its own moment of reduction", "leave gradient_sync out"},
+        {plan->copies > 1, "schedules with two copies of each stage", "both copies reduce in one group",
+         "use a schedule in one direction, such as zb-h1 or interleaved-1f1b"},
+        {dts_plan_asynchronous(plan), "asynchronous schedules", "every microbatch steps by itself",
+         "use schedule: 1f1b"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].broken) {
-            return dts_diag_error(diag, NULL, "parallelism.layers", "leave `layers` out",
-                                  "layers with choices of their own are not simulated together with %s", rules[i].what);
+            return dts_diag_error(diag, NULL, "parallelism.layers", rules[i].help,
+                                  "layers with choices of their own are not simulated together with %s: %s",
+                                  rules[i].what, rules[i].why);
         }
     }
     return DTS_OK;
@@ -158,11 +168,6 @@ static dts_status check_tensor(const dts_plan *plan, const style *s, const char 
     char help[100];
     if (s->tensor == plan->tensor) {
         return DTS_OK;
-    }
-    if (plan->context > 1 || plan->job.model->experts > 0) {
-        return dts_diag_error(diag, NULL, key, "give all layers one tensor degree",
-                              "tensor degrees of single layers are not simulated together with %s",
-                              plan->context > 1 ? "context parallelism" : "experts");
     }
     if (high % low != 0 || (plan->tensor * plan->data) % s->tensor != 0) {
         int64_t below = dts_divisor_below(plan->tensor * plan->data, s->tensor);

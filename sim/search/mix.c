@@ -188,33 +188,89 @@ static void share_of(const mixing *m, size_t s, int stage, const dts_chunk *chun
     dts_frame_layer_share(&x->frame, &x->candidate, &class, in_flight, out);
 }
 
-/* Groups of layers of a stage that are chosen together. */
+/* Groups of layers of a stage that are chosen together. Where dense layers stand before those with experts, no group
+ * has both. */
 typedef struct grouping {
-    int64_t first, size; /* layers of the stage, and of a group; the last may be smaller */
-    size_t groups;
-    int64_t layers;
+    int64_t first, size, layers; /* layers of the stage, and of a group; the last may be smaller */
+    int64_t border;              /* the first layers are of another kind than the rest; 0: all alike, or in turns */
+    size_t before, groups;       /* groups of them, and of all */
 } grouping;
 
-static grouping group_layers(const dts_chunk *chunk) {
-    int64_t size = (chunk->layers + GROUPS - 1) / GROUPS;
-    size = size > 0 ? size : 1;
-    return (grouping){chunk->first_layer, size, (size_t)((chunk->layers + size - 1) / size), chunk->layers};
+static size_t groups_for(int64_t layers, int64_t size) {
+    return (size_t)((layers + size - 1) / size);
+}
+
+static grouping group_layers(const dts_model *model, const dts_chunk *chunk) {
+    grouping g = {.first = chunk->first_layer, .layers = chunk->layers};
+    const dts_part kind = dts_model_layer_part(model, g.first);
+    while (g.border < g.layers && dts_model_layer_part(model, g.first + g.border) == kind) {
+        g.border++;
+    }
+    for (int64_t i = g.border; i < g.layers; i++) {
+        g.border = dts_model_layer_part(model, g.first + i) == kind ? g.layers : g.border;
+    }
+    g.border = g.border == g.layers ? 0 : g.border;
+    g.size = (g.layers + GROUPS - 1) / GROUPS;
+    g.size = g.size > 0 ? g.size : 1;
+    g.before = groups_for(g.border, g.size);
+    g.groups = g.before + groups_for(g.layers - g.border, g.size);
+    return g;
+}
+
+/* Counted from the stage's first. */
+static int64_t first_of(const grouping *g, size_t group) {
+    return group < g->before ? (int64_t)group * g->size : g->border + (int64_t)(group - g->before) * g->size;
 }
 
 static int64_t layers_of(const grouping *g, size_t group) {
-    int64_t left = g->layers - (int64_t)group * g->size;
+    int64_t left = (group < g->before ? g->border : g->layers) - first_of(g, group);
     return left < g->size ? left : g->size;
 }
 
-/* So many layers with a strategy, under an outlook. */
-static dts_layer_cost cost_of(const outlook *as, const strategy *s, const dts_layer_share *one, double n) {
+/* Adds n layers with a strategy, under an outlook. */
+static void add_cost(const outlook *as, const strategy *s, const dts_layer_share *one, double n, dts_layer_cost *out) {
     const bool allowed = (as->sharding || s->choice.sharding == 0) && (as->tensor || s->choice.tensor == 0);
     const double alone_s = as->hides ? one->time_s : fmax(one->time_s, one->beside_s);
-    return (dts_layer_cost){.time_s = allowed ? n * alone_s : (double)INFINITY,
-                            .kept_B = n * one->kept_B,
-                            .transient_B = one->transient_B,
-                            .beside_s = as->hides ? n * one->beside_s : 0,
-                            .tail_s = n * one->tail_s};
+    out->time_s += allowed ? n * alone_s : (double)INFINITY;
+    out->kept_B += n * one->kept_B;
+    out->transient_B = fmax(out->transient_B, one->transient_B);
+    out->beside_s += as->hides ? n * one->beside_s : 0;
+    out->tail_s += n * one->tail_s;
+}
+
+static const dts_part layer_kinds[] = {DTS_PART_LAYER, DTS_PART_EXPERT_LAYER};
+enum { KINDS = sizeof layer_kinds / sizeof layer_kinds[0] };
+
+/* Of a stage's layers from first on, those of a kind; *any: one of them. */
+static int64_t count_kind(const mixing *m, int64_t first, int64_t layers, dts_part kind, int64_t *any) {
+    int64_t count = 0;
+    for (int64_t l = first; l < first + layers; l++) {
+        if (dts_model_layer_part(m->plan.job.model, l) == kind) {
+            *any = l;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The costs of all groups with a strategy: each kind of layer by itself. *hides: see dts_layer_problem. */
+static void cost_groups(const mixing *m, const outlook *as, size_t s, int stage, const grouping *g, double in_flight,
+                        dts_layer_cost *costs, double *hides) {
+    int64_t any = 0, unused = 0;
+    for (size_t k = 0; k < KINDS; k++) {
+        if (count_kind(m, g->first, g->layers, layer_kinds[k], &any) == 0) {
+            continue;
+        }
+        dts_layer_share one;
+        share_of(m, s, stage, &(dts_chunk){.first_layer = any, .layers = 1}, in_flight, &one);
+        for (size_t i = 0; i < g->groups; i++) {
+            int64_t n = count_kind(m, g->first + first_of(g, i), layers_of(g, i), layer_kinds[k], &unused);
+            if (n > 0) {
+                add_cost(as, &m->strategies[s], &one, (double)n, &costs[i * m->count + s]);
+            }
+        }
+        *hides = fmax(*hides, one.backward);
+    }
 }
 
 static dts_status problem_of(const mixing *m, const outlook *as, int stage, const grouping *g, double in_flight,
@@ -231,13 +287,8 @@ static dts_status problem_of(const mixing *m, const outlook *as, int stage, cons
         share_of(m, 0, stage, &ends, in_flight, &rest);
     }
     for (size_t s = 0; s < m->count; s++) {
-        dts_layer_share one;
-        share_of(m, s, stage, &(dts_chunk){.layers = 1}, in_flight, &one);
-        for (size_t i = 0; i < g->groups; i++) {
-            costs[i * m->count + s] = cost_of(as, &m->strategies[s], &one, (double)layers_of(g, i));
-        }
+        cost_groups(m, as, s, stage, g, in_flight, costs, &out->hides);
         edge[s] = m->transitions[s];
-        out->hides = fmax(out->hides, one.backward);
     }
     out->layers = g->groups;
     out->strategies = m->count;
@@ -273,7 +324,7 @@ static void append(const mixing *m, const grouping *g, const uint16_t *choice, d
             continue;
         }
         dts_layer_choice next = m->strategies[choice[i]].choice;
-        next.layers.first = g->first + (int64_t)i * g->size;
+        next.layers.first = g->first + first_of(g, i);
         next.layers.last = next.layers.first + layers_of(g, i) - 1;
         dts_layer_choice *before = out->count > 0 ? &out->items[out->count - 1] : NULL;
         if (before != NULL && before->layers.last + 1 == next.layers.first && before->tensor == next.tensor &&
@@ -295,7 +346,7 @@ typedef struct solved {
 
 static dts_status solve(const mixing *m, const outlook *as, int stage, double in_flight, solved *out) {
     dts_layer_problem p = {0};
-    *out = (solved){.g = group_layers(&m->plan.chunks[stage])};
+    *out = (solved){.g = group_layers(m->plan.job.model, &m->plan.chunks[stage])};
     dts_status status = problem_of(m, as, stage, &out->g, in_flight, &p);
     if (status == DTS_OK && out->g.groups > 0) {
         out->alike_s = alike_s(&p);
@@ -393,10 +444,9 @@ static dts_status mix(mixing *m, dts_top *list) {
 bool dts_mix_may(const dts_search_context *c, const dts_candidate *candidate) {
     const dts_scenario_values *base = c->request->base;
     const int32_t *v = candidate->value;
-    return v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_CONTEXT] == 1 && v[DTS_AXIS_VIRTUAL_STAGES] == 1 &&
-           v[DTS_AXIS_SHARD_GROUP] == 0 && v[DTS_AXIS_RECOMPUTE] <= DTS_RECOMPUTE_FULL &&
-           v[DTS_AXIS_DATA_PARALLEL] != DTS_DP_SINGLE_PROCESS && v[DTS_AXIS_PARTITION] != DTS_PARTITION_GIVEN &&
-           base->model.experts == 0 && base->training.adapters.rank == 0 &&
+    return v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_VIRTUAL_STAGES] == 1 && v[DTS_AXIS_SHARD_GROUP] == 0 &&
+           v[DTS_AXIS_RECOMPUTE] <= DTS_RECOMPUTE_FULL && v[DTS_AXIS_DATA_PARALLEL] != DTS_DP_SINGLE_PROCESS &&
+           v[DTS_AXIS_PARTITION] != DTS_PARTITION_GIVEN && base->training.adapters.rank == 0 &&
            base->parallelism.fsdp_unit == DTS_FSDP_UNIT_LAYER &&
            (v[DTS_AXIS_PIPELINE] == 1 || !base->stack.pipeline_single_process);
 }

@@ -338,15 +338,15 @@ static inline bool may_choose_layers(const drawn *d) {
     bool several = strstr(training, "recompute") != NULL && strstr(training, "recompute: selective") == NULL &&
                    strstr(training, "recompute: full") == NULL; /* layers to a checkpoint, or all of a chunk */
     return !shared && !is_parallel(d, "dp") && !d->infers && !d->both && !d->adapts && d->keys[OFFLOAD][0] == '\0' &&
-           d->context == 1 && strstr(d->keys[MODEL], "experts") == NULL && strstr(d->stack, "cuda_graphs") == NULL &&
-           strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL && strstr(d->keys[PARALLELISM], "gradient_sync") == NULL &&
-           !several;
+           strstr(d->stack, "cuda_graphs") == NULL && strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL &&
+           strstr(d->keys[PARALLELISM], "gradient_sync") == NULL && !several;
 }
 
 /* The first layer does otherwise: shards, recomputes, or has twice the tensor degree. */
 static inline void draw_layers(drawn *d) {
-    bool wider =
-        d->data % 2 == 0 && d->per_node % (2 * d->tensor) == 0 && d->heads % (2 * d->tensor) == 0 && PICK(d, 0, 1) == 1;
+    bool routes = strstr(d->keys[MODEL], "experts") == NULL || d->sequence;
+    bool wider = d->data % 2 == 0 && d->per_node % (2 * d->tensor) == 0 && d->heads % (2 * d->tensor) == 0 && routes &&
+                 PICK(d, 0, 1) == 1;
     d->relaid = wider;
     if (wider) {
         say(d, PARALLELISM, "layers: [{layers: 0, tensor: %d}]", 2 * d->tensor);

@@ -57,9 +57,12 @@ static dts_status check_size(dts_builder *b) {
 /* Does the host wait for the GPU inside a pass? */
 static bool host_reads(const dts_builder *b) {
     bool reads = false;
-    for (int part = 0; part < DTS_PART_COUNT; part++) {
-        for (size_t i = 0; i < b->work[part].operators.count; i++) {
-            reads |= b->work[part].operators.items[i].host_reads;
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        for (int part = 0; part < DTS_PART_COUNT; part++) {
+            const dts_operators *operators = &b->styles[k].work[part].operators;
+            for (size_t i = 0; i < operators->count; i++) {
+                reads |= operators->items[i].host_reads;
+            }
         }
     }
     return reads;

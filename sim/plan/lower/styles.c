@@ -67,14 +67,15 @@ size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int6
 bool dts_lower_layout_move(const dts_plan *from, const dts_plan *to, bool sequence, dts_layout_move *out) {
     const int64_t high = from->tensor > to->tensor ? from->tensor : to->tensor;
     const int64_t low = from->tensor > to->tensor ? to->tensor : from->tensor;
-    const int64_t ranks = sequence ? high : high / low, here = from->gpus_per_node;
-    int64_t nodes = (high + here - 1) / here;
+    const bool mixes = sequence || from->context > 1;
+    const int64_t block = high * from->context, ranks = mixes ? block : high / low, here = from->gpus_per_node;
+    int64_t nodes = (block + here - 1) / here;
     nodes = nodes < ranks ? nodes : ranks;
-    *out = (dts_layout_move){.kind = sequence ? DTS_ALL_TO_ALL : DTS_ALL_GATHER,
+    *out = (dts_layout_move){.kind = mixes ? DTS_ALL_TO_ALL : DTS_ALL_GATHER,
                              .group = {.ranks = ranks, .nodes = nodes},
                              .sharing = (double)here * (double)nodes / (double)ranks,
                              .bytes = dts_plan_boundary_B(to)};
-    return high > low && (sequence || to->tensor > from->tensor); /* else it is there, or a view of what is */
+    return high > low && (mixes || to->tensor > from->tensor); /* else it is there, or a view of what is */
 }
 
 void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer) {
@@ -87,7 +88,7 @@ void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer) 
     const dts_task_info info = {.microbatch = (int32_t)w->pass->microbatch,
                                 .layer = layer,
                                 .chunk = (int32_t)w->pass->chunk_index,
-                                .name = sequence ? "change layout" : "gather samples"};
+                                .name = move.kind == DTS_ALL_TO_ALL ? "change layout" : "gather samples"};
     w->last = dts_build_collective_among(b, w->pass->stage, DTS_GROUP_LAYOUT, move.group, move.sharing, move.kind,
                                          move.bytes, w->backward, w->last, &info);
     w->waits[DTS_WAIT_INPUT] = w->last;

@@ -166,6 +166,87 @@ static void every_rank_and_every_detail_agree(void **state) {
     dts_result_free(blocks);
 }
 
+/* With experts and context parallelism. */
+static const char *const with_experts =
+    "cluster: {profile: dgx-h100, nodes: 2}\n"
+    "stack: megatron-core\n"
+    "training: {global_batch: 64, sequence_length: 1024, precision: bf16, optimizer: adamw}\n"
+    "fidelity: {network: closed-form}\n";
+
+static dts_result *run_experts(const char *model, int layers, const char *settings) {
+    char all[LONGEST_SETTINGS];
+    snprintf(all, sizeof all, "model=%s model.layers=%d %s", model, layers, settings);
+    return simulate_text(with_experts, all);
+}
+
+/* Layers with T' = 2 in a plan with T = 1 compute what layers of the plan with T = 2 do, and exchange as many tokens
+ * and gradients of experts: what layers 4 to 7 add is the same. */
+static void layers_beside_others_are_those_of_their_degree(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *both;
+        double context;
+    } rows[] = {
+        {"mixtral-8x7b", "parallelism.expert=4 parallelism.sequence=true parallelism.data_parallel=zero1", 1},
+        {"deepseek-v2-lite", "parallelism.expert=8 parallelism.sequence=true parallelism.data_parallel=fsdp", 1},
+        {"llama-3-8b", "parallelism.context=2 parallelism.sequence=true parallelism.data_parallel=ddp", 2},
+        {"llama-3-8b", "parallelism.context=2 parallelism.data_parallel=fsdp", 2},
+        {"mixtral-8x7b", "parallelism.expert=8 parallelism.context=2 parallelism.sequence=true", 2},
+    };
+    static const char *const exchanges[][2] = {{"all-to-all", "expert"},
+                                               {"reduce-scatter", "expert-data"},
+                                               {"all-gather", "tensor"},
+                                               {"send-recv", "context"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char mixed[400], uniform[400];
+        dts_result *r[4];
+        for (int n = 0; n < 2; n++) {
+            const int layers = 4 + 4 * n;
+            snprintf(mixed, sizeof mixed,
+                     "%s training.micro_batch=1 parallelism.layers=[{\"layers\":0-%d,\"tensor\":2}]", rows[i].both,
+                     layers - 1);
+            snprintf(uniform, sizeof uniform, "%s parallelism.tensor=2 training.micro_batch=2", rows[i].both);
+            r[n] = run_experts(rows[i].model, layers, mixed);
+            r[2 + n] = run_experts(rows[i].model, layers, uniform);
+        }
+        assert_close(r[1]->time_s.compute - r[0]->time_s.compute, r[3]->time_s.compute - r[2]->time_s.compute, 1e-6, 0);
+        assert_close(r[1]->parameters, r[3]->parameters, 0, 0);
+        for (size_t e = 0; e < sizeof exchanges / sizeof exchanges[0]; e++) {
+            const char *kind = exchanges[e][0], *group = exchanges[e][1];
+            assert_close(bytes_of(r[1], kind, group) - bytes_of(r[0], kind, group),
+                         bytes_of(r[3], kind, group) - bytes_of(r[2], kind, group), 1e-9, 1);
+        }
+        const bool mixes = rows[i].context > 1 || strstr(rows[i].both, "sequence=true") != NULL;
+        assert_non_null(communication_row(r[1], mixes ? "all-to-all" : "all-gather", "layout"));
+        for (size_t k = 0; k < 4; k++) {
+            assert_close(sum_of_shares(&r[k]->time_s), r[k]->iteration_time_s, 1e-9, 0);
+            dts_result_free(r[k]);
+        }
+    }
+}
+
+/* And a choice that all layers and the ends share is the plan with it, there too. */
+static void a_choice_for_all_is_the_plan_with_experts(void **state) {
+    (void)state;
+    static const char *const both =
+        "training.micro_batch=2 parallelism.expert=4 parallelism.context=2 parallelism.tensor=2 "
+        "parallelism.sequence=true parallelism.data_parallel=fsdp ";
+    static const char *const pairs[][2] = {
+        {"parallelism.layers=[{\"layers\":0-3,\"tensor\":2,\"sharding\":fsdp}]", ""},
+        {"parallelism.layers=[{\"layers\":0-3,\"tensor\":2,\"recompute\":full}]", "training.recompute=full"},
+        {"parallelism.layers=[{\"layers\":0-1,\"recompute\":full}]", "training.recompute={\"first\":2}"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char one[400], other[400];
+        snprintf(one, sizeof one, "%s%s", both, pairs[i][0]);
+        snprintf(other, sizeof other, "%s%s", both, pairs[i][1]);
+        dts_result *a = run_experts("mixtral-8x7b", 4, one), *b = run_experts("mixtral-8x7b", 4, other);
+        assert_same(a, b);
+        dts_result_free(a);
+        dts_result_free(b);
+    }
+}
+
 static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     static const char *const all[][2] = {
@@ -200,6 +281,8 @@ int main(void) {
         cmocka_unit_test(split_layers_have_fewer_replicas),
         cmocka_unit_test(stages_send_in_the_layout_of_the_layer_above),
         cmocka_unit_test(every_rank_and_every_detail_agree),
+        cmocka_unit_test(layers_beside_others_are_those_of_their_degree),
+        cmocka_unit_test(a_choice_for_all_is_the_plan_with_experts),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
