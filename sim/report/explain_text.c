@@ -206,7 +206,8 @@ static void add_kernel(dts_grid *grid, const dts_kernel_row *row, bool with_shap
     add_time(grid, row->total_s / (double)row->count);
     add_time(grid, row->total_s);
     if (row->flops > 0) {
-        dts_grid_printf(grid, "%.1f (%.0f %%)", row->flops / row->total_s / 1e12, 100 * row->share_of_peak);
+        dts_grid_printf(grid, "%.1f (%.0f %%)", row->computed * row->flops / row->total_s / 1e12,
+                        100 * row->share_of_peak);
     } else {
         dts_grid_add(grid, "");
     }

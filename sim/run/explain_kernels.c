@@ -21,6 +21,7 @@ const char *const dts_bound_names[DTS_BOUND_COUNT + 1] = {
 enum { KERNEL_ROWS_MOST = 256 };
 static const double SLOWER = 1.1;
 static const double WAVES_LEAST = 0.25; /* a loss from which on the last wave is named as the bound */
+static const double CAUSAL_HALF = 0.5;  /* pairs of query and key that a causal mask leaves, but for the diagonal */
 static const double BOUND_LEAST = 0.05; /* below it nothing of the three matters */
 
 /* The operators on five GPUs. */
@@ -153,8 +154,8 @@ static dts_kernel_row *row_of(collector *c, const dts_task_info *info) {
         return NULL;
     }
     c->roles[c->count] = (dts_role)info->role;
-    c->rows[c->count] =
-        (dts_kernel_row){.part = part, .name = info->name, .direction = dts_role_names[info->role], .bound = -1};
+    c->rows[c->count] = (dts_kernel_row){
+        .part = part, .name = info->name, .direction = dts_role_names[info->role], .computed = 1, .bound = -1};
     return &c->rows[c->count++];
 }
 
@@ -209,6 +210,7 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
                                           o->quantised ? plan->storage.product : plan->storage.compute);
                 sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels};
                 operators += one.kernels > 0;
+                row->computed = o->kind == DTS_OPERATOR_ATTENTION && o->causal ? CAUSAL_HALF : 1;
                 row->shape = operators == 1 ? shape_of(c->m->plan, o, c->roles[index], arena) : row->shape;
             }
         }
@@ -217,7 +219,7 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
         /* a product may be cut into more kernels than its cost says (async_tensor.c); its FLOP stay the same */
         double passes = sum.flops > 0 ? row->flops / sum.flops : (double)row->count / sum.kernels;
         row->bytes = sum.bytes * passes;
-        row->share_of_peak = peak > 0 ? row->flops / row->total_s / peak : 0;
+        row->share_of_peak = peak > 0 ? row->computed * row->flops / row->total_s / peak : 0;
         double growth = s[AS_IT_IS] * (SLOWER - 1);
         row->by_compute = (s[SLOWER_COMPUTE] - s[AS_IT_IS]) / growth;
         row->by_memory = (s[SLOWER_MEMORY] - s[AS_IT_IS]) / growth;

@@ -29,7 +29,8 @@ typedef struct dts_kernel_row {
     int64_t count;             /* kernels per iteration */
     double total_s;            /* of all of them */
     double flops, bytes;       /* of all of them; bytes 0: unknown */
-    double share_of_peak;      /* achieved FLOP/s over the dense peak of the type */
+    double computed;           /* share of flops that is computed: fused attention skips what a causal mask hides */
+    double share_of_peak;      /* achieved FLOP/s, of what is computed, over the dense peak of the type */
     double share_of_bandwidth; /* achieved bytes/s over the memory bandwidth */
     /* relative growth of the time when what stands there gets slower, measured by computing the kernels again */
     double by_compute, by_memory, by_floor;

@@ -106,6 +106,22 @@ static void bounds_are_what_the_formulas_say(void **state) {
     dts_result_free(r);
 }
 
+/* FLOP of attention are counted in full, as MFU counts them; what fused attention reaches is that of the half it
+ * computes. */
+static void fused_attention_stays_below_the_peak(void **state) {
+    (void)state;
+    dts_result *r = explained("scenarios/planning/llama-3-8b.yaml",
+                              "cluster.profile=dgx-h100 cluster.nodes=1 stack=megatron-core model.layers=2 "
+                              "training.global_batch=8 parallelism.data_parallel=zero1",
+                              false);
+    const dts_kernel_row *attention = kernel(r, "flash_attention", "forward");
+    assert_close(attention->flops, 2 * 4.0 * 8192 * 8192 * 4096, 1e-12, 0);
+    assert_true(attention->flops / attention->total_s > 989e12);
+    assert_close(attention->share_of_peak, attention->flops / 2 / attention->total_s / 989e12, 1e-9, 0);
+    assert_close(kernel(r, "mlp_down", "forward")->computed, 1, 0, 0);
+    dts_result_free(r);
+}
+
 static void what_ifs_move_what_they_name(void **state) {
     (void)state;
     dts_result *r = explained(scenario, "parallelism.pipeline=1", true);
@@ -193,6 +209,7 @@ int main(void) {
         cmocka_unit_test(the_critical_path_sums_to_the_iteration),
         cmocka_unit_test(kernels_sum_to_the_compute_share_and_to_the_flops),
         cmocka_unit_test(bounds_are_what_the_formulas_say),
+        cmocka_unit_test(fused_attention_stays_below_the_peak),
         cmocka_unit_test(what_ifs_move_what_they_name),
         cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
         cmocka_unit_test(inputs_know_their_sources),
