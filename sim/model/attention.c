@@ -294,13 +294,14 @@ void dts_add_attention(dts_builder *builder) {
     }
     const bool deferred = builder->execution->fuse_bias_dropout_add;
     const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
+    const bool bias = model->bias && !model->unbiased_projection;
     dts_linear output = {.name = "attention_output",
                          .rows = l->b * l->s,
                          .n = l->h,
                          .k = l->a * l->dv,
-                         .bias = !model->bias ? DTS_BIAS_NONE
-                                 : deferred   ? DTS_BIAS_DEFERRED
-                                              : DTS_BIAS_OWN,
+                         .bias = !bias      ? DTS_BIAS_NONE
+                                 : deferred ? DTS_BIAS_DEFERRED
+                                            : DTS_BIAS_OWN,
                          .input_B = l->e,
                          .saved_B = output_B,
                          .row_split = true,
@@ -309,8 +310,11 @@ void dts_add_attention(dts_builder *builder) {
     const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
     output.kept_B = flash && (l->quantises || unkept) ? output_B : 0;
     dts_add_linear(builder, &output);
-    dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",
-                     model->bias, true);
+    if (model->post_norms) {
+        dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);
+    }
+    dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual", bias,
+                     true);
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
     }

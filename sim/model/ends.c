@@ -87,7 +87,7 @@ void dts_add_embedding(dts_builder *builder) {
     if (model->token_types > 0) {
         add_table(builder, "type_embedding", model->token_types);
     }
-    if (model->architecture == DTS_ARCH_BERT) {
+    if (model->architecture == DTS_ARCH_BERT || model->embedding_norm) {
         dts_add_norm(builder, "embedding_norm", l->b * l->shard, true);
     }
     if (l->drop) {
@@ -197,7 +197,7 @@ static void add_language_model(dts_builder *builder) {
                          .rows = l->predicted,
                          .n = l->V,
                          .k = l->h,
-                         .bias = model->lm_transform ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                         .bias = model->lm_transform || model->head_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
                          .input_B = l->r,
                          .saved_B = l->regathers ? rows_B * (double)l->shard / (double)l->s : rows_B,
                          .borrowed = model->tied_embeddings};

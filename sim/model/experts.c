@@ -335,6 +335,17 @@ void dts_add_experts(dts_builder *builder) {
     if (shared) {
         add_shared(builder);
     }
+    if (model->shared_expert_gate) { /* product with one column, sigmoid, scaling; keeps the unscaled output */
+        dts_operator *gate = dts_add_memory(builder, "shared_gate",
+                                            (dts_passes){.forward_kernels = 3,
+                                                         .forward_B = 3 * stream_B,
+                                                         .backward_kernels = 5,
+                                                         .backward_B = 6 * stream_B,
+                                                         .input_B = stream_B,
+                                                         .output_B = stream_B,
+                                                         .saved_B = stream_B});
+        gate->parameters[0] = (double)l->h;
+    }
     add_routed(builder, &r);
     if (shared) {
         dts_add_memory(

@@ -1,7 +1,7 @@
 /* Feed-forward block of one layer.
  *
  *   plain:  y = gelu(x·W1 + b1)·W2 + b2             keeps x 2sbh, W1's output 8sbh, W2's input 8sbh, mask sbh: 19sbh
- *   gated:  y = (silu(x·Wg) ∘ (x·Wu))·Wd            keeps x, gate, silu(gate), up, and Wd's input: 2sbh + 8sbf
+ *   gated:  y = (silu(x·Wg) ∘ (x·Wu))·Wd, or gelu   keeps x, gate, silu(gate), up, and Wd's input: 2sbh + 8sbf
  * in bytes, fp16, with f = 4h in the plain form [1]. The fused gated activation keeps gate and up only: 2sbh + 6sbf
  * [2].
  *
@@ -14,10 +14,12 @@ static void add_up(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const bool gated = model->gated_ffn, separate = gated && builder->execution->separate_qkv;
+    const bool kept = model->shared_norm && !l->quantises; /* the input, by the products of the attention */
     dts_bias bias = !model->bias                         ? DTS_BIAS_NONE
                     : builder->execution->fuse_bias_gelu ? DTS_BIAS_DEFERRED
                                                          : DTS_BIAS_OWN;
-    dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = l->column_B};
+    dts_linear linear = {
+        .rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = kept ? 0 : l->column_B};
     dts_operator *last; /* to run in backward */
     if (separate) {
         last = dts_add_memory(
@@ -46,9 +48,10 @@ static void add_up(dts_builder *builder) {
 
 static void add_gated_activation(dts_builder *builder, double elements) {
     const double T = elements * builder->local.e;
+    const bool silu = builder->model->activation_function == DTS_SILU;
     if (builder->execution->fuse_bias_gelu) {
         const bool bias = builder->model->bias; /* its gradient is summed here */
-        dts_add_memory(builder, "mlp_swiglu",
+        dts_add_memory(builder, silu ? "mlp_swiglu" : "mlp_geglu",
                        (dts_passes){.forward_kernels = 1,
                                     .forward_B = 3 * T,
                                     .backward_kernels = bias ? 2 : 1,
@@ -60,7 +63,7 @@ static void add_gated_activation(dts_builder *builder, double elements) {
     }
     /* One product for both halves: their gradients are joined by a copy. */
     const bool joined = !builder->execution->separate_qkv;
-    dts_add_memory(builder, "mlp_silu",
+    dts_add_memory(builder, silu ? "mlp_silu" : "mlp_gelu",
                    (dts_passes){.forward_kernels = 1,
                                 .forward_B = 2 * T,
                                 .backward_kernels = joined ? 2 : 1,
@@ -82,7 +85,7 @@ void dts_add_inner_activation(dts_builder *builder, double elements) {
     if (builder->model->gated_ffn) {
         add_gated_activation(builder, elements);
     } else {
-        dts_add_gelu(builder, "mlp_gelu", elements);
+        dts_add_gelu(builder, builder->model->activation_function == DTS_RELU ? "mlp_relu" : "mlp_gelu", elements);
     }
 }
 
@@ -90,7 +93,7 @@ void dts_add_feed_forward(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const double inner = (double)l->b * (double)l->s * (double)l->f;
-    if (model->architecture != DTS_ARCH_BERT) {
+    if (model->architecture != DTS_ARCH_BERT && !model->shared_norm) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }
     add_up(builder);
@@ -108,6 +111,9 @@ void dts_add_feed_forward(dts_builder *builder) {
                        .row_split = true,
                        .role = DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &down);
+    if (model->post_norms) {
+        dts_add_norm(builder, "mlp_post_norm", l->b * l->shard, false);
+    }
     dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);

@@ -1,128 +1,13 @@
-/* Hugging Face's config.json: one table of rules a model type.
- *
- * Source: huggingface/transformers src/transformers/models/TYPE/configuration_TYPE.py (names and defaults of the keys)
- * and modeling_TYPE.py (biases, norms, ties). Keys of ours are those of a model profile. */
+/* Hugging Face's config.json as a model profile. */
 #include "model/huggingface.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define IN DTS_TO_OURS
+#include "model/huggingface_rules.h"
 
-/* What all decoders that descend from Llama share. */
-#define DECODER                                                                                              \
-    {"layers=@", "num_hidden_layers=@", IN, NULL, false}, {"hidden=@", "hidden_size=@", IN, NULL, false},    \
-        {"heads=@", "num_attention_heads=@", IN, NULL, false}, {"vocab=@", "vocab_size=@", IN, NULL, false}, \
-        {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},                                            \
-        {"activation_function=silu", "hidden_act=silu", IN, NULL, false}, {                                  \
-        "tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false                                        \
-    }
-#define GROUPED                                                 \
-    {"kv_heads=@", "num_key_value_heads=@", IN, NULL, false}, { \
-        "head_dim=@", "head_dim=@", IN, NULL, false             \
-    }
-#define BIASES                                                                                   \
-    {"bias=true; qkv_bias=true", "attention_bias=true; mlp_bias=true", IN, NULL, false},         \
-        {"bias=false; qkv_bias=false", "attention_bias=false; mlp_bias=false", IN, NULL, false}, \
-        {"qkv_bias=false", "attention_bias=false", IN, NULL, false}, {                           \
-        "qkv_bias=false", "", IN, NULL, false                                                    \
-    }
-
-static const dts_mapping llama[] = {DECODER, GROUPED, BIASES, {0}};
-static const dts_mapping mistral[] = {DECODER, GROUPED, {0}};
-static const dts_mapping qwen2[] = {DECODER, GROUPED, {"qkv_bias=true", "", IN, NULL, false}, {0}};
-static const dts_mapping qwen3[] = {
-    DECODER, GROUPED, {"qkv_bias=@", "attention_bias=@", IN, NULL, false}, {"qk_norm=true", "", IN, NULL, false}, {0}};
-static const dts_mapping qwen3_moe[] = {DECODER,
-                                        GROUPED,
-                                        {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                        {"qk_norm=true", "", IN, NULL, false},
-                                        {"experts=@", "num_experts=@", IN, NULL, false},
-                                        {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                        {"expert_ffn_hidden=@", "moe_intermediate_size=@", IN, NULL, false},
-                                        {"moe_every=@", "decoder_sparse_step=@", IN, NULL, false},
-                                        {0}};
-static const dts_mapping mixtral[] = {DECODER,
-                                      GROUPED,
-                                      {"experts=@", "num_local_experts=@", IN, NULL, false},
-                                      {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                      {0}};
-static const dts_mapping deepseek[] = {DECODER,
-                                       {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                       {"q_lora_rank=0", "q_lora_rank=null", IN, NULL, false},
-                                       {"q_lora_rank=@", "q_lora_rank=@", IN, NULL, false},
-                                       {"kv_lora_rank=@", "kv_lora_rank=@", IN, NULL, false},
-                                       {"qk_nope_head_dim=@", "qk_nope_head_dim=@", IN, NULL, false},
-                                       {"qk_rope_head_dim=@", "qk_rope_head_dim=@", IN, NULL, false},
-                                       {"v_head_dim=@", "v_head_dim=@", IN, NULL, false},
-                                       {"experts=@", "n_routed_experts=@", IN, NULL, false},
-                                       {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                       {"expert_ffn_hidden=@", "moe_intermediate_size=@", IN, NULL, false},
-                                       {"shared=@", "n_shared_experts=@", IN, NULL, false},
-                                       {"first_dense_layers=@", "first_k_dense_replace=@", IN, NULL, false},
-                                       {"moe_every=@", "moe_layer_freq=@", IN, NULL, false},
-                                       {0}};
-static const dts_mapping gpt_oss[] = {DECODER,
-                                      GROUPED,
-                                      {"experts=@", "num_local_experts=@", IN, NULL, false},
-                                      {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                      {"experts_per_token=@", "experts_per_token=@", IN, NULL, false},
-                                      {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                      {"qkv_bias=true", "", IN, NULL, false},
-                                      {"bias=true", "", IN, NULL, false},
-                                      {"router_bias=true", "", IN, NULL, false},
-                                      {"attention_sinks=true", "", IN, NULL, false},
-                                      {0}};
-static const dts_mapping gpt2[] = {{"layers=@", "n_layer=@", IN, NULL, false},
-                                   {"hidden=@", "n_embd=@", IN, NULL, false},
-                                   {"heads=@", "n_head=@", IN, NULL, false},
-                                   {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                   {"max_positions=@", "n_positions=@", IN, NULL, false},
-                                   {"ffn_hidden=0", "n_inner=null", IN, NULL, false},
-                                   {"ffn_hidden=@", "n_inner=@", IN, NULL, false},
-                                   {"activation_function=gelu_new", "activation_function=gelu_new", IN, NULL, false},
-                                   {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                   {"activation_function=gelu_new", "", IN, NULL, false},
-                                   {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                   {"loss=cross-entropy-native", "", IN, NULL, false},
-                                   {0}};
-static const dts_mapping gpt_neo[] = {{"layers=@", "num_layers=@", IN, NULL, false},
-                                      {"hidden=@", "hidden_size=@", IN, NULL, false},
-                                      {"heads=@", "num_heads=@", IN, NULL, false},
-                                      {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                      {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                      {"ffn_hidden=0", "intermediate_size=null", IN, NULL, false},
-                                      {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                      {"activation_function=gelu_new", "activation_function=gelu_new", IN, NULL, false},
-                                      {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                      {"activation_function=gelu_new", "", IN, NULL, false},
-                                      {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                      {"qkv_bias=false", "", IN, NULL, false},
-                                      {0}};
-static const dts_mapping bert[] = {{"layers=@", "num_hidden_layers=@", IN, NULL, false},
-                                   {"hidden=@", "hidden_size=@", IN, NULL, false},
-                                   {"heads=@", "num_attention_heads=@", IN, NULL, false},
-                                   {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                   {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                   {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                   {"token_types=@", "type_vocab_size=@", IN, NULL, false},
-                                   {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},
-                                   {"activation_function=gelu_new", "hidden_act=gelu_new", IN, NULL, false},
-                                   {0}};
-
-static const struct family {
-    const char *type, *base;
-    const dts_mapping *rules;
-} families[] = {
-    {"llama", "llama", llama},          {"mistral", "llama", mistral},
-    {"qwen2", "llama", qwen2},          {"qwen3", "llama", qwen3},
-    {"qwen3_moe", "llama", qwen3_moe},  {"mixtral", "llama", mixtral},
-    {"deepseek_v2", "llama", deepseek}, {"deepseek_v3", "llama", deepseek},
-    {"gpt_oss", "llama", gpt_oss},      {"gpt2", "gpt", gpt2},
-    {"gpt_neo", "gpt", gpt_neo},        {"bert", "bert", bert},
-};
-enum { FAMILIES = sizeof families / sizeof families[0] };
+enum { MOST_FAMILIES = 64 };
 
 /* Keys that change nothing that is simulated, or that are not simulated: begins of names. */
 static const char *const aside_keys[] = {
@@ -209,6 +94,41 @@ static const char *const aside_keys[] = {
     "num_hidden_groups",
     "pooler_",
     "directionality",
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+    "query_pre_attn_scalar",
+    "attn_soft_cap",
+    "rotary_",
+    "alibi",
+    "use_parallel_residual",
+    "parallel_attn",
+    "new_decoder_architecture",
+    "num_ln_in_parallel_attn",
+    "layerdrop",
+    "dropout",
+    "_remove_final_layer_norm",
+    "layer_norm_elementwise_affine",
+    "word_embed_proj_dim",
+    "activation_dropout",
+    "apply_residual_connection",
+    "slow_but_exact",
+    "skip_bias_add",
+    "offset_alibi",
+    "masked_softmax_fusion",
+    "seq_length",
+    "n_embed",
+    "n_head",
+    "num_attention_heads",
+    "embedding_dropout",
+    "residual_dropout",
+    "attention_softmax_in_fp32",
+    "scale_attention",
+    "validate_runner",
+    "runner_max",
+    "pre_allocate",
+    "max_batch_size",
+    "max_sequence_length",
+    "inference_runner",
     "attention_bias",
     "mlp_bias",
     "experts_per_token",
@@ -222,20 +142,20 @@ bool dts_huggingface_is_config(const char *text) {
     return strstr(text, "\"model_type\"") != NULL;
 }
 
-static const struct family *find_family(const dts_node *type, dts_diag *diag) {
-    const char *names[FAMILIES];
+static const dts_huggingface_family *find_family(const dts_node *type, dts_diag *diag) {
+    const char *names[MOST_FAMILIES];
     dts_text known = {0};
-    for (size_t i = 0; i < FAMILIES; i++) {
-        if (type->kind == DTS_NODE_SCALAR && strcmp(type->text, families[i].type) == 0) {
+    for (size_t i = 0; i < dts_huggingface_family_count; i++) {
+        if (type->kind == DTS_NODE_SCALAR && strcmp(type->text, dts_huggingface_families[i].type) == 0) {
             dts_text_free(&known);
-            return &families[i];
+            return &dts_huggingface_families[i];
         }
-        names[i] = families[i].type;
+        names[i] = dts_huggingface_families[i].type;
         dts_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
     }
-    char help[320];
+    char help[512];
     const char *text = type->kind == DTS_NODE_SCALAR ? type->text : "";
-    const char *nearest = dts_nearest_name(text, names, FAMILIES);
+    const char *nearest = dts_nearest_name(text, names, dts_huggingface_family_count);
     snprintf(help, sizeof help, "nearest: %s; known: %s; or describe it: extends: llama, with what differs",
              nearest != NULL ? nearest : "llama", dts_text_string(&known));
     dts_diag_error(diag, &type->place, "model_type", help, "models of type '%s' cannot be expressed yet", text);
@@ -253,7 +173,7 @@ static bool is_aside(const char *path) {
 }
 
 /* A value that no rule took is an error where it would make another model, else a key of no concern, or a warning. */
-static dts_status note_rest(const struct family *family, const dts_settings *theirs, dts_settings *used,
+static dts_status note_rest(const dts_huggingface_family *family, const dts_settings *theirs, dts_settings *used,
                             dts_settings *aside, dts_diag *diag) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < theirs->count; i++) {
@@ -262,14 +182,15 @@ static dts_status note_rest(const struct family *family, const dts_settings *the
         if (list != NULL) {
             dts_settings_add(list, s->path, s->value, &s->place);
         }
-        bool empty = strcmp(s->value, "null") == 0 || strcmp(s->value, "false") == 0;
+        const bool known_key = dts_rules_know(family->rules, DTS_TO_OURS, s->path);
+        bool empty = strcmp(s->value, "null") == 0 || (strcmp(s->value, "false") == 0 && !known_key);
         if (s->used || empty || is_aside(s->path)) {
             continue;
         }
-        if (dts_rules_know(family->rules, IN, s->path)) {
+        if (known_key) {
             dts_text known = {0};
             dts_text_add(&known, "known: ");
-            dts_rules_values(family->rules, IN, s->path, &known);
+            dts_rules_values(family->rules, DTS_TO_OURS, s->path, &known);
             status =
                 dts_diag_error(diag, &s->place, s->path, dts_text_string(&known), "'%s' cannot be expressed", s->value);
             dts_text_free(&known);
@@ -282,7 +203,7 @@ static dts_status note_rest(const struct family *family, const dts_settings *the
 }
 
 /* "_name_or_path" or the model type, as a name. */
-static const char *model_name(const dts_settings *theirs, const struct family *family) {
+static const char *model_name(const dts_settings *theirs, const dts_huggingface_family *family) {
     const char *path = dts_settings_get(theirs, "_name_or_path");
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
     const char *name = path == NULL || path[0] == '\0' ? family->type : (slash == NULL ? path : slash + 1);
@@ -290,17 +211,23 @@ static const char *model_name(const dts_settings *theirs, const struct family *f
 }
 
 /* What the rules found, as the entries of a profile. */
-static void build(const struct family *family, const dts_settings *theirs, const dts_settings *ours,
+static void build(const dts_huggingface_family *family, const dts_settings *theirs, const dts_settings *ours,
                   dts_settings *entries) {
     dts_settings_add(entries, "extends", family->base, NULL);
     dts_settings_add(entries, "name", model_name(theirs, family), NULL);
     for (size_t i = 0; i < ours->count; i++) {
         const dts_setting *s = &ours->items[i];
-        if (dts_settings_find(ours, s->path) == s && strcmp(s->path, "shared") != 0) {
+        if (dts_settings_find(ours, s->path) == s && strcmp(s->path, "shared") != 0 &&
+            strcmp(s->path, "position_offset") != 0) {
             dts_settings_add(entries, s->path, s->value, &s->place);
         }
     }
     int64_t shared = dts_settings_count(ours, "shared"), width = dts_settings_count(ours, "expert_ffn_hidden");
+    const int64_t positions = dts_settings_count(ours, "max_positions");
+    const int64_t offset = dts_settings_count(ours, "position_offset"); /* rows before the first position */
+    if (offset > 0 && positions > 0) {
+        dts_settings_set(entries, "max_positions", "%" PRId64, positions + offset);
+    }
     if (shared > 0 && width > 0) {
         dts_settings_set(entries, "shared_expert_ffn_hidden", "%" PRId64, shared * width);
     }
@@ -314,14 +241,14 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
         return dts_diag_error(diag, &root->place, NULL, "a config.json of Hugging Face names one",
                               "missing key 'model_type'");
     }
-    const struct family *family = find_family(type, diag);
+    const dts_huggingface_family *family = find_family(type, diag);
     if (family == NULL) {
         return DTS_INVALID;
     }
     dts_arena *arena = dts_document_arena(document);
     dts_settings theirs = {.arena = arena}, ours = {.arena = arena}, entries = {.arena = arena};
     dts_settings_flatten(root, "", &theirs);
-    dts_rules_apply(family->rules, IN, &theirs, &ours, NULL, NULL);
+    dts_rules_apply(family->rules, DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     const dts_place whole = {.file = name};
     dts_status status = note_rest(family, &theirs, used, aside, diag);
     if (status == DTS_OK) {

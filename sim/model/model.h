@@ -15,7 +15,7 @@ typedef enum dts_architecture { DTS_ARCH_GPT, DTS_ARCH_BERT, DTS_ARCH_LLAMA } dt
 
 /* Hugging Face's names. gelu: the erf form, one kernel. gelu_new: the tanh form written out in Python (Hugging Face
  * GPT-2, later minGPT), eight kernels and four saved tensors unless the stack fuses it. */
-typedef enum dts_activation_function { DTS_GELU, DTS_GELU_NEW, DTS_SILU } dts_activation_function;
+typedef enum dts_activation_function { DTS_GELU, DTS_GELU_NEW, DTS_SILU, DTS_RELU } dts_activation_function;
 
 /* What the last part computes. */
 /* AUTO: as the stack trains BERT; a language model where nothing has settled it. */
@@ -38,7 +38,7 @@ typedef struct dts_model {
     int64_t max_positions;   /* learned positions; 0: none */
     bool rotary;             /* rotary positions */
     int64_t token_types;     /* BERT segment embeddings */
-    bool gated_ffn;          /* SwiGLU: three matrices */
+    bool gated_ffn;          /* SwiGLU, GeGLU: three matrices */
     int activation_function; /* dts_activation_function */
     bool rms_norm;           /* else LayerNorm with scale and shift */
     bool bias;               /* biases of the linear layers outside the query, key and value products */
@@ -56,6 +56,12 @@ typedef struct dts_model {
     double expected_tolerance;  /* relative */
     bool qk_norm;               /* queries and keys are normalised per head */
     bool attention_sinks;       /* one learned logit per head joins each softmax */
+    bool post_norms;            /* norms behind attention and feed-forward block as well, before they are added */
+    bool shared_norm;           /* attention and feed-forward block read one norm and are added together */
+    bool embedding_norm;        /* a norm behind the embedding */
+    bool unbiased_projection;   /* with bias: but none of the attention's output projection */
+    bool head_bias;             /* of the product that makes the logits */
+    bool shared_expert_gate;    /* a sigmoid of a product with one column scales the shared expert's output */
     /* multi-head latent attention; kv_lora_rank 0: ordinary attention */
     int64_t q_lora_rank, kv_lora_rank; /* widths of the latents of queries (0: none) and of keys and values */
     int64_t qk_nope_head_dim, qk_rope_head_dim, v_head_dim;

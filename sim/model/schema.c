@@ -19,7 +19,7 @@
 #define MAX_EXPERTS 65536
 
 static const char *const architecture_names[] = {"gpt", "bert", "llama", NULL};
-static const char *const activation_names[] = {"gelu", "gelu_new", "silu", NULL};
+static const char *const activation_names[] = {"gelu", "gelu_new", "silu", "relu", NULL};
 static const char *const head_names[] = {"auto", "language-model", "classification", NULL};
 static const char *const loss_names[] = {"cross-entropy", "cross-entropy-native", "sum", NULL};
 
@@ -38,9 +38,9 @@ static const dts_field fields[] = {
     COUNT(max_positions, 0, MAX_LENGTH, .help = "learned positions, the longest sequence the model takes; 0: none"),
     FLAG(rotary, "false", "rotary positions, applied to queries and keys"),
     COUNT(token_types, 0, MAX_VOCAB, .help = "segment embeddings of BERT; 0: none"),
-    FLAG(gated_ffn, "false", "gated feed-forward block (SwiGLU): three matrices instead of two"),
+    FLAG(gated_ffn, "false", "gated feed-forward block (SwiGLU, GeGLU): three matrices instead of two"),
     FIELD(activation_function, DTS_FIELD_ENUM, .names = activation_names, .preset = "gelu",
-          .help = "gelu: erf, one kernel; gelu_new: tanh written out in Python, eight kernels unless fused; silu"),
+          .help = "gelu, silu, relu: one kernel; gelu_new: tanh written out in Python, eight kernels unless fused"),
     FLAG(rms_norm, "false", "RMSNorm (scale only) instead of LayerNorm (scale and shift)"),
     FLAG(bias, "true", "biases of the linear layers other than query, key and value"),
     FLAG(qkv_bias, "true", "biases of query, key and value"),
@@ -68,6 +68,14 @@ static const dts_field fields[] = {
           .help = "published count of the parameters that one token uses; 0: none"),
     FLAG(qk_norm, "false", "queries and keys are normalised head by head (Qwen 3)"),
     FLAG(attention_sinks, "false", "a learned logit per head joins each softmax (gpt-oss)"),
+    FLAG(post_norms, "false",
+         "norms behind attention and feed-forward block as well, before they are added (Gemma 2 and 3)"),
+    FLAG(shared_norm, "false",
+         "attention and feed-forward block stand side by side and read one norm (GPT-J, Falcon 7B, Phi 2)"),
+    FLAG(embedding_norm, "false", "a norm behind the embedding (BLOOM; BERT always has one)"),
+    FLAG(unbiased_projection, "false", "with `bias`: the attention's output projection has none (GPT-J)"),
+    FLAG(head_bias, "false", "a bias of the product that makes the logits (GPT-J, Phi 2)"),
+    FLAG(shared_expert_gate, "false", "a learned gate of one column scales the shared expert's output (Qwen 2 MoE)"),
     COUNT(q_lora_rank, 0, MAX_WIDTH, .help = "latent attention: width of the queries' latent; 0: none"),
     COUNT(kv_lora_rank, 0, MAX_WIDTH,
           .help = "multi-head latent attention: width of the latent of keys and values; 0: ordinary attention"),
@@ -154,9 +162,23 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
     if (model->ffn_hidden == 0 && model->hidden > MAX_WIDTH / 4) {
         status = dts_diag_error(binder->diag, place, key, "give ffn_hidden", "4 x hidden is more than %d", MAX_WIDTH);
     }
-    if (model->gated_ffn != (model->activation_function == DTS_SILU)) {
-        status = dts_diag_error(binder->diag, place, key, "gated_ffn: true goes with activation_function: silu",
+    if (model->gated_ffn ? model->activation_function == DTS_GELU_NEW || model->activation_function == DTS_RELU
+                         : model->activation_function == DTS_SILU) {
+        status = dts_diag_error(binder->diag, place, key,
+                                "gated_ffn: true goes with activation_function: silu or gelu, and silu with gated_ffn",
                                 "gated_ffn and activation_function do not fit together");
+    }
+    if (model->post_norms && (model->shared_norm || model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "leave post_norms out",
+                                "post_norms are for dense models with a norm before each block");
+    }
+    if (model->shared_norm && (model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "leave shared_norm out",
+                                "shared_norm is for dense models with a norm before their blocks");
+    }
+    if (model->shared_expert_gate && model->shared_expert_ffn_hidden == 0) {
+        status = dts_diag_error(binder->diag, place, key, "give shared_expert_ffn_hidden",
+                                "shared_expert_gate stands without a shared expert");
     }
     if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
         status = dts_diag_error(binder->diag, place, key, "add pooler: true", "a classification head needs a pooler");

@@ -56,7 +56,9 @@ static const char *add_attention_block(writer *w, const dts_model *model, const 
     const char *attention =
         add(w, DTS_TENSOR_ATTENTION, "attention", READS(query, key, value),
             (dts_tensor_op_profile){.heads = model->heads, .kv_heads = kv, .causal = model->causal});
-    const char *out = add_linear(w, "attention_out", attention, model->hidden, model->bias);
+    const char *out =
+        add_linear(w, "attention_out", attention, model->hidden, model->bias && !model->unbiased_projection);
+    out = model->post_norms ? add_plain(w, DTS_TENSOR_LAYER_NORM, "attention_post_norm", out, NULL) : out;
     const char *sum = add_plain(w, DTS_TENSOR_ADD, "attention_add", stream, out);
     return first ? sum : add_plain(w, DTS_TENSOR_LAYER_NORM, "attention_norm", sum, NULL);
 }
@@ -64,18 +66,30 @@ static const char *add_attention_block(writer *w, const dts_model *model, const 
 static const char *add_feed_forward(writer *w, const dts_model *model, const char *stream) {
     int64_t inner = dts_model_ffn_hidden(model);
     bool first = model->architecture != DTS_ARCH_BERT;
-    const char *x = first ? add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_norm", stream, NULL) : stream;
+    const char *x = stream;
+    if (model->shared_norm) {
+        x = dts_arena_printf(w->arena, "%sattention_norm", w->prefix);
+        w->failed = w->failed || x == NULL;
+    } else if (first) {
+        x = add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_norm", stream, NULL);
+    }
     const char *up = add_linear(w, "mlp_up", x, inner, model->bias);
     const char *gate = model->gated_ffn ? add_linear(w, "mlp_gate", x, inner, model->bias) : NULL;
     const char *active = add_plain(w, DTS_TENSOR_ELEMENTWISE, "mlp_activation", up, gate);
     const char *down = add_linear(w, "mlp_down", active, model->hidden, model->bias);
+    down = model->post_norms ? add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_post_norm", down, NULL) : down;
     const char *sum = add_plain(w, DTS_TENSOR_ADD, "mlp_add", stream, down);
     return first ? sum : add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_norm", sum, NULL);
 }
 
 dts_status dts_tensor_graph_of_model(const dts_model *model, int64_t batch, int64_t sequence_length, dts_arena *arena,
                                      dts_tensor_graph *out, dts_diag *diag) {
-    enum { OF_A_LAYER = 16, OF_THE_ENDS = 6 };
+    if (model->experts > 0 || model->kv_lora_rank > 0) {
+        return dts_diag_error(diag, NULL, NULL, "--space layouts searches it",
+                              "%s is not described operator by operator",
+                              model->experts > 0 ? "a mixture of experts" : "latent attention");
+    }
+    enum { OF_A_LAYER = 18, OF_THE_ENDS = 6 };
     writer w = {.arena = arena, .capacity = (size_t)model->layers * OF_A_LAYER + OF_THE_ENDS, .prefix = ""};
     w.items = dts_arena_array(arena, w.capacity, sizeof *w.items);
     int64_t *positions = dts_arena_array(arena, 1, sizeof *positions);
@@ -99,7 +113,7 @@ dts_status dts_tensor_graph_of_model(const dts_model *model, int64_t batch, int6
     if (model->architecture != DTS_ARCH_BERT) {
         stream = add_plain(&w, DTS_TENSOR_LAYER_NORM, "final_norm", stream, NULL);
     }
-    stream = add_linear(&w, "head", stream, model->vocab, false);
+    stream = add_linear(&w, "head", stream, model->vocab, model->head_bias);
     add_plain(&w, DTS_TENSOR_LOSS, "loss", stream, NULL);
     if (w.failed) {
         return dts_diag_nomem(diag);

@@ -499,7 +499,7 @@ $ dtsim import olmo.json
 olmo.json:1:16: error: models of type 'olmo' cannot be expressed yet [model_type]
       1 | {"model_type": "olmo", "hidden_size": 4096, "num_hidden_layers": 32}
         |                ^
-  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert; or describe it: extends: llama, with what differs
+  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert, qwen2_moe, gemma, gemma2, gemma3_text, phi, phi3, falcon, gpt_neox, gptj, opt, bloom, starcoder2, gpt_bigcode, roberta; or describe it: extends: llama, with what differs
 [1]
 $ dtsim import mistral-gelu.json
 mistral-gelu.json:2:91: error: 'gelu' cannot be expressed [hidden_act]

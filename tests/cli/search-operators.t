@@ -34,6 +34,10 @@ scaling-ddp: every operator cut by itself
   mingpt-large, 293 operators, 834 million parameters, 128 samples on 8 × A100-SXM4-40GB: 10^516 strategies
 
 ...
+$ dtsim search $DATA/scenarios/planning/llama-3-8b.yaml --set model=mixtral-8x7b --space soap
+error: a mixture of experts is not described operator by operator
+  help: --space layouts searches it
+[1]
 $ dtsim search $DATA/scenarios/operators/googlenet-16.yaml --set cluster.nodes=1000 --proposals 1
 --set: error: operator-level strategies are simulated for up to 1024 GPUs, not 8000 [cluster.nodes]
   help: search --space layouts is for large clusters
