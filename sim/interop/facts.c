@@ -146,6 +146,20 @@ static void complete_shards(dts_settings *ours) {
     }
 }
 
+/* A file that says nothing of samples leaves the scenario its global batch: accumulation then decides the microbatch.
+ */
+static bool keeps_batch(dts_settings *ours, const dts_settings *base, int64_t data, int64_t microbatches) {
+    const int64_t global = dts_settings_count(base, "training.global_batch");
+    const int64_t parts = data * (microbatches > 0 ? microbatches : 1);
+    if (dts_settings_find(ours, "training.micro_batch") != NULL || parts < 1 || global < 1 || global % parts != 0) {
+        return false;
+    }
+    if (microbatches > 0) {
+        put(ours, "training.micro_batch", global / parts);
+    }
+    return true;
+}
+
 /* [1] from tokens, from what one rank takes, and from microbatches. */
 static void complete_batch(dts_settings *ours, const dts_settings *base) {
     int64_t sequence = number(ours, base, "training.sequence_length");
@@ -183,6 +197,9 @@ static void complete_batch(dts_settings *ours, const dts_settings *base) {
             others *= degree > 0 ? degree : 1;
         }
         data = gpus % others == 0 ? gpus / others : 0;
+    }
+    if (global == 0 && samples == 0 && keeps_batch(ours, base, data, microbatches)) {
+        return;
     }
     if (global == 0 && data > 0 && micro > 0) {
         put(ours, "training.global_batch",
@@ -275,6 +292,11 @@ bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
     complete_expert_tensor(ours);
     whole = complete_layout(ours) && whole;
     complete_shards(ours);
+    const char *sequence = dts_settings_get(ours, "parallelism.sequence");
+    if (dts_settings_count(ours, "parallelism.tensor") == 1 && sequence != NULL && strcmp(sequence, "true") == 0) {
+        dts_settings_set(ours, "parallelism.sequence",
+                         "false"); /* as Megatron-LM's arguments.py does, with a warning */
+    }
     complete_batch(ours, base);
     int64_t layers = number(ours, base, "model.layers"),
             pipeline = dts_settings_count(ours, "parallelism.pipeline"); /* [2] */

@@ -144,6 +144,19 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
     }
 }
 
+/* Does the file say anything but how many processes there are? */
+static bool says_something(const dts_settings *theirs) {
+    static const char *const launch[] = {"nnodes", "nproc-per-node", "node-rank", "master-addr", "master-port"};
+    bool says = false;
+    for (size_t k = 0; k < theirs->count && !says; k++) {
+        says = theirs->items[k].used;
+        for (size_t i = 0; i < sizeof launch / sizeof launch[0]; i++) {
+            says = says && strcmp(theirs->items[k].path, launch[i]) != 0;
+        }
+    }
+    return says;
+}
+
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
                       const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag) {
     importer i = {.launcher = launcher, .notes = notes, .diag = diag};
@@ -156,6 +169,10 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     set_aside(&i, &theirs, &open_ones);
     for (size_t t = 0; t < 4 && launcher->rules[t] != NULL; t++) {
         dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
+    }
+    if (launcher == &dts_launcher_megatron && !says_something(&theirs)) {
+        return dts_diag_fail(diag, DTS_INVALID, "give the script that holds the arguments of the training",
+                             "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
     }
     for (size_t k = 0; k < open_ones.count; k++) {
         drop_default(&i, open_ones.items[k].path, &ours);

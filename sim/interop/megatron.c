@@ -280,6 +280,7 @@ static const dts_remark irrelevant[] = {
     {"transformer-impl", SOFT},
     {"use-mcore-models", SOFT},
     {"no-masked-softmax-fusion", SOFT},
+    {"no-position-embedding", "position-embedding-type says it"},
     {"no-bias-gelu-fusion", SOFT},
     {"no-bias-dropout-fusion", SOFT},
     {"no-gradient-accumulation-fusion", SOFT},

@@ -185,7 +185,9 @@ static void expand(shell *s, dts_text *text, words *list) {
             }
         }
     } else if (standard != NULL) {
-        dts_text_add_bytes(text, standard, (size_t)(start + whole - 1 - standard));
+        const char *end = start + whole - 1;
+        const bool quoted = end - standard > 1 && (*standard == '"' || *standard == '\'') && end[-1] == *standard;
+        dts_text_add_bytes(text, standard + quoted, (size_t)(end - standard) - (quoted ? 2 : 0));
     } else {
         dts_text_add_bytes(text, start, whole == 1 ? 2 : whole);
         whole = whole == 1 ? 2 : whole; /* $1, $@ */

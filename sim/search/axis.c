@@ -2,10 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 10000 };
+enum { MOST_VALUES = 10000, HELP = 128 };
 
 typedef struct values {
     const char *option;
@@ -159,9 +160,11 @@ static dts_status read_joined(const char *option, dts_arena *arena, dts_axis *ax
     }
     for (size_t i = 0; i < axis->count; i++) {
         if (count_slashes(axis->values[i]) != slashes) {
-            return dts_diag_fail(diag, DTS_USAGE,
-                                 "join as many values as keys: --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2",
-                                 "%s: '%s' is not a value for each key of '%s'", option, axis->values[i], axis->key);
+            char help[HELP];
+            snprintf(help, sizeof help, "join as many values as keys: %s cluster.nodes/cluster.gpus_per_node=1/8,4/2",
+                     option);
+            return dts_diag_fail(diag, DTS_USAGE, help, "%s: '%s' is not a value for each key of '%s'", option,
+                                 axis->values[i], axis->key);
         }
         if (!cut(axis->values[i], axis->key_count, arena, axis->parts + i * axis->key_count)) {
             return dts_diag_nomem(diag);
@@ -173,8 +176,9 @@ static dts_status read_joined(const char *option, dts_arena *arena, dts_axis *ax
 dts_status dts_axis_parse(const char *option, const char *text, dts_arena *arena, dts_axis *out, dts_diag *diag) {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        return dts_diag_fail(diag, DTS_USAGE, "write a dotted key, = and values: --vary training.micro_batch=1,2,4",
-                             "%s: '%s' is not KEY=VALUES", option, text);
+        char help[HELP];
+        snprintf(help, sizeof help, "write a dotted key, = and values: %s training.micro_batch=1,2,4", option);
+        return dts_diag_fail(diag, DTS_USAGE, help, "%s: '%s' is not KEY=VALUES", option, text);
     }
     *out = (dts_axis){.key = dts_arena_strndup(arena, text, (size_t)(equals - text))};
     dts_status status = out->key == NULL ? dts_diag_nomem(diag)

@@ -88,8 +88,8 @@ static bool is_widest(const dts_search_context *c, int64_t tensor) {
 }
 
 static bool is_plain(const int32_t *v) {
-    return v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_SHARD_GROUP] == 0 && v[DTS_AXIS_ORDER] == 0 &&
-           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && v[DTS_AXIS_VIRTUAL_STAGES] == 1;
+    return v[DTS_AXIS_CONTEXT] == 1 && v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_SHARD_GROUP] == 0 &&
+           v[DTS_AXIS_ORDER] == 0 && v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && v[DTS_AXIS_VIRTUAL_STAGES] == 1;
 }
 
 static bool is_baseline(const dts_search_context *c, dts_rule baseline, const dts_candidate *candidate) {

@@ -562,3 +562,24 @@ neg.json:1:137: error: must be between 1 and 16777216, got -4 [hidden]
         |                                                                                                                                         ^
   help: width of the residual stream
 [1]
+% Found with published scripts: defaults in quotes, sequence parallelism without tensor parallelism, what a file does not say.
+$ printf '%s\n' 'NNODES=${NNODES:-"2"}' 'torchrun --nproc_per_node 8 --nnodes $NNODES pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --no-position-embedding --micro-batch-size 1 --global-batch-size 32 --sequence-parallel --bf16' >pub.sh
+$ dtsim import pub.sh --set cluster=dgx-h100 --set model.vocab=32000 | grep -E '^  (nodes|sequence):'
+  nodes: 2
+  sequence: false
+$ printf 'compute_environment: LOCAL_MACHINE\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 1\n  gradient_accumulation_steps: 2\n' >acc.yaml
+$ dtsim import acc.yaml --scenario $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml | grep batch:
+  global_batch: 128
+  micro_batch: 4
+$ printf 'torchrun --nnodes 2 --nproc-per-node 8 train.py "$@"\n' >line.sh; dtsim import line.sh --set cluster=dgx-h100
+error: line.sh: a launch line without arguments of Megatron-LM: the plan is the script's
+  help: give the script that holds the arguments of the training
+[1]
+$ touch config.py; dtsim import config.py
+error: config.py: Python is not read
+  help: import torchtitan's flags or TOML (`dtsim export --to torchtitan-toml` writes one)
+[1]
+$ dtsim import huggingface pub.sh
+error: unexpected argument 'huggingface'
+  help: a format is named with --from
+[2]

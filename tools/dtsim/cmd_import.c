@@ -41,6 +41,14 @@ static error_t parse_from(import_arguments *a, const char *text) {
     return a->launcher != NULL ? 0 : DTS_EXIT_USAGE;
 }
 
+static bool is_format(const char *text) {
+    bool is = strcmp(text, "huggingface") == 0;
+    for (size_t i = 0; dts_launchers[i] != NULL; i++) {
+        is = is || strcmp(text, dts_launchers[i]->name) == 0;
+    }
+    return is;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     import_arguments *a = state->input;
     switch (key) {
@@ -53,7 +61,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case ARGP_KEY_ARG:
             if (a->path != NULL) {
-                return dts_tool_usage(a->tool, "one file at a time", "unexpected argument '%s'", argument);
+                return dts_tool_usage(a->tool,
+                                      is_format(a->path) ? "a format is named with --from" : "one file at a time",
+                                      "unexpected argument '%s'", is_format(a->path) ? a->path : argument);
             }
             a->path = argument;
             return 0;
@@ -318,7 +328,12 @@ static dts_status import(import_arguments *a) {
     if (status == DTS_OK && a->launcher == NULL && !a->model) {
         a->model = dts_huggingface_is_config(dts_text_string(&text));
         a->launcher = dts_launcher_guess(a->path, dts_text_string(&text), text.length);
-        if (!a->model && a->launcher == NULL) {
+        const char *dot = strrchr(a->path, '.');
+        if (!a->model && dot != NULL && strcmp(dot, ".py") == 0) {
+            status = dts_diag_fail(a->tool->diag, DTS_INVALID,
+                                   "import torchtitan's flags or TOML (`dtsim export --to torchtitan-toml` writes one)",
+                                   "%s: Python is not read", a->path);
+        } else if (!a->model && a->launcher == NULL) {
             status = dts_diag_fail(a->tool->diag, DTS_INVALID, "say it with --from",
                                    "%s: whose file this is cannot be told", a->path);
         }

@@ -99,7 +99,7 @@ typedef struct search_arguments {
     long top, simulations, seed, threads, chains, proposals;
     const dts_launcher *launcher; /* --export; NULL: none */
     int format;                   /* of dts_text_or_json */
-    bool wall_time, simulations_given;
+    bool wall_time, simulations_given, top_given, chains_given, proposals_given;
     const char **clusters, **nodes;
     size_t cluster_count, node_count;
     double tokens, deadline_s, budget_usd;
@@ -171,6 +171,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->launcher = dts_launch_choose(a->tool, "--export", argument, false);
             return a->launcher == NULL ? DTS_EXIT_USAGE : 0;
         case OPTION_TOP:
+            a->top_given = true;
             return parse_number(a, "--top", argument, 1, MOST_SHOWN, &a->top);
         case OPTION_CLUSTERS:
             return parse_values(a, "--clusters", argument, &a->clusters, &a->cluster_count);
@@ -188,8 +189,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_SEED:
             return parse_number(a, "--seed", argument, 0, 1 << 29, &a->seed);
         case OPTION_CHAINS:
+            a->chains_given = true;
             return parse_number(a, "--chains", argument, 1, MOST_CHAINS, &a->chains);
         case OPTION_PROPOSALS:
+            a->proposals_given = true;
             return parse_number(a, "--proposals", argument, 1, MOST_PROPOSALS, &a->proposals);
         case OPTION_STORE:
             a->store_path = argument;
@@ -325,6 +328,8 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
     const char *wrong = a->axes.count > 0                    ? "--over"
                         : a->store_path != NULL              ? "--store"
                         : a->launcher != NULL                ? "--export"
+                        : a->simulations_given               ? "--simulate"
+                        : a->top_given                       ? "--top"
                         : a->objective != DTS_OBJECTIVE_TIME ? "--objective"
                                                              : NULL;
     if (wrong != NULL) {
@@ -343,6 +348,14 @@ static int answer_operators(const search_arguments *a, const dts_scenario *scena
     return dts_search_soap(a->tool, &command);
 }
 
+/* Options of chains go with --space soap only; 0: there are none, or they do. */
+static int check_chains(const search_arguments *a) {
+    const char *wrong = a->chains_given ? "--chains" : a->proposals_given ? "--proposals" : NULL;
+    return wrong == NULL ? 0
+                         : dts_tool_usage(a->tool, "--simulate says how much is simulated among layouts",
+                                          "%s is for --space soap", wrong);
+}
+
 /* One cluster. */
 static int search_one(const search_arguments *a, const char *path, dts_store *store) {
     dts_scenario *scenario = NULL;
@@ -355,9 +368,8 @@ static int search_one(const search_arguments *a, const char *path, dts_store *st
                                "a graph of operators has no layers to lay out");
     }
     status = status == DTS_OK && !operators ? check_price(a, dts_scenario_get(scenario)) : status;
-    int code = status != DTS_OK ? dts_tool_exit(status)
-               : operators      ? answer_operators(a, scenario)
-                                : answer(a, path, scenario, store);
+    int code = status != DTS_OK ? dts_tool_exit(status) : operators ? answer_operators(a, scenario) : check_chains(a);
+    code = status == DTS_OK && !operators && code == 0 ? answer(a, path, scenario, store) : code;
     dts_scenario_free(scenario);
     return code;
 }
@@ -380,6 +392,13 @@ static int check_renting(const search_arguments *a) {
     if (a->objective == DTS_OBJECTIVE_MEMORY) {
         return dts_tool_usage(a->tool, "there are time, cost and throughput-per-dollar",
                               "--objective memory is not for what to rent");
+    }
+    const int chains = check_chains(a);
+    if (chains != 0) {
+        return chains;
+    }
+    if (a->top_given) {
+        return dts_tool_usage(a->tool, "all offers are shown", "--top is not for what to rent");
     }
     if (!(a->tokens > 0)) {
         return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
