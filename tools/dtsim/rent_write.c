@@ -98,7 +98,11 @@ static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *o
     dts_text_printf(out, " (%" PRId64 " %s): ", base->cluster.nodes * base->cluster.gpus_per_node,
                     base->cluster.gpu.name);
     add_price(best, out);
-    dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest", rent->within);
+    if (rent->within > 1) {
+        dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest", rent->within);
+    } else {
+        dts_text_add(out, rent->interrupted ? ", the first that was searched" : ", the only offer that can do it");
+    }
     add_limits(rent, out);
     dts_text_add(out, ".\n");
     const dts_offer *sooner = dts_rent_best(rent, true, true, DTS_RENT_BY_TIME);
@@ -169,9 +173,9 @@ void dts_rent_answer(const dts_rent *rent, dts_text *out) {
     const dts_offer *first = rent->plans > 0 ? &rent->offers[0] : NULL;
     if (first != NULL && is_within(first)) {
         answer_with(rent, first, out);
-    } else if (rent->deadline_s > 0 || rent->budget_usd > 0) {
+    } else if (!rent->interrupted && (rent->deadline_s > 0 || rent->budget_usd > 0)) {
         answer_without(rent, out);
-    } else {
+    } else if (!rent->interrupted) {
         dts_text_add(out, "No offer has a plan that fits.\n");
     }
 }
