@@ -62,7 +62,7 @@ error: --down stands there twice
 [2]
 $ dtsim map whole.yaml sharded.yaml --down model/cluster.nodes=gpt2/1,gpt2-xl --across training.micro_batch=1,2
 error: --down: 'gpt2-xl' is not a value for each key of 'model/cluster.nodes'
-  help: join as many values as keys: --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2
+  help: join as many values as keys: --down cluster.nodes/cluster.gpus_per_node=1/8,4/2
 [2]
 $ dtsim map whole.yaml no-such --down model=gpt2 --across cluster.nodes=1,2
 error: no file and no scenario 'no-such'

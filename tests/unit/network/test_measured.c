@@ -17,6 +17,7 @@ static const group groups[] = {
     {"v100-mesh", "dgx-1v-16gb", 1 << 20, 0.05, 0.30},
     {"h200-nvswitch", "dgx-h100", 1 << 15, 0.06, 0.30},
     {"p4de", "aws-p4de-24xlarge", 1, 0.08, 0.25},
+    {"p5", "aws-p5-48xlarge", 1, 0.15, 0.45},
 };
 
 static dts_collective kind_of(const char *name) {
