@@ -154,6 +154,7 @@ const dts_schedule_method dts_schedule_interleaved_moe = {
     .origin = "Megatron-LM, overlap_moe_expert_parallel_comm",
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
+    .fuses = true,
     .check = check_interleaved,
     .build = build_moe,
     .bubble = bubble_interleaved,

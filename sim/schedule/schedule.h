@@ -62,6 +62,7 @@ typedef struct dts_schedule_method {
     int default_chunks;
     bool splits_backward; /* has B and W instead of BW */
     bool asynchronous;    /* no flush: updates inside the stream (PipeDream) */
+    bool fuses;           /* pairs of passes are one block: one may run while the other waits */
     /* DTS_INVALID with the reason and the nearest legal choice when the shape is illegal for this schedule. */
     dts_status (*check)(const dts_schedule_shape *shape, dts_diag *diag);
     dts_status (*build)(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out);

@@ -9,6 +9,7 @@
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
     double kernels, exchanges;
+    double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 
 typedef struct dts_part_cost {

@@ -18,12 +18,14 @@
  *
  *   memory        = max_c (static + in flight · saved of a chunk + transient)
  *
- * Bounds that every simulation keeps (tests/property/test_search_bounds.c):
- *   time          >= way to the rank + m · (its kernels) + way back [not where the backward is split], and
+ * Bounds that every simulation keeps (tests/property/test_search.c):
+ *   time          >= way to the rank + m · (its kernels + exchanges between those of its forward, on idle links)
+ *                    + way back [not where the backward is split], and
  *                 >= launches of the host's thread, unless CUDA graphs launch
  *   memory        >= static + in flight · saved of its smallest chunk [no activations in host memory]
- * because kernels of a rank run one after another, microbatch 0 must pass the stages before, the last backward the same
- * stages again, and the order of the schedule is the order of the stream in which memory is counted.
+ * because kernels of a rank run one after another, none runs while the next one waits for an exchange, microbatch 0
+ * must pass the stages before, the last backward the same stages again, and the order of the schedule is the order of
+ * the stream in which memory is counted.
  *
  * [1] the formulas of sim/schedule, tested there against simulation. */
 #include <math.h>
@@ -293,8 +295,22 @@ static double step_s(const case_of *k, const dts_rank_class *c, double *host_s) 
     return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches), *host_s);
 }
 
+/* What one microbatch's forward waits for the exchanges of tensor- and expert-parallel ranks between its kernels, and
+ * when layers are repeated: at least, on idle links. The last exchange of a pass, or of a repeated layer, may run
+ * beside what comes next; chunked ones and those of passes in turns run beside kernels. */
+static double waits_s(const case_of *k, const dts_rank_class *c, const dts_schedule_method *method, double share) {
+    const double chunks = (double)k->frame->chunks;
+    if (k->plan->async_tensor || k->plan->copies > 1 || method->fuses) {
+        return 0;
+    }
+    const double again_s =
+        k->recompute == FULL ? share * fmax(0, c->waited_layers_s - c->layers * c->longest_wait_s) : 0;
+    return fmax(0, c->waited_s - chunks * c->longest_wait_s) + again_s;
+}
+
 /* What no simulation can undercut. */
-static double least_s(const case_of *k, const dts_rank_class *c, bool splits) {
+static double least_s(const case_of *k, const dts_rank_class *c, const dts_schedule_method *method) {
+    const bool splits = method->splits_backward;
     double m = k->microbatches;
     double repeats_s =
         k->recompute == FULL ? c->kernels_full_s : (k->recompute == SELECTIVE ? c->kernels_selective_s : 0);
@@ -306,7 +322,7 @@ static double least_s(const case_of *k, const dts_rank_class *c, bool splits) {
         way_s = 0;
     }
     repeats_s *= share;
-    double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s);
+    double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s + waits_s(k, c, method, share));
     const bool staggered = dts_plan_post_validates(k->plan); /* a rank's iteration begins with its own first pass */
     double gpu_s = (staggered ? 0 : c->way_forward_s) + work_s + (splits ? 0 : c->way_backward_s + way_s);
     const dts_stack *stack = k->plan->job.stack;
@@ -380,7 +396,7 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         tail_s = fmax(tail_s, exposed_s(&k, c, &p) + step_s(&k, c, &host_s));
         stepped_s += (c->last - c->first + 1) * host_s;
         issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
-        out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method->splits_backward));
+        out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method));
         memory(&k, c, (double)in_flight[i], &out);
     }
     if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {

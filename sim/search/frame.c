@@ -25,6 +25,9 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
     c->weight_s += times * (chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
+    c->waited_s += times * part->forward.waited_s;
+    c->waited_layers_s += is_layer ? times * part->forward.waited_s : 0;
+    c->longest_wait_s = fmax(c->longest_wait_s, times > 0 ? part->forward.longest_s : 0);
     c->launches_forward += times * part->forward.kernels;
     c->launches_backward += times * (part->input.kernels + part->weight.kernels);
     for (int set = 0; set < DTS_SET_COUNT; set++) {

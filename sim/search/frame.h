@@ -32,6 +32,8 @@ typedef struct dts_rank_class {
     double forward_s, input_s, weight_s, selective_s, full_s;
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_selective_s, kernels_full_s;
+    /* what a pass waits for exchanges between its kernels at least; in layers only; of the longest */
+    double waited_s, waited_layers_s, longest_wait_s;
     double launches_forward, launches_backward, launches_selective, launches_full;
     /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
     double way_forward_s, way_backward_s, way_selective_s, way_full_s;

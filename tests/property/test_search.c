@@ -280,7 +280,8 @@ static void every_method_finds_the_optimum(void **state) {
             print_message("%zu at most: %zu coarsely, %zu in full: %g s, off by %.2f %%\n", most, some->screenings,
                           some->count, some->findings[0].outcome.figures.iteration_time_s,
                           100 * some->coarse.mean_error);
-            assert_true(some->screenings > 0);
+            /* where no more are left than may be simulated, all of them are */
+            assert_true(some->screenings > 0 || some->proven);
             assert_close(some->findings[0].outcome.figures.iteration_time_s, best_s, most < 32 ? 0.01 : 0, 0);
             dts_search_free(some);
         }

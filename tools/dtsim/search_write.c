@@ -357,7 +357,8 @@ size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH
     const dts_search_fate all[DTS_SEARCH_FATES] = {
         {n->legal, "legal layouts looked at"},
         {n->no_memory, "proven not to fit: what is kept for the backward pass and parameters, gradients, states"},
-        {n->no_better, "proven no better: kernels and pipeline fill alone take as long as the best"},
+        {n->no_better,
+         "proven no better: kernels, exchanges between them and pipeline fill alone take as long as the best"},
         {n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form"},
         {n->screened, "simulated with passes as blocks, and behind the best by that"},
         {n->simulated, n->screened > 0 ? "simulated in full" : "simulated"},
