@@ -10,7 +10,7 @@ static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
 
 /* The cluster profiles that have a price. */
 static dts_status find_priced(dts_tool *tool, const char *const **out, size_t *count) {
-    const dts_profile_kind *kind = NULL;
+    const dts_profile_kind *kind = dts_profile_kinds;
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         kind = strcmp(dts_profile_kinds[i].name, "clusters") == 0 ? &dts_profile_kinds[i] : kind;
     }
