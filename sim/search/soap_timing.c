@@ -135,14 +135,19 @@ static dts_time end_of(const dts_soap_timing *t, dts_soap_slot slot) {
     return t->timed[group] == t->trial ? t->trial_ends[slot] : t->ends[slot];
 }
 
+/* Operators, to divide by: a graph has one at least, which no analyzer of this file can know. */
+static size_t divisor(const dts_soap_timing *t) {
+    return t->operators > 0 ? t->operators : 1;
+}
+
 /* Tells the watcher of a task of group `number`. */
 static void tell(const dts_soap_timing *t, size_t number, const dts_soap_task *task, const uint32_t *streams,
                  dts_time start) {
     static const dts_soap_kind of_group[] = {DTS_SOAP_FORWARD, DTS_SOAP_BACKWARD, DTS_SOAP_UPDATE};
     const bool transfer = (task->slot & DTS_SOAP_LOCAL) != 0;
-    const size_t block = transfer ? 0 : task->slot / t->devices / t->operators;
-    const dts_soap_span span = {.op = number % t->operators,
-                                .kind = block == DTS_SOAP_SYNC ? DTS_SOAP_SYNC : of_group[number / t->operators],
+    const size_t block = transfer ? 0 : task->slot / t->devices / divisor(t);
+    const dts_soap_span span = {.op = number % divisor(t),
+                                .kind = block == DTS_SOAP_SYNC ? DTS_SOAP_SYNC : of_group[number / divisor(t)],
                                 .transfer = transfer,
                                 .streams = streams,
                                 .stream_count = task->stream_count,
@@ -191,7 +196,7 @@ static void time_group(dts_soap_timing *t, size_t number) {
 
 /* Do the groups end at other times that this one waits for? */
 static bool waits_for_changed(const dts_soap_timing *t, size_t number) {
-    size_t n = t->operators, op = number % n;
+    size_t n = divisor(t), op = number % n;
     const dts_tensor_op *self = &t->problem->graph->ops[op];
     switch (number / n) {
         case 0:
