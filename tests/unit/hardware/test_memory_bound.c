@@ -1,0 +1,64 @@
+/* Kernels that memory bounds, forward in fp32, against measured ones: the rate of the GPU's profile for the bytes that
+ * a kernel must move, and LayerNorm's factor over forward and backward together. */
+#include "profiles.h"
+#include "table.h"
+
+#include "hardware/hardware.h"
+
+static double row_bytes(const table *row) {
+    return table_number(row, 2) * table_number(row, 3) * table_number(row, 4);
+}
+
+/* Norms of one size, forward and backward together, against the time of their bytes: the ratios' mean. */
+typedef struct norm {
+    double measured_s, bytes_s;
+} norm;
+
+static void test_measured(void **state) {
+    (void)state;
+    static const struct {
+        const char *gpu;
+        int rows;
+        double mean, worst, norm; /* norm: how far the profile's factor may be from what was measured */
+    } known[] = {
+        {"v100-32gb-pcie", 8, 0.06, 0.2, 0.01}, {"a100-80gb-pcie", 9, 0.09, 0.2, 0.12}, {"h100", 9, 0.07, 0.15, 0.01}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        profiles p;
+        profiles_open(&p);
+        dts_gpu gpu = {0};
+        profiles_load(&p, "hardware/gpus", &dts_gpu_schema, known[i].gpu, &gpu);
+        errors others = {0};
+        norm last = {0};
+        double factors = 0, pairs = 0;
+        table rows;
+        table_open(&rows, "tests/validation/kernels/memory_bound.csv");
+        while (table_next(&rows)) {
+            if (strcmp(rows.cells[0], known[i].gpu) != 0) {
+                continue;
+            }
+            double measured_s = table_number(&rows, 5) * 1e-6, bytes_s = dts_gpu_memory_s(&gpu, row_bytes(&rows));
+            if (strcmp(rows.cells[1], "norm") == 0) {
+                last = (norm){measured_s, bytes_s};
+            } else if (strcmp(rows.cells[1], "norm-backward") == 0) {
+                factors += (last.measured_s + measured_s) / (last.bytes_s + bytes_s);
+                pairs++;
+            } else {
+                errors_add(&others, bytes_s, measured_s);
+            }
+        }
+        print_message("%s: norms take %.2f times the time of their bytes, here %.2f\n", known[i].gpu, factors / pairs,
+                      gpu.norm_factor);
+        errors_print(&others, "  element-wise, softmax, dropout, forward");
+        assert_close(gpu.norm_factor, factors / pairs, known[i].norm, 0);
+        assert_int_equal(others.count, known[i].rows);
+        assert_true(errors_mean(&others) < known[i].mean && others.worst < known[i].worst);
+        profiles_close(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
