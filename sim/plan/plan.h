@@ -30,7 +30,8 @@ typedef enum dts_optimizer {
     DTS_OPTIMIZER_ADAMW_8BIT,
     DTS_OPTIMIZER_LAMB,
     DTS_OPTIMIZER_LION,
-    DTS_OPTIMIZER_ADAFACTOR_MOMENTUM /* with a first moment */
+    DTS_OPTIMIZER_ADAFACTOR_MOMENTUM, /* with a first moment */
+    DTS_OPTIMIZER_NONE                /* forward and backward only */
 } dts_optimizer;
 
 /* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default).

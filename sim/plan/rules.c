@@ -250,6 +250,24 @@ static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_dia
     return status;
 }
 
+/* Without a step there are no states to shard, offload or scale for; ZeRO would gather parameters that did not change.
+ */
+static dts_status check_optimizer(const dts_job *job, dts_diag *diag) {
+    const int kind = job->parallelism->data_parallel;
+    if (job->training->optimizer != DTS_OPTIMIZER_NONE || job->training->mode != DTS_MODE_TRAIN) {
+        return DTS_OK;
+    }
+    if (kind == DTS_DP_ZERO1 || kind == DTS_DP_ZERO2) {
+        return dts_diag_error(diag, NULL, "parallelism.data_parallel", "use ddp, fsdp or zero3, or an optimizer",
+                              "ZeRO-1 and ZeRO-2 shard the optimizer's states, and training.optimizer is none");
+    }
+    if (job->offload->optimizer != DTS_OFFLOAD_NONE) {
+        return dts_diag_error(diag, NULL, "offload.optimizer", "leave it out, or name an optimizer",
+                              "there are no states to offload: training.optimizer is none");
+    }
+    return DTS_OK;
+}
+
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.compute) <= 0) {
         return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
@@ -288,6 +306,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         dts_plan_check_offload(plan, diag);
         dts_plan_check_adapters(plan, diag);
         dts_plan_check_inference(plan, diag);
+        check_optimizer(job, diag);
     }
     check_precision(job, plan, diag);
     if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {

@@ -34,6 +34,7 @@ int dts_optimizer_moments(dts_optimizer optimizer) {
             return 1;
         case DTS_OPTIMIZER_SGD:
         case DTS_OPTIMIZER_ADAFACTOR:
+        case DTS_OPTIMIZER_NONE:
             break;
     }
     return 0;

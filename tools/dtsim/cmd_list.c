@@ -126,6 +126,7 @@ static const name_line lines[] = {
     {"adafactor", "factored second moment: rows and columns instead of a full state"},
     {"adafactor-momentum", "the same with a first moment"},
     {"adamw-8bit", "two states per parameter of one byte each"},
+    {"none", "forward and backward only: no states, no step, no clipping"},
     {"lamb", "two states per parameter, layer-wise trust ratio"},
     {"lion", "one state per parameter"},
     {"fp32", "single precision throughout"},

@@ -34,7 +34,13 @@ static const optimizer_work works[] = {
     [DTS_OPTIMIZER_LAMB] = {13, 28, 10},
     [DTS_OPTIMIZER_LION] = {5, 12, 5},
     [DTS_OPTIMIZER_ADAFACTOR_MOMENTUM] = {14, 25, 25},
+    [DTS_OPTIMIZER_NONE] = {0, 0, 0},
 };
+
+/* Is there a step at all: one that clips, updates and clears gradients. */
+static bool has_step(const dts_plan *plan) {
+    return plan->job.training->optimizer != DTS_OPTIMIZER_NONE;
+}
 
 double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels) {
     const optimizer_work *work = &works[plan->job.training->optimizer];
@@ -201,16 +207,22 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
     const optimizer_work *work = &works[plan->job.training->optimizer];
-    if (stack->gradient_clipping) {
+    const bool steps = has_step(plan);
+    if (steps && stack->gradient_clipping) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
-    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
-                     "optimizer_step");
+    if (steps) {
+        add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels,
+                         fused ? work->fused_passes : work->passes, "optimizer_step");
+    }
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, -stage->widened_B);
     stage->widened_B = 0;
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -stage->fresh_B);
     stage->fresh_B = 0;
+    if (!steps) {
+        return;
+    }
     add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
@@ -235,6 +247,9 @@ dts_step_work dts_step_work_of(const dts_plan *plan) {
         {plan->storage.gradient_B < step_B, (plan->storage.gradient_B + step_B) / step_B},
         {plan->storage.parameter_B < step_B, (plan->storage.parameter_B + step_B) / step_B},
     };
+    if (!has_step(plan)) {
+        return (dts_step_work){0};
+    }
     for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
         passes += around[i].runs ? around[i].passes : 0;
         launches += around[i].runs;
@@ -370,11 +385,13 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
         dts_graph_depend(b->graph, wait,
                          p == 0 ? tied_gradients.to_first : (last ? tied_gradients.to_last : DTS_NO_ID));
         step_size size = size_of_step(b, stage);
-        if (!on_cpu) {
+        if (!on_cpu && has_step(plan)) {
             add_norm(b, stage, size.elements, size.tensors);
         }
     }
-    if (dts_plan_post_validates(plan)) {
+    if (!has_step(plan)) {
+        /* nothing to agree on */
+    } else if (dts_plan_post_validates(plan)) {
         dts_build_partial_norms(b);
     } else if (!on_cpu && plan->pipeline > 1 && dts_plan_needs_global_number(plan)) {
         add_barrier(b);

@@ -192,6 +192,7 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
         case DTS_OPTIMIZER_ADAMW:
         case DTS_OPTIMIZER_LAMB:
         case DTS_OPTIMIZER_LION:
+        case DTS_OPTIMIZER_NONE:
             break;
     }
     return 0;
