@@ -8,7 +8,8 @@
 static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",    "amp-fp16", "amp-bf16",
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
 static const char *const optimizer_names[] = {
-    "sgd", "sgd-momentum", "adam", "adamw", "adafactor", "adamw-8bit", "lamb", "lion", "adafactor-momentum", "none", NULL};
+    "sgd",  "sgd-momentum",       "adam", "adamw", "adafactor", "adamw-8bit", "lamb",
+    "lion", "adafactor-momentum", "none", NULL};
 static const char *const mode_names[] = {"train", "inference", "decode", NULL};
 static const char *const cache_names[] = {"auto", "none", "native", "fp8", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
@@ -136,7 +137,8 @@ static const dts_field training_fields[] = {
          "inference and decode: how keys and values of all samples are kept: none, native (as activations), fp8, or "
          "auto: native for decode, else none"},
     {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = optimizer_names, .preset = "adamw",
-     .help = "optimizer: decides the states kept per parameter and the work of a step; none: forward and backward only"},
+     .help =
+         "optimizer: decides the states kept per parameter and the work of a step; none: forward and backward only"},
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
              "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
