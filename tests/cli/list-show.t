@@ -32,6 +32,7 @@ adamw-8bit          two states per parameter of one byte each
 lamb                two states per parameter, layer-wise trust ratio
 lion                one state per parameter
 adafactor-momentum  the same with a first moment
+none                forward and backward only: no states, no step, no clipping
 $ dtsim list data-parallel
 name   what it is
 dp     one process feeds all GPUs (torch.nn.DataParallel)
