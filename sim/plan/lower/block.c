@@ -253,6 +253,7 @@ static dts_id add_trailing(dts_builder *b, const dts_stage *stage, const dts_blo
     what.group = block->trailing_group;
     what.collective = block->trailing_collective;
     what.bytes = block->trailing_B;
+    what.device = stage->device;
     what.peer = stage->device;
     what.flops = 0;
     what.block = NULL;

@@ -43,6 +43,13 @@ static void a_steady_pipeline_is_folded(void **state) {
     check_same("parallelism.schedule=interleaved-1f1b parallelism.virtual_stages=2", true);
 }
 
+/* The last stage ends its forward pass with an all-reduce of the loss: a round of that stage has it, not one of the
+ * first. */
+static void collectives_behind_blocks_belong_to_their_stage(void **state) {
+    (void)state;
+    check_same("fidelity.detail=block model.layers=16 cluster.nodes=4 parallelism.tensor=2 parallelism.pipeline=16", true);
+}
+
 /* torch Pipe keeps the outputs of all microbatches on its last stage: a quarter of a MB each, which with few of them is
  * below the peak of what gathered parameters and gradients take. */
 static void what_every_microbatch_leaves_behind_is_not_missed(void **state) {
@@ -99,6 +106,7 @@ static void waits_that_end_are_not_missed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_steady_pipeline_is_folded),
+        cmocka_unit_test(collectives_behind_blocks_belong_to_their_stage),
         cmocka_unit_test(transfers_that_move_at_the_end_are_not_missed),
         cmocka_unit_test(waits_that_end_are_not_missed),
         cmocka_unit_test(what_every_microbatch_leaves_behind_is_not_missed),
