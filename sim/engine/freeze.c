@@ -274,6 +274,10 @@ const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t
     return awaited;
 }
 
+const dts_id *dts_graph_awaited_by(const dts_graph *graph, dts_id task, size_t *count) {
+    return dts_graph_awaited(graph, task, count);
+}
+
 const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count) {
     const uint32_t *first = graph->stream_tasks.first;
     *count = first[stream + 1] - first[stream];

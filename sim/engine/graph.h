@@ -101,6 +101,8 @@ dts_task dts_graph_task(const dts_graph *graph, dts_id task);
 void dts_graph_task_name(const dts_graph *graph, dts_id task, char *buffer, size_t size);
 /* Frozen graph only: the tasks that task waits for, and the tasks of one stream in order; borrowed. */
 const dts_id *dts_graph_predecessors(const dts_graph *graph, dts_id task, size_t *count);
+/* These, and the task before it on each of its streams (DTS_NO_ID: it is the first). */
+const dts_id *dts_graph_awaited_by(const dts_graph *graph, dts_id task, size_t *count);
 const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size_t *count);
 /* Frozen graph only: adds to by_device what task changes in each device's memory from before its start to after its
  * end, B. */

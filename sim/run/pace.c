@@ -9,9 +9,9 @@
  * pace from then on; whether it has done so by the end of the iteration is not known, so the end must not wait for it:
  * what the iteration ends with must go back to a task that keeps the pace (rhythm.c).
  * Transfers that share links have no constant durations: one that moves against the others changes theirs, by no more
- * than it takes itself. So in a round all must keep the pace. While the pipeline drains some may be held up by a host
- * that will be further ahead: only if they take little of the iteration, or if fewer microbatches, simulated before,
- * have shown that it does not matter.                                                                             (3)
+ * than it takes itself. So in a round all must keep the pace that may meet another (crossing.c). While the pipeline
+ * drains some may be held up by a host that will be further ahead: only if they take little of the iteration, or if
+ * fewer microbatches, simulated before, have shown that it does not matter.                                       (3)
  */
 #include <math.h>
 
@@ -127,15 +127,29 @@ static double all_of_it(const dts_rhythm *r) {
     return (double)(r->m->to - r->m->from) + (double)dts_rhythm_rounds(r) * (double)r->length;
 }
 
-/* What transfers take that move while the pipeline drains; DTS_TIME_MAX: some do in every round. */
+/* Does a transfer of the round come earlier with every round? */
+static bool a_transfer_moves(const dts_rhythm *r) {
+    bool moves = false;
+    for (dts_id task = 0; task < r->m->lowered->info_count && !moves; task++) {
+        moves = dts_rhythm_has(r, task) && dts_graph_task(r->m->lowered->graph, task).hop_count > 0 &&
+                r->pace[task] != KEEPS;
+    }
+    return moves;
+}
+
+/* What transfers take that move while the pipeline drains and may meet others; DTS_TIME_MAX: some do in every round. */
 static dts_time moving(dts_rhythm *r) {
     const dts_time *starts = dts_simulation_starts(r->m->simulation);
     const dts_time *ends = dts_simulation_ends(r->m->simulation);
+    const bool look = a_transfer_moves(r);
+    if (look && !dts_rhythm_find_meetings(r)) {
+        return DTS_TIME_MAX;
+    }
     dts_time time = 0;
     for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
         const bool has = dts_rhythm_has(r, task);
         if ((has || dts_rhythm_is_behind(r, task)) && dts_graph_task(r->m->lowered->graph, task).hop_count > 0 &&
-            pace_of(r, task) != KEEPS) {
+            (!look || r->meets[task]) && pace_of(r, task) != KEEPS) {
             if (has) {
                 return DTS_TIME_MAX;
             }

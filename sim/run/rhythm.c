@@ -24,8 +24,9 @@ static dts_rhythm *rhythm_new(const dts_measured *m, const dts_fold *fold, dts_a
     out->kept_B = dts_arena_array(arena, dts_graph_devices(graph), sizeof *out->kept_B);
     out->position = dts_arena_array(arena, m->lowered->info_count, sizeof *out->position);
     out->pace = dts_arena_array(arena, m->lowered->info_count, sizeof *out->pace);
-    if (out->position == NULL || out->pace == NULL || out->last == NULL || out->spans == NULL || out->counts == NULL ||
-        out->busy == NULL || out->launching == NULL || out->kept_B == NULL) {
+    out->meets = dts_arena_array(arena, m->lowered->info_count, sizeof *out->meets);
+    if (out->position == NULL || out->pace == NULL || out->meets == NULL || out->last == NULL || out->spans == NULL ||
+        out->counts == NULL || out->busy == NULL || out->launching == NULL || out->kept_B == NULL) {
         return NULL;
     }
     for (size_t i = 0; i < cells; i++) {

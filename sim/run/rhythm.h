@@ -31,6 +31,7 @@ struct dts_rhythm {
     size_t devices;
     uint32_t *position; /* [task] on its stream (pace.c) */
     uint8_t *pace;      /* [task] */
+    bool *meets;        /* [task] a transfer of the round or behind it that may meet another (crossing.c) */
 };
 
 /* Are two lengths the same but for rounding? */
@@ -44,6 +45,9 @@ bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task);
 
 /* Will all that follows be as the round is (pace.c)? */
 bool dts_rhythm_goes_on(dts_rhythm *r);
+
+/* Fills in meets; false: memory ran out. */
+bool dts_rhythm_find_meetings(dts_rhythm *r);
 
 /* Are there kernels of a device that come earlier in every round, against its last (pace.c)? */
 bool dts_rhythm_moves(const dts_rhythm *r, size_t device);
