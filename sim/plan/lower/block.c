@@ -348,7 +348,11 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     bool alone = block->launched_last == block->duration;
     p.holds = dts_build_blocks(b) && !p.cuts && !alone && block->launched_last > 0;
     p.cut = p.cuts ? block->last_collective : block->duration - (p.holds ? block->launched_last : 0);
-    dts_id task = dts_build_task(b, stage->compute, before + (met ? block->read : p.cut), &what);
+    const bool whole = !p.cuts && !p.holds && !met && launched && block->trailing == 0;
+    dts_id task = stage->carries != NULL && whole
+                      ? dts_build_with_send(b, stage, before + p.cut, &what)
+                      : dts_build_task(b, stage->compute, before + (met ? block->read : p.cut), &what);
+    stage->carries = NULL;
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
     for (size_t i = 0; i < wait_count; i++) {

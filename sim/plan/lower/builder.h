@@ -63,6 +63,7 @@ typedef struct dts_link {
     const struct dts_stage *to; /* NULL: there was none */
     double bytes;
     size_t style;
+    dts_id stream;
     dts_task task;
     dts_hop hops[4];
 } dts_link;
@@ -98,6 +99,8 @@ typedef struct dts_stage {
     bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
     dts_time between_passes;            /* brief: kernels around that pass */
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
+    dts_link *carries;                  /* brief: what the pass that comes next sends when it is done; NULL: nothing */
+    dts_id carried;                     /* brief: the pass that sent; DTS_NO_ID: none since it was last asked */
     dts_time gather;                    /* of gather_B, at style gather_style: what it takes */
     double gather_B;                    /* 0: not known yet */
     size_t gather_style;
@@ -237,6 +240,11 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
 /* Every rank of stage's group sends bytes to the next one of a ring: issued by the host, waits for after. */
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info);
+
+/* What transfers of bytes from one stage to another are. */
+dts_link *dts_build_link(const dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes);
+/* Brief: a pass of that duration and, behind it, what it carries, as one task. */
+dts_id dts_build_with_send(dts_builder *b, dts_stage *stage, dts_time duration, const dts_task_info *info);
 
 /* A transfer between two stages' GPUs, on the sender's link stream; info says which group it belongs to. holds: the
  * sender's next kernel waits for its end. */
@@ -443,6 +451,7 @@ typedef struct dts_pass {
     bool last_microbatch;
     bool outputs_only; /* the loss is computed elsewhere */
     bool without_head; /* the weight gradients of the head are there already */
+    dts_link *sends;   /* brief: what it may send by itself (brief.c); NULL: nothing */
     dts_id input;      /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
 } dts_pass;
 

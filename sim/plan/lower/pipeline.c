@@ -121,34 +121,69 @@ static void stand_again(const turns *t, size_t style) {
     }
 }
 
-/* The transfer of what x has made to virtual stage `to`, or the producing task itself when both live on one rank. *sent
- * is the transfer, if there is one: issued when the pass has returned, it waits for all kernels of that. Both
- * directions of a pair of ranks have a link stream each. */
-static dts_id hand_over(turns *t, const step *x, int64_t to, dts_id *sent) {
-    *sent = DTS_NO_ID;
-    if (to < 0 || to >= t->stages) {
+/* Does the operation hand something to a neighbour? */
+static bool sends(const step *x) {
+    return x->op->kind != DTS_OP_BACKWARD_WEIGHT;
+}
+
+/* Where x's output goes to. */
+typedef struct target {
+    int64_t stage; /* virtual; out of range: nowhere */
+    int rank;
+    bool forward, up;
+} target;
+
+static target target_of(const turns *t, const step *x) {
+    target to = {.forward = x->op->kind == DTS_OP_FORWARD};
+    to.stage = to.forward ? x->stage + 1 : x->stage - 1;
+    if (to.stage >= 0 && to.stage < t->stages) {
+        to.rank = dts_plan_owner_of(t->b->plan, to.stage, x->direction);
+        to.up = t->b->plan->copies > 1 ? to.rank > x->rank : to.forward;
+    }
+    return to;
+}
+
+/* The transfer of what x has made to the next stage, or the producing task itself when both live on one rank. *sent is
+ * the transfer, if there is one: issued when the pass has returned, it waits for all kernels of that. Both directions
+ * of a pair of ranks have a link stream each. */
+static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
+    dts_builder *b = t->b;
+    dts_stage *from = &b->stages[x->rank];
+    const target to = target_of(t, x);
+    *sent = from->carried;
+    from->carried = DTS_NO_ID;
+    if (*sent != DTS_NO_ID) {
+        return *sent;
+    }
+    if (to.stage < 0 || to.stage >= t->stages) {
         return DTS_NO_ID;
     }
-    dts_builder *b = t->b;
-    int to_rank = dts_plan_owner_of(b->plan, to, x->direction);
-    if (x->rank == to_rank) {
+    if (x->rank == to.rank) {
         return x->made;
     }
-    bool forward = to > x->stage;
-    bool up = b->plan->copies > 1 ? to_rank > x->rank : forward;
     dts_task_info info = {.group = DTS_GROUP_PIPELINE,
                           .microbatch = (int32_t)x->pass.microbatch,
                           .layer = -1,
                           .chunk = x->op->chunk,
-                          .name = forward ? "send activation" : "send gradient"};
-    const size_t base = stand_above(t, forward ? x->stage : to);
-    *sent = dts_build_send(b, &b->stages[x->rank], &b->stages[to_rank], up, t->blocking && b->brief, sent_B(t), x->made,
-                           &info);
-    if (b->stages[x->rank].last_kernel != x->made) {
-        dts_graph_depend(b->graph, *sent, b->stages[x->rank].last_kernel);
+                          .name = to.forward ? "send activation" : "send gradient"};
+    const size_t base = stand_above(t, to.forward ? x->stage : to.stage);
+    *sent = dts_build_send(b, from, &b->stages[to.rank], to.up, t->blocking && b->brief, sent_B(t), x->made, &info);
+    if (from->last_kernel != x->made) {
+        dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
     stand_again(t, base);
     return *sent;
+}
+
+/* Brief: a transfer that holds its sender and needs not wait for the receiver goes on where the pass ends. */
+static dts_link *link_of(turns *t, const step *x) {
+    dts_builder *b = t->b;
+    const target to = target_of(t, x);
+    if (!b->brief || !t->blocking || t->meets || !sends(x) || to.stage < 0 || to.stage >= t->stages ||
+        to.rank == x->rank) {
+        return NULL;
+    }
+    return dts_build_link(b, &b->stages[x->rank], &b->stages[to.rank], to.up, sent_B(t));
 }
 
 /* The sender's next kernel waits until its transfer has arrived; a brief one occupies its compute stream. */
@@ -259,11 +294,6 @@ static bool makes_weights(const step *x) {
     return x->op->kind == DTS_OP_BACKWARD || x->op->kind == DTS_OP_BACKWARD_WEIGHT;
 }
 
-/* Does the operation hand something to a neighbour? */
-static bool sends(const step *x) {
-    return x->op->kind != DTS_OP_BACKWARD_WEIGHT;
-}
-
 /* Sets up the pass with its input; an asynchronous schedule updates after every microbatch, so that each is the first
  * and the last. */
 static void begin_step(turns *t, step *x) {
@@ -314,7 +344,7 @@ static void finish_inference(turns *t, const step *x, bool last) {
 
 static void finish_forward(turns *t, step *x) {
     produced *here = at(t, x->direction, x->stage, x->op->microbatch);
-    here->activation = hand_over(t, x, x->stage + 1, &here->sent_up);
+    here->activation = hand_over(t, x, &here->sent_up);
     hold_sender(t, x->rank, here->sent_up);
     here->forward = true;
     int64_t left = --t->forward_left[place(t, x->direction, x->stage)];
@@ -333,7 +363,7 @@ static void finish_backward(turns *t, step *x) {
                          -head_output_B(t->b) * (double)t->microbatches);
     }
     if (sends(x)) {
-        here->gradient = hand_over(t, x, x->stage - 1, &here->sent_down);
+        here->gradient = hand_over(t, x, &here->sent_down);
         here->backward = true;
     }
     hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);
@@ -394,6 +424,7 @@ static void add_block(turns *t, step *steps, size_t count) {
     dts_overlap_begin(b);
     size_t first = b->info_count;
     size_t middle = first;
+    steps[0].pass.sends = count == 1 ? link_of(t, &steps[0]) : NULL;
     for (size_t i = 0; i < count; i++) {
         middle = i == 1 ? b->info_count : middle;
         add_pass(t, &steps[i]);
@@ -426,6 +457,7 @@ static dts_status turns_new(turns *t) {
         return dts_diag_nomem(t->b->diag);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
+        t->b->stages[p].carried = DTS_NO_ID;
         t->finished[p] = DTS_NO_ID;
     }
     if (dts_plan_post_validates(plan)) {

@@ -19,23 +19,41 @@ static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage
     dts_build_task_of(b, &transfer, out->hops, count, &out->task);
 }
 
-dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
-                      dts_id after, const dts_task_info *info) {
+dts_link *dts_build_link(const dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes) {
     dts_link *link = &from->links[up];
     if (link->to != to || link->bytes != bytes || link->style != b->style) {
         look_up(b, from, to, bytes, link);
+        link->stream = up ? from->send_up : from->send_down;
     }
+    return link;
+}
+
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
+                      dts_id after, const dts_task_info *info) {
+    dts_link *link = dts_build_link(b, from, to, up, bytes);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.collective = -1;
     what.bytes = bytes;
     what.device = from->device;
     what.peer = to->device;
-    const dts_id streams[] = {up ? from->send_up : from->send_down, from->compute};
+    const dts_id streams[] = {link->stream, from->compute};
     link->task.streams = streams;
     link->task.stream_count = holds ? 2 : 1;
     dts_id task = dts_build_add(b, &link->task, &what);
     link->task.streams = NULL;
     dts_graph_depend(b->graph, task, after);
     return task;
+}
+
+dts_id dts_build_with_send(dts_builder *b, dts_stage *stage, dts_time duration, const dts_task_info *info) {
+    const dts_link *link = stage->carries;
+    const dts_id streams[] = {link->stream, stage->compute};
+    dts_task task = link->task;
+    task.streams = streams;
+    task.stream_count = 2;
+    task.duration += duration;
+    stage->carries = NULL;
+    stage->carried = dts_build_add(b, &task, info);
+    return stage->carried;
 }

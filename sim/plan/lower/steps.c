@@ -261,6 +261,7 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
         return DTS_NO_ID;
     }
     dts_task_info info = block_info(pass, action, -1);
+    pass->stage->carries = pass->sends;
     dts_id made = dts_block_place(b, pass->stage, block, &pass->input, 1, &info);
     if (behind) {
         dts_sync_take_block(pass->sync, block, pass->stage->last_kernel);

@@ -47,7 +47,22 @@ static void a_steady_pipeline_is_folded(void **state) {
  * first. */
 static void collectives_behind_blocks_belong_to_their_stage(void **state) {
     (void)state;
-    check_same("fidelity.detail=block model.layers=16 cluster.nodes=4 parallelism.tensor=2 parallelism.pipeline=16", true);
+    check_same("fidelity.detail=block model.layers=16 cluster.nodes=4 parallelism.tensor=2 parallelism.pipeline=16",
+               true);
+}
+
+/* The last of 32 stages have a layer less and get ahead, so that their transfers come earlier with every round. On each
+ * link one follows from the other: they do not meet. */
+static void transfers_in_order_may_move(void **state) {
+    (void)state;
+    check_same_of(
+        "model: {profile: gpt, layers: 48, hidden: 4096, heads: 32, vocab: 1000}\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 32, gpus_per_node: 1}\n"
+        "stack: megatron-lm\n"
+        "training: {global_batch: 96, micro_batch: 1, sequence_length: 1024, precision: bf16}\n"
+        "parallelism: {pipeline: 32}\n"
+        "fidelity: {detail: block}\n",
+        "", true);
 }
 
 /* torch Pipe keeps the outputs of all microbatches on its last stage: a quarter of a MB each, which with few of them is
@@ -107,6 +122,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_steady_pipeline_is_folded),
         cmocka_unit_test(collectives_behind_blocks_belong_to_their_stage),
+        cmocka_unit_test(transfers_in_order_may_move),
         cmocka_unit_test(transfers_that_move_at_the_end_are_not_missed),
         cmocka_unit_test(waits_that_end_are_not_missed),
         cmocka_unit_test(what_every_microbatch_leaves_behind_is_not_missed),
