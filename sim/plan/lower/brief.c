@@ -7,8 +7,11 @@
  * What tensor-parallel ranks gather of a boundary (pipeline.c) is issued by a host that has waited for its arrival, and
  * for all kernels before. Nothing else runs on the GPU then, and the host launches the pass meanwhile: with the issue l
  * and the length g of the gather the pass takes
- *   l + max(g + C, K) = l + g + C + max(0, K - C - g)                                                            (1)
- * from the arrival, as one task. Equations: block.c.
+ *   l + max(g + C, K) = l + g + C + max(0, K - C - g)                                                            (2)
+ * from the arrival, as one task. Equation (1): block.c.
+ *
+ * A transfer that holds its sender and needs not wait for the receiver goes on where the pass ends, on the same stream:
+ * both are one task, whose fixed part is the pass.
  *
  * ZeRO-2 reduces the gradients of every microbatch. No pass waits for that, only the step does, and their stream takes
  * one after the other: they may as well begin when the pass is done, and for the last microbatch, where nothing hides
