@@ -130,3 +130,10 @@ void dts_plot_name(const dts_plot *plot, double x, double y, const char *name, d
                     right ? "end" : "start");
     dts_html_element("", name, "</text>\n", out);
 }
+
+void dts_plot_name_below(double x, double y, const char *name, dts_text *out) {
+    const double half = 28; /* of the text, which stays within the picture */
+    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
+                    fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half), y + 22);
+    dts_html_element("", name, "</text>\n", out);
+}

@@ -37,4 +37,7 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
 /* Text beside a dot, on the side where there is room. */
 void dts_plot_name(const dts_plot *plot, double x, double y, const char *name, dts_text *out);
 
+/* Short text under a dot: below a front of what is least in both there are no other dots. */
+void dts_plot_name_below(double x, double y, const char *name, dts_text *out);
+
 #endif

@@ -139,7 +139,7 @@ static void draw_offer(const dts_rent *rent, const dts_offer *offer, const char 
     if (first || offer->pareto) {
         dts_text_clear(&text);
         dts_text_printf(&text, "%" PRId64 " nodes", dts_scenario_get(offer->scenario)->cluster.nodes);
-        dts_plot_name(p, x, y - 13, dts_text_string(&text), out);
+        dts_plot_name_below(x, y, dts_text_string(&text), out);
     }
     dts_text_free(&text);
 }
