@@ -4,8 +4,8 @@
 #
 #     tools/test.sh [PIECE…]      without arguments all of: asan release scenarios ubsan valgrind tidy quickstart
 #
-# DTSIM_THOROUGH=1 draws four times the random scenarios and runs all unit and property programs under valgrind: 15 minutes
-# more on two cores, before a release.
+# DTSIM_THOROUGH=1, before a release, takes half an hour more on two cores: four times the random scenarios, all unit and
+# property programs under valgrind, the slowest published table, clang-tidy with all patience.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -60,6 +60,7 @@ valgrind_units() {
     local program list bad=0 good=0
     # whole searches and tables take half an hour each there, these programs minutes; the sanitizers see all of them
     local minutes='(calibrate|advise)_.*|property_test_(block_keys|sweep)|interop_test_round_trip|search_test_soap'
+    minutes+='|run_test_(input|partition|ranks)'
     [ -z "${DTSIM_THOROUGH:-}" ] || minutes=none
     list=$(find build/release/tests -maxdepth 1 -type f -perm -u+x -name '*test_*' ! -name 'validation_*' \
         ! -name property_test_search -regextype posix-extended ! -regex ".*/($minutes)" | LC_ALL=C sort)

@@ -70,7 +70,7 @@ dts_status dts_measure_graph(const dts_measured *m, dts_result *result);
 dts_status dts_measure_explanation(const dts_measured *m, dts_id device, dts_result *result);
 /* Its parts: kernels (explain_kernels.c), transfers and memory (explain_terms.c). */
 dts_status dts_explain_kernels(const dts_measured *m, dts_id device, dts_result *result);
-dts_status dts_explain_transfers(const dts_measured *m, dts_id device, dts_result *result);
+dts_status dts_explain_transfers(const dts_measured *all, dts_id device, dts_result *result);
 dts_status dts_explain_memory(const dts_measured *m, dts_result *result);
 /* "embedding", "layer", "head" of a task, or NULL. */
 const char *dts_part_name(const dts_plan *plan, const dts_task_info *info);
