@@ -320,10 +320,11 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_search_method *method = dts_search_method_find(search->method);
     dts_text_clear(&line);
-    dts_text_printf(&line, "Not searched: %sprecision, the software's own settings (--set changes them).",
+    dts_text_printf(&line, "Not searched: %s%sprecision, the software's own settings (--set changes them).",
                     method->by_layer ? "strategies of single operators (--space soap), "
                                      : "tensor degree, sharding and recomputation of single layers, lists of layers "
-                                       "for stages (--method dp), strategies of single operators (--space soap), ");
+                                       "for stages (--method dp), strategies of single operators (--space soap), ",
+                    search->space.axes[DTS_AXIS_EXPERT].count > 1 ? "tensor parallelism of experts, " : "");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_disagreement *d = &search->disagreement;
     if (d->count > 1) {
