@@ -32,6 +32,11 @@ void dts_search_nothing(const dts_search *search, dts_text *out);
 void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out);
 void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out);
 
+/* "parallelism.tensor=2 offload.optimizer=cpu": the keys of b that differ from a's. */
+void dts_search_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out);
+/* The most memory that this process has had, MiB. */
+double dts_search_peak_rss_mib(void);
+
 /* The keys of a plan with their values, as a member of object. */
 void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate *candidate,
                               const dts_scenario_values *base);
