@@ -4,304 +4,234 @@
  * and modeling_TYPE.py (biases, norms, ties). Keys of ours are those of a model profile. */
 #include "model/huggingface_rules.h"
 
-#define IN DTS_TO_OURS
+/* Their keys mean ours; what a profile says otherwise is not written back. */
+#define RULE(ours, theirs) \
+    { ours, theirs, DTS_TO_OURS, NULL, false }
 
+/* Depth, width, heads and vocabulary, under the usual names and under those of GPT-2. */
+#define SIZES                                                                   \
+    RULE("layers=@", "num_hidden_layers=@"), RULE("hidden=@", "hidden_size=@"), \
+        RULE("heads=@", "num_attention_heads=@"), RULE("vocab=@", "vocab_size=@")
+#define GPT_SIZES                                                                             \
+    RULE("layers=@", "n_layer=@"), RULE("hidden=@", "n_embd=@"), RULE("heads=@", "n_head=@"), \
+        RULE("vocab=@", "vocab_size=@")
+#define GPT_INNER RULE("ffn_hidden=0", "n_inner=null"), RULE("ffn_hidden=@", "n_inner=@")
+/* gelu_new is written out in Python, also where nothing is said. */
+#define GPT_GELUS                                                         \
+    RULE("activation_function=gelu_new", "activation_function=gelu_new"), \
+        RULE("activation_function=gelu", "activation_function=gelu"), RULE("activation_function=gelu_new", "")
 /* What all decoders that descend from Llama share. */
 #define DECODER                                                                                              \
-    {"layers=@", "num_hidden_layers=@", IN, NULL, false}, {"hidden=@", "hidden_size=@", IN, NULL, false},    \
-        {"heads=@", "num_attention_heads=@", IN, NULL, false}, {"vocab=@", "vocab_size=@", IN, NULL, false}, \
-        {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},                                            \
-        {"activation_function=silu", "hidden_act=silu", IN, NULL, false}, {                                  \
-        "tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false                                        \
-    }
-#define GROUPED                                                 \
-    {"kv_heads=@", "num_key_value_heads=@", IN, NULL, false}, { \
-        "head_dim=@", "head_dim=@", IN, NULL, false             \
-    }
-#define BIASES                                                                                   \
-    {"bias=true; qkv_bias=true", "attention_bias=true; mlp_bias=true", IN, NULL, false},         \
-        {"bias=false; qkv_bias=false", "attention_bias=false; mlp_bias=false", IN, NULL, false}, \
-        {"qkv_bias=false", "attention_bias=false", IN, NULL, false}, {                           \
-        "qkv_bias=false", "", IN, NULL, false                                                    \
-    }
-
-/* Depth, width, heads and vocabulary under their usual names. */
-#define SIZES                                                                                             \
-    {"layers=@", "num_hidden_layers=@", IN, NULL, false}, {"hidden=@", "hidden_size=@", IN, NULL, false}, \
-        {"heads=@", "num_attention_heads=@", IN, NULL, false}, {                                          \
-        "vocab=@", "vocab_size=@", IN, NULL, false                                                        \
-    }
+    SIZES, RULE("ffn_hidden=@", "intermediate_size=@"), RULE("activation_function=silu", "hidden_act=silu"), \
+        RULE("tied_embeddings=@", "tie_word_embeddings=@")
+#define GROUPED RULE("kv_heads=@", "num_key_value_heads=@"), RULE("head_dim=@", "head_dim=@")
+#define BIASES                                                                      \
+    RULE("bias=true; qkv_bias=true", "attention_bias=true; mlp_bias=true"),         \
+        RULE("bias=false; qkv_bias=false", "attention_bias=false; mlp_bias=false"), \
+        RULE("qkv_bias=false", "attention_bias=false"), RULE("qkv_bias=false", "")
 /* gelu_pytorch_tanh and BLOOM's are one kernel, as gelu; gelu_new and gelu_fast are written out in Python. */
-#define GELUS                                                                          \
-    {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},                  \
-        {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh", IN, NULL, false}, \
-        {"activation_function=gelu_new", "hidden_act=gelu_new", IN, NULL, false}, {    \
-        "activation_function=gelu_new", "hidden_act=gelu_fast", IN, NULL, false        \
-    }
+#define GELUS                                                             \
+    RULE("activation_function=gelu", "hidden_act=gelu"),                  \
+        RULE("activation_function=gelu", "hidden_act=gelu_pytorch_tanh"), \
+        RULE("activation_function=gelu_new", "hidden_act=gelu_new"),      \
+        RULE("activation_function=gelu_new", "hidden_act=gelu_fast")
+/* Whether embedding and head are one, where nothing is said. */
+#define TIED(preset) RULE("tied_embeddings=@", "tie_word_embeddings=@"), RULE("tied_embeddings=" preset, "")
+#define GEMMA                                                                                                   \
+    SIZES, GROUPED, RULE("ffn_hidden=@", "intermediate_size=@"),                                                \
+        RULE("activation_function=gelu", "hidden_act=gelu; hidden_activation=gelu_pytorch_tanh"),               \
+        RULE("activation_function=gelu", "hidden_act=gelu_pytorch_tanh; hidden_activation=gelu_pytorch_tanh"),  \
+        RULE("activation_function=gelu", "hidden_activation=gelu_pytorch_tanh"),                                \
+        RULE("activation_function=gelu", "hidden_act=gelu"),                                                    \
+        RULE("activation_function=gelu", "hidden_act=gelu_pytorch_tanh"), RULE("activation_function=gelu", ""), \
+        TIED("true"), RULE("qkv_bias=@", "attention_bias=@")
 
 static const dts_mapping llama[] = {DECODER, GROUPED, BIASES, {0}};
 static const dts_mapping mistral[] = {DECODER, GROUPED, {0}};
-static const dts_mapping qwen2[] = {DECODER, GROUPED, {"qkv_bias=true", "", IN, NULL, false}, {0}};
+static const dts_mapping qwen2[] = {DECODER, GROUPED, RULE("qkv_bias=true", ""), {0}};
 static const dts_mapping qwen3[] = {
-    DECODER, GROUPED, {"qkv_bias=@", "attention_bias=@", IN, NULL, false}, {"qk_norm=true", "", IN, NULL, false}, {0}};
+    DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), RULE("qk_norm=true", ""), {0}};
 static const dts_mapping qwen3_moe[] = {DECODER,
                                         GROUPED,
-                                        {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                        {"qk_norm=true", "", IN, NULL, false},
-                                        {"experts=@", "num_experts=@", IN, NULL, false},
-                                        {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                        {"expert_ffn_hidden=@", "moe_intermediate_size=@", IN, NULL, false},
-                                        {"moe_every=@", "decoder_sparse_step=@", IN, NULL, false},
+                                        RULE("qkv_bias=@", "attention_bias=@"),
+                                        RULE("qk_norm=true", ""),
+                                        RULE("experts=@", "num_experts=@"),
+                                        RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                        RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
+                                        RULE("moe_every=@", "decoder_sparse_step=@"),
                                         {0}};
 static const dts_mapping mixtral[] = {DECODER,
                                       GROUPED,
-                                      {"experts=@", "num_local_experts=@", IN, NULL, false},
-                                      {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
+                                      RULE("experts=@", "num_local_experts=@"),
+                                      RULE("experts_per_token=@", "num_experts_per_tok=@"),
                                       {0}};
 static const dts_mapping deepseek[] = {DECODER,
-                                       {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                       {"q_lora_rank=0", "q_lora_rank=null", IN, NULL, false},
-                                       {"q_lora_rank=@", "q_lora_rank=@", IN, NULL, false},
-                                       {"kv_lora_rank=@", "kv_lora_rank=@", IN, NULL, false},
-                                       {"qk_nope_head_dim=@", "qk_nope_head_dim=@", IN, NULL, false},
-                                       {"qk_rope_head_dim=@", "qk_rope_head_dim=@", IN, NULL, false},
-                                       {"v_head_dim=@", "v_head_dim=@", IN, NULL, false},
-                                       {"experts=@", "n_routed_experts=@", IN, NULL, false},
-                                       {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                       {"expert_ffn_hidden=@", "moe_intermediate_size=@", IN, NULL, false},
-                                       {"shared=@", "n_shared_experts=@", IN, NULL, false},
-                                       {"first_dense_layers=@", "first_k_dense_replace=@", IN, NULL, false},
-                                       {"moe_every=@", "moe_layer_freq=@", IN, NULL, false},
+                                       RULE("qkv_bias=@", "attention_bias=@"),
+                                       RULE("q_lora_rank=0", "q_lora_rank=null"),
+                                       RULE("q_lora_rank=@", "q_lora_rank=@"),
+                                       RULE("kv_lora_rank=@", "kv_lora_rank=@"),
+                                       RULE("qk_nope_head_dim=@", "qk_nope_head_dim=@"),
+                                       RULE("qk_rope_head_dim=@", "qk_rope_head_dim=@"),
+                                       RULE("v_head_dim=@", "v_head_dim=@"),
+                                       RULE("experts=@", "n_routed_experts=@"),
+                                       RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                       RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
+                                       RULE("shared=@", "n_shared_experts=@"),
+                                       RULE("first_dense_layers=@", "first_k_dense_replace=@"),
+                                       RULE("moe_every=@", "moe_layer_freq=@"),
                                        {0}};
 static const dts_mapping gpt_oss[] = {DECODER,
                                       GROUPED,
-                                      {"experts=@", "num_local_experts=@", IN, NULL, false},
-                                      {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-                                      {"experts_per_token=@", "experts_per_token=@", IN, NULL, false},
-                                      {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-                                      {"qkv_bias=true", "", IN, NULL, false},
-                                      {"bias=true", "", IN, NULL, false},
-                                      {"router_bias=true", "", IN, NULL, false},
-                                      {"attention_sinks=true", "", IN, NULL, false},
+                                      RULE("experts=@", "num_local_experts=@"),
+                                      RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                      RULE("experts_per_token=@", "experts_per_token=@"),
+                                      RULE("qkv_bias=@", "attention_bias=@"),
+                                      RULE("qkv_bias=true", ""),
+                                      RULE("bias=true", ""),
+                                      RULE("router_bias=true", ""),
+                                      RULE("attention_sinks=true", ""),
                                       {0}};
-static const dts_mapping gpt2[] = {{"layers=@", "n_layer=@", IN, NULL, false},
-                                   {"hidden=@", "n_embd=@", IN, NULL, false},
-                                   {"heads=@", "n_head=@", IN, NULL, false},
-                                   {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                   {"max_positions=@", "n_positions=@", IN, NULL, false},
-                                   {"ffn_hidden=0", "n_inner=null", IN, NULL, false},
-                                   {"ffn_hidden=@", "n_inner=@", IN, NULL, false},
-                                   {"activation_function=gelu_new", "activation_function=gelu_new", IN, NULL, false},
-                                   {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                   {"activation_function=gelu_new", "", IN, NULL, false},
-                                   {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                   {"loss=cross-entropy-native", "", IN, NULL, false},
-                                   {0}};
-static const dts_mapping gpt_neo[] = {{"layers=@", "num_layers=@", IN, NULL, false},
-                                      {"hidden=@", "hidden_size=@", IN, NULL, false},
-                                      {"heads=@", "num_heads=@", IN, NULL, false},
-                                      {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                      {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                      {"ffn_hidden=0", "intermediate_size=null", IN, NULL, false},
-                                      {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                      {"activation_function=gelu_new", "activation_function=gelu_new", IN, NULL, false},
-                                      {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                      {"activation_function=gelu_new", "", IN, NULL, false},
-                                      {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                      {"qkv_bias=false", "", IN, NULL, false},
+static const dts_mapping gpt2[] = {
+    GPT_SIZES, RULE("max_positions=@", "n_positions=@"),           GPT_INNER,
+    GPT_GELUS, RULE("tied_embeddings=@", "tie_word_embeddings=@"), RULE("loss=cross-entropy-native", ""),
+    {0}};
+static const dts_mapping gpt_neo[] = {RULE("layers=@", "num_layers=@"),
+                                      RULE("hidden=@", "hidden_size=@"),
+                                      RULE("heads=@", "num_heads=@"),
+                                      RULE("vocab=@", "vocab_size=@"),
+                                      RULE("max_positions=@", "max_position_embeddings=@"),
+                                      RULE("ffn_hidden=0", "intermediate_size=null"),
+                                      RULE("ffn_hidden=@", "intermediate_size=@"),
+                                      GPT_GELUS,
+                                      RULE("tied_embeddings=@", "tie_word_embeddings=@"),
+                                      RULE("qkv_bias=false", ""),
                                       {0}};
 /* Without a pooler where the heads say so; RoBERTa never had a next sentence. */
 static const dts_mapping roberta[] = {SIZES,
-                                      {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                      {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                      {"token_types=@", "type_vocab_size=@", IN, NULL, false},
+                                      RULE("ffn_hidden=@", "intermediate_size=@"),
+                                      RULE("max_positions=@", "max_position_embeddings=@"),
+                                      RULE("token_types=@", "type_vocab_size=@"),
                                       GELUS,
-                                      {"pooler=false", "", IN, NULL, false},
+                                      RULE("pooler=false", ""),
                                       {0}};
-static const dts_mapping bert[] = {{"layers=@", "num_hidden_layers=@", IN, NULL, false},
-                                   {"hidden=@", "hidden_size=@", IN, NULL, false},
-                                   {"heads=@", "num_attention_heads=@", IN, NULL, false},
-                                   {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                   {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                   {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                   {"token_types=@", "type_vocab_size=@", IN, NULL, false},
-                                   {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},
-                                   {"activation_function=gelu_new", "hidden_act=gelu_new", IN, NULL, false},
-                                   {"pooler=false", "architectures=[\"BertForMaskedLM\"]", IN, NULL, false},
+static const dts_mapping bert[] = {SIZES,
+                                   RULE("ffn_hidden=@", "intermediate_size=@"),
+                                   RULE("max_positions=@", "max_position_embeddings=@"),
+                                   RULE("token_types=@", "type_vocab_size=@"),
+                                   RULE("activation_function=gelu", "hidden_act=gelu"),
+                                   RULE("activation_function=gelu_new", "hidden_act=gelu_new"),
+                                   RULE("pooler=false", "architectures=[\"BertForMaskedLM\"]"),
                                    {0}};
 
-static const dts_mapping gemma[] = {
-    SIZES,
-    GROUPED,
-    {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "", IN, NULL, false},
-    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-    {"tied_embeddings=true", "", IN, NULL, false},
-    {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-    {0}};
-static const dts_mapping gemma2[] = {
-    SIZES,
-    GROUPED,
-    {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "", IN, NULL, false},
-    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-    {"tied_embeddings=true", "", IN, NULL, false},
-    {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-    {"post_norms=true", "", IN, NULL, false},
-    {0}};
-static const dts_mapping gemma3[] = {
-    SIZES,
-    GROUPED,
-    {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh; hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_activation=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu", IN, NULL, false},
-    {"activation_function=gelu", "hidden_act=gelu_pytorch_tanh", IN, NULL, false},
-    {"activation_function=gelu", "", IN, NULL, false},
-    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-    {"tied_embeddings=true", "", IN, NULL, false},
-    {"qkv_bias=@", "attention_bias=@", IN, NULL, false},
-    {"post_norms=true", "", IN, NULL, false},
-    {"qk_norm=true", "", IN, NULL, false},
-    {0}};
-static const dts_mapping phi3[] = {DECODER, GROUPED, {"qkv_bias=@", "attention_bias=@", IN, NULL, false}, {0}};
+static const dts_mapping gemma[] = {GEMMA, {0}};
+static const dts_mapping gemma2[] = {GEMMA, RULE("post_norms=true", ""), {0}};
+static const dts_mapping gemma3[] = {GEMMA, RULE("post_norms=true", ""), RULE("qk_norm=true", ""), {0}};
+static const dts_mapping phi3[] = {DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), {0}};
 static const dts_mapping phi[] = {SIZES,
-                                  {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
-                                  {"kv_heads=0", "num_key_value_heads=null", IN, NULL, false},
-                                  {"kv_heads=@", "num_key_value_heads=@", IN, NULL, false},
+                                  RULE("ffn_hidden=@", "intermediate_size=@"),
+                                  RULE("kv_heads=0", "num_key_value_heads=null"),
+                                  RULE("kv_heads=@", "num_key_value_heads=@"),
                                   GELUS,
-                                  {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                  {"tied_embeddings=false", "", IN, NULL, false},
-                                  {"rotary=true", "", IN, NULL, false},
-                                  {"shared_norm=true", "", IN, NULL, false},
-                                  {"head_bias=true", "", IN, NULL, false},
-                                  {"qk_norm=false", "qk_layernorm=false", IN, NULL, false},
-                                  {"max_positions=0", "", IN, NULL, false},
+                                  TIED("false"),
+                                  RULE("rotary=true", ""),
+                                  RULE("shared_norm=true", ""),
+                                  RULE("head_bias=true", ""),
+                                  RULE("qk_norm=false", "qk_layernorm=false"),
+                                  RULE("max_positions=0", ""),
                                   {0}};
 static const dts_mapping falcon[] = {
     SIZES,
-    {"layers=@", "n_layer=@", IN, NULL, false},
-    {"heads=@", "n_head=@", IN, NULL, false},
-    {"ffn_hidden=0", "ffn_hidden_size=null", IN, NULL, false},
-    {"ffn_hidden=@", "ffn_hidden_size=@", IN, NULL, false},
-    {"kv_heads=@", "new_decoder_architecture=true; multi_query=true; num_kv_heads=@", IN, NULL, false},
-    {"kv_heads=@", "new_decoder_architecture=true; num_kv_heads=@", IN, NULL, false},
-    {"shared_norm=true; kv_heads=1", "new_decoder_architecture=false; parallel_attn=true; multi_query=true", IN, NULL,
-     false},
-    {"shared_norm=true; kv_heads=0", "new_decoder_architecture=false; parallel_attn=true; multi_query=false", IN, NULL,
-     false},
-    {"kv_heads=1", "new_decoder_architecture=false; parallel_attn=false; multi_query=true", IN, NULL, false},
-    {"kv_heads=0", "new_decoder_architecture=false; parallel_attn=false; multi_query=false", IN, NULL, false},
-    {"shared_norm=true", "parallel_attn=true; num_ln_in_parallel_attn=1", IN, NULL, false},
-    {"bias=@; qkv_bias=@", "bias=@", IN, NULL, false},
-    {"bias=false; qkv_bias=false", "", IN, NULL, false},
-    {"rotary=false", "alibi=true", IN, NULL, false},
-    {"rotary=true", "alibi=false", IN, NULL, false},
-    {"rotary=true", "", IN, NULL, false},
-    {"activation_function=gelu", "activation=gelu", IN, NULL, false},
-    {"activation_function=gelu", "", IN, NULL, false},
-    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-    {"tied_embeddings=true", "", IN, NULL, false},
+    RULE("layers=@", "n_layer=@"),
+    RULE("heads=@", "n_head=@"),
+    RULE("ffn_hidden=0", "ffn_hidden_size=null"),
+    RULE("ffn_hidden=@", "ffn_hidden_size=@"),
+    RULE("kv_heads=@", "new_decoder_architecture=true; multi_query=true; num_kv_heads=@"),
+    RULE("kv_heads=@", "new_decoder_architecture=true; num_kv_heads=@"),
+    RULE("shared_norm=true; kv_heads=1", "new_decoder_architecture=false; parallel_attn=true; multi_query=true"),
+    RULE("shared_norm=true; kv_heads=0", "new_decoder_architecture=false; parallel_attn=true; multi_query=false"),
+    RULE("kv_heads=1", "new_decoder_architecture=false; parallel_attn=false; multi_query=true"),
+    RULE("kv_heads=0", "new_decoder_architecture=false; parallel_attn=false; multi_query=false"),
+    RULE("shared_norm=true", "parallel_attn=true; num_ln_in_parallel_attn=1"),
+    RULE("bias=@; qkv_bias=@", "bias=@"),
+    RULE("bias=false; qkv_bias=false", ""),
+    RULE("rotary=false", "alibi=true"),
+    RULE("rotary=true", "alibi=false"),
+    RULE("rotary=true", ""),
+    RULE("activation_function=gelu", "activation=gelu"),
+    RULE("activation_function=gelu", ""),
+    TIED("true"),
     {0}};
 static const dts_mapping gpt_neox[] = {SIZES,
-                                       {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
+                                       RULE("ffn_hidden=@", "intermediate_size=@"),
                                        GELUS,
-                                       {"rotary=true", "", IN, NULL, false},
-                                       {"qkv_bias=@; bias=true", "attention_bias=@", IN, NULL, false},
-                                       {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                       {"tied_embeddings=false", "", IN, NULL, false},
+                                       RULE("rotary=true", ""),
+                                       RULE("qkv_bias=@; bias=true", "attention_bias=@"),
+                                       TIED("false"),
                                        {0}};
 static const dts_mapping opt[] = {SIZES,
-                                  {"ffn_hidden=@", "ffn_dim=@", IN, NULL, false},
-                                  {"activation_function=relu", "activation_function=relu", IN, NULL, false},
-                                  {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                  {"activation_function=relu", "", IN, NULL, false},
-                                  {"max_positions=@", "max_position_embeddings=@", IN, NULL, false},
-                                  {"position_offset=2", "", IN, NULL, false},
-                                  {"architecture=gpt", "do_layer_norm_before=true", IN, NULL, false},
-                                  {"qkv_bias=@; bias=@", "enable_bias=@", IN, NULL, false},
-                                  {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                  {"tied_embeddings=true", "", IN, NULL, false},
+                                  RULE("ffn_hidden=@", "ffn_dim=@"),
+                                  RULE("activation_function=relu", "activation_function=relu"),
+                                  RULE("activation_function=gelu", "activation_function=gelu"),
+                                  RULE("activation_function=relu", ""),
+                                  RULE("max_positions=@", "max_position_embeddings=@"),
+                                  RULE("position_offset=2", ""),
+                                  RULE("architecture=gpt", "do_layer_norm_before=true"),
+                                  RULE("qkv_bias=@; bias=@", "enable_bias=@"),
+                                  TIED("true"),
                                   {0}};
-static const dts_mapping bloom[] = {{"layers=@", "n_layer=@", IN, NULL, false},
-                                    {"layers=@", "num_hidden_layers=@", IN, NULL, false},
-                                    {"hidden=@", "hidden_size=@", IN, NULL, false},
-                                    {"hidden=@", "n_embed=@", IN, NULL, false},
-                                    {"heads=@", "num_attention_heads=@", IN, NULL, false},
-                                    {"heads=@", "n_head=@", IN, NULL, false},
-                                    {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                    {"activation_function=gelu", "", IN, NULL, false},
-                                    {"embedding_norm=true", "", IN, NULL, false},
-                                    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                    {"tied_embeddings=true", "", IN, NULL, false},
+static const dts_mapping bloom[] = {RULE("layers=@", "n_layer=@"),
+                                    RULE("layers=@", "num_hidden_layers=@"),
+                                    RULE("hidden=@", "hidden_size=@"),
+                                    RULE("hidden=@", "n_embed=@"),
+                                    RULE("heads=@", "num_attention_heads=@"),
+                                    RULE("heads=@", "n_head=@"),
+                                    RULE("vocab=@", "vocab_size=@"),
+                                    RULE("activation_function=gelu", ""),
+                                    RULE("embedding_norm=true", ""),
+                                    TIED("true"),
                                     {0}};
-static const dts_mapping gptj[] = {{"layers=@", "n_layer=@", IN, NULL, false},
-                                   {"hidden=@", "n_embd=@", IN, NULL, false},
-                                   {"heads=@", "n_head=@", IN, NULL, false},
-                                   {"vocab=@", "vocab_size=@", IN, NULL, false},
-                                   {"ffn_hidden=0", "n_inner=null", IN, NULL, false},
-                                   {"ffn_hidden=@", "n_inner=@", IN, NULL, false},
-                                   {"activation_function=gelu_new", "activation_function=gelu_new", IN, NULL, false},
-                                   {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-                                   {"activation_function=gelu_new", "", IN, NULL, false},
-                                   {"rotary=true", "", IN, NULL, false},
-                                   {"shared_norm=true", "", IN, NULL, false},
-                                   {"qkv_bias=false", "", IN, NULL, false},
-                                   {"unbiased_projection=true", "", IN, NULL, false},
-                                   {"head_bias=true", "", IN, NULL, false},
-                                   {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                   {"tied_embeddings=false", "", IN, NULL, false},
-                                   {"max_positions=0", "n_positions=*", IN, NULL, false},
+static const dts_mapping gptj[] = {GPT_SIZES,
+                                   GPT_INNER,
+                                   GPT_GELUS,
+                                   RULE("rotary=true", ""),
+                                   RULE("shared_norm=true", ""),
+                                   RULE("qkv_bias=false", ""),
+                                   RULE("unbiased_projection=true", ""),
+                                   RULE("head_bias=true", ""),
+                                   TIED("false"),
+                                   RULE("max_positions=0", "n_positions=*"),
                                    {0}};
 static const dts_mapping starcoder2[] = {SIZES,
                                          GROUPED,
-                                         {"ffn_hidden=@", "intermediate_size=@", IN, NULL, false},
+                                         RULE("ffn_hidden=@", "intermediate_size=@"),
                                          GELUS,
-                                         {"rotary=true", "", IN, NULL, false},
-                                         {"bias=@; qkv_bias=@", "use_bias=@", IN, NULL, false},
-                                         {"bias=true; qkv_bias=true", "", IN, NULL, false},
-                                         {"rms_norm=false", "norm_type=layer_norm", IN, NULL, false},
-                                         {"gated_ffn=false", "mlp_type=default", IN, NULL, false},
-                                         {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-                                         {"tied_embeddings=true", "", IN, NULL, false},
+                                         RULE("rotary=true", ""),
+                                         RULE("bias=@; qkv_bias=@", "use_bias=@"),
+                                         RULE("bias=true; qkv_bias=true", ""),
+                                         RULE("rms_norm=false", "norm_type=layer_norm"),
+                                         RULE("gated_ffn=false", "mlp_type=default"),
+                                         TIED("true"),
                                          {0}};
-static const dts_mapping gpt_bigcode[] = {
-    {"layers=@", "n_layer=@", IN, NULL, false},
-    {"hidden=@", "n_embd=@", IN, NULL, false},
-    {"heads=@", "n_head=@", IN, NULL, false},
-    {"vocab=@", "vocab_size=@", IN, NULL, false},
-    {"max_positions=@", "n_positions=@", IN, NULL, false},
-    {"ffn_hidden=0", "n_inner=null", IN, NULL, false},
-    {"ffn_hidden=@", "n_inner=@", IN, NULL, false},
-    {"kv_heads=1", "multi_query=true", IN, NULL, false},
-    {"kv_heads=0", "multi_query=false", IN, NULL, false},
-    {"kv_heads=1", "", IN, NULL, false},
-    {"activation_function=gelu", "activation_function=gelu", IN, NULL, false},
-    {"activation_function=gelu", "activation_function=gelu_pytorch_tanh", IN, NULL, false},
-    {"tied_embeddings=@", "tie_word_embeddings=@", IN, NULL, false},
-    {"tied_embeddings=true", "", IN, NULL, false},
-    {0}};
+static const dts_mapping gpt_bigcode[] = {GPT_SIZES,
+                                          RULE("max_positions=@", "n_positions=@"),
+                                          GPT_INNER,
+                                          RULE("kv_heads=1", "multi_query=true"),
+                                          RULE("kv_heads=0", "multi_query=false"),
+                                          RULE("kv_heads=1", ""),
+                                          RULE("activation_function=gelu", "activation_function=gelu"),
+                                          RULE("activation_function=gelu", "activation_function=gelu_pytorch_tanh"),
+                                          TIED("true"),
+                                          {0}};
 static const dts_mapping qwen2_moe[] = {
     DECODER,
     GROUPED,
-    {"qkv_bias=@", "qkv_bias=@", IN, NULL, false},
-    {"qkv_bias=true", "", IN, NULL, false},
-    {"experts=@", "num_experts=@", IN, NULL, false},
-    {"experts_per_token=@", "num_experts_per_tok=@", IN, NULL, false},
-    {"expert_ffn_hidden=@", "moe_intermediate_size=@", IN, NULL, false},
-    {"shared_expert_ffn_hidden=@; shared_expert_gate=true", "shared_expert_intermediate_size=@", IN, NULL, false},
-    {"moe_every=@", "decoder_sparse_step=@", IN, NULL, false},
+    RULE("qkv_bias=@", "qkv_bias=@"),
+    RULE("qkv_bias=true", ""),
+    RULE("experts=@", "num_experts=@"),
+    RULE("experts_per_token=@", "num_experts_per_tok=@"),
+    RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
+    RULE("shared_expert_ffn_hidden=@; shared_expert_gate=true", "shared_expert_intermediate_size=@"),
+    RULE("moe_every=@", "decoder_sparse_step=@"),
     {0}};
 
 const dts_huggingface_family dts_huggingface_families[] = {
