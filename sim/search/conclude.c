@@ -6,14 +6,10 @@
 
 #include "search/layouts.h"
 
-/* Two plans that the model cannot tell apart. The errors of the published tables (docs/accuracy.md) are larger, but
- * most of an error is common to all plans of one model on one cluster. */
-static const double tie = 0.03;
-
 bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_finding *b) {
     double x = dts_search_value(search->objective, &a->outcome.figures);
     double y = dts_search_value(search->objective, &b->outcome.figures);
-    return fabs(x - y) < tie * fmin(x, y);
+    return fabs(x - y) < dts_tie * fmin(x, y);
 }
 
 /* ---- the second walk ------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-const double dts_map_tie = 0.03;
-
 void dts_map_free(dts_map *map) {
     if (map != NULL) {
         for (size_t s = 0; map->sweeps != NULL && s < map->request->count; s++) {
@@ -73,7 +71,7 @@ static dts_map_cell judge(const dts_map *map, size_t panel, size_t down, size_t 
     }
     cell.illegal = is_illegal(map, cell_index(map, panel, down, across));
     cell.lead = second > 0 ? first / second - 1 : 0;
-    cell.tie = second > 0 && cell.lead < dts_map_tie;
+    cell.tie = second > 0 && cell.lead < dts_tie;
     return cell;
 }
 

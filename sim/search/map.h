@@ -6,9 +6,6 @@
 
 enum { DTS_MAP_STRATEGIES_MOST = 8, DTS_MAP_CHOICES_MOST = 8 };
 
-/* The 3 % below which two plans are called equal. */
-extern const double dts_map_tie;
-
 typedef struct dts_map_request {
     const char *const *names; /* of the strategies */
     const char *const *paths; /* and their scenarios */

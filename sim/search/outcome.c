@@ -25,6 +25,8 @@ const dts_figure dts_figure_table[] = {
 };
 const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
 
+const double dts_tie = 0.03;
+
 double dts_figure_get(const dts_figures *figures, const dts_figure *figure) {
     const void *at = (const char *)figures + figure->offset;
     switch (figure->type) {

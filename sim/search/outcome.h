@@ -41,6 +41,10 @@ typedef struct dts_figure {
 extern const dts_figure dts_figure_table[];
 extern const size_t dts_figure_count;
 
+/* The share below which two results are called a tie: what the model cannot tell apart. The errors of the published
+ * tables (docs/accuracy.md) are larger, but most of an error is common to all plans of one model on one cluster. */
+extern const double dts_tie;
+
 /* A figure as a number; flags are 0 or 1. */
 double dts_figure_get(const dts_figures *figures, const dts_figure *figure);
 void dts_figure_set(dts_figures *figures, const dts_figure *figure, double value);

@@ -147,7 +147,7 @@ static void write_trials(const dts_trials *trials, const char *name, const dts_s
         value_text(trials, rule->value, &line);
         if (trials->preferred == trials->fastest) {
             dts_text_add(&line, ", and so does simulation.");
-        } else if (behind < 0.03) {
+        } else if (behind < dts_tie) {
             dts_text_add(&line, "; in simulation none is 3 % faster.");
         } else {
             dts_text_add(&line, ", simulation ");

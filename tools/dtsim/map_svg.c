@@ -148,7 +148,7 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
         x += legend_width(map->request->names[s]);
     }
     char text[TEXT];
-    snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead", 100 * dts_map_tie);
+    snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead", 100 * dts_tie);
     dts_svg_text(MARGIN, top + 17 + LEGEND_LINE, &font, text, out);
 }
 

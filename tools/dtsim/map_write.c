@@ -110,7 +110,7 @@ dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_te
     }
     dts_text_printf(out, " of %zu cells.\n", map->panels * map->down * map->across);
     dts_text_add(out, lead ? "+: throughput over that of the next; " : "");
-    dts_text_printf(out, "~: less than %.0f %% apart; -: none fits%s.\n", 100 * dts_map_tie,
+    dts_text_printf(out, "~: less than %.0f %% apart; -: none fits%s.\n", 100 * dts_tie,
                     has_illegal(map) ? "; x: none is legal" : "");
     if (map->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);

@@ -8,9 +8,6 @@
 
 enum { CELL = 64 };
 
-/* Offers that are less than this apart are a tie, as layouts are. */
-static const double tie = 0.03;
-
 static void add_formatted(dts_formatter *format, double value, dts_text *out) {
     char buffer[CELL];
     dts_text_add(out, dts_formatted(format, value, buffer, sizeof buffer));
@@ -83,11 +80,11 @@ static void add_other(const char *how, const dts_offer *offer, const dts_offer *
 }
 
 static bool is_cheaper(const dts_offer *a, const dts_offer *b) {
-    return a != NULL && a != b && a->usd > 0 && b->usd > 0 && a->usd * (1 + tie) < b->usd;
+    return a != NULL && a != b && a->usd > 0 && b->usd > 0 && a->usd * (1 + dts_tie) < b->usd;
 }
 
 static bool is_sooner(const dts_offer *a, const dts_offer *b) {
-    return a != NULL && a != b && a->duration_s * (1 + tie) < b->duration_s;
+    return a != NULL && a != b && a->duration_s * (1 + dts_tie) < b->duration_s;
 }
 
 static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *out) {
@@ -123,6 +120,14 @@ static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *o
     }
 }
 
+/* "The soonest, 32 × X, takes 4.4 days, 137,430 USD" */
+static void add_takes(const char *which, const dts_offer *offer, dts_text *out) {
+    dts_text_printf(out, "%s, ", which);
+    dts_rent_name(offer, out);
+    dts_text_add(out, ", takes ");
+    add_price(offer, out);
+}
+
 /* Which limit binds, and by how much. */
 static void answer_without(const dts_rent *rent, dts_text *out) {
     dts_text_add(out, "No offer can do it");
@@ -137,34 +142,22 @@ static void answer_without(const dts_rent *rent, dts_text *out) {
         if (fastest == NULL) {
             dts_text_add(out, "no offer was searched that could keep it; more nodes or faster GPUs may.\n");
         } else {
-            dts_text_add(out, "the soonest, ");
-            dts_rent_name(fastest, out);
-            dts_text_add(out, ", takes ");
-            add_price(fastest, out);
+            add_takes("the soonest", fastest, out);
             dts_text_printf(out, "; %.2g times the speed would do.\n", fastest->duration_s / rent->deadline_s);
         }
     } else if (rent->budget_usd > 0 && timely != NULL) {
-        dts_text_printf(out, "The cheapest%s, ", rent->deadline_s > 0 ? " in time" : "");
-        dts_rent_name(timely, out);
-        dts_text_add(out, ", takes ");
-        add_price(timely, out);
+        add_takes(rent->deadline_s > 0 ? "The cheapest in time" : "The cheapest", timely, out);
         dts_text_add(out, ": ");
         add_formatted(dts_format_count, timely->usd - rent->budget_usd, out);
         dts_text_add(out, " USD over the budget.\n");
     }
     if (cheap != NULL && rent->budget_usd > 0 && !cheap->in_time) {
-        dts_text_add(out, "The soonest in the budget, ");
-        dts_rent_name(cheap, out);
-        dts_text_add(out, ", takes ");
-        add_price(cheap, out);
+        add_takes("The soonest in the budget", cheap, out);
         dts_text_add(out, ": ");
         add_formatted(dts_format_duration, cheap->duration_s - rent->deadline_s, out);
         dts_text_add(out, " too late.\n");
     } else if (rent->budget_usd > 0 && cheap == NULL && cheapest != NULL && cheapest != timely) {
-        dts_text_add(out, "The cheapest at all, ");
-        dts_rent_name(cheapest, out);
-        dts_text_add(out, ", takes ");
-        add_price(cheapest, out);
+        add_takes("The cheapest at all", cheapest, out);
         dts_text_add(out, ".\n");
     }
 }
@@ -201,7 +194,8 @@ static bool is_tie(const dts_rent *rent, const dts_offer *offer) {
     const dts_offer *first = &rent->offers[0];
     const bool money = rent->objective != DTS_OBJECTIVE_TIME;
     const double best = money ? first->usd : first->duration_s, value = money ? offer->usd : offer->duration_s;
-    return offer != first && is_within(offer) == is_within(first) && best > 0 && value > 0 && value < best * (1 + tie);
+    return offer != first && is_within(offer) == is_within(first) && best > 0 && value > 0 &&
+           value < best * (1 + dts_tie);
 }
 
 static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *grid) {

@@ -10,10 +10,11 @@
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/json_tree.h"
+#include "search/outcome.h"
 
 enum { CELL = 64, SHAPE = 96 };
 
-static const double TIE = 0.03, GIB = 1024.0 * 1024.0 * 1024.0;
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* The strategies, best first: what was found, then the baselines. On a single node those of one node are no news. */
 size_t dts_soap_rank(const dts_soap_problem *problem, const dts_soap_outcome *o,
@@ -194,7 +195,7 @@ static void write_ranking(const dts_soap_writing *w, dts_text *out) {
                                          sizeof buffer));
         dts_grid_add(grid, dts_formatted(dts_format_bytes, s->peak_B, buffer, sizeof buffer));
         bool tie =
-            i > 0 && s->fits && w->outcome->best.fits && s->iteration_s <= w->outcome->best.iteration_s * (1 + TIE);
+            i > 0 && s->fits && w->outcome->best.fits && s->iteration_s <= w->outcome->best.iteration_s * (1 + dts_tie);
         dts_grid_add(grid, !s->fits ? "does not fit" : tie ? "a tie with the best" : "");
     }
     dts_grid_print(grid, w->style, 2, out);
