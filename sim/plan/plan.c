@@ -223,6 +223,13 @@ bool dts_plan_uses_nvme(const dts_plan *plan) {
            o->activations == DTS_OFFLOAD_NVME;
 }
 
+double dts_training_passes(const dts_training *training) {
+    if (training->mode != DTS_MODE_TRAIN) {
+        return 1;
+    }
+    return training->adapters.rank > 0 ? 2 : 3;
+}
+
 bool dts_plan_infers(const dts_plan *plan) {
     return plan->job.training->mode != DTS_MODE_TRAIN;
 }

@@ -315,6 +315,8 @@ double dts_plan_loaders_per_node(const dts_plan *plan);
 /* Bytes of a sample on its way to the GPU. */
 double dts_plan_sample_B(const dts_plan *plan);
 
+/* Forward passes that a sample's model FLOPs count as: 3 with the backward, 2 where base weights have no gradients. */
+double dts_training_passes(const dts_training *training);
 /* Forward passes only? One new token a sample? With a cache of keys and values? */
 bool dts_plan_infers(const dts_plan *plan);
 bool dts_plan_decodes(const dts_plan *plan);

@@ -50,7 +50,7 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     result->new_tokens = computed;
     result->tokens_per_s = result->samples_per_s * (double)computed;
     result->tokens_per_s_per_gpu = result->tokens_per_s / gpus;
-    const double passes = dts_plan_infers(plan) ? 1 : dts_plan_adapts(plan) ? 2 : 3;
+    const double passes = dts_training_passes(plan->job.training);
     double model_flops = passes * dts_model_forward_flops(plan->job.model, result->sequence_length, computed) *
                          (double)result->global_batch;
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */

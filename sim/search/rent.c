@@ -88,9 +88,9 @@ static char *explain(const dts_search *search) {
 /* The least time that all tokens take: a model FLOPs utilisation of 100 %. */
 static double least_duration_s(const dts_rent_request *request, const dts_scenario_values *v) {
     const dts_storage storage = dts_storage_of(&v->training, &v->stack, &v->cluster.gpu);
-    const bool adapts = v->training.adapters.rank > 0;
     const double sample_flops =
-        (adapts ? 2 : 3) * dts_model_forward_flops(&v->model, v->training.sequence_length, v->training.sequence_length);
+        dts_training_passes(&v->training) *
+        dts_model_forward_flops(&v->model, v->training.sequence_length, v->training.sequence_length);
     const double rate =
         dts_gpu_peak_flops(&v->cluster.gpu, storage.product) * (double)(v->cluster.nodes * v->cluster.gpus_per_node);
     return request->tokens / (double)v->training.sequence_length * sample_flops / rate;

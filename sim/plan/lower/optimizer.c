@@ -202,27 +202,30 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     return done;
 }
 
+/* What lives until the step is over. */
+static void free_gradient_copies(dts_builder *b, dts_stage *stage) {
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, -stage->widened_B);
+    stage->widened_B = 0;
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -stage->fresh_B);
+    stage->fresh_B = 0;
+}
+
 /* The step on the GPU. */
 static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
     const optimizer_work *work = &works[plan->job.training->optimizer];
-    const bool steps = has_step(plan);
-    if (steps && stack->gradient_clipping) {
+    if (!has_step(plan)) {
+        free_gradient_copies(b, stage);
+        return;
+    }
+    if (stack->gradient_clipping) {
         add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
-    if (steps) {
-        add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels,
-                         fused ? work->fused_passes : work->passes, "optimizer_step");
-    }
-    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, -stage->widened_B);
-    stage->widened_B = 0;
-    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -stage->fresh_B);
-    stage->fresh_B = 0;
-    if (!steps) {
-        return;
-    }
+    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
+                     "optimizer_step");
+    free_gradient_copies(b, stage);
     add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
         add_over_tensors(b, stage, elements, tensors, 1, 1, "zero_grad");
@@ -355,6 +358,15 @@ static void add_barrier(dts_builder *b) {
     }
 }
 
+/* On the numbers of the whole model, if the step needs any. */
+static void let_stages_agree(dts_builder *b) {
+    if (dts_plan_post_validates(b->plan)) {
+        dts_build_partial_norms(b);
+    } else if (b->plan->pipeline > 1 && dts_plan_needs_global_number(b->plan)) {
+        add_barrier(b);
+    }
+}
+
 void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_plan *plan = b->plan;
     if (b->stash != NULL) {
@@ -389,12 +401,8 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
             add_norm(b, stage, size.elements, size.tensors);
         }
     }
-    if (!has_step(plan)) {
-        /* nothing to agree on */
-    } else if (dts_plan_post_validates(plan)) {
-        dts_build_partial_norms(b);
-    } else if (!on_cpu && plan->pipeline > 1 && dts_plan_needs_global_number(plan)) {
-        add_barrier(b);
+    if (has_step(plan) && !on_cpu) {
+        let_stages_agree(b);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         reduced[p] = add_step(b, &b->stages[p]);
