@@ -219,10 +219,11 @@ typedef enum dts_fp32_gradients {
     DTS_FP32_GRADIENTS_ALWAYS
 } dts_fp32_gradients;
 
-/* What adds a new gradient to the stored one: the weight-gradient product itself, or a kernel per tensor (HALF: only
- * where gradients are stored in half, because the fused product writes fp32). */
+/* Transfers between stages hold the compute stream, or not, or not where schedules split backward. */
 typedef enum dts_p2p_overlap { DTS_P2P_BLOCKS, DTS_P2P_OVERLAPS, DTS_P2P_OVERLAPS_SPLIT } dts_p2p_overlap;
 
+/* What adds a new gradient to the stored one: the weight-gradient product itself, or a kernel per tensor (HALF: only
+ * where gradients are stored in half, because the fused product writes fp32). */
 typedef enum dts_accumulate {
     DTS_ACCUMULATE_PRODUCT,
     DTS_ACCUMULATE_KERNEL,

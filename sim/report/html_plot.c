@@ -31,8 +31,8 @@ double dts_plot_y(const dts_plot *plot, double value) {
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share_of(&plot->y, value);
 }
 
-bool dts_plot_is_right(const dts_plot *plot, double x) {
-    (void)plot;
+/* In the right part of the picture text belongs on the other side. */
+static bool is_right(double x) {
     return x > WIDTH * 0.66;
 }
 
@@ -107,7 +107,7 @@ void dts_plot_end(dts_text *out) {
 
 void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out) {
     const double x = dts_plot_x(plot, value);
-    const bool right = dts_plot_is_right(plot, x);
+    const bool right = is_right(x);
     dts_text_printf(out,
                     "<path d=\"M%.1f %dV%d\" stroke=\"var(--%s)\" stroke-dasharray=\"4 3\"/><text class=\"tick\" "
                     "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">",
@@ -124,8 +124,8 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
     dts_html_element("", name, "</text>\n", out);
 }
 
-void dts_plot_name(const dts_plot *plot, double x, double y, const char *name, dts_text *out) {
-    const bool right = dts_plot_is_right(plot, x);
+void dts_plot_name(double x, double y, const char *name, dts_text *out) {
+    const bool right = is_right(x);
     dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x + (right ? -9 : 9), y + 4,
                     right ? "end" : "start");
     dts_html_element("", name, "</text>\n", out);

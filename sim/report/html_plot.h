@@ -27,15 +27,13 @@ void dts_plot_end(dts_text *out);
 /* Where a value lies in the picture; what is beyond the range lies on its edge. */
 double dts_plot_x(const dts_plot *plot, double value);
 double dts_plot_y(const dts_plot *plot, double value);
-/* In the right part of the picture: text belongs on the other side. */
-bool dts_plot_is_right(const dts_plot *plot, double x);
 
 /* A dashed line across the picture at a value, named; a colour is a name of the page's style ("bad"). */
 void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 
 /* Text beside a dot, on the side where there is room. */
-void dts_plot_name(const dts_plot *plot, double x, double y, const char *name, dts_text *out);
+void dts_plot_name(double x, double y, const char *name, dts_text *out);
 
 /* Short text under a dot: below a front of what is least in both there are no other dots. */
 void dts_plot_name_below(double x, double y, const char *name, dts_text *out);

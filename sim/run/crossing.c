@@ -6,6 +6,7 @@
  * that what is ordered in this round, and against the first behind it, stays so. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "run/rhythm.h"
 
 /* A transfer over a resource. */
@@ -26,29 +27,32 @@ static int by_resource_and_start(const void *a, const void *b) {
     return (x->task > y->task) - (x->task < y->task);
 }
 
+/* Sorted; the caller frees them. NULL: memory ran out. */
 static crossing *list_crossings(const dts_rhythm *r, size_t *count) {
     const dts_graph *graph = r->m->lowered->graph;
     const dts_time *starts = dts_simulation_starts(r->m->simulation);
-    crossing *all = NULL;
+    size_t capacity = 0;
+    crossing *all = dts_array_room(NULL, &capacity, 1, sizeof *all);
     *count = 0;
-    for (int writes = 0; writes < 2; writes++) {
-        *count = 0;
-        for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
-            const dts_task view = dts_graph_task(graph, task);
-            const bool here = view.hop_count > 0 && (dts_rhythm_has(r, task) || dts_rhythm_is_behind(r, task));
-            for (size_t i = 0; here && i < view.hop_count; i++) {
-                if (writes) {
-                    all[*count] = (crossing){starts[task], view.hops[i].resource, task};
-                }
-                ++*count;
-            }
+    for (dts_id task = 0; all != NULL && task < r->m->lowered->info_count; task++) {
+        const dts_task view = dts_graph_task(graph, task);
+        const bool here = view.hop_count > 0 && (dts_rhythm_has(r, task) || dts_rhythm_is_behind(r, task));
+        if (!here) {
+            continue;
         }
-        all = writes ? all : malloc((*count + 1) * sizeof *all);
-        if (all == NULL) {
+        crossing *more = dts_array_room(all, &capacity, *count + view.hop_count, sizeof *more);
+        if (more == NULL) {
+            free(all);
             return NULL;
         }
+        all = more;
+        for (size_t i = 0; i < view.hop_count; i++) {
+            all[(*count)++] = (crossing){starts[task], view.hops[i].resource, task};
+        }
     }
-    qsort(all, *count, sizeof *all, by_resource_and_start);
+    if (all != NULL) {
+        qsort(all, *count, sizeof *all, by_resource_and_start);
+    }
     return all;
 }
 

@@ -138,7 +138,7 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     add_formatted(dts_format_time, x->iteration_time_s, out);
     dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib, x->fits ? "" : ", does not fit");
     if (rule[0] != '\0') {
-        dts_plot_name(p, at_x, at_y, rule, out);
+        dts_plot_name(at_x, at_y, rule, out);
     }
     dts_text_free(&plan);
 }
