@@ -301,6 +301,11 @@ typedef struct dts_stack {
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
     bool tensor_overlap; /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
+    /* Transformer Engine's user buffers: multiprocessors that transfers beside products take; 0: copy engines move them
+     */
+    int64_t ub_qkv_dgrad, ub_qkv_wgrad, ub_fc1_dgrad, ub_fc1_wgrad;
+    int64_t ub_proj_fprop, ub_fc2_fprop; /* kept free of these products, 16-bit formats; 0: ring exchange */
+    int64_t ub_splits;                   /* chunks of those products */
     /* FSDP */
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;
@@ -335,6 +340,7 @@ typedef struct dts_stack {
     double slow_path_threshold;      /* share of the capacity above which reserved memory is trimmed and re-allocated */
     double slow_path_s;              /* cost of one cudaFree + cudaMalloc round */
     int64_t communication_sms;       /* multiprocessors that a running collective takes from compute */
+    int64_t tensor_overlap_sms;      /* the same of tensor-parallel collectives that overlap backward */
     double communication_memory;     /* B of device memory that it moves for each byte that a GPU sends */
     double context_B;                /* NCCL buffers and framework workspaces beyond the GPU's own context, B */
 } dts_stack;

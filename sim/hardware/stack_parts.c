@@ -1,4 +1,5 @@
-/* The groups of keys of hardware/stacks/NAME.yaml: fuse, ddp, fp8, fsdp, pipeline, optimizer, allocator. */
+/* The groups of keys of hardware/stacks/NAME.yaml: fuse, ddp, user_buffers, fp8, fsdp, pipeline, optimizer, allocator.
+ */
 #include "hardware/stack_parts.h"
 
 /* Where a member stands inside the part of dts_stack that starts at first: keys that people want to see grouped
@@ -232,6 +233,38 @@ const dts_schema dts_stack_fsdp_schema = {
     .fields = fsdp_fields,
     .field_count = sizeof fsdp_fields / sizeof *fsdp_fields,
     .struct_size = WITHIN(fsdp_prefetch, fsdp_unit_host_s) + sizeof(double),
+};
+
+/* A number of multiprocessors; userbuffers.h of Transformer Engine has UB_MAX_SM, 32. */
+#define UB_FIELD(key_, member, help_)                                                                             \
+    {                                                                                                             \
+        .key = key_, .type = DTS_FIELD_INT, .maximum = 32, .preset = "0", .offset = WITHIN(ub_qkv_dgrad, member), \
+        .help = help_                                                                                             \
+    }
+
+static const dts_field user_buffers_fields[] = {
+    UB_FIELD("qkv_dgrad", ub_qkv_dgrad, "the gather of the input beside the gradient of attention's input"),
+    UB_FIELD("qkv_wgrad", ub_qkv_wgrad, "the reduction of that gradient beside the weight gradient"),
+    UB_FIELD("fc1_dgrad", ub_fc1_dgrad, "the same gather of the feed-forward layer"),
+    UB_FIELD("fc1_wgrad", ub_fc1_wgrad, "the same reduction of the feed-forward layer"),
+    UB_FIELD("proj_fprop", ub_proj_fprop,
+             "method pipeline, 16-bit products: kept free of attention's output product; 0: ring exchange"),
+    UB_FIELD("fc2_fprop", ub_fc2_fprop, "the same of the second product of the feed-forward layer"),
+    {.key = "splits",
+     .type = DTS_FIELD_INT,
+     .minimum = 1,
+     .maximum = 64,
+     .preset = "4",
+     .offset = WITHIN(ub_qkv_dgrad, ub_splits),
+     .help = "method pipeline: chunks of a product, each reduced behind it, the last one with nothing beside it"},
+};
+
+const dts_schema dts_stack_user_buffers_schema = {
+    .name = "user_buffers",
+    .help = "Transformer Engine's user buffers",
+    .fields = user_buffers_fields,
+    .field_count = sizeof user_buffers_fields / sizeof *user_buffers_fields,
+    .struct_size = WITHIN(ub_qkv_dgrad, ub_splits) + sizeof(int64_t),
 };
 
 static const char *const p2p_overlaps[] = {"false", "true", "split", NULL};

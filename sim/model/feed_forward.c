@@ -31,6 +31,7 @@ static void add_up(dts_builder *builder) {
     linear.role = gated && !separate ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD;
     dts_operator *product = dts_add_linear(builder, &linear);
     product->gathers_again_B = dts_gathers_again_B(builder);
+    product->feed_forward = true;
     if (separate) {
         linear.name = "mlp_up";
         linear.shares = true;
@@ -110,7 +111,7 @@ void dts_add_feed_forward(dts_builder *builder) {
                        .saved_B = inner * l->e,
                        .row_split = true,
                        .role = DTS_LINEAR_FEED_FORWARD};
-    dts_add_linear(builder, &down);
+    dts_add_linear(builder, &down)->feed_forward = true;
     if (model->post_norms) {
         dts_add_norm(builder, "mlp_post_norm", l->b * l->shard, false);
     }

@@ -214,6 +214,7 @@ typedef struct dts_operator {
     int64_t batch, m, n, k; /* GEMM, forward. Backward: input (m, n)·(n, k), weight (k, m)·(m, n) */
     bool weight;            /* GEMM with parameters; else both factors are activations */
     bool quantised;         /* GEMM in the format of the execution's quantisation */
+    bool feed_forward;      /* GEMM: into or out of the feed-forward layer */
     bool once;              /* runs in the first microbatch of a step only */
     dts_slow slow;          /* MEMORY: kernels that reach less of the bandwidth than others */
     bool experts;           /* GEMM: one product of m rows for each of batch local experts, which hold the parameters */

@@ -10,11 +10,17 @@
  * Each copy moves 1/T of the tensor from GPU to GPU: (T-1)/T of it in all, as a ring would. Copies are made by copy
  * engines and take no multiprocessors.
  *
+ * Transformer Engine's user buffers [3] do the same (method ring_exchange) but for forward's product → reduce-scatter
+ * of 16-bit formats (method pipeline): the product is cut into a few chunks that run on all multiprocessors but n, and
+ * each is reduced and scattered by a kernel on those n, the last with nothing beside it:
+ *   chunk' = chunk · P/(P-n)
+ *
  * A stack may gain from chunks in forward only (stack.async_backward): PyTorch's forward pass became up to 29 % faster
  * in bf16, the whole step 8 % [2]. There, transfers of backward stay whole.
  *
  * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
- * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3].
+ * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3]; there each takes so
+ * many multiprocessors from the product while it moves (method bulk, stack.user_buffers).
  *
  * [1] PyTorch torch/distributed/_symmetric_memory: fused_all_gather_matmul, fused_matmul_reduce_scatter; Wang et al.
  *     2022, Overlap Communication with Dependent Computation via Decomposition, ASPLOS 2023.
@@ -67,9 +73,56 @@ bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange beh
     return dts_async_is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);
 }
 
+dts_takes dts_async_takes(const dts_walk *w, dts_part part, const dts_operator *o, dts_exchange exchange) {
+    const dts_stack *stack = w->b->plan->job.stack;
+    if (!dts_async_is_on(w->b) || part == DTS_PART_HEAD || o->experts) { /* NCCL's, in Transformer Engine too */
+        return (dts_takes){.sms = stack->tensor_overlap_sms, .channels = true};
+    }
+    const int64_t gather = o->feed_forward ? stack->ub_fc1_dgrad : stack->ub_qkv_dgrad;
+    const int64_t scatter = o->feed_forward ? stack->ub_fc1_wgrad : stack->ub_qkv_wgrad;
+    return (dts_takes){.sms = exchange == DTS_EXCHANGE_ALL_GATHER ? gather : scatter};
+}
+
+/* Method pipeline: multiprocessors that the product leaves to its transfers; 0: ring exchange. */
+static int64_t margin_of(const dts_walk *w, const dts_operator *o) {
+    const dts_stack *stack = w->b->plan->job.stack;
+    const bool narrow = o->quantised && dts_numeric_bytes(w->b->plan->storage.product) < dts_numeric_bytes(DTS_FP16);
+    return w->gradient || narrow ? 0 : o->feed_forward ? stack->ub_fc2_fprop : stack->ub_proj_fprop;
+}
+
+/* The product in a few chunks on the multiprocessors that are left, each reduced behind it. */
+static dts_id pipelined_product(dts_walk *w, const dts_operator *o, int64_t margin, const dts_task_info *info) {
+    const dts_plan *plan = w->b->plan;
+    const int64_t all = plan->job.cluster->gpu.multiprocessors;
+    int64_t splits = plan->job.stack->ub_splits;
+    splits = o->m % splits == 0 ? splits : plan->tensor;
+    const double chunk_s = dts_build_gemm_s(w->b, o, o->m / splits, o->n, o->k, false) * (double)all /
+                           (double)(all > margin ? all - margin : 1);
+    dts_task_info one = *info;
+    one.flops = info->flops / (double)splits;
+    dts_task_info reduction = *info;
+    reduction.name = "scatter chunk";
+    reduction.flops = 0;
+    dts_id first = DTS_NO_ID;
+    dts_id arrived = DTS_NO_ID;
+    for (int64_t i = 0; i < splits; i++) {
+        dts_id kernel = dts_walk_kernels(w, 1, chunk_s, &one);
+        first = i == 0 ? kernel : first;
+        arrived = dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, DTS_REDUCE_SCATTER,
+                                       o->exchange_B / (double)splits, w->backward, kernel, &reduction);
+    }
+    w->last = arrived;
+    w->waits[DTS_WAIT_INPUT] = arrived;
+    return first;
+}
+
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info) {
     int64_t chunks = w->b->plan->tensor;
     bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER;
+    const int64_t margin = scatters && w->arrivals == NULL ? margin_of(w, o) : 0;
+    if (margin > 0) {
+        return pipelined_product(w, o, margin, info);
+    }
     double chunk_B = o->exchange_B / (double)chunks;
     double chunk_s = w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, false)
                                  : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, false);

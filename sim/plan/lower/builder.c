@@ -290,29 +290,30 @@ static double expected_rate_Bps(const dts_cluster *cluster, const dts_transfer *
     return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
 }
 
-/* Multiprocessors per unit of work that a collective takes from the products it runs beside. NCCL runs one thread block
- * per channel, and channels in proportion to the bandwidth that it finds, two at least [1]: the stack's number stands
- * for a ring that fills the GPU's link.
+/* Multiprocessors per unit of work that a transfer takes from the products it runs beside: so many at the rate that it
+ * reaches alone, or what NCCL takes. That runs one thread block per channel, and channels in proportion to the
+ * bandwidth that it finds, two at least [1]: the stack's number stands for a ring that fills the GPU's link.
  *
  * [1] NVIDIA/nccl @5067397c, src/graph/search.cc and connect.cc: channels of 12 to 20 GB/s each, then doubled. */
-static double multiprocessor_weight(const dts_builder *b, const dts_transfer *transfer, double groups) {
+static double multiprocessor_weight(const dts_builder *b, const dts_transfer *transfer, double groups,
+                                    dts_takes takes) {
     const dts_cluster *cluster = b->plan->job.cluster;
-    double most = (double)b->plan->job.stack->communication_sms;
+    double most = (double)takes.sms;
     double rate_Bps = expected_rate_Bps(cluster, transfer, groups);
     double port_Bps = dts_gpu_port_Bps(cluster);
     double share = port_Bps > 0 ? fmin(1, rate_Bps / port_Bps) : 1;
-    return fmin(most, fmax(2, most * share)) / rate_Bps;
+    return (takes.channels ? fmin(most, fmax(2, most * share)) : most) / rate_Bps;
 }
 
 /* The transfer runs beside kernels and takes some of their multiprocessors and of their memory's bandwidth. */
-static dts_taken take_from_kernels(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer,
-                                   double groups) {
-    if (stage->multiprocessors == DTS_NO_ID || !(transfer->work_B > 0)) {
+static dts_taken take_from_kernels(const dts_builder *b, dts_stage *stage, const dts_transfer *transfer, double groups,
+                                   dts_takes takes) {
+    if (stage->multiprocessors == DTS_NO_ID || !(transfer->work_B > 0) || takes.sms == 0) {
         return (dts_taken){0};
     }
     stage->contended = true;
     double sent_B = fmax(transfer->gpu_weight, transfer->nic_weight);
-    return (dts_taken){.multiprocessors = multiprocessor_weight(b, transfer, groups),
+    return (dts_taken){.multiprocessors = multiprocessor_weight(b, transfer, groups, takes),
                        .memory_B = b->plan->job.stack->communication_memory * sent_B};
 }
 
@@ -381,10 +382,10 @@ void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind grou
     transfer_at(plan, dts_lower_placement(plan, stage, group), group, kind, bytes, out);
 }
 
-/* A transfer of all members of stage's group at once. beside: it takes from the kernels beside it. */
+/* A transfer of all members of stage's group at once. */
 static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind group, double groups,
-                           const dts_transfer *transfer, bool beside, const dts_task_info *info) {
-    dts_taken taken = beside ? take_from_kernels(b, stage, transfer, groups) : (dts_taken){0};
+                           const dts_transfer *transfer, dts_takes takes, const dts_task_info *info) {
+    const dts_taken taken = take_from_kernels(b, stage, transfer, groups, takes);
     if (stage->gangs[group] != NULL) {
         return dts_ranks_transfer(b, stage, group, transfer, taken, info);
     }
@@ -400,19 +401,13 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
     return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
 }
 
-dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
-                            bool backward, dts_id after, const dts_task_info *info) {
-    return dts_build_collective_among(b, stage, group, dts_ranks_placement(b, stage, group),
-                                      dts_lower_sharing(b->plan, group), kind, bytes, backward, after, info);
-}
-
-dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
-                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
-                                  const dts_task_info *info) {
+/* A collective with all that there is to say of it. */
+static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
+                             double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
+                             dts_takes takes, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     dts_transfer transfer = {0};
     transfer_at(plan, placement, group, kind, bytes, &transfer);
-    bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
     double launch_s = plan->job.stack->backward_launch_s;
     bool issued = (group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s)) ||
                   dts_brief_issues(b, stage, after, launch_s);
@@ -424,7 +419,7 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_exchange(b, stage, group, sharing, &transfer, beside, &what);
+    dts_id task = add_exchange(b, stage, group, sharing, &transfer, takes, &what);
     dts_graph_depend(b->graph, task, issue);
     if (group == DTS_GROUP_TENSOR) {
         dts_graph_depend(b->graph, task, stage->collectives_done);
@@ -438,6 +433,27 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
     return task;
 }
 
+dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
+                            bool backward, dts_id after, const dts_task_info *info) {
+    return dts_build_collective_among(b, stage, group, dts_ranks_placement(b, stage, group),
+                                      dts_lower_sharing(b->plan, group), kind, bytes, backward, after, info);
+}
+
+dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
+                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
+                                  const dts_task_info *info) {
+    bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
+    const dts_takes takes = {.sms = beside ? b->plan->job.stack->communication_sms : 0, .channels = true};
+    return add_collective(b, stage, group, placement, sharing, kind, bytes, backward, after, takes, info);
+}
+
+dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
+                                   double bytes, bool backward, dts_id after, dts_takes takes,
+                                   const dts_task_info *info) {
+    return add_collective(b, stage, group, dts_ranks_placement(b, stage, group), dts_lower_sharing(b->plan, group),
+                          kind, bytes, backward, after, takes, info);
+}
+
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info) {
     const dts_plan *plan = b->plan;
@@ -445,7 +461,9 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     dts_transfer transfer = {0};
     /* all ranks send at the same time; between nodes one rank of each group does, and it is the slowest */
     dts_p2p_transfer(plan->job.cluster, same_node, bytes, &transfer);
-    bool beside = group == DTS_GROUP_CONTEXT; /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
+    /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
+    const dts_takes takes = {.sms = group == DTS_GROUP_CONTEXT ? plan->job.stack->communication_sms : 0,
+                             .channels = true};
     dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
@@ -454,7 +472,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_exchange(b, stage, group, dts_lower_sharing(plan, group), &transfer, beside, &what);
+    dts_id task = add_exchange(b, stage, group, dts_lower_sharing(plan, group), &transfer, takes, &what);
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, after);
     dts_overlap_cut(b, group);

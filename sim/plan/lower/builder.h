@@ -237,6 +237,22 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
                                   double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
                                   const dts_task_info *info);
 
+/* Do tensor-parallel transfers of backward run beside products? (operators.c) */
+bool dts_overlaps_tensor(const dts_plan *plan);
+
+/* Multiprocessors that a transfer takes from the products beside it: so many at the rate that it reaches alone, or
+ * channels: a ring at the full rate of the GPU's link takes so many, and slower ones fewer. 0: copy engines move it, or
+ * none are beside it. */
+typedef struct dts_takes {
+    int64_t sms;
+    bool channels;
+} dts_takes;
+
+/* The same beside products of its own pass. */
+dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
+                                   double bytes, bool backward, dts_id after, dts_takes takes,
+                                   const dts_task_info *info);
+
 /* Every rank of stage's group sends bytes to the next one of a ring: issued by the host, waits for after. */
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,
                            dts_id after, const dts_task_info *info);

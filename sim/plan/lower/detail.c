@@ -8,7 +8,8 @@
  *                    long as that takes alone, a chunk of n layers takes at most 1/(4n) longer if it did nothing but
  *                    exchange: from 25 layers on that is below 1 %
  *   nodes' networks  with everything, where the group itself spans nodes
- * and with it collectives of the data-parallel groups take multiprocessors from the products beside them.
+ * and with it collectives of the data-parallel groups take multiprocessors from the products beside them, as do those
+ * of tensor parallelism where the stack says so: how long a block takes then depends on how far ahead its host is.
  *
  * There are no blocks at all, and every detail is kernel,
  *   where stages share a host thread (torch Pipe, DataParallel): they hold each other up between any two kernels
@@ -172,9 +173,16 @@ static bool takes_multiprocessors(const dts_plan *plan) {
     return plan->job.stack->communication_sms > 0 && beside && overlaps(plan);
 }
 
+static bool takes_in_layers(const dts_plan *plan) {
+    return plan->job.stack->tensor_overlap_sms > 0 && dts_overlaps_tensor(plan);
+}
+
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (!flow_network) {
         return NULL;
+    }
+    if (any_style(plan, takes_in_layers)) {
+        return "tensor-parallel collectives take multiprocessors from the products beside them";
     }
     if (takes_multiprocessors(plan)) {
         return "collectives of the data-parallel groups take multiprocessors from the products beside them";

@@ -112,12 +112,16 @@ static void groups_of(const dts_plan *base, bool *sharing) {
     }
 }
 
-static bool has_replicas(const dts_plan *plan) {
-    bool has = false;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        has |= dts_plan_style(plan, k)->replicas > 1;
+/* May transfers take multiprocessors from products: those between replicas, and of tensor parallelism in backward? */
+static bool shares_multiprocessors(const dts_plan *base) {
+    const dts_stack *stack = base->job.stack;
+    bool shares = false;
+    for (size_t k = 0; k < base->style_count; k++) {
+        const dts_plan *plan = dts_plan_style(base, k);
+        shares |= plan->replicas > 1 && stack->communication_sms > 0;
+        shares |= dts_overlaps_tensor(plan) && (plan->async_tensor || stack->tensor_overlap_sms > 0);
     }
-    return has;
+    return shares && !dts_plan_single_process(base);
 }
 
 static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *stage) {
@@ -170,7 +174,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
     }
     stage->multiprocessors = DTS_NO_ID;
     stage->memory_rate = DTS_NO_ID;
-    if (b->flow_network && plan->job.stack->communication_sms > 0 && has_replicas(plan) && !replicas) {
+    if (b->flow_network && shares_multiprocessors(plan)) {
         snprintf(name, sizeof name, "%s multiprocessors", of_stage(b, index, stage));
         const dts_gpu *chip = &plan->job.cluster->gpu;
         stage->multiprocessors = dts_graph_add_resource(b->graph, name, (double)chip->multiprocessors);

@@ -36,14 +36,20 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
     return first;
 }
 
-/* A collective of the tensor- or expert-parallel group behind the chain. */
-static dts_id add_collective(walk *w, dts_group_kind group, double bytes, dts_exchange exchange,
-                             const dts_task_info *info) {
+/* A collective of the tensor- or expert-parallel group behind the chain, beside which products run. */
+static dts_id add_collective_beside(walk *w, dts_group_kind group, double bytes, dts_exchange exchange, dts_takes takes,
+                                    const dts_task_info *info) {
     const dts_collective kind = dts_exchange_collective(exchange);
     dts_task_info what = *info;
     what.name = dts_collective_names[kind];
     what.flops = 0;
-    return dts_build_collective(w->b, w->pass->stage, group, kind, bytes, w->backward, w->last, &what);
+    return dts_build_collective_beside(w->b, w->pass->stage, group, kind, bytes, w->backward, w->last, takes, &what);
+}
+
+/* The chain waits for it. */
+static dts_id add_collective(walk *w, dts_group_kind group, double bytes, dts_exchange exchange,
+                             const dts_task_info *info) {
+    return add_collective_beside(w, group, bytes, exchange, (dts_takes){0}, info);
 }
 
 /* Copies a whole tensor from or into the order of its ranks' parts. */
@@ -238,13 +244,16 @@ static bool has_parameters(const dts_operator *o) {
     return o->parameters[0] > 0 || o->parameters[1] > 0;
 }
 
+bool dts_overlaps_tensor(const dts_plan *plan) {
+    const dts_job *job = &plan->job;
+    int least = job->parallelism->sequence ? DTS_BACKWARD_OVERLAP_SEQUENCE : DTS_BACKWARD_OVERLAP_ALL;
+    return plan->tensor > 1 && (plan->async_tensor || job->stack->tensor_backward_overlap >= least);
+}
+
 /* Do the transfers of a product run beside its two products in backward: the gather of the input beside the gradient of
  * the input, its reduction beside the gradient of the weight? Where both are parts of one pass. */
 static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool split) {
-    const dts_job *job = &b->plan->job;
-    int least = job->parallelism->sequence ? DTS_BACKWARD_OVERLAP_SEQUENCE : DTS_BACKWARD_OVERLAP_ALL;
-    return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && b->plan->tensor > 1 &&
-           (dts_async_is_on(b) || job->stack->tensor_backward_overlap >= least);
+    return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && dts_overlaps_tensor(b->plan);
 }
 
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
@@ -256,8 +265,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     dts_exchange behind = o->backward_exchange;
     const bool overlaps = overlaps_transfers(w->b, o, split);
     const bool again = overlaps && o->gathers_again_B > 0;
-    w->again =
-        again ? add_collective(w, DTS_GROUP_TENSOR, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER, &info) : DTS_NO_ID;
+    w->again = again ? add_collective_beside(w, DTS_GROUP_TENSOR, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER,
+                                             dts_async_takes(w, part, o, DTS_EXCHANGE_ALL_GATHER), &info)
+                     : DTS_NO_ID;
     dts_id first = add_operator(w, o, t->backward_input_kernels, t->backward_input_s, &behind, &info);
     if (first != DTS_NO_ID) {
         dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B);
@@ -273,7 +283,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         w->handed_B = o->input_B;
     }
     if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
-        w->deferred = add_collective(w, DTS_GROUP_TENSOR, o->exchange_B, behind, &info);
+        w->deferred = add_collective_beside(w, DTS_GROUP_TENSOR, o->exchange_B, behind,
+                                            dts_async_takes(w, part, o, behind), &info);
     } else {
         add_exchange(w, o, behind, &info);
     }

@@ -71,6 +71,9 @@ bool dts_async_is_on(const dts_builder *b);
 bool dts_async_is_on_here(const dts_walk *w); /* in backward: if the stack does it there */
 void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind);
+/* What a whole transfer of backward takes from the product beside it: the gather of a product's input, or the reduction
+ * of its gradient. */
+dts_takes dts_async_takes(const dts_walk *w, dts_part part, const dts_operator *o, dts_exchange exchange);
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info);
 
 #endif

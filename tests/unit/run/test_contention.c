@@ -18,15 +18,19 @@ typedef struct range {
     size_t count;
 } range;
 
+static void add_span(range *to, const dts_span *span) {
+    double length = dts_time_to_s(span->end - span->start);
+    to->shortest = length < to->shortest ? length : to->shortest;
+    to->longest = length > to->longest ? length : to->longest;
+    to->total += length;
+    to->count++;
+}
+
 static range spans_named(const dts_result *r, const char *name) {
     range out = {.shortest = 1e9};
     for (size_t i = 0; i < r->span_count; i++) {
         if (strcmp(r->spans[i].name, name) == 0) {
-            double length = dts_time_to_s(r->spans[i].end - r->spans[i].start);
-            out.shortest = length < out.shortest ? length : out.shortest;
-            out.longest = length > out.longest ? length : out.longest;
-            out.total += length;
-            out.count++;
+            add_span(&out, &r->spans[i]);
         }
     }
     assert_true(out.count > 0);
@@ -64,6 +68,80 @@ static void kernels_bound_by_memory_share_its_bandwidth(void **state) {
     assert_true(shared->iteration_time_s > own->iteration_time_s);
     dts_result_free(shared);
     dts_result_free(own);
+}
+
+static const char *const tensor =
+    "model: {profile: gpt, layers: 2, hidden: 4096, heads: 32, vocab: 32000, max_positions: 2048}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 4}\n"
+    "stack: {profile: megatron-core, launch: 0, backward_launch: 0}\n"
+    "training: {global_batch: 32, micro_batch: 32, sequence_length: 2048, precision: bf16, optimizer: adam}\n"
+    "parallelism: {tensor: 4, sequence: true}\n";
+
+static range spans_of(const dts_result *r, const char *name, dts_span_kind kind) {
+    range out = {.shortest = 1e9};
+    for (size_t i = 0; i < r->span_count; i++) {
+        if (strcmp(r->spans[i].name, name) == 0 && r->spans[i].kind == (int)kind) {
+            add_span(&out, &r->spans[i]);
+        }
+    }
+    assert_true(out.count > 0);
+    return out;
+}
+
+/* User buffers: a whole transfer beside a product of backward takes so many multiprocessors for as long as it moves,
+ * here longer than the product; the other products keep theirs. */
+static void user_buffers_take_what_they_are_told(void **state) {
+    (void)state;
+    enum { H100 = 132, TAKEN = 32 };
+    dts_result *none = simulate_text(tensor, "stack.user_buffers.qkv_wgrad=0 stack.user_buffers.fc1_dgrad=0 " SLOW);
+    dts_result *some = simulate_text(tensor, "stack.user_buffers.qkv_wgrad=32 stack.user_buffers.fc1_dgrad=0 " SLOW);
+    double slower = spans_of(some, "qkv", DTS_SPAN_BACKWARD_WEIGHT).shortest /
+                    spans_of(none, "qkv", DTS_SPAN_BACKWARD_WEIGHT).shortest;
+    assert_close(slower, (double)H100 / (H100 - TAKEN), 0.02, 0); /* the transfer's latency leaves it alone */
+    assert_true(slower <= (double)H100 / (H100 - TAKEN));
+    assert_close(spans_of(some, "mlp_up", DTS_SPAN_BACKWARD).longest,
+                 spans_of(none, "mlp_up", DTS_SPAN_BACKWARD).longest, 1e-9, 0);
+    dts_result_free(some);
+    some = simulate_text(tensor, "stack.user_buffers.qkv_wgrad=0 stack.user_buffers.fc1_dgrad=32 " SLOW);
+    slower =
+        spans_of(some, "mlp_up", DTS_SPAN_BACKWARD).shortest / spans_of(none, "mlp_up", DTS_SPAN_BACKWARD).shortest;
+    assert_close(slower, (double)H100 / (H100 - TAKEN), 0.02, 0);
+    dts_result_free(some);
+    dts_result_free(none);
+}
+
+/* Method pipeline: the product of forward in four chunks on what is left, and the reduction of the last with nothing
+ * beside it; with 8-bit products there are as many chunks as ranks, and copy engines. */
+static void pipelined_products_leave_a_margin(void **state) {
+    (void)state;
+    dts_result *few = simulate_text(tensor, "stack.user_buffers.fc2_fprop=12 stack.user_buffers.splits=2");
+    dts_result *many = simulate_text(tensor, "stack.user_buffers.fc2_fprop=32 stack.user_buffers.splits=2");
+    dts_result *ring = simulate_text(tensor, "stack.user_buffers.fc2_fprop=0 stack.user_buffers.splits=2");
+    dts_result *narrow = simulate_text(tensor, "training.precision=fp8 stack.user_buffers.splits=2");
+    const range chunk = spans_of(few, "mlp_down", DTS_SPAN_FORWARD);
+    assert_int_equal(chunk.count, 2 * 2);
+    assert_int_equal(spans_of(ring, "mlp_down", DTS_SPAN_FORWARD).count, 2 * 4);
+    assert_int_equal(spans_of(narrow, "mlp_down", DTS_SPAN_FORWARD).count, 2 * 4);
+    assert_close(spans_of(many, "mlp_down", DTS_SPAN_FORWARD).shortest / chunk.shortest, 120.0 / 100.0, 1e-6, 0);
+    double exposed = few->time_s.exposed_communication - ring->time_s.exposed_communication;
+    assert_true(exposed > 0);
+    dts_result_free(few);
+    dts_result_free(many);
+    dts_result_free(ring);
+    dts_result_free(narrow);
+}
+
+/* NCCL's own tensor-parallel transfers beside products, where a stack says that they take any. */
+static void tensor_parallel_rings_take_channels(void **state) {
+    (void)state;
+    const char *lm = "stack.profile=megatron-lm stack.tensor_overlap_sms=33 " SLOW;
+    dts_result *none = simulate_text(tensor, "stack.profile=megatron-lm " SLOW);
+    dts_result *some = simulate_text(tensor, lm);
+    double slower = spans_of(some, "mlp_up", DTS_SPAN_BACKWARD_WEIGHT).shortest /
+                    spans_of(none, "mlp_up", DTS_SPAN_BACKWARD_WEIGHT).shortest;
+    assert_close(slower, 132.0 / (132 - 33), 0.02, 0);
+    dts_result_free(none);
+    dts_result_free(some);
 }
 
 /* Backward of the last unit alone, no company: nothing changes without data parallelism. */
@@ -105,6 +183,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_make_do_with_what_is_left),
         cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
+        cmocka_unit_test(user_buffers_take_what_they_are_told),
+        cmocka_unit_test(pipelined_products_leave_a_margin),
+        cmocka_unit_test(tensor_parallel_rings_take_channels),
         cmocka_unit_test(one_gpu_has_no_company),
         cmocka_unit_test(units_are_copied_as_the_framework_does),
     };
