@@ -47,6 +47,7 @@ typedef struct dts_validate_summary {
     size_t n;
     double mape_pct, median_ape_pct, p90_ape_pct; /* of |predicted - measured| / measured */
     double bias_pct;                              /* mean of (predicted - measured) / measured */
+    double time_mape_pct, time_bias_pct;          /* the same of seconds: a rate's by its inverse; NaN for memory */
     double spearman;                              /* rank correlation; NaN for fewer than three records */
 } dts_validate_summary;
 

@@ -29,6 +29,10 @@ static void add_summary(dts_json *json, cJSON *object, int metric, const dts_val
     dts_json_number(json, summary, "median_ape_pct", s->median_ape_pct);
     dts_json_number(json, summary, "p90_ape_pct", s->p90_ape_pct);
     dts_json_number(json, summary, "bias_pct", s->bias_pct);
+    if (dts_metrics[metric].kind != DTS_METRIC_MEMORY) {
+        dts_json_number(json, summary, "time_mape_pct", s->time_mape_pct);
+        dts_json_number(json, summary, "time_bias_pct", s->time_bias_pct);
+    }
     dts_json_number(json, summary, "spearman", s->spearman);
 }
 

@@ -2,7 +2,8 @@
  *
  * With e_i = (predicted_i - measured_i) / measured_i:
  *   MAPE = mean |e_i|; median and 90th percentile of |e_i| (linear interpolation between order statistics);
- *   bias = mean e_i; Spearman's rank correlation between predicted and measured.
+ *   bias = mean e_i; Spearman's rank correlation between predicted and measured;
+ *   of seconds, for rates: e_i = measured_i / predicted_i - 1, since an iteration's tokens are given.
  *
  * Baselines, per table, with x_i the time at full peak (model FLOPs per GPU / peak FLOP/s) and y_i the measured time:
  *   t_i = c · x_i,  t_i = c · x_i · (1 + (p-1)/(m·v));  c = 1 / utilisation.
@@ -22,18 +23,33 @@ static double predicted_by(const dts_validate_record *record, int baseline) {
     return baseline < 0 ? record->predicted : record->baseline[baseline];
 }
 
-/* From the records' arrays: errors is sorted in place. */
-static void summarise(double *measured, double *predicted, double *errors, double *work, size_t n,
-                      dts_validate_summary *out) {
+/* errors of got against wanted, %: their mean, and the mean of their magnitudes, in which they are left. */
+static void mean_errors(const double *got, const double *wanted, size_t n, double *errors, double *bias_pct,
+                        double *mape_pct) {
     for (size_t i = 0; i < n; i++) {
-        errors[i] = 100 * (predicted[i] - measured[i]) / measured[i];
+        errors[i] = 100 * (got[i] - wanted[i]) / wanted[i];
     }
-    out->bias_pct = gsl_stats_mean(errors, 1, n);
+    *bias_pct = gsl_stats_mean(errors, 1, n);
     for (size_t i = 0; i < n; i++) {
         errors[i] = fabs(errors[i]);
     }
+    *mape_pct = gsl_stats_mean(errors, 1, n);
+}
+
+/* From the records' arrays; errors and work are scratch. */
+static void summarise(dts_metric_kind kind, const double *measured, const double *predicted, double *errors,
+                      double *work, size_t n, dts_validate_summary *out) {
+    out->time_bias_pct = NAN;
+    out->time_mape_pct = NAN;
+    if (kind == DTS_METRIC_RATE) {
+        mean_errors(measured, predicted, n, errors, &out->time_bias_pct, &out->time_mape_pct);
+    }
+    mean_errors(predicted, measured, n, errors, &out->bias_pct, &out->mape_pct);
+    if (kind == DTS_METRIC_TIME) {
+        out->time_bias_pct = out->bias_pct;
+        out->time_mape_pct = out->mape_pct;
+    }
     gsl_sort(errors, 1, n);
-    out->mape_pct = gsl_stats_mean(errors, 1, n);
     out->median_ape_pct = gsl_stats_median_from_sorted_data(errors, 1, n);
     out->p90_ape_pct = gsl_stats_quantile_from_sorted_data(errors, 1, n, 0.9);
     out->spearman = n < RANKS_LEAST ? NAN : gsl_stats_spearman(measured, 1, predicted, 1, n, work);
@@ -64,7 +80,7 @@ static dts_status summarise_some(const dts_validation *validation, int metric, i
         }
     }
     if (n > 0) {
-        summarise(measured, predicted, numbers + 2 * most, numbers + 3 * most, n, out);
+        summarise(dts_metrics[metric].kind, measured, predicted, numbers + 2 * most, numbers + 3 * most, n, out);
     }
     free(numbers);
     return DTS_OK;

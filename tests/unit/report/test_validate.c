@@ -43,8 +43,28 @@ static void sums_up_errors(void **state) {
     assert_int_equal(s.n, 1);
     assert_close(s.bias_pct, 25, 1e-12, 0);
     assert_true(isnan(s.spearman));
+    assert_true(isnan(s.time_mape_pct));
     assert_int_equal(dts_validation_summary(v, RATE, -1, &s), DTS_OK);
     assert_int_equal(s.n, 0);
+    dts_validation_free(v);
+}
+
+/* Twice the rate is half the time. */
+static void errors_of_rates_are_told_as_those_of_time_too(void **state) {
+    (void)state;
+    const dts_validate_record records[] = {{.id = "a", .metric = RATE, .measured = 10, .predicted = 20},
+                                           {.id = "b", .metric = RATE, .measured = 10, .predicted = 8},
+                                           {.id = "c", .metric = ITERATION, .measured = 10, .predicted = 5}};
+    dts_validation *v = validation_of(records, sizeof records / sizeof records[0], 1);
+    dts_validate_summary s;
+    assert_int_equal(dts_validation_summary(v, RATE, -1, &s), DTS_OK);
+    assert_close(s.mape_pct, 60, 1e-12, 0); /* +100 %, -20 % */
+    assert_close(s.bias_pct, 40, 1e-12, 0);
+    assert_close(s.time_mape_pct, 37.5, 1e-12, 0); /* -50 %, +25 % */
+    assert_close(s.time_bias_pct, -12.5, 1e-12, 0);
+    assert_int_equal(dts_validation_summary(v, ITERATION, -1, &s), DTS_OK);
+    assert_close(s.time_mape_pct, 50, 1e-12, 0);
+    assert_close(s.time_bias_pct, -50, 1e-12, 0);
     dts_validation_free(v);
 }
 
@@ -135,6 +155,7 @@ static void writes_nothing_wrong_about_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_up_errors),
+        cmocka_unit_test(errors_of_rates_are_told_as_those_of_time_too),
         cmocka_unit_test(groups_and_worst_rows_are_those_of_the_records),
         cmocka_unit_test(fits_one_constant_per_table),
         cmocka_unit_test(writes_nothing_wrong_about_nothing),
