@@ -310,10 +310,11 @@ typedef struct dts_stack {
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
-    bool fsdp_mixed_precision; /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
-    bool fsdp_reduce_fp32;     /* with it: gradients are reduced in fp32, else in half */
-    int fsdp_copies;           /* dts_fsdp_copies */
-    double fsdp_unit_host_s;   /* host time around every gather and scatter of a unit: hooks, views, stream waits */
+    bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
+    bool fsdp_reduce_fp32;         /* with it: gradients are reduced in fp32, else in half */
+    int fsdp_copies;               /* dts_fsdp_copies */
+    double fsdp_unit_host_s;       /* host time around every gather and scatter of a unit: hooks, views, stream waits */
+    bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
@@ -323,8 +324,9 @@ typedef struct dts_stack {
     double pipeline_launch_factor;  /* launches in such a process take this times as long: its threads share a lock */
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */
-    int accumulate_kernel;        /* dts_accumulate */
-    bool accumulate_casts;        /* as kernels: half gradients are cast to a copy in fp32, and that is added */
+    bool pipeline_defers_reduction; /* FSDP's gradients wait whole for the last microbatch */
+    int accumulate_kernel;          /* dts_accumulate */
+    bool accumulate_casts;          /* as kernels: half gradients are cast to a copy in fp32, and that is added */
     bool zero_grad_to_none; /* gradients are dropped after the step: the first one of an iteration is stored, not added
                              */
     /* optimizer */

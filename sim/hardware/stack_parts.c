@@ -225,6 +225,11 @@ static const dts_field fsdp_fields[] = {
      .maximum = 1,
      .offset = WITHIN(fsdp_prefetch, fsdp_unit_host_s),
      .help = "host time around every gather and scatter of a unit: hooks, views, stream waits"},
+    {.key = "reshard_in_pipeline",
+     .type = DTS_FIELD_BOOL,
+     .preset = "true",
+     .offset = WITHIN(fsdp_prefetch, fsdp_reshard_in_pipeline),
+     .help = "what parallelism.reshard_after_forward: auto means with a pipeline"},
 };
 
 const dts_schema dts_stack_fsdp_schema = {
@@ -232,7 +237,7 @@ const dts_schema dts_stack_fsdp_schema = {
     .help = "fully sharded data parallel",
     .fields = fsdp_fields,
     .field_count = sizeof fsdp_fields / sizeof *fsdp_fields,
-    .struct_size = WITHIN(fsdp_prefetch, fsdp_unit_host_s) + sizeof(double),
+    .struct_size = WITHIN(fsdp_prefetch, fsdp_reshard_in_pipeline) + sizeof(bool),
 };
 
 /* A number of multiprocessors; userbuffers.h of Transformer Engine has UB_MAX_SM, 32. */
@@ -310,6 +315,11 @@ static const dts_field pipeline_fields[] = {
      .preset = "false",
      .offset = WITHIN(p2p_overlap, pipeline_single_process),
      .help = "one process drives all stages: one thread issues their forward passes in turn"},
+    {.key = "defers_reduction",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, pipeline_defers_reduction),
+     .help = "with fsdp, gradients wait whole for the last microbatch (parallelism.gradient_sync: auto)"},
 };
 
 const dts_schema dts_stack_pipeline_schema = {
@@ -317,7 +327,7 @@ const dts_schema dts_stack_pipeline_schema = {
     .help = "pipeline parallelism",
     .fields = pipeline_fields,
     .field_count = sizeof pipeline_fields / sizeof *pipeline_fields,
-    .struct_size = WITHIN(p2p_overlap, pipeline_single_process) + sizeof(bool),
+    .struct_size = WITHIN(p2p_overlap, pipeline_defers_reduction) + sizeof(bool),
 };
 
 static const dts_field optimizer_fields[] = {

@@ -45,6 +45,8 @@ static const dts_mapping rules[] = {
     {"parallelism.data_parallel=ddp", "distributed_type=DEEPSPEED; " DS("zero_stage=0"), IN, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP2 FSDP("reshard_after_forward=true"),
      0, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", FSDP2 FSDP("reshard_after_forward=true"),
+     OUT, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
      FSDP2 FSDP("reshard_after_forward=false"), 0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP("sharding_strategy=FULL_SHARD"), IN,

@@ -175,6 +175,8 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
      "use-torch-fsdp2=true; torch-fsdp2-no-reshard-after-forward=true", 0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", "use-torch-fsdp2=true", 0, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", "use-torch-fsdp2=true", OUT, NULL,
+     false},
     {"parallelism.data_parallel=zero1",
      "use-distributed-optimizer=true; overlap-grad-reduce=true; overlap-param-gather=true", 0, NULL, false},
     {"parallelism.data_parallel=zero1", "use-distributed-optimizer=true", IN, NULL, false},

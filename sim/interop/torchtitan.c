@@ -12,8 +12,8 @@
 #define P(key) "parallelism." key
 
 static const dts_mapping plan_rules[] = {
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true; plan.pipelined=true",
-     P("fsdp_reshard_after_forward=always"), OUT, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", P("fsdp_reshard_after_forward=default"),
+     0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", P("fsdp_reshard_after_forward=always"),
      0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", P("fsdp_reshard_after_forward=never"),
@@ -28,7 +28,7 @@ static const dts_mapping plan_rules[] = {
      "FSDP that keeps gathered parameters is nearest; it shards gradients too", false},
     {"parallelism.data_parallel=*", "", OUT, "no single-process data parallelism: set parallelism.data_parallel=ddp",
      true},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", "", IN, NULL, false},
+    {"parallelism.data_parallel=fsdp", "", IN, NULL, false},
     {"parallelism.reshard_after_forward=*", "", OUT, NULL, false},
     {"plan.replicate=@; parallelism.data_parallel=ddp", P("data_parallel_replicate_degree=@"), OUT, NULL, false},
     {"plan.replicate=@; parallelism.data_parallel=fsdp", P("data_parallel_replicate_degree=@"), OUT, NULL, false},

@@ -170,10 +170,23 @@ bool dts_plan_shards_gradients(const dts_plan *plan) {
     return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
 }
 
-bool dts_plan_defers_reduction(const dts_plan *plan) {
+bool dts_plan_reshards(const dts_plan *plan) {
+    const int reshard = plan->job.parallelism->reshard_after_forward;
+    const bool whole = plan->pipeline > 1 && !plan->job.stack->fsdp_reshard_in_pipeline && !dts_plan_infers(plan);
+    return reshard == DTS_RESHARD_AUTO ? !whole : reshard == DTS_RESHARD_YES;
+}
+
+bool dts_plan_reduces_each_step(const dts_plan *plan) {
     const dts_parallelism *p = plan->job.parallelism;
-    return p->gradient_sync == DTS_REDUCE_EACH_STEP && p->data_parallel == DTS_DP_FSDP && plan->microbatches > 1 &&
-           plan->replicas > 1;
+    const bool waits = plan->job.stack->pipeline_defers_reduction && plan->pipeline > 1 && plan->copies == 1 &&
+                       p->layers.count == 0 && plan->job.offload->gradients == DTS_OFFLOAD_NONE &&
+                       !dts_plan_asynchronous(plan) && !dts_plan_infers(plan);
+    return p->gradient_sync == DTS_REDUCE_AUTO ? waits : p->gradient_sync == DTS_REDUCE_EACH_STEP;
+}
+
+bool dts_plan_defers_reduction(const dts_plan *plan) {
+    return dts_plan_reduces_each_step(plan) && plan->job.parallelism->data_parallel == DTS_DP_FSDP &&
+           plan->microbatches > 1 && plan->replicas > 1;
 }
 
 bool dts_plan_repeats_reduction(const dts_plan *plan) {

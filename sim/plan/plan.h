@@ -139,8 +139,11 @@ typedef struct dts_layer_choice {
 } dts_layer_choice;
 
 /* When gradients are reduced: after every microbatch, or once a step (no_sync of DDP and FSDP). AUTO: once a step where
- * all of them are kept whole (ddp, zero1), else after every microbatch. */
+ * all of them are kept whole (ddp, zero1) or the stack's pipelines keep FSDP's whole, else after every microbatch. */
 typedef enum dts_reduce_when { DTS_REDUCE_AUTO, DTS_REDUCE_EACH_STEP, DTS_REDUCE_EACH_MICROBATCH } dts_reduce_when;
+
+/* Does FSDP free gathered parameters between forward and backward? AUTO: unless the stack does not in pipelines. */
+typedef enum dts_reshard { DTS_RESHARD_AUTO, DTS_RESHARD_YES, DTS_RESHARD_NO } dts_reshard;
 
 typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
@@ -148,10 +151,10 @@ typedef struct dts_parallelism {
     int64_t virtual_stages;                          /* 0: left out, the schedule's own */
     int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
-    bool reshard_after_forward;
-    int gradient_sync;   /* dts_reduce_when */
-    int fsdp_unit;       /* dts_fsdp_unit */
-    int64_t shard_group; /* 0: all */
+    int reshard_after_forward;                       /* dts_reshard */
+    int gradient_sync;                               /* dts_reduce_when */
+    int fsdp_unit;                                   /* dts_fsdp_unit */
+    int64_t shard_group;                             /* 0: all */
     bool sequence;
     bool async_tensor;
     dts_schedule_choice schedule;
@@ -296,7 +299,12 @@ bool dts_plan_experts_apart(const dts_plan *plan);
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 
-/* Does FSDP keep whole gradients until the last microbatch? And does DDP reduce those of every microbatch? */
+/* Does FSDP free gathered parameters between forward and backward? */
+bool dts_plan_reshards(const dts_plan *plan);
+
+/* Would FSDP's gradients wait whole for the last microbatch? Do they, in this plan? And does DDP reduce those of every
+ * microbatch? */
+bool dts_plan_reduces_each_step(const dts_plan *plan);
 bool dts_plan_defers_reduction(const dts_plan *plan);
 bool dts_plan_repeats_reduction(const dts_plan *plan);
 

@@ -226,7 +226,7 @@ static dts_status check_graphs(const dts_job *job, const dts_plan *plan, dts_dia
          "stack.cuda_graphs", "use cuda_graphs: none", "host threads that drive several GPUs between kernels"},
         {p->data_parallel == DTS_DP_ZERO3, "parallelism.data_parallel", "use fsdp, or cuda_graphs: none",
          "ZeRO-3, whose host decides between kernels which parameters to fetch"},
-        {fsdp && !layers && (p->reshard_after_forward || plan->pipeline > 1), "stack.cuda_graphs",
+        {fsdp && !layers && (dts_plan_reshards(plan) || plan->pipeline > 1), "stack.cuda_graphs",
          "use cuda_graphs: layers, or reshard_after_forward: false without a pipeline",
          "FSDP inside the graph of an iteration, unless parameters stay whole until their backward"},
         {layers && dts_plan_wraps_linears(plan), "parallelism.fsdp_unit", "use fsdp_unit: layer",

@@ -21,7 +21,7 @@ dts_status dts_plan_check_inference(const dts_plan *plan, dts_diag *diag) {
          "ZeRO-1 and ZeRO-2 shard optimizer states and gradients, which inference does not have: only stage 3 matters"},
         {kind == DTS_DP_SINGLE_PROCESS && plan->data > 1, "parallelism.data_parallel", "use ddp",
          "inference in one process for all GPUs (dp) is not simulated"},
-        {!job->parallelism->reshard_after_forward, "parallelism.reshard_after_forward",
+        {job->parallelism->reshard_after_forward == DTS_RESHARD_NO, "parallelism.reshard_after_forward",
          "use ddp, or reshard_after_forward: true",
          "without a backward pass nothing shards the parameters again: every replica would keep all of them"},
         {job->parallelism->gradient_sync != DTS_REDUCE_AUTO, "parallelism.gradient_sync", "leave gradient_sync out",

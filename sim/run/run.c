@@ -192,7 +192,7 @@ static void warn_of_units(const dts_plan *plan, dts_result *result) {
     if (p->fsdp_unit != DTS_FSDP_UNIT_LAYER && !dts_plan_wraps_linears(plan)) {
         warn(result, "fsdp_unit says what FSDP wraps, but data_parallel is not fsdp: it does nothing here");
     }
-    if (!p->reshard_after_forward && !dts_plan_shards_parameters(plan)) {
+    if (p->reshard_after_forward == DTS_RESHARD_NO && !dts_plan_shards_parameters(plan)) {
         warn(result, "reshard_after_forward is about gathered parameters, but these are whole: it does nothing here");
     }
 }
@@ -237,7 +237,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
         warn(result, dts_plan_shards_parameters(plan) && pipelined
                          ? "parameters are gathered for every microbatch of the pipeline; ddp keeps them whole"
                          : NULL);
-    } else if (defers && pipelined && plan->job.parallelism->reshard_after_forward) {
+    } else if (defers && pipelined && dts_plan_reshards(plan)) {
         warn(result,
              "parameters are gathered for every microbatch of the pipeline; reshard_after_forward: false keeps "
              "them whole until the last one");

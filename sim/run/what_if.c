@@ -172,7 +172,7 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
     if (v->parallelism.data_parallel == DTS_DP_DDP && v->parallelism.data != 1) {
         add_plan_change(all, "sharded optimizer states", "parallelism.data_parallel", "zero1", arena);
     }
-    if (v->parallelism.data_parallel == DTS_DP_FSDP && v->parallelism.reshard_after_forward) {
+    if (v->parallelism.data_parallel == DTS_DP_FSDP && v->parallelism.reshard_after_forward != DTS_RESHARD_NO) {
         add_plan_change(all, "parameters kept gathered", "parallelism.reshard_after_forward", "false", arena);
     }
 }

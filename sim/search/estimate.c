@@ -53,8 +53,7 @@ static bool shards_parameters(const case_of *k) {
 
 /* FSDP's no_sync: whole gradients until the last microbatch. */
 static bool defers_reduction(const case_of *k) {
-    return k->kind == DTS_DP_FSDP && k->plan->job.parallelism->gradient_sync == DTS_REDUCE_EACH_STEP &&
-           k->microbatches > 1;
+    return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;
 }
 
 static bool shards_gradients(const case_of *k) {
@@ -207,7 +206,7 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
     passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0};
     if (shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
-        bool again = k->plan->job.parallelism->reshard_after_forward;
+        bool again = dts_plan_reshards(k->plan);
         double chunks = (double)frame->chunks;
         double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
@@ -465,7 +464,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
             break;
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP: {
-            const double gathers = k.plan->job.parallelism->reshard_after_forward ? 2 : 1;
+            const double gathers = dts_plan_reshards(k.plan) ? 2 : 1;
             const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
             const double scatter_s = layers->layers > 0 ? x->unit_scatter_s[k.hybrid] : x->root_scatter_s[k.hybrid];
             out->beside_s = m * units * (gathers * gather_s + scatter_s);

@@ -135,7 +135,7 @@ void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int
     dts_unit *u = &sync->linears[chunk - sync->b->plan->chunks][at];
     if (gradient != DTS_PRODUCT_NO_GRADIENT) {
         dts_unit_hand_in(sync, u, gradient == DTS_PRODUCT_LAST_GRADIENT, last);
-    } else if (sync->b->plan->job.parallelism->reshard_after_forward) {
+    } else if (dts_plan_reshards(sync->b->plan)) {
         dts_unit_release(sync, u, last);
     }
 }

@@ -346,7 +346,7 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
-    if (!u->root && sync->b->plan->job.parallelism->reshard_after_forward) {
+    if (!u->root && dts_plan_reshards(sync->b->plan)) {
         dts_unit_release(sync, u, last);
     }
 }
@@ -385,7 +385,7 @@ static void sum_gradients(dts_gradient_sync *sync, dts_unit *u, bool last_microb
 
 dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last) {
     const bool reduces = !sync->defers || last_microbatch;
-    const bool stays = sync->defers && !last_microbatch && !sync->b->plan->job.parallelism->reshard_after_forward;
+    const bool stays = sync->defers && !last_microbatch && !dts_plan_reshards(sync->b->plan);
     if (sync->defers) {
         sum_gradients(sync, u, last_microbatch, last);
     }
