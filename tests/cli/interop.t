@@ -136,7 +136,7 @@ mixed_precision_reduce = "float32"
 [activation_checkpoint]
 mode = "none"
 [parallelism]
-fsdp_reshard_after_forward = "always"
+fsdp_reshard_after_forward = "default"
 data_parallel_replicate_degree = 1
 data_parallel_shard_degree = 16
 tensor_parallel_degree = 1
@@ -148,7 +148,7 @@ torchrun --nnodes 2 --nproc-per-node 8 --node-rank "$NODE_RANK" --master-addr "$
     --training.max_context_length 256 \
     --training.num_tokens_per_microbatch_per_dp_rank 2048 \
     --training.num_tokens_per_train_step 32768 \
-    --parallelism.fsdp_reshard_after_forward always \
+    --parallelism.fsdp_reshard_after_forward default \
     --parallelism.data_parallel_replicate_degree 1 \
     --parallelism.data_parallel_shard_degree 16 \
     --parallelism.tensor_parallel_degree 1 \
@@ -378,7 +378,6 @@ cluster: dgx-h100
 parallelism:
   async_tensor: false
   data_parallel: fsdp
-  reshard_after_forward: true
   tensor: 1
   sequence: false
   context: 1

@@ -143,8 +143,7 @@ bool dts_brief_blocks_possible(const dts_plan *plan) {
     bool shared_host = dts_plan_single_process(plan) || (job->stack->pipeline_single_process && plan->pipeline > 1);
     bool copies = job->offload->activations == DTS_OFFLOAD_NVME || job->offload->parameters == DTS_OFFLOAD_NVME;
     bool held_up = dts_gathers_beside(plan) && job->training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST;
-    bool updates = dts_plan_defers_reduction(plan) || dts_plan_repeats_reduction(plan) || dts_plan_asynchronous(plan) ||
-                   plan->copies > 1;
+    bool updates = dts_plan_repeats_reduction(plan) || dts_plan_asynchronous(plan) || plan->copies > 1;
     bool turns = dts_plan_wraps_linears(plan) || runs_passes_in_turns(plan);
     return !shared_host && !copies && !loads_much(plan) && !held_up && !updates && !turns && !stages_differ(plan) &&
            job->stack->cuda_graphs == DTS_GRAPHS_NONE;

@@ -104,6 +104,35 @@ static void a_pipeline_gathers_and_reduces_once(void **state) {
     }
 }
 
+/* A stack whose pipelines keep parameters and gradients whole needs no key for it; what is said comes first. */
+static void a_stack_says_what_its_pipelines_keep(void **state) {
+    (void)state;
+    static const char *const all = "stack=torchtitan parallelism.pipeline=2 ";
+    static const struct {
+        const char *said, *same;
+    } cases[] = {
+        {"", "parallelism.gradient_sync=step parallelism.reshard_after_forward=false"},
+        {"parallelism.reshard_after_forward=true",
+         "parallelism.gradient_sync=step stack.fsdp.reshard_in_pipeline=true"},
+        {"parallelism.gradient_sync=microbatch parallelism.reshard_after_forward=true",
+         "stack.pipeline.defers_reduction=false stack.fsdp.reshard_in_pipeline=true"},
+    };
+    double last_s = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "%s%s", all, cases[i].said);
+        dts_result *r = simulate_text(base, settings);
+        snprintf(settings, sizeof settings, "%s%s", all, cases[i].same);
+        dts_result *same = simulate_text(base, settings);
+        assert_close(r->iteration_time_s, same->iteration_time_s, 1e-12, 0);
+        assert_close(r->peak_allocated_gib, same->peak_allocated_gib, 1e-12, 0);
+        assert_true(r->iteration_time_s > last_s);
+        last_s = r->iteration_time_s;
+        dts_result_free(r);
+        dts_result_free(same);
+    }
+}
+
 static void what_cannot_wait_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -133,6 +162,7 @@ int main(void) {
         cmocka_unit_test(fsdp_reduces_once_a_step),
         cmocka_unit_test(ddp_may_reduce_every_microbatch),
         cmocka_unit_test(a_pipeline_gathers_and_reduces_once),
+        cmocka_unit_test(a_stack_says_what_its_pipelines_keep),
         cmocka_unit_test(what_cannot_wait_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

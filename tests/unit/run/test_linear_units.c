@@ -152,7 +152,8 @@ static void stages_wrap_their_own(void **state) {
         snprintf(settings, sizeof settings,
                  LINEAR
                  "cluster.nodes=3 cluster.gpus_per_node=2 parallelism.pipeline=3 parallelism.partition=[1,4,1] "
-                 "parallelism.schedule=%s training.global_batch=32 training.micro_batch=1 stack.fsdp.prefetch=0",
+                 "parallelism.schedule=%s training.global_batch=32 training.micro_batch=1 stack.fsdp.prefetch=0 "
+                 "parallelism.gradient_sync=microbatch",
                  schedules[i]);
         dts_result *r = run(settings);
         const dts_communication_row *gather = communication_row(r, "all-gather", "data");
