@@ -140,6 +140,7 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     dts_operator *product = dts_add_product(builder, linear);
     double output_B = product->output_B;
     product->saved_B = (frozen ? 0 : linear->saved_B * (l->quantises ? l->q / l->e : 1)) + linear->kept_B;
+    product->others_B = linear->kept_B;
     product->quantised = l->quantises;
     if (deltas_B > 0) { /* forward they pass by, backward the gradient that their products need does */
         product->output_B += deltas_B;

@@ -232,8 +232,9 @@ typedef struct dts_operator {
     double frozen, frozen_B;               /* elements that are not trained, on this rank, and their B */
     double input_B;                        /* (micro_batch, sequence, features) input tensor, B */
     double output_B;                       /* output tensor, B */
-    double saved_B; /* kept from forward until this operator's backward, B; an input shared with another operator is
-                       counted at one of them */
+    double saved_B;  /* kept from forward until this operator's backward, B; an input shared with another operator is
+                        counted at one of them */
+    double others_B; /* of saved_B: tensors for operators behind it, which no gradient of its weight needs */
     double weight_copy_B; /* of saved_B: a cast weight, which the gradient of the input is the last to need */
     double workspace_B;   /* lives during the operator only, beside its input, output and saved tensors, B */
     dts_exchange forward_exchange, backward_exchange; /* tensor > 1; after the operator's own work */

@@ -405,6 +405,8 @@ typedef enum dts_product_gradient {
 /* Behind them. */
 void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,
                             dts_product_gradient gradient, dts_id last);
+/* Has an operator a gradient of its weight beside that of its input, so that a split backward keeps what it saved? */
+bool dts_operator_splits(const dts_operator *o);
 /* Is an operator a linear layer, which FSDP may wrap by itself? */
 bool dts_operator_is_linear(const dts_operator *o);
 /* Tensors that a step sees of a layer's part: one for each unit. */

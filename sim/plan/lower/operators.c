@@ -132,12 +132,10 @@ bool dts_operator_repeats(const dts_builder *b, const dts_operator *o) {
     return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively;
 }
 
-/* What an operator keeps, tensor by tensor (sign 1), or lets go of (-1): its input, then tensors like its output, then
- * what is left: masks and statistics. The ledger sees their sum; only a caching allocator minds the difference. */
-static void save_tensors(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
-    double left_B = o->saved_B;
-    double parts[] = {o->input_B, o->output_B, o->output_B, o->output_B};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && left_B > 0; i++) {
+/* Activations of some bytes come (sign 1) or go (-1), in tensors of the sizes of parts as far as these fit. */
+static void save_parts(walk *w, dts_id task, dts_memory_moment moment, const double *parts, size_t count, double left_B,
+                       int sign) {
+    for (size_t i = 0; i < count && left_B > 0; i++) {
         double part_B = floor(parts[i]);
         if (part_B > 0 && part_B <= left_B) {
             dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * part_B);
@@ -145,6 +143,24 @@ static void save_tensors(walk *w, dts_id task, dts_memory_moment moment, const d
         }
     }
     dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * left_B);
+}
+
+/* What an operator keeps, tensor by tensor (sign 1), or lets go of (-1): its input, then tensors like its output, then
+ * what is left: masks and statistics. The ledger sees their sum; only a caching allocator minds the difference. */
+static void save_own(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    const double parts[] = {o->input_B, o->output_B, o->output_B, o->output_B};
+    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], o->saved_B - o->others_B, sign);
+}
+
+/* What it keeps for operators behind it: tensors like its output. */
+static void save_others(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    const double parts[] = {o->output_B, o->output_B, o->output_B};
+    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], o->others_B, sign);
+}
+
+static void save_tensors(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    save_own(w, task, moment, o, sign);
+    save_others(w, task, moment, o, sign);
 }
 
 /* What lives during an operator only, in tensors as large as its input or output at most. */
@@ -278,6 +294,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
                     dts_held_outputs_B(w->b, w->pass) > 0;
         if (!keeps_saved && !held) {
             save_tensors(w, w->last, DTS_AT_END, o, -1);
+        } else if (keeps_saved && split) { /* for its weight's gradient: its input, and the gradient of its output */
+            save_others(w, w->last, DTS_AT_END, o, -1);
         }
         dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
@@ -348,10 +366,11 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     }
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, o->name, t->backward_weight_flops);
     dts_id first = dts_walk_kernels(w, t->backward_weight_kernels, t->backward_weight_s, &info);
-    if (frees_saved) {
+    if (frees_saved && split && o->backward_kernels > 0) { /* what the pass of the input's gradient has left */
+        save_own(w, w->last, DTS_AT_END, o, -1);
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -o->output_B);
+    } else if (frees_saved) {
         save_tensors(w, w->last, DTS_AT_END, o, -1);
-        bool kept_gradient = split && o->backward_kernels > 0;
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, kept_gradient ? -o->output_B : 0);
     }
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
@@ -360,6 +379,10 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
                           w->pass->last_microbatch);
         hold_fresh_gradient(w, o, first);
     }
+}
+
+bool dts_operator_splits(const dts_operator *o) {
+    return o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
 }
 
 /* First operator of the run of selectively repeated operators that ends at index. */
@@ -387,7 +410,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
     size_t repeated_from = operators->count; /* operators from here on have been repeated already */
     for (size_t i = operator_count(w, part); i-- > 0;) {
         const dts_operator *o = &operators->items[i];
-        bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
+        const bool product = dts_operator_splits(o);
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
             if (dts_operator_repeats(b, o) && i < repeated_from) {
                 repeated_from = repeated_run_start(b, part, i);

@@ -160,6 +160,7 @@ static void keep_every_second_product(const dts_plan *plan, dts_part_work *work)
         if (kept) {
             double kept_B = scattered ? o->exchange_B / (double)plan->tensor : o->output_B;
             o->saved_B = kept_B + (first ? o->input_B : 0);
+            o->others_B = 0;
             first = false;
         }
     }
