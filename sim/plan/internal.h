@@ -62,6 +62,11 @@ bool dts_layers_split(const dts_parallelism *p);
 dts_status dts_plan_make_styles(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
 
+/* Makes plan->schedule, behind the stages where it is made for their passes; and says what for, in the arena: " for …",
+ * or nothing (order.c). */
+dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena);
+
 /* Cuts the model into plan->chunks. */
 dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 

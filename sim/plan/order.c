@@ -1,9 +1,11 @@
-/* A pipeline schedule of the user's own: an order in a file. */
+/* The pipeline's order: made for the plan's degrees and, where it follows costs, for its passes; or the user's own, in
+ * a file. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "plan/internal.h"
+#include "plan/lower/profile.h"
 #include "schedule/file.h"
 
 static const char form_help[] = "write a name such as 1f1b, a path that ends in .csv, or {file: order.csv}";
@@ -77,4 +79,63 @@ dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_di
                                 order->shape.microbatches, plan->microbatches);
     }
     return status;
+}
+
+/* What is left of an order without its backward passes. */
+static dts_status keep_forwards(dts_schedule *schedule, dts_arena *arena, dts_diag *diag) {
+    size_t stages = (size_t)schedule->shape.stages;
+    dts_op **ops = dts_arena_array(arena, stages, sizeof(dts_op *));
+    size_t *counts = dts_arena_array(arena, stages, sizeof *counts);
+    for (size_t p = 0; ops != NULL && counts != NULL && p < stages; p++) {
+        ops[p] = dts_arena_array(arena, schedule->op_count[p], sizeof **ops);
+        if (ops[p] == NULL) {
+            return dts_diag_nomem(diag);
+        }
+        for (size_t i = 0; i < schedule->op_count[p]; i++) {
+            if (schedule->ops[p][i].kind == DTS_OP_FORWARD) {
+                ops[p][counts[p]] = schedule->ops[p][i];
+                ops[p][counts[p]++].fused_next = 0;
+            }
+        }
+    }
+    schedule->ops = ops;
+    schedule->op_count = counts;
+    return ops != NULL && counts != NULL ? DTS_OK : dts_diag_nomem(diag);
+}
+
+bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *method) {
+    return method != NULL && method->follows_costs && plan->pipeline > 1 && !dts_plan_infers(plan) &&
+           plan->job.parallelism->schedule_costs == DTS_SCHEDULE_COSTS_MEASURED;
+}
+
+static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    if (plan->method == NULL) {
+        plan->schedule = *plan->job.parallelism->schedule.order;
+        return DTS_OK;
+    }
+    dts_schedule_shape shape = {.stages = (int)plan->pipeline,
+                                .microbatches = (int)plan->passes,
+                                .chunks = (int)plan->virtual_stages,
+                                .forward = 1,
+                                .backward_input = 1,
+                                .backward_weight = 1};
+    dts_status status = dts_plan_measures_passes(plan, plan->method) ? dts_lower_profile(plan, &shape, diag) : DTS_OK;
+    return status == DTS_OK ? dts_schedule_build(plan->method->name, &shape, arena, &plan->schedule, diag) : status;
+}
+
+dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    dts_status status = build_order(plan, arena, diag);
+    return status == DTS_OK && dts_plan_infers(plan) ? keep_forwards(&plan->schedule, arena, diag) : status;
+}
+
+const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena) {
+    const dts_schedule_shape *s = &plan->schedule.shape;
+    if (plan->method == NULL || !plan->method->follows_costs) {
+        return "";
+    }
+    const char *text = dts_plan_measures_passes(plan, plan->method)
+                           ? dts_arena_printf(arena, " for F %.3g, B %.3g, W %.3g ms", s->forward * 1e3,
+                                              s->backward_input * 1e3, s->backward_weight * 1e3)
+                           : " for F = B = W";
+    return text == NULL ? "" : text;
 }

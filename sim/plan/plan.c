@@ -293,47 +293,6 @@ bool dts_plan_single_process(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_SINGLE_PROCESS && plan->data > 1;
 }
 
-/* What is left of an order without its backward passes. */
-static dts_status keep_forwards(dts_schedule *schedule, dts_arena *arena, dts_diag *diag) {
-    size_t stages = (size_t)schedule->shape.stages;
-    dts_op **ops = dts_arena_array(arena, stages, sizeof(dts_op *));
-    size_t *counts = dts_arena_array(arena, stages, sizeof *counts);
-    for (size_t p = 0; ops != NULL && counts != NULL && p < stages; p++) {
-        ops[p] = dts_arena_array(arena, schedule->op_count[p], sizeof **ops);
-        if (ops[p] == NULL) {
-            return dts_diag_nomem(diag);
-        }
-        for (size_t i = 0; i < schedule->op_count[p]; i++) {
-            if (schedule->ops[p][i].kind == DTS_OP_FORWARD) {
-                ops[p][counts[p]] = schedule->ops[p][i];
-                ops[p][counts[p]++].fused_next = 0;
-            }
-        }
-    }
-    schedule->ops = ops;
-    schedule->op_count = counts;
-    return ops != NULL && counts != NULL ? DTS_OK : dts_diag_nomem(diag);
-}
-
-static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    if (plan->method == NULL) {
-        plan->schedule = *plan->job.parallelism->schedule.order;
-        return DTS_OK;
-    }
-    dts_schedule_shape shape = {.stages = (int)plan->pipeline,
-                                .microbatches = (int)plan->passes,
-                                .chunks = (int)plan->virtual_stages,
-                                .forward = 1,
-                                .backward_input = 1,
-                                .backward_weight = 1};
-    return dts_schedule_build(plan->method->name, &shape, arena, &plan->schedule, diag);
-}
-
-static dts_status build_schedule(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    dts_status status = build_order(plan, arena, diag);
-    return status == DTS_OK && dts_plan_infers(plan) ? keep_forwards(&plan->schedule, arena, diag) : status;
-}
-
 bool dts_plan_asynchronous(const dts_plan *plan) {
     return plan->method != NULL && plan->method->asynchronous;
 }
@@ -350,19 +309,31 @@ static dts_status place_and_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag
     return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status;
 }
 
+static dts_status outline(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    if (plan->method != NULL) {
+        plan->schedule.layout = plan->method->layout;
+    }
+    return place_and_cut(plan, arena, diag);
+}
+
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     dts_status status = dts_plan_begin(job, out, diag);
-    if (status == DTS_OK && out->method != NULL) {
-        out->schedule.layout = out->method->layout;
-    }
-    return status == DTS_OK ? place_and_cut(out, arena, diag) : status;
+    return status == DTS_OK ? outline(out, arena, diag) : status;
+}
+
+/* The order needs the passes, and these the stages. */
+static dts_status make_measured(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+    dts_status status = outline(plan, arena, diag);
+    status = status == DTS_OK ? dts_plan_build_order(plan, arena, diag) : status;
+    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status; /* with this order */
 }
 
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     dts_status status = dts_plan_begin(job, out, diag);
-    if (status == DTS_OK) {
-        status = build_schedule(out, arena, diag);
+    if (status == DTS_OK && dts_plan_measures_passes(out, out->method)) {
+        return make_measured(out, arena, diag);
     }
+    status = status == DTS_OK ? dts_plan_build_order(out, arena, diag) : status;
     return status == DTS_OK ? place_and_cut(out, arena, diag) : status;
 }
 
@@ -371,7 +342,8 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     const char *pipeline = "";
     const char *tensor = "";
     if (plan->pipeline > 1) {
-        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s) × ", plan->pipeline, plan->schedule.name);
+        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s%s) × ", plan->pipeline, plan->schedule.name,
+                                    dts_plan_describe_costs(plan, arena));
     }
     if (plan->tensor > 1) {
         tensor =

@@ -158,10 +158,15 @@ typedef struct dts_parallelism {
     bool sequence;
     bool async_tensor;
     dts_schedule_choice schedule;
+    int schedule_costs; /* dts_schedule_costs */
     dts_partition partition;
     int order;       /* dts_rank_order */
     dts_list layers; /* of dts_layer_choice */
 } dts_parallelism;
+
+/* What an order that follows costs is made for: the plan's own passes as a framework would measure them, or F = B = W
+ * without transfers. */
+typedef enum dts_schedule_costs { DTS_SCHEDULE_COSTS_MEASURED, DTS_SCHEDULE_COSTS_EQUAL } dts_schedule_costs;
 
 typedef enum dts_offload_target { DTS_OFFLOAD_NONE, DTS_OFFLOAD_CPU, DTS_OFFLOAD_NVME } dts_offload_target;
 
@@ -278,6 +283,9 @@ dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dt
 
 /* The same without the schedule, neither checked nor built: for a search, which looks at millions of plans. */
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
+
+/* Is an order of that method made for the passes of this plan (lower/profile.c)? */
+bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *method);
 
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);

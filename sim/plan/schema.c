@@ -18,6 +18,7 @@ static const char *const reduce_names[] = {"auto", "step", "microbatch", NULL};
 static const char *const unit_names[] = {"layer", "linear", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
+static const char *const costs_names[] = {"measured", "equal", NULL};
 static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
 
 enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
@@ -199,6 +200,10 @@ static const dts_field parallelism_fields[] = {
      .help = "overlap tensor-parallel communication with the matrix products"},
     {FIELD(schedule), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_schedule, .preset = "1f1b",
      .help = "pipeline schedule; `dtsim list schedules` names them; or an order of your own, FILE.csv or {file: FILE}"},
+    {FIELD(schedule_costs), .type = DTS_FIELD_ENUM, .names = costs_names, .preset = "measured",
+     .help =
+         "schedules that are made for the times of passes (zb1p-heuristic, zb2p-heuristic, zbv-heuristic): measured "
+         "(those of this plan's stages, as a framework profiles them) or equal (F = B = W, no transfers)"},
     {FIELD(partition), .type = DTS_FIELD_CUSTOM, .parse = parse_partition, .preset = "balanced",
      .help = "how layers are cut into stages: balanced (by cost), uniform, or a list of layers per virtual stage"},
     {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",

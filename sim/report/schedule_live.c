@@ -1,5 +1,6 @@
 /* The curve of live activations below a stage's row: each column shows the most that are held at any moment of it. An
- * activation is there from the start of its forward to the end of its weight gradient. */
+ * activation is there from the start of its forward to the end of its weight gradient, but what the gradient of the
+ * input frees only to the end of that. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,6 +18,11 @@ static void raise_columns(double *highs, const dts_schedule_scale *scale, double
 static void find_highs(const dts_schedule_report *r, int rank, const dts_schedule_scale *scale, double *highs) {
     const dts_schedule *schedule = &r->schedule;
     double one = schedule->layout == DTS_LAYOUT_BIDIR ? 1 : 1.0 / schedule->shape.chunks;
+    const double by_input = schedule->shape.input_frees;
+    const double freed[] = {[DTS_OP_FORWARD] = 0,
+                            [DTS_OP_BACKWARD_INPUT] = by_input,
+                            [DTS_OP_BACKWARD_WEIGHT] = 1 - by_input,
+                            [DTS_OP_BACKWARD] = 1};
     double live = 0;
     for (size_t i = 0; i < schedule->op_count[rank]; i++) {
         const dts_op *op = &schedule->ops[rank][i];
@@ -25,7 +31,7 @@ static void find_highs(const dts_schedule_report *r, int rank, const dts_schedul
         dts_schedule_drawn_at(r, rank, i, &start, &end);
         live += op->kind == DTS_OP_FORWARD ? one : 0;
         raise_columns(highs, scale, start, end, live);
-        live -= op->kind == DTS_OP_BACKWARD || op->kind == DTS_OP_BACKWARD_WEIGHT ? one : 0;
+        live -= freed[op->kind] * one;
         double next;
         double next_end = r->ideal.makespan;
         if (i + 1 < schedule->op_count[rank]) {

@@ -55,6 +55,9 @@ void dts_schedule_title(const dts_schedule_report *report, dts_text *out) {
     if (s->latency > 0) {
         dts_text_printf(out, " c=%.6g", s->latency);
     }
+    if (s->input_frees != 0) {
+        dts_text_printf(out, ", B frees %.4g %%", 100 * s->input_frees);
+    }
 }
 
 static void write_title(const page *p, const dts_schedule_report *r) {

@@ -24,6 +24,8 @@ double dts_shape_work(const dts_schedule_shape *shape);
 /* One of the shape's costs, or a half of it, as a whole number: heuristics compare sums of costs, and sums that are
  * equal have to compare as equal. The largest cost becomes 720720 · 10^5 (divisible by 1 … 16). */
 int64_t dts_shape_ticks(const dts_schedule_shape *shape, double cost);
+/* What F, B and W add to a rank's activations, in whole numbers for the same reason; together 0. */
+void dts_shape_memory(const dts_schedule_shape *shape, int64_t memory[3]);
 /* What formulas leave out, for bubble_limit: nothing; latency; latency and a count of microbatches below p, below
  * 2p-1, or no multiple of p. */
 const char *dts_limit_none(const dts_schedule_shape *shape);

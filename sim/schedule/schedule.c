@@ -1,5 +1,6 @@
 #include "schedule/schedule.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,23 +134,28 @@ int dts_virtual_stage_count(dts_layout layout, int stages, int chunks) {
 }
 
 double dts_schedule_peak_activation(const dts_schedule *schedule, int rank) {
-    long live = 0;
-    long peak = 0;
+    const double input_frees = schedule->shape.input_frees;
+    long kept = 0, half_freed = 0; /* activations; of these, whose B has run */
+    double peak = 0;
     for (size_t i = 0; i < schedule->op_count[rank]; i++) {
         switch ((dts_op_kind)schedule->ops[rank][i].kind) {
             case DTS_OP_FORWARD:
-                live++;
-                peak = live > peak ? live : peak;
+                kept++;
                 break;
             case DTS_OP_BACKWARD:
-            case DTS_OP_BACKWARD_WEIGHT:
-                live--;
+                kept--;
                 break;
             case DTS_OP_BACKWARD_INPUT:
+                half_freed++;
+                break;
+            case DTS_OP_BACKWARD_WEIGHT:
+                half_freed--;
+                kept--;
                 break;
         }
+        peak = fmax(peak, (double)kept - input_frees * (double)half_freed);
     }
-    return (double)peak / (schedule->layout == DTS_LAYOUT_BIDIR ? 1 : schedule->shape.chunks);
+    return peak / (schedule->layout == DTS_LAYOUT_BIDIR ? 1 : schedule->shape.chunks);
 }
 
 double dts_op_cost(const dts_schedule *schedule, const dts_op *op, double forward, double backward_input,

@@ -43,6 +43,8 @@ typedef struct dts_schedule_shape {
     int group;        /* microbatches per group of interleaved orders; 0: the schedule's own default */
     /* relative costs for cost-aware (heuristic) schedules; others ignore them */
     double forward, backward_input, backward_weight, latency;
+    /* the part of a forward's activations that its B frees, W the rest; below 0: B keeps more than it frees */
+    double input_frees;
 } dts_schedule_shape;
 
 typedef struct dts_schedule {
@@ -61,6 +63,7 @@ typedef struct dts_schedule_method {
     dts_layout layout;
     int default_chunks;
     bool splits_backward; /* has B and W instead of BW */
+    bool follows_costs;   /* the order is made for the costs of the shape */
     bool asynchronous;    /* no flush: updates inside the stream (PipeDream) */
     bool fuses;           /* pairs of passes are one block: one may run while the other waits */
     /* DTS_INVALID with the reason and the nearest legal choice when the shape is illegal for this schedule. */
@@ -91,7 +94,7 @@ void dts_virtual_stage_owner(dts_layout layout, int stages, int virtual_stage, i
 int dts_virtual_stage_count(dts_layout layout, int stages, int chunks);
 
 /* Peak of live activations of a rank in units of one microbatch of 1/p of the layers (a chunk counts 1/v, bidirectional
- * 1): +1/v at F, -1/v at W or BW. Follows from the order alone. */
+ * 1): +1/v at F, -input_frees/v at B, the rest at W, and -1/v at BW. Follows from the order and input_frees alone. */
 double dts_schedule_peak_activation(const dts_schedule *schedule, int rank);
 
 /* Time of one operation for costs as in the shape: a chunk costs 1/v (bidirectional: the full amount). */

@@ -112,6 +112,12 @@ int64_t dts_shape_ticks(const dts_schedule_shape *shape, double cost) {
     return longest > 0 ? (int64_t)llround(cost / longest * 720720e5) : 0;
 }
 
+void dts_shape_memory(const dts_schedule_shape *shape, int64_t memory[3]) {
+    memory[0] = 720720;
+    memory[1] = -llround(shape->input_frees * (double)memory[0]);
+    memory[2] = -memory[0] - memory[1];
+}
+
 const char *dts_limit_none(const dts_schedule_shape *shape) {
     (void)shape;
     return NULL;

@@ -22,10 +22,12 @@ typedef struct choices {
 } choices;
 
 typedef struct machine {
-    int stages, microbatches, limit;
+    int stages, microbatches;
     int64_t cost[KINDS], latency;
+    int64_t memory[KINDS], limit; /* what an operation adds to a stage's activations, and the most it may hold */
     choices how;
     int *count[KINDS];    /* [stages] operations placed */
+    int64_t *held;        /* [stages] activations */
     int64_t *free_at;     /* [stages] end of the last operation */
     int64_t *waited;      /* [stages] waiting since the first forward */
     int64_t longest_wait; /* of all stages so far */
@@ -39,8 +41,8 @@ static int64_t *end_of(const machine *m, int kind, int stage, int microbatch) {
     return &m->ends[kind][(size_t)stage * (size_t)m->microbatches + (size_t)microbatch];
 }
 
-static int live(const machine *m, int stage) {
-    return m->count[F][stage] - m->count[W][stage];
+static bool fits(const machine *m, int stage, int kind) {
+    return m->held[stage] + m->memory[kind] <= m->limit;
 }
 
 static void put(machine *m, int stage, int kind) {
@@ -64,6 +66,7 @@ static void put(machine *m, int stage, int kind) {
         *end_of(m, kind, stage, i) = end;
     }
     m->count[kind][stage]++;
+    m->held[stage] += m->memory[kind];
     if (m->out != NULL) {
         dts_order_add(m->out, stage, kinds[kind], 0, i);
     }
@@ -71,6 +74,13 @@ static void put(machine *m, int stage, int kind) {
 
 static bool weight_waits(const machine *m, int stage) {
     return m->count[W][stage] < m->count[B][stage];
+}
+
+/* Weight gradients that have to run first for an operation to have room. */
+static void make_room(machine *m, int stage, int kind) {
+    while (weight_waits(m, stage) && !fits(m, stage, kind)) {
+        put(m, stage, W);
+    }
 }
 
 /* Weight gradients in the time until an input arrives. */
@@ -96,7 +106,8 @@ static void plan_warmup(machine *m) {
             continue;
         }
         int64_t busy_until = m->free_at[j];
-        while (m->count[F][j] + m->wanted[j] < m->microbatches && live(m, j) + m->wanted[j] < m->limit) {
+        int64_t held = m->held[j] + m->memory[F];
+        for (; m->count[F][j] + m->wanted[j] < m->microbatches && held <= m->limit; held += m->memory[F]) {
             bool late = m->how.bubble_before_first ? busy_until + m->cost[F] > arrival + m->latency
                                                    : busy_until >= arrival + m->latency;
             if (late) {
@@ -141,8 +152,8 @@ static bool forward_can_wait(const machine *m, int j) {
         return true;
     }
     int64_t weights = 0; /* that have to run first for the forward to have room */
-    int room = m->limit - live(m, j);
-    for (int w = m->count[W][j]; room < 1 && w < m->count[B][j]; w++, room++) {
+    int64_t held = m->held[j] + m->memory[F];
+    for (int w = m->count[W][j]; held > m->limit && w < m->count[B][j]; w++, held += m->memory[W]) {
         weights += m->cost[W];
     }
     if (m->free_at[j] + m->cost[F] + weights <= next_backward) {
@@ -162,9 +173,7 @@ static void place_forwards(machine *m) {
         if (m->wanted[j] == 0) {
             continue;
         }
-        while (live(m, j) >= m->limit && weight_waits(m, j)) {
-            put(m, j, W);
-        }
+        make_room(m, j, F);
         if (j > 0) {
             fill_wait(m, j, *end_of(m, F, j - 1, m->count[F][j]) + m->latency);
         }
@@ -174,6 +183,7 @@ static void place_forwards(machine *m) {
 
 static void place_backwards(machine *m, int microbatch) {
     for (int j = m->stages - 1; j >= 0; j--) {
+        make_room(m, j, B);
         if (j + 1 < m->stages) {
             fill_wait(m, j, *end_of(m, B, j + 1, microbatch) + m->latency);
         }
@@ -192,6 +202,7 @@ static int64_t run(machine *m) {
         }
         m->free_at[j] = 0;
         m->waited[j] = 0;
+        m->held[j] = 0;
     }
     m->longest_wait = 0;
     first_round(m);
@@ -230,10 +241,11 @@ static void run_best(machine *m, dts_schedule *out) {
 static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *scratch, dts_schedule *out) {
     machine m = {.stages = shape->stages,
                  .microbatches = shape->microbatches,
-                 .limit = limit,
                  .cost = {dts_shape_ticks(shape, shape->forward), dts_shape_ticks(shape, shape->backward_input),
                           dts_shape_ticks(shape, shape->backward_weight)},
                  .latency = dts_shape_ticks(shape, shape->latency)};
+    dts_shape_memory(shape, m.memory);
+    m.limit = limit * m.memory[F];
     size_t stages = (size_t)shape->stages;
     bool good = true;
     for (int kind = F; kind <= W; kind++) {
@@ -241,11 +253,12 @@ static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *sc
         m.ends[kind] = dts_arena_array(scratch, kind == W ? 0 : stages * (size_t)shape->microbatches, sizeof(int64_t));
         good = good && m.count[kind] != NULL && m.ends[kind] != NULL;
     }
+    m.held = dts_arena_array(scratch, stages, sizeof *m.held);
     m.free_at = dts_arena_array(scratch, stages, sizeof *m.free_at);
     m.waited = dts_arena_array(scratch, stages, sizeof *m.waited);
     m.first_start = dts_arena_array(scratch, stages, sizeof *m.first_start);
     m.wanted = dts_arena_array(scratch, stages, sizeof *m.wanted);
-    if (!good || m.free_at == NULL || m.waited == NULL || m.first_start == NULL || m.wanted == NULL) {
+    if (!good || m.held == NULL || m.free_at == NULL || m.waited == NULL || m.first_start == NULL || m.wanted == NULL) {
         return DTS_NOMEM;
     }
     run_best(&m, out);
@@ -279,6 +292,7 @@ const dts_schedule_method dts_schedule_zb1p_heuristic = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .splits_backward = true,
+    .follows_costs = true,
     .check = dts_shape_check_one_chunk,
     .build = build_1p,
 };
@@ -291,6 +305,7 @@ const dts_schedule_method dts_schedule_zb2p_heuristic = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .splits_backward = true,
+    .follows_costs = true,
     .check = dts_shape_check_one_chunk,
     .build = build_2p,
 };

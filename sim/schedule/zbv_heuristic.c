@@ -27,13 +27,15 @@ typedef struct trial {
 } trial;
 
 typedef struct machine {
-    int stages, microbatches, limit;
+    int stages, microbatches;
     int64_t cost[KINDS], latency;
+    int64_t memory[KINDS], limit; /* what an operation adds to a stage's activations, and the most it may hold */
     bool fill_forward, fill_backward;
     const int64_t *allowed; /* [stages] waits of the run before; NULL in the first */
     int64_t allowed_worst;
     int *count;       /* [stages][kind * 2 + leg] placed */
     int *placed;      /* [stages] */
+    int64_t *held;    /* [stages] activations */
     int64_t *now;     /* [stages] end of the last operation */
     int64_t *ends;    /* [kind F, B][leg][stages][microbatches] */
     int64_t last_end; /* of the last weight gradient of leg 1 on the last stage */
@@ -48,11 +50,6 @@ static int *count_of(const machine *m, int stage, int kind, int leg) {
 static int64_t *end_of(const machine *m, int kind, int leg, int stage, int microbatch) {
     size_t wave = (size_t)(kind * 2 + leg) * (size_t)m->stages + (size_t)stage;
     return &m->ends[wave * (size_t)m->microbatches + (size_t)microbatch];
-}
-
-static int live(const machine *m, int stage) {
-    return *count_of(m, stage, F, 0) + *count_of(m, stage, F, 1) - *count_of(m, stage, W, 0) -
-           *count_of(m, stage, W, 1);
 }
 
 static int weights_waiting(const machine *m, int stage) {
@@ -77,6 +74,7 @@ static int neighbour(const machine *m, int stage, int leg) {
 
 static void put(machine *m, int stage, int kind, int leg) {
     int i = (*count_of(m, stage, kind, leg))++;
+    m->held[stage] += m->memory[kind];
     int64_t at_once = m->now[stage] + m->cost[kind];
     int64_t end = at_once;
     int from = neighbour(m, stage, leg);
@@ -108,6 +106,13 @@ static void put_weight(machine *m, int stage) {
     put(m, stage, W, m->legs[(size_t)stage * 2 * (size_t)m->microbatches + done]);
 }
 
+/* Weight gradients that have to run first for an operation to have room. */
+static void make_room(machine *m, int stage, int kind) {
+    while (weights_waiting(m, stage) > 0 && m->held[stage] + m->memory[kind] > m->limit) {
+        put_weight(m, stage);
+    }
+}
+
 static void place_warmup(machine *m) {
     int p = m->stages;
     for (int j = 0; j < p; j++) {
@@ -116,7 +121,7 @@ static void place_warmup(machine *m) {
     put(m, p - 1, F, 1);
     for (int j = p - 2; j >= 0; j--) {
         int64_t arrival = *end_of(m, F, 1, j + 1, 0) + m->latency;
-        while (live(m, j) + 2 + 2 * j <= m->limit && m->now[j] + m->cost[F] <= arrival &&
+        while (m->held[j] + (2 + 2 * j) * m->memory[F] <= m->limit && m->now[j] + m->cost[F] <= arrival &&
                *count_of(m, j, F, 0) < m->microbatches) {
             for (int k = 0; k <= j; k++) {
                 put(m, k, F, 0);
@@ -167,6 +172,7 @@ static int backward_leg(const machine *m, int stage) {
 
 static void place_backwards(machine *m, uint8_t *legs) {
     for (int j = 0; j < m->stages; j++) {
+        make_room(m, j, B);
         legs[j] = (uint8_t)backward_leg(m, j);
     }
     for (int j = m->stages - 1; j >= 0; j--) {
@@ -208,9 +214,7 @@ static void place_forwards(machine *m) {
         if (leg < 0) {
             continue;
         }
-        while (live(m, j) >= m->limit && weights_waiting(m, j) > 0) {
-            put_weight(m, j);
-        }
+        make_room(m, j, F);
         fill_wait(m, j, F, leg, m->fill_forward);
         put(m, j, F, leg);
     }
@@ -221,6 +225,7 @@ static void run(machine *m, uint8_t *legs, trial *result) {
     m->result = result;
     memset(m->count, 0, stages * KINDS * 2 * sizeof *m->count);
     memset(m->placed, 0, stages * sizeof *m->placed);
+    memset(m->held, 0, stages * sizeof *m->held);
     memset(m->now, 0, stages * sizeof *m->now);
     memset(result->waited, 0, stages * sizeof *result->waited);
     for (size_t i = 0; i < 4 * stages * (size_t)m->microbatches; i++) {
@@ -278,17 +283,19 @@ static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_
     size_t microbatches = (size_t)shape->microbatches;
     machine m = {.stages = shape->stages,
                  .microbatches = shape->microbatches,
-                 .limit = 2 * shape->stages, /* chunks */
                  .cost = {dts_shape_ticks(shape, shape->forward / 2), dts_shape_ticks(shape, shape->backward_input / 2),
                           dts_shape_ticks(shape, shape->backward_weight / 2)},
                  .latency = dts_shape_ticks(shape, shape->latency)};
+    dts_shape_memory(shape, m.memory);
+    m.limit = 2 * shape->stages * m.memory[F]; /* forwards of chunks */
+    m.held = dts_arena_array(scratch, stages, sizeof *m.held);
     m.count = dts_arena_array(scratch, stages * KINDS * 2, sizeof *m.count);
     m.placed = dts_arena_array(scratch, stages, sizeof *m.placed);
     m.now = dts_arena_array(scratch, stages, sizeof *m.now);
     m.ends = dts_arena_array(scratch, 4 * stages * microbatches, sizeof *m.ends);
     m.legs = dts_arena_array(scratch, 2 * stages * microbatches, sizeof *m.legs);
     uint8_t *legs = dts_arena_array(scratch, stages, sizeof *legs);
-    bool good = m.count && m.placed && m.now && m.ends && m.legs && legs;
+    bool good = m.held && m.count && m.placed && m.now && m.ends && m.legs && legs;
     trial trials[3]; /* best, this one, spare */
     for (size_t i = 0; i < 3; i++) {
         trials[i].ops = dts_arena_array(scratch, 6 * stages * microbatches, sizeof *trials[i].ops);
@@ -327,6 +334,7 @@ const dts_schedule_method dts_schedule_zbv_heuristic = {
     .layout = DTS_LAYOUT_V,
     .default_chunks = 2,
     .splits_backward = true,
+    .follows_costs = true,
     .check = dts_shape_check_two_chunks,
     .build = build,
 };

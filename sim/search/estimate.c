@@ -157,14 +157,15 @@ static double communication_B(const case_of *k, const dts_rank_class *c) {
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
 }
 
-static void memory(const case_of *k, const dts_rank_class *c, double in_flight, dts_estimate *out) {
+/* least: chunks in flight in any order that the simulation may make. */
+static void memory(const case_of *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out) {
     double resident_B = static_B(k, c);
     double chunks = (double)k->frame->chunks;
     double live_B = in_flight / chunks * kept_B(k, c, c->layers) +
                     (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
     double fewest = c->fewest_layers == c->layers && chunks == 1 ? c->layers : c->fewest_layers;
     double copies_B = (fewest - repeated_of(k, fewest)) * k->frame->most_copies_B;
-    double least_B = resident_B + in_flight * fmax(0, kept_B(k, c, fewest) - copies_B);
+    double least_B = resident_B + least * fmax(0, kept_B(k, c, fewest) - copies_B);
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double layer_B = c->layers > 0 ? kept_B(k, c, c->layers) / c->layers : 0;
         live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
@@ -396,7 +397,9 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         stepped_s += (c->last - c->first + 1) * host_s;
         issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
         out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method));
-        memory(&k, c, (double)in_flight[i], &out);
+        /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
+        const double chunks = (double)in_flight[i];
+        memory(&k, c, chunks, dts_plan_measures_passes(k.plan, method) ? fmin(1, chunks) : chunks, &out);
     }
     if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
@@ -414,7 +417,7 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     passes p = passes_of(&k, c, method->splits_backward);
     dts_estimate fullest = {0};
     double host_s = 0;
-    memory(&k, c, in_flight, &fullest);
+    memory(&k, c, in_flight, in_flight, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + step_s(&k, c, &host_s);
     *memory_B = fullest.memory_B;
 }

@@ -2,27 +2,11 @@
 
 #include <math.h>
 
-/* Launching kernels of a pass, s: the host's thread, or autograd's. */
-static double launch_s(const dts_plan *plan, bool backward) {
-    const dts_stack *stack = plan->job.stack;
-    double factor = stack->pipeline_single_process && plan->pipeline > 1 ? stack->pipeline_launch_factor : 1;
-    return (backward ? stack->backward_launch_s : stack->launch_s) * factor;
-}
-
-/* The chain of one pass: its kernels and exchanges, or their launches. */
-static double chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
-    if (plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE) {
-        return pass->kernel_s + pass->exchange_s;
-    }
-    double host_s = pass->kernels * launch_s(plan, backward) + pass->exchanges * plan->job.stack->backward_launch_s;
-    return fmax(pass->kernel_s + pass->exchange_s, host_s);
-}
-
 static void add_part(const dts_plan *plan, const dts_part_cost *part, double times, bool is_layer, dts_rank_class *c) {
     bool accumulates = plan->microbatches > 1;
-    c->forward_s += times * chain_s(plan, &part->forward, false);
-    c->input_s += times * chain_s(plan, &part->input, true);
-    c->weight_s += times * (chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
+    c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
+    c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
+    c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->waited_s += times * part->forward.waited_s;
@@ -38,12 +22,12 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
         c->unit_frozen_B[set] += is_layer ? times * part->frozen_B[set] : 0;
     }
     c->tensors += times * part->tensors;
-    c->selective_s += times * chain_s(plan, &part->repeated, true);
+    c->selective_s += times * dts_pass_chain_s(plan, &part->repeated, true);
     c->kernels_selective_s += times * part->repeated.kernel_s;
     c->launches_selective += times * part->repeated.kernels;
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
-        c->full_s += times * chain_s(plan, &part->forward, true);
+        c->full_s += times * dts_pass_chain_s(plan, &part->forward, true);
         c->kernels_full_s += times * part->forward.kernel_s;
         c->launches_full += times * part->forward.kernels;
         c->layers += times;
@@ -238,31 +222,6 @@ static bool same_class(const dts_rank_class *a, const dts_rank_class *b) {
            a->head == b->head && a->layers_saved_B == b->layers_saved_B;
 }
 
-/* A send, and the gather behind it where tensor-parallel ranks send a share each. */
-static double send_s(const dts_plan *plan, double boundary_B) {
-    if (plan->pipeline == 1) {
-        return 0;
-    }
-    const dts_cluster *cluster = plan->job.cluster;
-    bool shares = plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
-    double bytes = shares ? boundary_B / (double)plan->tensor : boundary_B;
-    int64_t crossing = 0;
-    for (int64_t p = 1; p < plan->pipeline; p++) {
-        crossing += plan->stage_node[p] != plan->stage_node[p - 1];
-    }
-    dts_transfer near, far;
-    dts_p2p_transfer(cluster, true, bytes, &near);
-    dts_p2p_transfer(cluster, false, bytes, &far);
-    double share_Bps =
-        dts_node_network_Bps(cluster) / (double)(plan->same_stage_per_node > 0 ? plan->same_stage_per_node : 1);
-    double far_s = crossing > 0 ? fmax(far.alone_s, far.latency_s + bytes / share_Bps) : 0;
-    double seconds = crossing > 0 ? far_s : near.alone_s; /* the slowest hop sets the pace */
-    if (shares) {
-        seconds += dts_shared_collective_s(cluster, DTS_ALL_GATHER, plan->tensor_group, boundary_B, 1);
-    }
-    return seconds;
-}
-
 static void cost_host(dts_frame *frame) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
@@ -319,7 +278,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     out->least_saved_B = fmin(plain->saved_B, other->saved_B);
     out->most_copies_B = fmax(plain->copies_B, other->copies_B);
     out->least_selective_B = fmin(plain->selective_B, other->selective_B);
-    out->send_s = send_s(plan, costs->boundary_B);
+    out->send_s = dts_lower_send_s(plan, costs->boundary_B);
     cost_host(out);
     return DTS_OK;
 }

@@ -4,8 +4,8 @@
 #ifndef DTS_SEARCH_FRAME_H
 #define DTS_SEARCH_FRAME_H
 
+#include "plan/lower/costs.h"
 #include "search/candidate.h"
-#include "search/costs.h"
 
 /* Collectives of data parallelism over the gradients and parameters of one rank, seconds. */
 typedef struct dts_rank_collectives {

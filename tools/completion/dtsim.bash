@@ -53,7 +53,7 @@ _dtsim_options() {
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
-                "--memory --html --format $common"
+                "--input-frees --memory --html --format $common"
             ;;
         validate) echo "--set --by --worst --threads --format $common" ;;
         calibrate) echo "--fit --set --where --metric --folds --by --out --format --threads $common" ;;

@@ -15,6 +15,7 @@ enum {
     OPTION_BACKWARD_INPUT,
     OPTION_BACKWARD_WEIGHT,
     OPTION_LATENCY,
+    OPTION_INPUT_FREES,
     OPTION_GROUP,
     OPTION_MEMORY,
     OPTION_HTML,
@@ -32,6 +33,8 @@ static const struct argp_option options[] = {
     {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
     {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
+    {"input-frees", OPTION_INPUT_FREES, "SHARE", 0,
+     "of a forward's activations, freed with the gradient of the input, not of the weights (default 0)", 2},
     {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
     {"html", OPTION_HTML, "FILE", 0, "write a web page for a class: drawing, table, what each is", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv, torch-csv or svg", 3},
@@ -45,7 +48,7 @@ typedef struct schedule_arguments {
     const char *names[SCHEDULES_MAX];
     size_t count;
     long stages, microbatches, chunks, group; /* 0: not given */
-    double forward, backward_input, backward_weight, latency;
+    double forward, backward_input, backward_weight, latency, input_frees;
     bool memory;
     format format;
     const char *html_path;
@@ -60,6 +63,16 @@ static error_t parse_cost(schedule_arguments *a, const char *option, const char 
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value) || value < 0) {
         return dts_tool_usage(a->tool, "a number of 0 or more, in any unit", "%s: '%s' is not a time", option, text);
+    }
+    *out = value;
+    return 0;
+}
+
+static error_t parse_share(schedule_arguments *a, const char *option, const char *text, double *out) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= 0 && value <= 1)) {
+        return dts_tool_usage(a->tool, "a number from 0 to 1", "%s: '%s' is not a share", option, text);
     }
     *out = value;
     return 0;
@@ -102,6 +115,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_cost(a, "--backward-weight", argument, &a->backward_weight);
         case OPTION_LATENCY:
             return parse_cost(a, "--latency", argument, &a->latency);
+        case OPTION_INPUT_FREES:
+            return parse_share(a, "--input-frees", argument, &a->input_frees);
         case OPTION_MEMORY:
             a->memory = true;
             return 0;
@@ -130,7 +145,8 @@ static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_sched
                                 .forward = a->forward,
                                 .backward_input = a->backward_input,
                                 .backward_weight = a->backward_weight,
-                                .latency = a->latency};
+                                .latency = a->latency,
+                                .input_frees = a->input_frees};
 }
 
 /* An order from a file has its shape; options may repeat it. */
@@ -152,6 +168,7 @@ static dts_status read_order(const schedule_arguments *a, const char *path, dts_
     shape->backward_input = a->backward_input;
     shape->backward_weight = a->backward_weight;
     shape->latency = a->latency;
+    shape->input_frees = a->input_frees;
     return status;
 }
 

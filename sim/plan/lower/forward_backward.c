@@ -39,9 +39,8 @@ static bool drops_whole_chunk(const walk *w) {
            w->pass->microbatch != plan->microbatches - 1;
 }
 
-/* Number of layers that share one checkpoint with the chunk's layer at slot; 0: it is not checkpointed by itself. */
-static int64_t checkpoint_span(const walk *w, int64_t slot) {
-    const dts_recompute *recompute = &w->b->plan->job.training->recompute;
+int64_t dts_checkpoint_span(const dts_plan *plan, const dts_chunk *chunk, int64_t slot) {
+    const dts_recompute *recompute = &plan->job.training->recompute;
     switch ((dts_recompute_kind)recompute->kind) {
         case DTS_RECOMPUTE_FULL:
             return 1;
@@ -50,13 +49,17 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
         case DTS_RECOMPUTE_FIRST:
             return slot < recompute->layers ? 1 : 0;
         case DTS_RECOMPUTE_SQRT:
-            return w->pass->chunk->layers > 1 ? llround(sqrt((double)w->pass->chunk->layers)) : 1;
+            return chunk->layers > 1 ? llround(sqrt((double)chunk->layers)) : 1;
         case DTS_RECOMPUTE_EXCEPT_LAST:
         case DTS_RECOMPUTE_NONE:
         case DTS_RECOMPUTE_SELECTIVE:
             break;
     }
     return 0;
+}
+
+static int64_t checkpoint_span(const walk *w, int64_t slot) {
+    return dts_checkpoint_span(w->b->plan, w->pass->chunk, slot);
 }
 
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */

@@ -27,6 +27,9 @@ dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_t
 
 dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward);
 
+/* Number of layers that share one checkpoint with the chunk's layer at slot; 0: it is not checkpointed by itself. */
+int64_t dts_checkpoint_span(const dts_plan *plan, const dts_chunk *chunk, int64_t slot);
+
 /* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
 /* Activations, or in backward their gradients, go from the layout of style from to that of style to (styles.c). */

@@ -18,7 +18,7 @@ static const char *const pure =
     "stack.zero_grad_to_none=false stack.launch=0 stack.backward_launch=0 stack.step_host=0 "
     "stack.pipeline.chunk_kernels=0 "
     "stack.pipeline.p2p_overlap=true stack.persistent_norm=true stack.pipeline.single_process=false "
-    "stack.optimizer.gradient_clipping=false "
+    "parallelism.schedule_costs=equal stack.optimizer.gradient_clipping=false "
     "cluster.intra.p2p_latency=0 cluster.intra.base_latency=0 cluster.intra.hop_latency=0 cluster.intra.fill_latency=0 "
     "cluster.intra.bandwidth=900000GB/s cluster.intra.efficiency=1";
 

@@ -5,7 +5,7 @@
  *   backward_peak_B    = max over operators (gradient of output + gradient of input + workspace + fresh weight
  * gradient) shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap) with
  * the quantities of network.h and plan/lower/operators.c. */
-#include "search/costs.h"
+#include "plan/lower/costs.h"
 
 #include <math.h>
 
@@ -24,6 +24,45 @@ double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, 
         rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / (t.nic_weight * groups));
     }
     return t.latency_s + t.work_B / rate_Bps;
+}
+
+/* Launching kernels of a pass, s: the host's thread, or autograd's. */
+static double launch_s(const dts_plan *plan, bool backward) {
+    const dts_stack *stack = plan->job.stack;
+    double factor = stack->pipeline_single_process && plan->pipeline > 1 ? stack->pipeline_launch_factor : 1;
+    return (backward ? stack->backward_launch_s : stack->launch_s) * factor;
+}
+
+double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
+    if (plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE) {
+        return pass->kernel_s + pass->exchange_s;
+    }
+    double host_s = pass->kernels * launch_s(plan, backward) + pass->exchanges * plan->job.stack->backward_launch_s;
+    return fmax(pass->kernel_s + pass->exchange_s, host_s);
+}
+
+double dts_lower_send_s(const dts_plan *plan, double boundary_B) {
+    if (plan->pipeline == 1) {
+        return 0;
+    }
+    const dts_cluster *cluster = plan->job.cluster;
+    bool shares = plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
+    double bytes = shares ? boundary_B / (double)plan->tensor : boundary_B;
+    int64_t crossing = 0;
+    for (int64_t p = 1; p < plan->pipeline; p++) {
+        crossing += plan->stage_node[p] != plan->stage_node[p - 1];
+    }
+    dts_transfer near, far;
+    dts_p2p_transfer(cluster, true, bytes, &near);
+    dts_p2p_transfer(cluster, false, bytes, &far);
+    double share_Bps =
+        dts_node_network_Bps(cluster) / (double)(plan->same_stage_per_node > 0 ? plan->same_stage_per_node : 1);
+    double far_s = crossing > 0 ? fmax(far.alone_s, far.latency_s + bytes / share_Bps) : 0;
+    double seconds = crossing > 0 ? far_s : near.alone_s; /* the slowest hop sets the pace */
+    if (shares) {
+        seconds += dts_shared_collective_s(cluster, DTS_ALL_GATHER, plan->tensor_group, boundary_B, 1);
+    }
+    return seconds;
 }
 
 static void add_exchange(const dts_plan *plan, const dts_operator *o, double bytes, dts_exchange exchange,
@@ -88,6 +127,9 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     if (t->forward_kernels > 0) {
         out->saved_B += floor(o->saved_B);
         out->copies_B += ceil(o->weight_copy_B);
+        if (dts_operator_splits(o)) {
+            out->weights_B += floor(o->saved_B - o->others_B) + (o->backward_kernels > 0 ? floor(o->output_B) : 0);
+        }
         out->selective_B += o->recomputed_selectively ? 0 : floor(o->saved_B);
     }
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);

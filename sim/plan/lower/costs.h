@@ -1,7 +1,8 @@
 /* What one microbatch of a part of the model costs on one GPU, summed over its operators: the numbers from which the
- * closed forms of a search are made. They come from the same operators and kernel times as the simulation's tasks. */
-#ifndef DTS_SEARCH_COSTS_H
-#define DTS_SEARCH_COSTS_H
+ * closed forms of a search are made, and the measured
+ * times from which an order is. They come from the same operators and kernel times as the simulation's tasks. */
+#ifndef DTS_PLAN_LOWER_COSTS_H
+#define DTS_PLAN_LOWER_COSTS_H
 
 #include "plan/lower/work.h"
 
@@ -18,7 +19,8 @@ typedef struct dts_part_cost {
     double accumulate_s;                    /* adding the weight gradients to stored ones, where that is a kernel */
     double saved_B;                         /* kept for backward, whole bytes per operator */
     double copies_B;                        /* of that, cast weights: a split backward frees them before the rest */
-    double selective_B;                     /* the same with selective recomputation */
+    double weights_B;                       /* what a split backward keeps until the weight gradients are made */
+    double selective_B;                     /* as saved_B, with selective recomputation */
     double forward_peak_B, backward_peak_B; /* temporaries while the part runs */
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
@@ -33,6 +35,11 @@ typedef struct dts_block_costs {
 
 /* For the plan's microbatch, tensor parallelism and formats; scratch is used for a moment. */
 dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
+
+/* The chain of one pass: its kernels and exchanges, or their launches. */
+double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);
+/* A send between stages, and the gather behind it where tensor-parallel ranks send a share each. */
+double dts_lower_send_s(const dts_plan *plan, double boundary_B);
 
 /* A collective that starts on idle links which groups equal ones of a node use at the same time. */
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,

@@ -1,0 +1,10 @@
+/* What a framework measures of its passes before it makes an order for them. */
+#ifndef DTS_PLAN_LOWER_PROFILE_H
+#define DTS_PLAN_LOWER_PROFILE_H
+
+#include "plan/plan.h"
+
+/* The costs of shape, s: of a plan that has its stages and styles, but no order yet. */
+dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dts_diag *diag);
+
+#endif
