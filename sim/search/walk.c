@@ -15,6 +15,7 @@ enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_D
 typedef struct peaks {
     int32_t schedule;
     int64_t chunks, microbatches;
+    double input_frees;
     float *chunks_in_flight; /* [pipeline] */
 } peaks;
 
@@ -70,6 +71,22 @@ static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_
 /* ---- activations in flight ----------------------------------------------------------------------------------------
  */
 
+/* The most that the first half of a split backward frees of what any layer keeps. With recomputation it is less. */
+static double input_frees(const walk *w) {
+    double most = 0;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_part_cost *cost = &w->costs.parts[part];
+        const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+        most = layer && cost->saved_B > 0 ? fmax(most, 1 - cost->weights_B / cost->saved_B) : most;
+    }
+    return most;
+}
+
+static float not_above(double value) {
+    const float nearest = (float)value;
+    return (double)nearest > value ? nextafterf(nearest, 0) : nearest;
+}
+
 /* Most chunks of each rank whose activations live at once, from the order for m microbatches. */
 static bool count_peaks(const walk *w, const char *name, int64_t m, dts_arena *arena, float *out) {
     dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
@@ -77,12 +94,13 @@ static bool count_peaks(const walk *w, const char *name, int64_t m, dts_arena *a
                                 .chunks = (int)w->plan.virtual_stages,
                                 .forward = 1,
                                 .backward_input = 1,
-                                .backward_weight = 1};
+                                .backward_weight = 1,
+                                .input_frees = input_frees(w)};
     dts_schedule schedule;
     dts_diag *diag = dts_diag_new();
     bool built = diag != NULL && dts_schedule_build(name, &shape, arena, &schedule, diag) == DTS_OK;
     for (int rank = 0; built && rank < shape.stages; rank++) {
-        out[rank] = (float)(dts_schedule_peak_activation(&schedule, rank) * shape.chunks);
+        out[rank] = not_above(dts_schedule_peak_activation(&schedule, rank) * shape.chunks);
     }
     dts_diag_free(diag);
     return built;
@@ -94,7 +112,8 @@ static const float *in_flight(walk *w, const dts_schedule_method *method, int32_
     int64_t m = w->plan.microbatches;
     for (size_t i = 0; i < w->cached; i++) {
         const peaks *p = &w->cache[i];
-        if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m) {
+        if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m &&
+            p->input_frees == input_frees(w)) {
             return p->chunks_in_flight;
         }
     }
@@ -117,7 +136,7 @@ static const float *in_flight(walk *w, const dts_schedule_method *method, int32_
     good = good || count_peaks(w, method->name, m, scratch, out);
     dts_arena_free(scratch);
     if (good && w->cached < CACHED) {
-        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, out};
+        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, input_frees(w), out};
     }
     return good ? out : NULL;
 }

@@ -31,8 +31,19 @@ static const char adapters[] =
     "training: {global_batch: 16, micro_batch: 1, sequence_length: 2048, precision: amp-bf16,\n"
     "           adapters: {lora: {rank: 16, targets: all-linear, base: nf4}}}\n";
 
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
 static const char *const texts[] = {small, tight, experts, adapters};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
+
+#define VALUES(...)    \
+    (const char *[]) { \
+        __VA_ARGS__    \
+    }
+#define AXIS(name, ...)                                                                                        \
+    (dts_axis) {                                                                                               \
+        .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
+    }
 
 /* How many of `all` to try: a tenth where DTSIM_PROPERTY_RUNS asks for few runs, as under sanitizers. */
 static size_t some_of(size_t all) {
@@ -129,6 +140,20 @@ static dts_result *simulate(const dts_candidate *candidate, const dts_scenario_v
     return simulate_values(&values, NULL);
 }
 
+/* Its simulation undercuts neither of a layout's bounds. */
+static dts_result *check_bounds(const dts_ranked *r, const dts_scenario_values *base) {
+    dts_result *result = simulate(&r->candidate, base);
+    const double peak_B = result->peak_allocated_gib * GIB;
+    dts_text plan = {0};
+    dts_candidate_describe(&r->candidate, base, &plan);
+    if (r->estimate.least_time_s > result->iteration_time_s || r->estimate.least_memory_B > peak_B) {
+        fail_msg("%s: at least %g s, %g B; simulated %g s, %g B", dts_text_string(&plan), r->estimate.least_time_s,
+                 r->estimate.least_memory_B, result->iteration_time_s, peak_B);
+    }
+    dts_text_free(&plan);
+    return result;
+}
+
 /* No simulation undercuts a bound, and the closed form stays near it. */
 static void bounds_hold(void **state) {
     (void)state;
@@ -141,15 +166,7 @@ static void bounds_hold(void **state) {
         size_t count = 0;
         for (size_t i = 0; i < all.count; i += all.count / some_of(150)) {
             const dts_ranked *r = &all.items[i];
-            dts_result *result = simulate(&r->candidate, base);
-            double peak_B = result->peak_allocated_gib * 1024 * 1024 * 1024;
-            dts_text plan = {0};
-            dts_candidate_describe(&r->candidate, base, &plan);
-            if (r->estimate.least_time_s > result->iteration_time_s || r->estimate.least_memory_B > peak_B) {
-                fail_msg("%s: at least %g s, %g B; simulated %g s, %g B", dts_text_string(&plan),
-                         r->estimate.least_time_s, r->estimate.least_memory_B, result->iteration_time_s, peak_B);
-            }
-            dts_text_free(&plan);
+            dts_result *result = check_bounds(r, base);
             error += fabs(r->estimate.time_s / result->iteration_time_s - 1);
             count++;
             dts_result_free(result);
@@ -161,11 +178,41 @@ static void bounds_hold(void **state) {
     }
 }
 
+/* A split backward holds part of a microbatch's activations between its halves, and that in stages which hold few whole
+ * ones: no more than that counts in a bound. Large activations, and stages in the middle with more layers than the
+ * ends. */
+static void bounds_hold_where_backward_is_split(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {profile: gpt, layers: 14, hidden: 1024, heads: 16, vocab: 1024}\n"
+        "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
+        "stack: zero-bubble\n"
+        "training: {global_batch: 48, micro_batch: 4, sequence_length: 2048, precision: amp-fp16}\n";
+    const dts_axis over[] = {AXIS("parallelism.pipeline", "4"),
+                             AXIS("parallelism.schedule", "zb-h1", "zb-h2", "zbv", "zb1p-heuristic", "zb2p-heuristic",
+                                  "zbv-heuristic", "v-half"),
+                             AXIS("training.micro_batch", "2", "4"), AXIS("offload", "none"),
+                             AXIS("training.recompute", "none", "selective", "full")};
+    dts_scenario *scenario = parse_text(text);
+    const dts_scenario_values *base = dts_scenario_get(scenario);
+    static dts_layout_space space;
+    list all = walk_all(base, over, sizeof over / sizeof over[0], &space);
+    double nearest = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        dts_result *result = check_bounds(&all.items[i], base);
+        nearest = fmax(nearest, all.items[i].estimate.least_memory_B / (result->peak_allocated_gib * GIB));
+        dts_result_free(result);
+    }
+    print_message("%zu layouts; bounds of memory up to %.2f of the peak\n", all.count, nearest);
+    assert_true(all.count > 20 && nearest > 0.8);
+    free(all.items);
+    dts_scenario_free(scenario);
+}
+
 /* Coarse simulation chooses what is simulated in full: it may take a plan for faster than it is, which costs a
  * simulation, but hardly for slower, which would cost the answer. */
 static void coarse_simulation_is_close(void **state) {
     (void)state;
-    static const double GIB = 1024.0 * 1024.0 * 1024.0;
     for (size_t t = 0; t < TEXTS; t++) {
         dts_scenario *scenario = parse_text(texts[t]);
         const dts_scenario_values *base = dts_scenario_get(scenario);
@@ -234,15 +281,6 @@ static dts_search *search(const dts_scenario_values *base, const char *method, c
     dts_diag_free(diag);
     return made;
 }
-
-#define VALUES(...)    \
-    (const char *[]) { \
-        __VA_ARGS__    \
-    }
-#define AXIS(name, ...)                                                                                        \
-    (dts_axis) {                                                                                               \
-        .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
-    }
 
 static void every_method_finds_the_optimum(void **state) {
     (void)state;
@@ -480,10 +518,15 @@ static void more_is_never_worse(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(candidates_are_the_legal_plans),  cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(layers_choose_the_optimum),       cmocka_unit_test(coarse_simulation_is_close),
-        cmocka_unit_test(some_layers_are_recomputed),      cmocka_unit_test(every_method_finds_the_optimum),
-        cmocka_unit_test(threads_and_order_do_not_matter), cmocka_unit_test(more_is_never_worse),
+        cmocka_unit_test(candidates_are_the_legal_plans),
+        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(bounds_hold_where_backward_is_split),
+        cmocka_unit_test(layers_choose_the_optimum),
+        cmocka_unit_test(coarse_simulation_is_close),
+        cmocka_unit_test(some_layers_are_recomputed),
+        cmocka_unit_test(every_method_finds_the_optimum),
+        cmocka_unit_test(threads_and_order_do_not_matter),
+        cmocka_unit_test(more_is_never_worse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
