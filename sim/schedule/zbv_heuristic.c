@@ -287,7 +287,7 @@ static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_
                           dts_shape_ticks(shape, shape->backward_weight / 2)},
                  .latency = dts_shape_ticks(shape, shape->latency)};
     dts_shape_memory(shape, m.memory);
-    m.limit = 2 * shape->stages * m.memory[F]; /* forwards of chunks */
+    m.limit = INT64_C(2) * shape->stages * m.memory[F]; /* forwards of chunks */
     m.held = dts_arena_array(scratch, stages, sizeof *m.held);
     m.count = dts_arena_array(scratch, stages * KINDS * 2, sizeof *m.count);
     m.placed = dts_arena_array(scratch, stages, sizeof *m.placed);
