@@ -10,12 +10,13 @@
  *   k0       = k_overhead · P(type)/P(fp16): prologue and epilogue of a tile are a fixed time                       (3)
  *   t_chip   = 2·batch·m·n·k / (P(type) · max_efficiency): power and clocks with all multiprocessors busy           (4)
  *   t_memory = bytes of both operands and the result / (bandwidth · efficiency): roofline [2]                       (5)
- *   t        = max(floor, t_memory, max(t_tiles, t_chip) · alignment · weight gradient)                             (6)
+ *   t        = max(floor, t_memory, max(t_tiles, t_chip) · alignment · weight gradient · factor)                    (6)
  *
  * The library picks the tile, and the number s of slices of K: on matrix units when tiles are fewer than
  * multiprocessors, on CUDA cores always, whose products are so long that adding up the slices costs little [3]. We take
  * the fastest of six tiles and four slicings. Rows that are no multiple of `vector` bytes cost their factor, those that
- * are no multiple of `alignment` theirs in proportion to the lines that they split [1]. Not modelled: clocks that fall
+ * are no multiple of `alignment` theirs in proportion to the lines that they split [1]. The factor is that of fp8's
+ * scales and of how it adds up, which the caller knows. Not modelled: clocks that fall
  * with the data's bit patterns; operands that stay in L2 between kernels.
  *
  * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on tile and wave quantisation and alignment.
@@ -129,6 +130,7 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     if (shape->weight_gradient) {
         time_s *= gemm->weight_gradient_factor;
     }
+    time_s *= shape->factor > 0 ? shape->factor : 1;
     double result_B = fmax(element_B, dts_numeric_bytes(DTS_FP16)); /* 8- and 4-bit products have wide results */
     double bytes = batch * ((m * k + k * n) * element_B + m * n * result_B);
     return fmax(gemm->floor_s, fmax(time_s, dts_gpu_memory_s(gpu, bytes)));

@@ -21,6 +21,9 @@ typedef struct dts_gemm_profile {
     double vector_efficiency;      /* of the peak, formats without matrix units (fp32 on CUDA cores) */
     double narrow_factor;          /* both efficiencies of 8- and 4-bit formats, over those of half precision */
     double fp4_factor;             /* of 4-bit formats, over those of 8-bit ones */
+    double promoted_factor;        /* fp8: time factor of products that move partial sums to fp32 as they go */
+    double row_factor;             /* fp8: time factor of products with a scale for each row */
+    double block_factor;           /* fp8: time factor of products with a scale for each block of 128 along K */
     double k_overhead;             /* prologue and epilogue of a tile, in elements of K of an fp16 product */
     double tile_overhead;          /* elements: a tile of m × n takes 1 + tile_overhead·(1/m + 1/n) times as long */
     double weight_gradient_factor; /* time factor of the weight-gradient product (accumulates, reads transposed) */
@@ -76,6 +79,7 @@ extern const dts_schema dts_gpu_schema;
 typedef struct dts_gemm_shape {
     int64_t batch, m, n, k; /* (m, k) × (k, n), batch times */
     bool weight_gradient;
+    double factor; /* of the time that computing takes; 0: 1 */
 } dts_gemm_shape;
 
 /* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. Rows are k and n long, those of a
@@ -243,6 +247,17 @@ typedef enum dts_async_backward {
  * scattered one (FSDP2). */
 typedef enum dts_fsdp_copies { DTS_FSDP_COPIES_NONE, DTS_FSDP_COPIES_FLAT, DTS_FSDP_COPIES_TENSORS } dts_fsdp_copies;
 
+/* Where the scales of fp8 products come from: the largest value of a tensor as it is, or of earlier steps' tensors; of
+ * each row along the inner dimension, with products for weight gradients narrow or wide; of blocks of 128 (x 128 in
+ * weights). */
+typedef enum dts_fp8_recipe {
+    DTS_FP8_TENSORWISE,
+    DTS_FP8_DELAYED,
+    DTS_FP8_ROWWISE,
+    DTS_FP8_ROWWISE_WIDE_GRADIENT,
+    DTS_FP8_BLOCKWISE
+} dts_fp8_recipe;
+
 typedef struct dts_stack {
     const char *name;
     double launch_s;          /* host time to issue one kernel from the training loop */
@@ -292,6 +307,8 @@ typedef struct dts_stack {
     bool ddp_whole_fp32;          /* ZeRO-1: gradients stored in fp32 are all-reduced, not scattered */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     /* 8- and 4-bit products */
+    int fp8_recipe;              /* dts_fp8_recipe, of fp8 */
+    int fp8_shared_scales;       /* none, gathered, all: operands whose scale tensor-parallel ranks agree on */
     bool fp8_amax_kernel;        /* scales of current tensors: their largest value is found by a kernel of its own */
     bool fp8_cached_weights;     /* weights are cast once a step and kept beside the wide ones */
     bool fp8_primary_weights;    /* weights exist in the narrow format only (and as the optimizer's master copies) */

@@ -137,42 +137,59 @@ const dts_schema dts_stack_ddp_schema = {
     .struct_size = WITHIN(ddp_bucket_B, ddp_keeps_fresh) + sizeof(bool),
 };
 
+static const char *const fp8_recipes[] = {"tensorwise", "delayed", "rowwise", "rowwise-with-gw-hp", "blockwise", NULL};
+static const char *const shared_scales[] = {"none", "gathered", "all", NULL};
+
 static const dts_field fp8_fields[] = {
+    {.key = "recipe",
+     .type = DTS_FIELD_ENUM,
+     .names = fp8_recipes,
+     .preset = "tensorwise",
+     .offset = WITHIN(fp8_recipe, fp8_recipe),
+     .help = "scales of fp8: of the tensor as it is, of earlier steps (delayed), of each row along the inner dimension "
+             "(rowwise-with-gw-hp: the products of weight gradients stay wide), of blocks of 128"},
+    {.key = "shared_scales",
+     .type = DTS_FIELD_ENUM,
+     .names = shared_scales,
+     .preset = "gathered",
+     .offset = WITHIN(fp8_recipe, fp8_shared_scales),
+     .help = "recipe tensorwise: tensor-parallel ranks find one largest value before the casts of all operands they "
+             "hold parts of, of those that are gathered afterwards, or of none"},
     {.key = "amax_kernel",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
-     .offset = WITHIN(fp8_amax_kernel, fp8_amax_kernel),
+     .offset = WITHIN(fp8_recipe, fp8_amax_kernel),
      .help =
          "current scaling: a kernel of its own finds a tensor's largest value; false: delayed scaling, or a compiler "
          "that fuses it"},
     {.key = "cached_weights",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
-     .offset = WITHIN(fp8_amax_kernel, fp8_cached_weights),
+     .offset = WITHIN(fp8_recipe, fp8_cached_weights),
      .help = "weights that are not sharded are cast once a step and kept beside the wide ones"},
     {.key = "primary_weights",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
-     .offset = WITHIN(fp8_amax_kernel, fp8_primary_weights),
+     .offset = WITHIN(fp8_recipe, fp8_primary_weights),
      .help = "weights that are not sharded exist in the narrow format only, beside the optimizer's master copies"},
     {.key = "transpose_factor",
      .type = DTS_FIELD_QUANTITY,
      .minimum = 1,
      .maximum = 10,
      .preset = "1",
-     .offset = WITHIN(fp8_amax_kernel, fp8_transpose_factor),
+     .offset = WITHIN(fp8_recipe, fp8_transpose_factor),
      .help = "casts that write a transposed copy as well: time over that of other kernels for as many bytes"},
     {.key = "expert_host",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_TIME,
      .maximum = 1,
      .preset = "0",
-     .offset = WITHIN(fp8_amax_kernel, fp8_expert_host_s),
+     .offset = WITHIN(fp8_recipe, fp8_expert_host_s),
      .help = "host time for the tensors of each kernel of an expert's cast, where experts are cast one by one"},
     {.key = "all_gather",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
-     .offset = WITHIN(fp8_amax_kernel, fp8_all_gather),
+     .offset = WITHIN(fp8_recipe, fp8_all_gather),
      .help = "sharded parameters are cast before they are gathered"},
 };
 
@@ -181,7 +198,7 @@ const dts_schema dts_stack_fp8_schema = {
     .help = "8- and 4-bit products of the layers' linear operators",
     .fields = fp8_fields,
     .field_count = sizeof fp8_fields / sizeof *fp8_fields,
-    .struct_size = WITHIN(fp8_amax_kernel, fp8_all_gather) + sizeof(bool),
+    .struct_size = WITHIN(fp8_recipe, fp8_all_gather) + sizeof(bool),
 };
 
 static const dts_field fsdp_fields[] = {

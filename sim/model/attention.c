@@ -308,7 +308,7 @@ void dts_add_attention(dts_builder *builder) {
                          .role = DTS_LINEAR_ATTENTION};
     /* fused attention needs its output for its own backward, as it was before the cast, or where no product keeps it */
     const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
-    output.kept_B = flash && (l->quantises || unkept) ? output_B : 0;
+    output.kept_B = flash && (l->keeps_narrow || unkept) ? output_B : 0;
     dts_add_linear(builder, &output);
     if (model->post_norms) {
         dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);

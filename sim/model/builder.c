@@ -139,9 +139,13 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     double groups = linear->experts > 0 ? (double)linear->experts : 1;
     dts_operator *product = dts_add_product(builder, linear);
     double output_B = product->output_B;
-    product->saved_B = (frozen ? 0 : linear->saved_B * (l->quantises ? l->q / l->e : 1)) + linear->kept_B;
+    product->saved_B = (frozen ? 0 : linear->saved_B * (l->keeps_narrow ? l->q / l->e : 1)) + linear->kept_B;
     product->others_B = linear->kept_B;
     product->quantised = l->quantises;
+    if (dts_rescales_gradient(builder)) {
+        product->backward_kernels++;
+        product->backward_B += 2 * groups * (double)linear->n * (double)linear->k * l->e;
+    }
     if (deltas_B > 0) { /* forward they pass by, backward the gradient that their products need does */
         product->output_B += deltas_B;
         product->input_B += output_B;
@@ -323,10 +327,11 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
     l->layer = layer;
     l->quantises = layer && dts_model_quantises(&execution->quantisation);
-    l->q = dts_numeric_bytes(execution->quantisation.format);
+    l->keeps_narrow = l->quantises && !execution->quantisation.rows;
+    l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
-    l->gathers_quantised = l->quantises && l->sequence && !dts_model_adapts(execution) &&
+    l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
                            model->architecture != DTS_ARCH_BERT && part == DTS_PART_LAYER && model->kv_lora_rank == 0;
     builder->count = 0;
     switch (part) {

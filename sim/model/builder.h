@@ -27,6 +27,7 @@ typedef struct dts_local {
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
     bool layer;              /* this part is a layer, with or without experts */
     bool quantises;          /* linear products of this part run in 8 or 4 bits */
+    bool keeps_narrow;       /* and keep their inputs as they were cast */
     double q;                /* B of an element of their operands */
     bool gathers_quantised;  /* sequence parallelism gathers their operands after the cast */
     double column_B;         /* what a column-split product keeps of its input, B */
@@ -94,6 +95,9 @@ double dts_written_weight_B(const dts_builder *builder, const dts_linear *linear
 bool dts_adapter_keeps_input(const dts_builder *builder, const dts_linear *linear);
 /* Takes the gradients of all weights but the adapters' out of a part. */
 void dts_freeze_part(dts_builder *builder, dts_part part);
+
+/* Does its weight's gradient get its scales in a kernel of its own, behind the product? */
+bool dts_rescales_gradient(const dts_builder *builder);
 
 /* What a column-split product gathers again in backward for its weight gradient, B. */
 double dts_gathers_again_B(const dts_builder *builder);

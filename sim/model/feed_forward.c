@@ -14,7 +14,7 @@ static void add_up(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const bool gated = model->gated_ffn, separate = gated && builder->execution->separate_qkv;
-    const bool kept = model->shared_norm && !l->quantises; /* the input, by the products of the attention */
+    const bool kept = model->shared_norm && !l->keeps_narrow; /* the input, by the products of the attention */
     dts_bias bias = !model->bias                         ? DTS_BIAS_NONE
                     : builder->execution->fuse_bias_gelu ? DTS_BIAS_DEFERRED
                                                          : DTS_BIAS_OWN;

@@ -114,13 +114,25 @@ typedef enum dts_quantised_weights {
     DTS_WEIGHTS_QUANTISED /* they come in the format of the products: cast before they are gathered, or by the step */
 } dts_quantised_weights;
 
+/* Whose largest values are looked up among tensor-parallel ranks before a cast, so that all use one scale. */
+typedef enum dts_shared_scales {
+    DTS_SHARED_SCALES_NONE,
+    DTS_SHARED_SCALES_GATHERED, /* operands that sequence parallelism gathers behind the cast */
+    DTS_SHARED_SCALES_ALL       /* every operand that ranks hold parts of */
+} dts_shared_scales;
+
 /* 8- and 4-bit products of the layers' linear operators; attention, embedding and head stay in `activation`. */
 typedef struct dts_quantisation {
     dts_numeric format; /* of their operands: DTS_FP8 and narrower; anything wider: none */
     int copies;         /* 2: the unit reads rows of both factors along K only, so that a transposed copy is made too */
     bool amax_kernel;   /* the largest value of a tensor is found by a kernel of its own before the cast */
     int weights;        /* dts_quantised_weights */
-    double transpose_factor; /* time of kernels that write a transposed copy over that of others */
+    double transpose_factor;   /* time of kernels that write a transposed copy over that of others */
+    double scales_B;           /* B of scales for each element, beside those that the format counts */
+    bool rows;                 /* a scale for each row along K, so that the operands of either gradient are cast by
+                                  themselves, from what was gathered wide */
+    bool wide_weight_gradient; /* the product that makes the weight's gradient is not narrow */
+    int shared_scales;         /* dts_shared_scales */
 } dts_quantisation;
 
 /* Do the layers' linear products run in 8 or 4 bits? */

@@ -348,6 +348,11 @@ bool dts_plan_single_process(const dts_plan *plan);
  * are cast already? */
 bool dts_plan_quantises(const dts_plan *plan);
 bool dts_plan_gathers_quantised(const dts_plan *plan);
+/* fp8 with a scale for each row: operands are cast behind what gathers them. */
+bool dts_plan_scales_rows(const dts_plan *plan);
+/* Of a product: the format of its factors, and what its scales and sums cost (gradient: of its input or weight). */
+dts_numeric dts_plan_product_format(const dts_plan *plan, const dts_operator *o, bool weight_gradient);
+double dts_plan_product_factor(const dts_plan *plan, const dts_operator *o, bool gradient);
 
 /* Moments that an optimizer keeps of a parameter, each a tensor of its size; factored ones do not count. */
 int dts_optimizer_moments(dts_optimizer optimizer);

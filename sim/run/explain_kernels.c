@@ -80,15 +80,12 @@ typedef struct cost {
     int kernels;
 } cost;
 
-static dts_numeric format_of(const dts_plan *plan, const dts_operator *o) {
-    return o->quantised ? plan->storage.product : plan->storage.compute;
-}
-
 static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_role role) {
     bool product = o->kind == DTS_OPERATOR_GEMM;
+    dts_numeric format = dts_plan_product_format(plan, o, role == DTS_ROLE_BACKWARD_WEIGHT);
     /* (m, k), (k, n) and (m, n): the three tensors of a product and of both its gradients */
     double m = (double)o->m, n = (double)o->n, k = (double)o->k;
-    double product_B = (double)o->batch * (m * k + k * n + m * n) * dts_numeric_bytes(format_of(plan, o));
+    double product_B = (double)o->batch * (m * k + k * n + m * n) * dts_numeric_bytes(format);
     double extra_B = o->kind == DTS_OPERATOR_ATTENTION ? 0 : o->forward_B;
     switch (role) {
         case DTS_ROLE_FORWARD:
@@ -137,7 +134,7 @@ static const char *shape_of(const dts_plan *plan, const dts_operator *o, dts_rol
         b = o->m;
     }
     return dts_arena_printf(arena, "%s(%" PRId64 ", %" PRId64 ")·(%" PRId64 ", %" PRId64 ") %s", times, a, b, b, c,
-                            dts_numeric_names[format_of(plan, o)]);
+                            dts_numeric_names[dts_plan_product_format(plan, o, role == DTS_ROLE_BACKWARD_WEIGHT)]);
 }
 
 /* ---- collecting ------------------------------------------------------------------------------------------------- */
@@ -206,8 +203,8 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
             cost one = cost_of(c->m->plan, o, &all->work[v][part].times[i], c->roles[index]);
             s[v] += one.s;
             if (v == AS_IT_IS) {
-                peak = dts_gpu_peak_flops(&plan->job.cluster->gpu,
-                                          o->quantised ? plan->storage.product : plan->storage.compute);
+                const bool of_weight = c->roles[index] == DTS_ROLE_BACKWARD_WEIGHT;
+                peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, dts_plan_product_format(plan, o, of_weight));
                 sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels};
                 operators += one.kernels > 0;
                 row->computed = o->kind == DTS_OPERATOR_ATTENTION && o->causal ? CAUSAL_HALF : 1;

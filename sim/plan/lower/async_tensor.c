@@ -18,6 +18,8 @@
  * A stack may gain from chunks in forward only (stack.async_backward): PyTorch's forward pass became up to 29 % faster
  * in bf16, the whole step 8 % [2]. There, transfers of backward stay whole.
  *
+ * fp8 with a scale for each row casts what was gathered, so that no product reads it: gathers stay whole [4].
+ *
  * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
  * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3]; there each takes so
  * many multiprocessors from the product while it moves (method bulk, stack.user_buffers).
@@ -25,7 +27,8 @@
  * [1] PyTorch torch/distributed/_symmetric_memory: fused_all_gather_matmul, fused_matmul_reduce_scatter; Wang et al.
  *     2022, Overlap Communication with Dependent Computation via Decomposition, ASPLOS 2023.
  * [2] Wang et al. 2024, Introducing Async Tensor Parallelism in PyTorch, discuss.pytorch.org/t/209487.
- * [3] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py. */
+ * [3] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py.
+ * [4] pytorch/pytorch, issue 149990. */
 #include "plan/lower/walk.h"
 
 static bool splits_rows(const dts_walk *w, const dts_operator *o) {
@@ -42,6 +45,10 @@ bool dts_async_is_on_here(const dts_walk *w) {
     const bool narrow = dts_numeric_bytes(plan->storage.product) < dts_numeric_bytes(DTS_FP16);
     return plan->async_tensor && (!w->backward || backward == DTS_ASYNC_BACKWARD_ALWAYS ||
                                   (backward == DTS_ASYNC_BACKWARD_QUANTISED && narrow));
+}
+
+bool dts_async_gathers_here(const dts_walk *w) {
+    return dts_async_is_on_here(w) && !dts_plan_scales_rows(w->b->plan);
 }
 
 static dts_id add_copy(dts_walk *w, double bytes, dts_id after, const char *name, const dts_task_info *info) {
@@ -124,8 +131,8 @@ dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind
         return pipelined_product(w, o, margin, info);
     }
     double chunk_B = o->exchange_B / (double)chunks;
-    double chunk_s = w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, false)
-                                 : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, false);
+    double chunk_s = w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, DTS_PRODUCT_OF_INPUT)
+                                 : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, DTS_PRODUCT_FORWARD);
     dts_task_info one = *info;
     one.flops = info->flops / (double)chunks;
     dts_id first = DTS_NO_ID;

@@ -288,8 +288,9 @@ dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category
 /* Time of products and fused attention on the slowest GPU of the job over that on an average one. */
 double dts_build_slowest(const dts_plan *plan);
 /* Time of a product of m × n × k in the format of an operator's (work.c). */
+typedef enum dts_product { DTS_PRODUCT_FORWARD, DTS_PRODUCT_OF_INPUT, DTS_PRODUCT_OF_WEIGHT } dts_product;
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        bool weight_gradient);
+                        dts_product product);
 /* Time of fused attention with the stack's kernels (work.c). */
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 

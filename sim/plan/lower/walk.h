@@ -72,6 +72,7 @@ dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, 
  * is returned. */
 bool dts_async_is_on(const dts_builder *b);
 bool dts_async_is_on_here(const dts_walk *w); /* in backward: if the stack does it there */
+bool dts_async_gathers_here(const dts_walk *w);
 void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind);
 /* What a whole transfer of backward takes from the product beside it: the gather of a product's input, or the reduction

@@ -16,9 +16,11 @@ double dts_build_slowest(const dts_plan *plan) {
 }
 
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        bool weight_gradient) {
-    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = weight_gradient};
-    dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
+                        dts_product product) {
+    const bool of_weight = product == DTS_PRODUCT_OF_WEIGHT;
+    const dts_numeric format = dts_plan_product_format(b->plan, o, of_weight);
+    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight};
+    shape.factor = dts_plan_product_factor(b->plan, o, product != DTS_PRODUCT_FORWARD);
     return b->slowest * dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
 }
 
@@ -30,17 +32,20 @@ static double memory_s(const dts_builder *b, double bytes, int kernels) {
 /* Products of experts. Library calls of each expert are kernels of their own. */
 static void expert_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     const dts_gpu *gpu = &b->plan->job.cluster->gpu;
-    dts_numeric format = o->quantised ? b->plan->storage.product : b->plan->storage.compute;
+    dts_numeric format = dts_plan_product_format(b->plan, o, false);
     dts_expert_style style = (dts_expert_style)b->plan->job.stack->experts;
     dts_gemm_shape forward = {.batch = o->batch, .m = o->m, .n = o->n, .k = o->k};
     dts_gemm_shape input = {.batch = o->batch, .m = o->m, .n = o->k, .k = o->n};
     dts_gemm_shape weight = {.batch = o->batch, .m = o->k, .n = o->n, .k = o->m, .weight_gradient = true};
+    forward.factor = dts_plan_product_factor(b->plan, o, false);
+    input.factor = weight.factor = dts_plan_product_factor(b->plan, o, true);
     /* products add to the stored gradient unless a kernel of its own does */
     double sum_B = dts_plan_accumulates_by_kernel(b->plan) ? 0 : b->plan->storage.gradient_B;
     int kernels = style == DTS_EXPERTS_GROUPED ? 1 : (int)o->batch;
     t->forward_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &forward, style, 0);
     t->backward_input_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &input, style, 0);
-    t->backward_weight_s = b->slowest * dts_gpu_expert_gemm_s(gpu, format, &weight, style, sum_B);
+    t->backward_weight_s =
+        b->slowest * dts_gpu_expert_gemm_s(gpu, dts_plan_product_format(b->plan, o, true), &weight, style, sum_B);
     t->forward_kernels = kernels;
     t->backward_input_kernels = kernels;
     t->backward_weight_kernels = kernels;
@@ -57,8 +62,9 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     double flops = dts_operator_flops(o);
     t->forward_flops = flops;
-    t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, false) + memory_s(b, o->forward_B, o->forward_kernels - 1);
-    double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, false);
+    t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, DTS_PRODUCT_FORWARD) +
+                   memory_s(b, o->forward_B, o->forward_kernels - 1);
+    double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, DTS_PRODUCT_OF_INPUT);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
     if (o->constant) {
@@ -67,14 +73,15 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
         t->backward_input_flops = flops;
     } else if (o->weight) {
         t->backward_input_s = of_a;
-        t->backward_weight_s = dts_build_gemm_s(b, o, o->k, o->n, o->m, true) + memory_s(b, o->backward_B, extra);
+        t->backward_weight_s =
+            dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_WEIGHT) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
         t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
         t->backward_input_flops = flops;
         t->backward_weight_flops = flops;
     } else {
         t->backward_input_s =
-            of_a + dts_build_gemm_s(b, o, o->k, o->n, o->m, false) + memory_s(b, o->backward_B, extra);
+            of_a + dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_INPUT) + memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
         t->backward_input_flops = 2 * flops;
     }
