@@ -151,6 +151,34 @@ static const dts_mapping token_rules_cli[] = {
     {0},
 };
 
+/* torchao's converter, in files and flags of 2025; its section was [float8] before it was [quantize.linear.float8].
+ * Applied last: the rules of plans know no other precision than FSDP's. */
+#define OLD "float8."
+#define NEW "quantize.linear.float8."
+static const dts_mapping float8_rules[] = {
+    {"training.precision=fp8; stack.fp8.recipe=rowwise", OLD "recipe_name=rowwise", IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise", NEW "recipe_name=rowwise", IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", OLD "recipe_name=rowwise_with_gw_hp", IN, NULL,
+     false},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", NEW "recipe_name=rowwise_with_gw_hp", IN, NULL,
+     false},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", OLD "recipe_name=tensorwise", IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", NEW "recipe_name=tensorwise", IN, NULL, false},
+    {"training.precision=fp8", "model.converters=float8", IN, NULL, false},
+    {"training.precision=fp8", "model.converters=quantize.linear.float8", IN, NULL, false},
+    {"training.precision=fp8", "model.converters=[\"float8\"]", IN, NULL, false},
+    {"training.precision=fp8", "model.converters=[\"quantize.linear.float8\"]", IN, NULL, false},
+    {"stack.fp8.all_gather=@", OLD "enable_fsdp_float8_all_gather=@", IN, NULL, false},
+    {"stack.fp8.all_gather=@", NEW "enable_fsdp_float8_all_gather=@", IN, NULL, false},
+    {"stack.fp8.all_gather=false", "model.converters=float8", IN, NULL, false},
+    {"stack.fp8.all_gather=false", "model.converters=quantize.linear.float8", IN, NULL, false},
+    {"stack.fp8.all_gather=false", "model.converters=[\"float8\"]", IN, NULL, false},
+    {"stack.fp8.all_gather=false", "model.converters=[\"quantize.linear.float8\"]", IN, NULL, false},
+    {0},
+};
+#undef OLD
+#undef NEW
+
 static const dts_mapping toml_rules[] = {
     {"training.sequence_length=@", "training.seq_len=@", 0, NULL, false},
     {"training.global_batch=@", "training.global_batch_size=@", 0, NULL, false},
@@ -209,7 +237,8 @@ static const dts_remark irrelevant[] = {
     {"validation", TIME},
     {"compile", "stack.compile"},
     {"activation_checkpoint.selective_ac_option", "op is simulated"},
-    {"float8", "give training.precision=fp8 where it is switched on"},
+    {"float8", TIME},
+    {"quantize", TIME},
     {"fault_tolerance", TIME},
     {"parallelism.pipeline_parallel_first_stage_less_layers", "parallelism.partition"},
     {"parallelism.pipeline_parallel_last_stage_less_layers", "parallelism.partition"},
@@ -285,7 +314,7 @@ const dts_launcher dts_launcher_torchtitan_cli = {
     .name = "torchtitan-cli",
     .help = "torchtitan: flags over a recipe",
     .stack = "torchtitan",
-    .rules = {token_rules_cli, plan_rules, NULL},
+    .rules = {token_rules_cli, plan_rules, float8_rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .whole_plan = true,
@@ -298,7 +327,7 @@ const dts_launcher dts_launcher_torchtitan_toml = {
     .name = "torchtitan-toml",
     .help = "torchtitan before February 2026: a TOML file",
     .stack = "torchtitan",
-    .rules = {toml_rules, plan_rules, NULL},
+    .rules = {toml_rules, plan_rules, float8_rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .whole_plan = true,

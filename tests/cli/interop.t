@@ -371,6 +371,30 @@ offload:
   optimizer: cpu
   parameters: cpu
   pin_memory: true
+% The recipe of fp8: torchao's by its name, Megatron-LM's by its flag, delayed scaling where it has none
+$ dtsim import $DATA/tests/golden/interop/llama3-8b-rowwise.toml --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=8 | grep -E 'fp8|float8|recipe|all_gather'
+# Imported from $DATA/tests/golden/interop/llama3-8b-rowwise.toml.
+#   model.converters = ["float8"] (line 4)
+#   float8.recipe_name = rowwise (line 7)
+  fp8:
+    recipe: rowwise
+    all_gather: false
+  precision: fp8
+$ printf 'torchrun pretrain_gpt.py --bf16 --fp8-format hybrid --seq-length 2048 --micro-batch-size 1 --global-batch-size 8\n' > fp8.sh; dtsim import fp8.sh --set model=gpt3-175b --set cluster=dgx-h100 | grep -E 'fp8|recipe'
+# Imported from fp8.sh.
+#   fp8-format = hybrid (line 1)
+name: fp8
+  fp8:
+    recipe: delayed
+  precision: fp8
+$ sed 's/hybrid/e4m3 --fp8-recipe blockwise/' fp8.sh > blocks.sh; dtsim import blocks.sh --set model=gpt3-175b --set cluster=dgx-h100 > blocks.yaml; grep -E 'fp8|recipe' blocks.yaml; dtsim export blocks.yaml --to megatron-lm | grep fp8-
+#   fp8-format = e4m3 (line 1)
+#   fp8-recipe = blockwise (line 1)
+  fp8:
+    recipe: blockwise
+  precision: fp8
+    --fp8-format e4m3 \
+    --fp8-recipe blockwise \
 $ dtsim import $DATA/tests/golden/interop/llama3-8b.toml --set model=llama-3-8b --set cluster=dgx-h100 | grep -v '^#'
 name: llama3-8b
 model: llama-3-8b

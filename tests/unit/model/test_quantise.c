@@ -140,6 +140,109 @@ static void experts_are_cast_as_well(void **state) {
     dts_arena_free(arena);
 }
 
+/* GPT-3 175B, its first product: x (2048, 12288), W (36864, 12288). Rows: 2 read and 1 written for every product's
+ * operand by itself, columns read twice and written slowly; the gradient's rows and columns; scales multiplied into dW
+ * afterwards. */
+static void rows_are_cast_for_each_product(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const double h = 12288, tokens = 2048, slow = 1.5, column = 2 + 3 * slow;
+    dts_execution x = fp8(1, 2);
+    x.quantisation.rows = true;
+    x.quantisation.transpose_factor = slow;
+    dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+    assert_close(find(layer, "quantise_input")->forward_B, tokens * h * 3, 0, 0);
+    assert_close(find(layer, "quantise_input")->backward_B, tokens * h * column, 1e-12, 0);
+    assert_int_equal(find(layer, "quantise_input")->backward_kernels, 3);
+    assert_close(find(layer, "quantise_weight")->forward_B, 3 * h * h * 3, 0, 0);
+    assert_close(find(layer, "quantise_weight")->backward_B, 3 * h * h * column, 1e-12, 0);
+    assert_close(find(layer, "quantise_gradient")->backward_B, tokens * 3 * h * (3 + column), 1e-12, 0);
+    assert_close(find(layer, "qkv")->backward_B, 3 * h * h * 4, 0, 0);
+    assert_int_equal(find(layer, "qkv")->backward_kernels, 3);
+    x.quantisation.wide_weight_gradient = true;
+    layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+    assert_int_equal(find(layer, "quantise_input")->backward_kernels, 0);
+    assert_close(find(layer, "quantise_gradient")->backward_B, tokens * 3 * h * 3, 0, 0);
+    assert_int_equal(find(layer, "qkv")->backward_kernels, 2);
+    dts_arena_free(arena);
+}
+
+/* Inputs stay as they were, and what sequence parallelism gathers is wide: as many bytes as in bf16. */
+static void rows_are_cast_behind_gathers(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    double gathered_B[2] = {0}, kept_B[2];
+    for (int i = 0; i < 2; i++) {
+        dts_execution x = fp8(8, 2);
+        x.quantisation.format = i == 0 ? DTS_BF16 : DTS_FP8;
+        x.quantisation.rows = true;
+        dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+        kept_B[i] = saved_B(layer, false);
+        for (size_t j = 0; j < layer.count; j++) {
+            const dts_operator *o = &layer.items[j];
+            gathered_B[i] += o->gathers_again_B;
+            gathered_B[i] += o->forward_exchange == DTS_EXCHANGE_ALL_GATHER ? o->exchange_B : 0;
+            gathered_B[i] += o->backward_exchange == DTS_EXCHANGE_ALL_GATHER ? o->exchange_B : 0;
+        }
+    }
+    assert_close(gathered_B[1], gathered_B[0], 1e-12, 0);
+    assert_close(kept_B[1], kept_B[0], 1e-12, 0);
+    dts_arena_free(arena);
+}
+
+static int count_shared(dts_operators layer, bool backward, double bytes) {
+    int count = 0;
+    for (size_t i = 0; i < layer.count; i++) {
+        const dts_operator *o = &layer.items[i];
+        const dts_exchange exchange = (dts_exchange)(backward ? o->backward_exchange : o->forward_exchange);
+        if (strcmp(o->name, "shared_scale") == 0 && exchange == DTS_EXCHANGE_ALL_REDUCE) {
+            assert_int_equal(o->forward_kernels + o->backward_kernels, 0);
+            count += fabs(o->exchange_B - bytes) < 0.5;
+        }
+    }
+    return count;
+}
+
+/* Four products. One scale a tensor: with sequence parallelism ranks hold parts of everything, of which two inputs and
+ * two gradients are gathered; without it the column-split products' inputs and the others' gradients are whole. Weights
+ * only where they are cast here. */
+static void ranks_agree_on_scales(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const struct {
+        int shared, tensor;
+        bool sequence, rows;
+        dts_quantised_weights weights;
+        int forward, backward;
+        double bytes;
+    } cases[] = {
+        {DTS_SHARED_SCALES_NONE, 8, true, false, DTS_WEIGHTS_CAST, 0, 0, 4},
+        {DTS_SHARED_SCALES_GATHERED, 8, true, false, DTS_WEIGHTS_CAST, 2, 2, 4},
+        {DTS_SHARED_SCALES_GATHERED, 8, false, false, DTS_WEIGHTS_CAST, 0, 0, 4},
+        {DTS_SHARED_SCALES_ALL, 8, true, false, DTS_WEIGHTS_CAST, 8, 4, 4},
+        {DTS_SHARED_SCALES_ALL, 8, true, false, DTS_WEIGHTS_QUANTISED, 4, 4, 4},
+        {DTS_SHARED_SCALES_ALL, 8, false, false, DTS_WEIGHTS_CAST, 6, 2, 4},
+        {DTS_SHARED_SCALES_ALL, 1, false, false, DTS_WEIGHTS_CAST, 0, 0, 4},
+        /* rows: what ranks add up over: inputs of two, gradients of two products, 4 B for each token */
+        {DTS_SHARED_SCALES_ALL, 8, true, true, DTS_WEIGHTS_CAST, 2, 2, 4 * 2048},
+        {DTS_SHARED_SCALES_GATHERED, 8, true, true, DTS_WEIGHTS_CAST, 0, 0, 4 * 2048},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_execution x = fp8(cases[i].tensor, 2);
+        x.sequence_parallel = cases[i].sequence;
+        x.quantisation.weights = (int)cases[i].weights;
+        x.quantisation.rows = cases[i].rows;
+        x.quantisation.shared_scales = cases[i].shared;
+        dts_operators layer = operators_of(&model, DTS_PART_LAYER, &x, arena);
+        assert_int_equal(count_shared(layer, false, cases[i].bytes), cases[i].forward);
+        assert_int_equal(count_shared(layer, true, cases[i].bytes), cases[i].backward);
+    }
+    dts_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_linear_products_of_layers_are_narrow),
@@ -147,6 +250,9 @@ int main(void) {
         cmocka_unit_test(inputs_of_products_are_kept_narrow),
         cmocka_unit_test(gathers_are_narrow),
         cmocka_unit_test(experts_are_cast_as_well),
+        cmocka_unit_test(rows_are_cast_for_each_product),
+        cmocka_unit_test(rows_are_cast_behind_gathers),
+        cmocka_unit_test(ranks_agree_on_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

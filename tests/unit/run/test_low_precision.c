@@ -126,6 +126,105 @@ static void narrower_formats_are_faster_where_they_exist(void **state) {
     }
 }
 
+static double seconds_with(const char *name, const char *settings) {
+    dts_result *r = simulate_text(base, settings);
+    const double seconds = seconds_of(r, name);
+    dts_result_free(r);
+    return seconds;
+}
+
+/* Products as long as the profile says: gradients' that add up in fp32, rows' forward, blocks' in all three. */
+static void products_take_their_recipes_factors(void **state) {
+    (void)state;
+    const double plain = seconds_with("mlp_down", "");
+    const double promoted = seconds_with("mlp_down", "cluster.gpu.gemm.promoted_factor=1.5");
+    const double rows = seconds_with("mlp_down", "stack.fp8.recipe=rowwise cluster.gpu.gemm.row_factor=1.5");
+    const double even = seconds_with("mlp_down", "stack.fp8.recipe=rowwise cluster.gpu.gemm.row_factor=1");
+    const double blocks = seconds_with("mlp_down", "stack.fp8.recipe=blockwise cluster.gpu.gemm.block_factor=1.5");
+    const double forward = 2 * (rows - even); /* half of its time more */
+    assert_close(blocks, 1.5 * plain, 1e-6, 0);
+    assert_close(promoted, forward + 1.5 * (plain - forward), 1e-6, 0);
+    /* all three products alike but for the weight gradient's factor of 1.05, and the kernel that scales that */
+    assert_close(forward, plain / 3.05, 1e-3, 0);
+    assert_true(even > plain);
+    /* a block's products say nothing of mxfp8, which has scales of its own */
+    const char *const b200 = "cluster.profile=dgx-b200 training.precision=mxfp8 cluster.gpu.gemm.block_factor=%s";
+    char settings[2][160];
+    snprintf(settings[0], sizeof settings[0], b200, "1");
+    snprintf(settings[1], sizeof settings[1], b200, "3 stack.fp8.recipe=blockwise");
+    assert_close(seconds_with("mlp_down", settings[1]), seconds_with("mlp_down", settings[0]), 1e-9, 0);
+}
+
+/* FSDP gathers weights in bf16 for rows, whatever the stack would do; of casts of 128 x 128 blocks it takes bytes. */
+static void rows_are_gathered_wide(void **state) {
+    (void)state;
+    dts_result *rows = simulate_text(base, "stack.fp8.recipe=rowwise");
+    dts_result *wide = simulate_text(base, "stack.fp8.all_gather=false");
+    dts_result *narrow = simulate_text(base, "");
+    dts_result *blocks = simulate_text(base, "stack.fp8.recipe=blockwise");
+    assert_close(gathered_B(rows), gathered_B(wide), 1e-12, 0);
+    assert_close(gathered_B(blocks), gathered_B(narrow), 1e-12, 0);
+    assert_true(gathered_B(narrow) < gathered_B(wide));
+    dts_result_free(rows);
+    dts_result_free(wide);
+    dts_result_free(narrow);
+    dts_result_free(blocks);
+}
+
+/* The weight's gradient in bf16: its kernel as long as in bf16, the others as rows have them; less is cast. */
+static void wide_weight_gradients_are_not_cast(void **state) {
+    (void)state;
+    const char *const one = "cluster.gpu.gemm.row_factor=1 ";
+    char rows[100], mixed[100];
+    snprintf(rows, sizeof rows, "%sstack.fp8.recipe=rowwise", one);
+    snprintf(mixed, sizeof mixed, "%sstack.fp8.recipe=rowwise-with-gw-hp", one);
+    const double rate = 1979.0 / 989 * 0.88;
+    const double wide = seconds_with("mlp_down", "training.precision=amp-bf16");
+    assert_close(seconds_with("mlp_down", mixed), wide * (2 / rate + 1.05) / 3.05, 0.03, 0);
+    assert_true(seconds_with("quantise_input", mixed) < 0.5 * seconds_with("quantise_input", rows));
+    assert_true(seconds_with("quantise_gradient", mixed) < 0.5 * seconds_with("quantise_gradient", rows));
+}
+
+/* Delayed scaling knows the scale before: no pass that looks, no look at other ranks. */
+static void delayed_scales_need_no_look(void **state) {
+    (void)state;
+    const char *const tensor =
+        "parallelism.data_parallel=ddp parallelism.tensor=8 parallelism.sequence=true "
+        "stack.fp8.amax_kernel=true stack.fp8.recipe=";
+    char current[200], delayed[200];
+    snprintf(current, sizeof current, "%stensorwise", tensor);
+    snprintf(delayed, sizeof delayed, "%sdelayed", tensor);
+    assert_true(seconds_with("quantise_input", current) > 1.1 * seconds_with("quantise_input", delayed));
+    dts_result *r[2] = {simulate_text(base, current), simulate_text(base, delayed)};
+    int64_t reductions[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        for (size_t j = 0; j < r[i]->communication_count; j++) {
+            const dts_communication_row *row = &r[i]->communication[j];
+            reductions[i] += strcmp(row->group, "tensor") == 0 && strcmp(row->kind, "all-reduce") == 0 ? row->count : 0;
+        }
+        dts_result_free(r[i]);
+    }
+    /* 16 microbatches of 4 layers: forward 4 inputs and 7 weights, backward 7 gradients; the head has its own */
+    assert_int_equal(reductions[0] - reductions[1], 8 * 4 * (4 + 7 + 7));
+}
+
+/* What is gathered is cast before a product reads it: it comes whole, in as many bytes as bf16, while products still
+ * send their sums in chunks. */
+static void rows_gather_whole_under_async_tensor(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base,
+                                  "parallelism.data_parallel=ddp parallelism.tensor=8 parallelism.sequence=true "
+                                  "parallelism.async_tensor=true stack.fp8.recipe=rowwise");
+    int gathers = 0, chunks = 0, scattered = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        gathers += strcmp(r->spans[i].name, "all-gather") == 0;
+        chunks += strcmp(r->spans[i].name, "gather chunk") == 0;
+        scattered += strcmp(r->spans[i].name, "scatter chunk") == 0;
+    }
+    assert_true(gathers > 0 && chunks == 0 && scattered > 0);
+    dts_result_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_run_at_the_narrow_rate),
@@ -134,6 +233,11 @@ int main(void) {
         cmocka_unit_test(the_cast_of_cached_weights_is_made_once_a_step),
         cmocka_unit_test(gpus_without_narrow_units_are_refused),
         cmocka_unit_test(narrower_formats_are_faster_where_they_exist),
+        cmocka_unit_test(products_take_their_recipes_factors),
+        cmocka_unit_test(rows_are_gathered_wide),
+        cmocka_unit_test(wide_weight_gradients_are_not_cast),
+        cmocka_unit_test(delayed_scales_need_no_look),
+        cmocka_unit_test(rows_gather_whole_under_async_tensor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
