@@ -268,6 +268,18 @@ static dts_status check_optimizer(const dts_job *job, dts_diag *diag) {
     return DTS_OK;
 }
 
+/* A stack whose fp8 is tensorwise or delayed may run other formats; who asks for rows or blocks wants them. */
+static dts_status check_recipe(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const dts_numeric product = plan->storage.product;
+    const dts_fp8_recipe recipe = (dts_fp8_recipe)job->stack->fp8_recipe;
+    const bool asked = recipe != DTS_FP8_TENSORWISE && recipe != DTS_FP8_DELAYED;
+    if (asked && (product == DTS_MXFP8 || product == DTS_NVFP4)) {
+        return dts_diag_error(diag, NULL, "stack.fp8.recipe", "use training.precision=fp8, or leave out the recipe",
+                              "%s has scales of its own: the recipe is one of fp8", dts_numeric_names[product]);
+    }
+    return DTS_OK;
+}
+
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.compute) <= 0) {
         return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
@@ -284,7 +296,7 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
             diag, NULL, "training.precision", half ? "use amp-bf16, or a GPU with 8-bit units such as h100" : "use fp8",
             "%s has no %s matrix units", job->cluster->gpu.name, dts_numeric_names[plan->storage.product]);
     }
-    return DTS_OK;
+    return check_recipe(job, plan, diag);
 }
 
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {

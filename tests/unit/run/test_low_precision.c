@@ -147,12 +147,20 @@ static void products_take_their_recipes_factors(void **state) {
     /* all three products alike but for the weight gradient's factor of 1.05, and the kernel that scales that */
     assert_close(forward, plain / 3.05, 1e-3, 0);
     assert_true(even > plain);
-    /* a block's products say nothing of mxfp8, which has scales of its own */
-    const char *const b200 = "cluster.profile=dgx-b200 training.precision=mxfp8 cluster.gpu.gemm.block_factor=%s";
-    char settings[2][160];
-    snprintf(settings[0], sizeof settings[0], b200, "1");
-    snprintf(settings[1], sizeof settings[1], b200, "3 stack.fp8.recipe=blockwise");
-    assert_close(seconds_with("mlp_down", settings[1]), seconds_with("mlp_down", settings[0]), 1e-9, 0);
+}
+
+/* Rows and blocks are fp8's; delayed scaling is what a stack does in fp8, and says nothing of other formats. */
+static void formats_with_scales_of_their_own_have_no_recipe(void **state) {
+    (void)state;
+    const char *const b200 = "cluster.profile=dgx-b200 training.precision=mxfp8 ";
+    static const char *const refused[] = {"rowwise", "rowwise-with-gw-hp", "blockwise"};
+    char settings[160];
+    for (int i = 0; i < 3; i++) {
+        snprintf(settings, sizeof settings, "%sstack.fp8.recipe=%s", b200, refused[i]);
+        assert_refused(base, settings, "mxfp8 has scales of its own");
+    }
+    snprintf(settings, sizeof settings, "%sstack.fp8.recipe=delayed cluster.gpu.gemm.promoted_factor=3", b200);
+    assert_close(seconds_with("mlp_down", settings), seconds_with("mlp_down", b200), 1e-9, 0);
 }
 
 /* FSDP gathers weights in bf16 for rows, whatever the stack would do; of casts of 128 x 128 blocks it takes bytes. */
@@ -198,13 +206,14 @@ static void delayed_scales_need_no_look(void **state) {
     dts_result *r[2] = {simulate_text(base, current), simulate_text(base, delayed)};
     int64_t reductions[2] = {0};
     for (int i = 0; i < 2; i++) {
+        assert_non_null(r[i]);
         for (size_t j = 0; j < r[i]->communication_count; j++) {
             const dts_communication_row *row = &r[i]->communication[j];
             reductions[i] += strcmp(row->group, "tensor") == 0 && strcmp(row->kind, "all-reduce") == 0 ? row->count : 0;
         }
         dts_result_free(r[i]);
     }
-    /* 16 microbatches of 4 layers: forward 4 inputs and 7 weights, backward 7 gradients; the head has its own */
+    /* 8 microbatches of 4 layers: forward 4 inputs and 7 weights, backward 7 gradients; the head has its own */
     assert_int_equal(reductions[0] - reductions[1], 8 * 4 * (4 + 7 + 7));
 }
 
@@ -234,6 +243,7 @@ int main(void) {
         cmocka_unit_test(gpus_without_narrow_units_are_refused),
         cmocka_unit_test(narrower_formats_are_faster_where_they_exist),
         cmocka_unit_test(products_take_their_recipes_factors),
+        cmocka_unit_test(formats_with_scales_of_their_own_have_no_recipe),
         cmocka_unit_test(rows_are_gathered_wide),
         cmocka_unit_test(wide_weight_gradients_are_not_cast),
         cmocka_unit_test(delayed_scales_need_no_look),
