@@ -287,6 +287,8 @@ const dts_id *dts_graph_stream_tasks(const dts_graph *graph, dts_id stream, size
 void dts_graph_memory_changes(const dts_graph *graph, dts_id task, int64_t *by_device) {
     const dts_node *nodes = dts_graph_nodes(graph);
     for (uint32_t i = nodes[task].first_effect; i < nodes[task + 1].first_effect; i++) {
-        by_device[graph->effects[i].device] += graph->effects[i].bytes;
+        if (graph->effects[i].device != DTS_NO_ID) {
+            by_device[graph->effects[i].device] += graph->effects[i].bytes;
+        }
     }
 }

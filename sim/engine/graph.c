@@ -53,7 +53,7 @@ void dts_graph_free(dts_graph *graph) {
     dts_pool *pools[] = {&graph->devices, &graph->streams, &graph->resources,    &graph->statics,
                          &graph->nodes,   &graph->tags,    &graph->first_stream, &graph->task_streams,
                          &graph->flows,   &graph->hops,    &graph->dependencies, &graph->task_effects,
-                         &graph->places};
+                         &graph->places,  &graph->holds};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
         dts_pool_free(pools[i]);
     }
@@ -161,7 +161,7 @@ dts_id dts_graph_add_resource(dts_graph *graph, const char *name, double capacit
     if (!can_add(graph, &graph->resources, 1, sizeof(dts_resource))) {
         return DTS_NO_ID;
     }
-    ((dts_resource *)graph->resources.items)[graph->resources.count] = (dts_resource){copy, capacity};
+    ((dts_resource *)graph->resources.items)[graph->resources.count] = (dts_resource){copy, capacity, 0};
     return (dts_id)graph->resources.count++;
 }
 
@@ -326,6 +326,31 @@ void dts_graph_memory(dts_graph *graph, dts_id task, dts_memory_moment moment, d
         (dts_task_effect){{bytes, device, (uint16_t)category, (uint16_t)moment}, task};
 }
 
+static void add_hold_effect(dts_graph *graph, dts_id task, dts_memory_moment moment) {
+    if (can_add(graph, &graph->task_effects, 1, sizeof(dts_task_effect))) {
+        ((dts_task_effect *)graph->task_effects.items)[graph->task_effects.count++] =
+            (dts_task_effect){{(int64_t)graph->holds.count, DTS_NO_ID, 0, (uint16_t)moment}, task};
+    }
+}
+
+void dts_graph_hold(dts_graph *graph, dts_id resource, double units, dts_id after, dts_id until) {
+    dts_resource *held =
+        resource < graph->resources.count ? (dts_resource *)graph->resources.items + resource : &(dts_resource){0};
+    const bool differs = held->held > 0 && held->held != units;
+    if (resource >= graph->resources.count || !(units > 0) || !isfinite(units) || differs) {
+        dts_diag_error(graph->problems, NULL, NULL, "hold the same finite number above 0 of a resource that was added",
+                       "%g units of resource %" PRIu32 " are held", units, resource);
+        return;
+    }
+    if (!can_add(graph, &graph->holds, 1, sizeof(dts_hold))) {
+        return;
+    }
+    held->held = units;
+    add_hold_effect(graph, after == DTS_NO_ID ? until : after, after == DTS_NO_ID ? DTS_AT_START : DTS_AT_END);
+    add_hold_effect(graph, until, DTS_AT_END);
+    ((dts_hold *)graph->holds.items)[graph->holds.count++] = (dts_hold){resource, until};
+}
+
 void dts_graph_memory_static(dts_graph *graph, dts_id device, unsigned category, int64_t bytes) {
     if (!check_ledger(graph, device, category) || !can_add(graph, &graph->statics, 1, sizeof(dts_effect))) {
         return;
@@ -369,6 +394,18 @@ const char *dts_graph_stream_name(const dts_graph *graph, dts_id stream) {
 
 dts_id dts_graph_stream_device(const dts_graph *graph, dts_id stream) {
     return ((const dts_stream *)graph->streams.items)[stream].device;
+}
+
+size_t dts_graph_holds(const dts_graph *graph) {
+    return graph->holds.count;
+}
+
+dts_id dts_graph_hold_resource(const dts_graph *graph, size_t hold) {
+    return ((const dts_hold *)graph->holds.items)[hold].resource;
+}
+
+dts_id dts_graph_hold_until(const dts_graph *graph, size_t hold) {
+    return ((const dts_hold *)graph->holds.items)[hold].until;
 }
 
 const char *dts_graph_resource_name(const dts_graph *graph, dts_id resource) {

@@ -22,10 +22,10 @@ typedef struct dts_flow {
     uint32_t hop_count;
 } dts_flow;
 
-/* One change of a memory ledger. */
+/* One change of a memory ledger; or the beginning or end of a hold, whose number stands for the bytes. */
 typedef struct dts_effect {
     int64_t bytes;
-    dts_id device;
+    dts_id device; /* DTS_NO_ID: a hold */
     uint16_t category;
     uint16_t moment; /* dts_memory_moment */
 } dts_effect;
@@ -48,7 +48,14 @@ typedef struct dts_stream {
 typedef struct dts_resource {
     const char *name;
     double capacity;
+    double held; /* of it, while any hold lasts; 0: there are none */
 } dts_resource;
+
+/* For a while a part of a resource's capacity is not there. */
+typedef struct dts_hold {
+    dts_id resource;
+    dts_id until; /* the task that ends it */
+} dts_hold;
 
 /* A growable array. What the items are is said where the pool is declared. */
 typedef struct dts_pool {
@@ -75,6 +82,7 @@ struct dts_graph {
     dts_pool streams;   /* dts_stream */
     dts_pool resources; /* dts_resource */
     dts_pool statics;   /* dts_effect: the memory that is there from the beginning */
+    dts_pool holds;     /* dts_hold */
 
     size_t tasks;
     size_t delays;         /* of these, without a stream */

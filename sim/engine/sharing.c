@@ -115,6 +115,24 @@ void dts_sharing_join(dts_sharing *sharing, dts_id task, dts_time now) {
     sharing->joined[sharing->joined_count++] = index;
 }
 
+static void note_change(dts_sharing *sharing, dts_id resource) {
+    dts_shared *shared = &sharing->shared[resource];
+    if (!shared->changed) {
+        shared->changed = true;
+        sharing->changed[sharing->changed_count++] = resource;
+    }
+}
+
+void dts_sharing_hold(dts_sharing *sharing, dts_id resource, bool begins) {
+    static const double least = 1.0 / 16; /* so that time moves */
+    const dts_resource *whole = dts_graph_resource(sharing->graph, resource);
+    dts_shared *shared = &sharing->shared[resource];
+    shared->holds = begins ? shared->holds + 1 : shared->holds - 1;
+    shared->capacity =
+        shared->holds > 0 ? fmax(whole->capacity - whole->held, least * whole->capacity) : whole->capacity;
+    note_change(sharing, resource);
+}
+
 /* Takes one membership of a flow in a resource away; the order of the others does not matter. */
 static void remove_member(dts_sharing *sharing, dts_id resource, uint32_t moving) {
     dts_shared *shared = &sharing->shared[resource];
@@ -124,10 +142,7 @@ static void remove_member(dts_sharing *sharing, dts_id resource, uint32_t moving
         i++;
     }
     members[i] = members[--shared->member_count];
-    if (!shared->changed) {
-        shared->changed = true;
-        sharing->changed[sharing->changed_count++] = resource;
-    }
+    note_change(sharing, resource);
 }
 
 void dts_sharing_leave(dts_sharing *sharing) {

@@ -28,15 +28,16 @@ typedef struct dts_member {
 
 /* A resource during the simulation. */
 typedef struct dts_shared {
-    double capacity; /* units per second */
+    double capacity; /* units per second, without what is held */
     double left;     /* solver: of the capacity */
     double share;    /* solver: the rate at which its open members would use up what was left at the last look */
     size_t first_member;
     uint32_t member_count;
+    uint32_t holds; /* that last now */
     uint32_t open;  /* solver: members not yet fixed */
     uint32_t visit; /* the last settlement that came across it */
     bool stale;     /* solver: a member was fixed since the last look */
-    bool changed;   /* a member has left since the last settlement */
+    bool changed;   /* a member has left, or more or less is held, since the last settlement */
 } dts_shared;
 
 /* When a flow ends at its present rate. */
@@ -65,7 +66,7 @@ typedef struct dts_sharing {
     size_t heap_count;
     uint32_t *joined; /* flows that have joined since the last settlement */
     size_t joined_count;
-    dts_id *changed; /* resources that a flow has left since then */
+    dts_id *changed; /* resources that a flow has left, or of which more or less is held, since then */
     size_t changed_count;
     dts_component component; /* of the settlement under way */
     uint32_t *capped;        /* solver: flows of the component that have a cap and are not fixed */
@@ -83,6 +84,9 @@ void dts_sharing_join(dts_sharing *sharing, dts_id task, dts_time now);
 static inline dts_event dts_sharing_next(const dts_sharing *sharing) {
     return sharing->heap_count > 0 ? sharing->heap[0].event : DTS_EVENT_NEVER;
 }
+
+/* One hold of a resource begins or ends. */
+void dts_sharing_hold(dts_sharing *sharing, dts_id resource, bool begins);
 
 /* Takes that flow out. */
 void dts_sharing_leave(dts_sharing *sharing);

@@ -28,6 +28,7 @@ typedef struct run {
     const dts_node *nodes;
     const dts_id *successors;
     uint32_t *waits; /* by task: what it still waits for */
+    uint8_t *holds;  /* by hold: not begun, begun, over */
     dts_time *starts, *ends;
     dts_queue timers;    /* ends of fixed durations, and of the latencies of flows */
     dts_queue ready;     /* tasks that wait for nothing more, to be started at this instant */
@@ -41,11 +42,31 @@ typedef struct run {
     dts_status status;
 } run;
 
-/* Enters what a task does to memory at this moment. */
+/* A hold begins, unless it is over already, or ends. */
+static void apply_hold(run *r, const dts_effect *effect, dts_id task, dts_memory_moment moment) {
+    enum { WAITS, HOLDS, OVER };
+    const dts_hold *hold = (const dts_hold *)r->graph->holds.items + effect->bytes;
+    uint8_t *state = &r->holds[effect->bytes];
+    if (task == hold->until && moment == DTS_AT_END) {
+        if (*state == HOLDS) {
+            dts_sharing_hold(&r->sharing, hold->resource, false);
+        }
+        *state = OVER;
+    } else if (*state == WAITS) {
+        dts_sharing_hold(&r->sharing, hold->resource, true);
+        *state = HOLDS;
+    }
+}
+
+/* Enters what a task does to memory, and to what is held, at this moment. */
 static void apply_effects(run *r, dts_id task, dts_memory_moment moment) {
     for (uint32_t i = r->nodes[task].first_effect; i < r->nodes[task + 1].first_effect; i++) {
         const dts_effect *effect = &r->graph->effects[i];
         if (effect->moment != moment) {
+            continue;
+        }
+        if (effect->device == DTS_NO_ID) {
+            apply_hold(r, effect, task, moment);
             continue;
         }
         if (r->status != DTS_OK) {
@@ -169,10 +190,11 @@ static dts_status prepare(run *r, dts_simulation *simulation) {
     r->starts = simulation->starts = malloc((tasks + 1) * sizeof(dts_time));
     r->ends = simulation->ends = malloc((tasks + 1) * sizeof(dts_time));
     r->waits = malloc((tasks + 1) * sizeof(uint32_t));
+    r->holds = calloc(graph->holds.count + 1, sizeof(uint8_t));
     bool room = dts_queue_init(&r->timers, most);
     room &= dts_queue_init(&r->ready, most);
     room &= dts_sharing_init(&r->sharing, graph);
-    if (!room || r->starts == NULL || r->ends == NULL || r->waits == NULL) {
+    if (!room || r->starts == NULL || r->ends == NULL || r->waits == NULL || r->holds == NULL) {
         return dts_diag_nomem(r->diag);
     }
     memcpy(r->waits, graph->waits, tasks * sizeof(uint32_t));
@@ -208,6 +230,7 @@ dts_status dts_simulate(const dts_graph *graph, const dts_observer *observer, dt
     dts_sharing_free(&r.sharing);
     dts_ledger_free(&r.ledger);
     free(r.waits);
+    free(r.holds);
     if (status != DTS_OK) {
         dts_simulation_free(simulation);
         simulation = NULL;

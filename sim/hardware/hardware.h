@@ -334,6 +334,8 @@ typedef struct dts_stack {
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */
+    int64_t p2p_sms;                /* multiprocessors that such a transfer holds on either side */
+    int64_t p2p_node_sms;           /* the same where all stages lie on one node */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     bool pipeline_host_waits;       /* the host waits for what a stage receives, and for all kernels before it */

@@ -2,8 +2,9 @@
  *
  * Two transfers over one resource never meet where one can only start when the other has ended: along dependencies and
  * the orders of streams there is a path from one to the other. A path from one to the next of each resource, in the
- * order of their starts, is one between any two. The rounds to come have the same tasks with the same dependencies, so
- * that what is ordered in this round, and against the first behind it, stays so. */
+ * order of their starts, is one between any two. What crosses a resource that others hold for a while may meet them,
+ * and so may they. The rounds to come have the same tasks with the same dependencies, so that what is ordered in this
+ * round, and against the first behind it, stays so. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -96,6 +97,18 @@ static bool waits_for(const dts_rhythm *r, dts_id later, dts_id earlier) {
     return false;
 }
 
+/* Holds begin and end beside what crosses their resource. Returns by resource, if others hold of it; the caller frees
+ * them. NULL: memory ran out. */
+static bool *find_held(dts_rhythm *r) {
+    const dts_graph *graph = r->m->lowered->graph;
+    bool *held = calloc(dts_graph_resources(graph) + 1, sizeof *held);
+    for (size_t i = 0; held != NULL && i < dts_graph_holds(graph); i++) {
+        held[dts_graph_hold_resource(graph, i)] = true;
+        r->meets[dts_graph_hold_until(graph, i)] = true;
+    }
+    return held;
+}
+
 bool dts_rhythm_find_meetings(dts_rhythm *r) {
     size_t count = 0;
     crossing *all = list_crossings(r, &count);
@@ -105,6 +118,10 @@ bool dts_rhythm_find_meetings(dts_rhythm *r) {
     for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
         r->meets[task] = false;
     }
+    bool *held = find_held(r);
+    for (size_t i = 0; held != NULL && i < count; i++) {
+        r->meets[all[i].task] |= held[all[i].resource];
+    }
     for (size_t i = 1; i < count; i++) {
         const crossing *a = &all[i - 1];
         const crossing *b = &all[i];
@@ -113,5 +130,6 @@ bool dts_rhythm_find_meetings(dts_rhythm *r) {
         }
     }
     free(all);
-    return true;
+    free(held);
+    return held != NULL;
 }

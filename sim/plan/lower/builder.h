@@ -240,6 +240,10 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
 /* Do tensor-parallel transfers of backward run beside products? (operators.c) */
 bool dts_overlaps_tensor(const dts_plan *plan);
 
+/* Multiprocessors that a transfer between stages holds on either side; 0: none, or it holds the compute stream
+ * (links.c). */
+int64_t dts_p2p_sms(const dts_plan *plan);
+
 /* Multiprocessors that a transfer takes from the products beside it: so many at the rate that it reaches alone, or
  * channels: a ring at the full rate of the GPU's link takes so many, and slower ones fewer. 0: copy engines move it, or
  * none are beside it. */

@@ -9,7 +9,8 @@
  *                    exchange: from 25 layers on that is below 1 %
  *   nodes' networks  with everything, where the group itself spans nodes
  * and with it collectives of the data-parallel groups take multiprocessors from the products beside them, as do those
- * of tensor parallelism where the stack says so: how long a block takes then depends on how far ahead its host is.
+ * of tensor parallelism, and transfers between stages, where the stack says so: how long a block takes then depends on
+ * how far ahead its host is.
  *
  * There are no blocks at all, and every detail is kernel,
  *   where stages share a host thread (torch Pipe, DataParallel): they hold each other up between any two kernels
@@ -179,6 +180,12 @@ static bool takes_in_layers(const dts_plan *plan) {
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (!flow_network) {
         return NULL;
+    }
+    if (dts_p2p_sms(plan) > 0) {
+        return "transfers between stages hold multiprocessors that the products beside them lack";
+    }
+    if (dts_p2p_sms(plan) > 0) {
+        return "transfers between stages hold multiprocessors that the products beside them lack";
     }
     if (any_style(plan, takes_in_layers)) {
         return "tensor-parallel collectives take multiprocessors from the products beside them";

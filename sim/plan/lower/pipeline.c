@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "plan/lower/builder.h"
+#include "plan/lower/posted.h"
 
 /* What virtual stage s has produced for microbatch i. */
 typedef struct produced {
@@ -38,6 +38,8 @@ typedef struct turns {
     int64_t *forward_left;  /* [direction][virtual stage] */
     int64_t *backward_left; /* [direction][virtual stage] backward passes that will still make weight gradients */
     dts_id *finished;       /* [rank] last kernel of its latest operation */
+    int64_t sms;            /* multiprocessors that a transfer holds on either side */
+    dts_posted *posted;     /* with those: when receives are posted; else NULL */
     bool blocking, meets;   /* transfers hold the sender; and wait for the receiver */
     bool overlaps;          /* the parts of a block are issued in turns */
     double copy_s;          /* a kernel of the framework around a microbatch */
@@ -172,6 +174,9 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
         dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
     stand_again(t, base);
+    if (t->posted != NULL) {
+        dts_graph_hold(b->graph, from->multiprocessors, (double)t->sms, DTS_NO_ID, *sent);
+    }
     return *sent;
 }
 
@@ -221,6 +226,10 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
     }
     if (t->meets) {
         dts_graph_depend(b->graph, sent, t->finished[rank]);
+    }
+    if (t->posted != NULL) {
+        const dts_id posted = dts_posted_behind(t->posted, rank, t->next[rank]);
+        dts_graph_hold(b->graph, b->stages[rank].multiprocessors, (double)t->sms, posted, sent);
     }
     if (b->plan->job.stack->pipeline_host_waits && t->blocking) {
         bool later = dts_brief_waits_later(b); /* the block decides whether it takes a task */
@@ -434,6 +443,9 @@ static void add_block(turns *t, step *steps, size_t count) {
     }
     dts_id last = steps[0].pass.stage->last_kernel;
     for (size_t i = 0; i < count; i++) {
+        if (t->posted != NULL) {
+            dts_posted_done(t->posted, steps[i].rank, t->next[steps[i].rank] + i, last);
+        }
         steps[i].made = count > 1 ? last : steps[i].made;
         if (steps[i].op->kind == DTS_OP_FORWARD) {
             finish_forward(t, &steps[i]);
@@ -456,9 +468,15 @@ static dts_status turns_new(turns *t) {
         t->backward_left == NULL) {
         return dts_diag_nomem(t->b->diag);
     }
+    t->sms = t->b->stages[0].multiprocessors != DTS_NO_ID && !dts_block_wanted(t->b) ? dts_p2p_sms(plan) : 0;
+    t->posted = t->sms > 0 ? dts_posted_new(t->b) : NULL;
+    if (t->sms > 0 && t->posted == NULL) {
+        return dts_diag_nomem(t->b->diag);
+    }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         t->b->stages[p].carried = DTS_NO_ID;
         t->finished[p] = DTS_NO_ID;
+        t->b->stages[p].contended |= t->sms > 0;
     }
     if (dts_plan_post_validates(plan)) {
         t->heads_first = dts_arena_array(t->b->arena, (size_t)plan->pipeline, sizeof *t->heads_first);

@@ -119,6 +119,19 @@ static void explains_dependencies_on_nothing(void **state) {
     assert_refused(graph, "a memory effect was added for task 7, which does not exist");
 }
 
+static void explains_holds_that_differ(void **state) {
+    (void)state;
+    const char *names[] = {"forward", "backward"};
+    dts_graph *graph = named_graph(names, 2);
+    dts_id resource = dts_graph_add_resource(graph, "multiprocessors", 108);
+    dts_graph_hold(graph, resource, 16, DTS_NO_ID, 0);
+    dts_graph_hold(graph, resource, 2, 0, 1);
+    assert_refused(graph, "2 units of resource 0 are held");
+    graph = named_graph(names, 2);
+    dts_graph_hold(graph, 3, 16, DTS_NO_ID, 0);
+    assert_refused(graph, "16 units of resource 3 are held");
+}
+
 static void explains_the_shortest_cycle(void **state) {
     (void)state;
     const char *names[] = {"a", "b", "c", "d", "e", "f"};
@@ -318,6 +331,7 @@ int main(void) {
         cmocka_unit_test(shows_what_was_added),
         cmocka_unit_test(an_empty_graph_is_fine),
         cmocka_unit_test(explains_dependencies_on_nothing),
+        cmocka_unit_test(explains_holds_that_differ),
         cmocka_unit_test(explains_the_shortest_cycle),
         cmocka_unit_test(of_two_cycles_the_shorter_is_named),
         cmocka_unit_test(a_cycle_through_a_gang_names_the_stream),

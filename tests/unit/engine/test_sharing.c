@@ -224,6 +224,37 @@ static void flows_that_join_at_one_instant_are_settled_once(void **state) {
     dts_graph_free(graph);
 }
 
+/* Half of the link is not there from 0 to 80, however many hold it; 40 of the 100 units are through then. */
+static void holds_of_a_resource_do_not_add_up(void **state) {
+    (void)state;
+    dts_graph *graph = graph_with_streams(3);
+    dts_id link = dts_graph_add_resource(graph, "link", 1e9);
+    dts_id flow = add_flow(graph, 0, 100, 0, 1, &link);
+    dts_id before = add_fixed(graph, 1, 20 * S);
+    dts_id late = add_fixed(graph, 1, 60 * S);
+    dts_id early = add_fixed(graph, 2, 30 * S);
+    dts_graph_hold(graph, link, 0.5e9, before, late);
+    dts_graph_hold(graph, link, 0.5e9, DTS_NO_ID, early);
+    dts_graph_hold(graph, link, 0.5e9, late, early); /* it is over before it begins */
+    dts_simulation *simulation = simulate(graph, NULL);
+    assert_int_equal(dts_simulation_ends(simulation)[flow], 140 * S);
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
+/* Whatever is held, time moves: a sixteenth is left. */
+static void a_sixteenth_is_never_held(void **state) {
+    (void)state;
+    dts_graph *graph = graph_with_streams(2);
+    dts_id link = dts_graph_add_resource(graph, "link", 1e9);
+    add_flow(graph, 0, 100, 0, 1, &link);
+    dts_graph_hold(graph, link, 2e9, DTS_NO_ID, add_fixed(graph, 1, 800 * S));
+    dts_simulation *simulation = simulate(graph, NULL);
+    assert_int_equal(dts_simulation_ends(simulation)[0], 800 * S + 50 * S);
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flow_alone_takes_latency_plus_work_over_rate),
@@ -237,6 +268,8 @@ int main(void) {
         cmocka_unit_test(only_what_is_connected_gets_new_rates),
         cmocka_unit_test(a_rate_that_stays_is_left_alone),
         cmocka_unit_test(flows_that_join_at_one_instant_are_settled_once),
+        cmocka_unit_test(holds_of_a_resource_do_not_add_up),
+        cmocka_unit_test(a_sixteenth_is_never_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,54 @@ static void tensor_parallel_rings_take_channels(void **state) {
     dts_result_free(some);
 }
 
+static const char *const stages =
+    "model: {profile: gpt, layers: 8, hidden: 4096, heads: 32, vocab: 32, max_positions: 2048}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
+    "stack: {profile: zero-bubble, launch: 0, backward_launch: 0, step_host: 0}\n"
+    "training: {global_batch: 24, micro_batch: 2, sequence_length: 2048, precision: fp16, optimizer: adam}\n"
+    "parallelism: {pipeline: 4, partition: uniform, schedule: zb-h1}\n";
+
+/* A receive that is posted behind the pass before waits for its peer, on multiprocessors of its own: products meanwhile
+ * run on the rest. Transfers that are through at once hold them as long as that. */
+static void receives_wait_on_multiprocessors(void **state) {
+    (void)state;
+    enum { HELD = 27 };
+    const char *fast = "cluster.intra.p2p_bandwidth=100TB/s cluster.intra.p2p_latency=0 stack.pipeline.p2p_node_sms=";
+    char sets[2][160];
+    snprintf(sets[0], sizeof sets[0], "%s0", fast);
+    snprintf(sets[1], sizeof sets[1], "%s%d", fast, HELD);
+    dts_result *none = simulate_text(stages, sets[0]);
+    dts_result *held = simulate_text(stages, sets[1]);
+    const range alone = spans_of(none, "mlp_up", DTS_SPAN_FORWARD), beside = spans_of(held, "mlp_up", DTS_SPAN_FORWARD);
+    assert_close(alone.longest, alone.shortest, 1e-9, 0);
+    assert_close(beside.shortest, alone.shortest, 1e-9, 0);
+    assert_close(beside.longest / alone.longest, (double)PROCESSORS / (PROCESSORS - HELD), 1e-6, 0);
+    assert_true(held->iteration_time_s > 1.02 * none->iteration_time_s);
+    dts_result_free(held);
+    dts_result_free(none);
+}
+
+/* Where transfers hold the compute stream, nothing runs beside them; where the pipeline crosses the network, the other
+ * number counts. */
+static void stages_hold_what_their_pipeline_says(void **state) {
+    (void)state;
+    const char *const same[][2] = {
+        {"stack.pipeline.p2p_overlap=false stack.pipeline.p2p_node_sms=0",
+         "stack.pipeline.p2p_overlap=false stack.pipeline.p2p_node_sms=27"},
+        {"cluster.nodes=2 cluster.gpus_per_node=2 stack.pipeline.p2p_node_sms=0",
+         "cluster.nodes=2 cluster.gpus_per_node=2 stack.pipeline.p2p_node_sms=27"},
+        {"stack.pipeline.p2p_sms=0", "stack.pipeline.p2p_sms=27"},
+        {"fidelity.microbatches=all", "fidelity.microbatches=folded"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        dts_result *a = simulate_text(stages, same[i][0]);
+        dts_result *b = simulate_text(stages, same[i][1]);
+        assert_close(a->iteration_time_s, b->iteration_time_s, 1e-9, 0);
+        dts_result_free(a);
+        dts_result_free(b);
+    }
+}
+
 /* Backward of the last unit alone, no company: nothing changes without data parallelism. */
 static void one_gpu_has_no_company(void **state) {
     (void)state;
@@ -186,6 +234,8 @@ int main(void) {
         cmocka_unit_test(user_buffers_take_what_they_are_told),
         cmocka_unit_test(pipelined_products_leave_a_margin),
         cmocka_unit_test(tensor_parallel_rings_take_channels),
+        cmocka_unit_test(receives_wait_on_multiprocessors),
+        cmocka_unit_test(stages_hold_what_their_pipeline_says),
         cmocka_unit_test(one_gpu_has_no_company),
         cmocka_unit_test(units_are_copied_as_the_framework_does),
     };

@@ -1,0 +1,19 @@
+/* When a stage posts its receives, where transfers overlap (posted.c). */
+#ifndef DTS_PLAN_LOWER_POSTED_H
+#define DTS_PLAN_LOWER_POSTED_H
+
+#include "plan/lower/builder.h"
+
+typedef struct dts_posted dts_posted;
+
+/* For the plan of the builder, in its arena. NULL: memory ran out. */
+dts_posted *dts_posted_new(const dts_builder *b);
+
+/* The operation of a rank at index of its order ends with task. */
+void dts_posted_done(dts_posted *p, int64_t rank, size_t index, dts_id task);
+
+/* The last kernel of the operation behind which the input of that at index is posted, which comes from another rank;
+ * DTS_NO_ID: there is none. */
+dts_id dts_posted_behind(const dts_posted *p, int64_t rank, size_t index);
+
+#endif
