@@ -9,7 +9,7 @@
  *   others [4]                          behind the pass before it in the same direction: the transfers between two
  *       forward passes run beside the backward pass that lies between them
  *
- * The plan is simulated with the times of the products of each chunk, and no time for transfers.
+ * The plan is that of the passes and transfers as the framework measures them (profile.c).
  *
  * [1] NVIDIA/nccl, issue 689. [2] PyTorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, pointToPoint.
  * [3] sail-sg/zero-bubble-pipeline-parallelism @6229e79, megatron/core/pipeline_parallel/auto_schedule.py, ilp_results.
@@ -18,6 +18,8 @@
 #include "plan/lower/posted.h"
 
 #include <math.h>
+
+#include "plan/lower/profile.h"
 
 struct dts_posted {
     const dts_plan *plan;
@@ -28,42 +30,22 @@ struct dts_posted {
     int64_t microbatches;
 };
 
-/* What an operation takes, s. */
-static double cost_s(const dts_builder *b, const dts_op *op, int64_t stage) {
-    const dts_chunk *chunk = &b->plan->chunks[stage];
-    double sum_s = 0;
-    for (int64_t i = -1; i <= chunk->layers; i++) {
-        const bool outside = i < 0 ? !chunk->embedding : i == chunk->layers && !chunk->head;
-        if (outside) {
-            continue;
-        }
-        const dts_part_work *work = i < 0                ? &b->work[DTS_PART_EMBEDDING]
-                                    : i == chunk->layers ? &b->work[DTS_PART_HEAD]
-                                                         : dts_layer_work(b, chunk->first_layer + i);
-        for (size_t k = 0; k < work->operators.count; k++) {
-            const dts_operator_times *t = &work->times[k];
-            const double input_s = op->kind == DTS_OP_BACKWARD_WEIGHT ? 0 : t->backward_input_s;
-            const double weight_s = op->kind == DTS_OP_BACKWARD_INPUT ? 0 : t->backward_weight_s;
-            sum_s += op->kind == DTS_OP_FORWARD ? t->forward_s : input_s + weight_s;
-        }
-    }
-    return sum_s;
-}
-
 static double *made_at(const dts_posted *p, int direction, int64_t stage, int64_t microbatch, bool backward) {
     return &p->made[((direction * p->plan->stages + stage) * p->microbatches + microbatch) * 2 + backward];
 }
 
 /* When the plan has what an operation consumes; infinite: not yet. */
-static double ready_s(const dts_posted *p, int direction, int64_t stage, const dts_op *op) {
+static double ready_s(const dts_posted *p, const dts_schedule_shape *times, int direction, int64_t stage,
+                      const dts_op *op) {
     const int64_t m = op->microbatch;
+    const double c = times->latency;
     switch ((dts_op_kind)op->kind) {
         case DTS_OP_FORWARD:
-            return stage == 0 ? 0 : *made_at(p, direction, stage - 1, m, false);
+            return stage == 0 ? 0 : *made_at(p, direction, stage - 1, m, false) + c;
         case DTS_OP_BACKWARD:
         case DTS_OP_BACKWARD_INPUT:
             return fmax(*made_at(p, direction, stage, m, false),
-                        stage + 1 == p->plan->stages ? 0 : *made_at(p, direction, stage + 1, m, true));
+                        stage + 1 == p->plan->stages ? 0 : *made_at(p, direction, stage + 1, m, true) + c);
         case DTS_OP_BACKWARD_WEIGHT:
             break;
     }
@@ -71,7 +53,7 @@ static double ready_s(const dts_posted *p, int direction, int64_t stage, const d
 }
 
 /* Plans the next operation of a rank, if it can be. */
-static bool plan_next(const dts_builder *b, dts_posted *p, int64_t rank, size_t next) {
+static bool plan_next(dts_posted *p, const dts_schedule_shape *times, int64_t rank, size_t next) {
     const dts_schedule *schedule = &p->plan->schedule;
     if (next == schedule->op_count[rank]) {
         return false;
@@ -80,11 +62,11 @@ static bool plan_next(const dts_builder *b, dts_posted *p, int64_t rank, size_t 
     const int64_t stage = dts_plan_stage(p->plan, rank, op->chunk);
     const int direction = dts_plan_direction(p->plan, op->chunk);
     double *planned = &p->planned[p->first[rank]];
-    const double start_s = fmax(next > 0 ? planned[next - 1] : 0, ready_s(p, direction, stage, op));
+    const double start_s = fmax(next > 0 ? planned[next - 1] : 0, ready_s(p, times, direction, stage, op));
     if (isinf(start_s)) {
         return false;
     }
-    planned[next] = start_s + cost_s(b, op, stage);
+    planned[next] = start_s + dts_op_cost(schedule, op, times->forward, times->backward_input, times->backward_weight);
     if (op->kind != DTS_OP_BACKWARD_WEIGHT) {
         *made_at(p, direction, stage, op->microbatch, op->kind != DTS_OP_FORWARD) = planned[next];
     }
@@ -96,7 +78,8 @@ dts_posted *dts_posted_new(const dts_builder *b) {
     dts_posted *p = dts_arena_alloc(b->arena, sizeof *p);
     size_t *next = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *next);
     size_t *first = dts_arena_array(b->arena, (size_t)plan->pipeline, sizeof *first);
-    if (p == NULL || next == NULL || first == NULL) {
+    dts_schedule_shape times = {0};
+    if (p == NULL || next == NULL || first == NULL || dts_lower_profile(plan, &times, b->diag) != DTS_OK) {
         return NULL;
     }
     size_t count = 0;
@@ -119,7 +102,7 @@ dts_posted *dts_posted_new(const dts_builder *b) {
     for (bool moved = true; moved;) {
         moved = false;
         for (int64_t rank = 0; rank < plan->pipeline; rank++) {
-            for (; plan_next(b, p, rank, next[rank]); moved = true) {
+            for (; plan_next(p, &times, rank, next[rank]); moved = true) {
                 next[rank]++;
             }
         }
