@@ -74,10 +74,10 @@ void dts_graph_depend(dts_graph *graph, dts_id after, dts_id before);
  * these tasks once. */
 void dts_graph_arrange(dts_graph *graph, dts_id first, const dts_id *order, size_t count);
 
-/* units of a resource's capacity are not there for flows while any hold of it lasts, at most 15/16 of it: from the end of
- * after (DTS_NO_ID: from the start of until) to the end of until; never, if until has ended before. A kernel that occupies
- * multiprocessors whether it moves data or waits for it; those of one stream run one at a time, so that holds of a
- * resource do not add up. units are the same for all holds of a resource. */
+/* units of a resource's capacity are not there for flows while any hold of it lasts, at most 15/16 of it: from the end
+ * of after (DTS_NO_ID: from the start of until) to the end of until; never, if until has ended before. A kernel that
+ * occupies multiprocessors whether it moves data or waits for it; those of one stream run one at a time, so that holds
+ * of a resource do not add up. units are the same for all holds of a resource. */
 void dts_graph_hold(dts_graph *graph, dts_id resource, double units, dts_id after, dts_id until);
 
 /* bytes (negative: freed) of a category change on device when the task starts or ends. */

@@ -37,7 +37,7 @@ static const struct {
 static const char *const base =
     "model: {profile: gpt, vocab: 50304}\n"
     "cluster: {profile: a100-80gb-roce-zb, gpus_per_node: 8}\n"
-    "stack: zero-bubble\n"
+    "stack: {profile: zero-bubble, pipeline: {p2p_sms: 0, p2p_node_sms: 0}}\n" /* passes are timed alone */
     "training: {global_batch: 48, sequence_length: 1024, precision: amp-fp16, optimizer: adamw}\n"
     "parallelism: {schedule: zb-h1}\n";
 

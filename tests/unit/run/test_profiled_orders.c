@@ -10,7 +10,7 @@
 static const char *const zero_bubble =
     "model: {profile: gpt, layers: 30, hidden: 4096, heads: 32, ffn_hidden: 16384, vocab: 50304}\n"
     "cluster: {profile: a100-80gb-roce-zb, nodes: 1, gpus_per_node: 8}\n"
-    "stack: zero-bubble\n"
+    "stack: {profile: zero-bubble, pipeline: {p2p_sms: 0, p2p_node_sms: 0}}\n" /* passes are timed alone */
     "training: {sequence_length: 1024, micro_batch: 1, global_batch: 32, precision: amp-fp16}\n"
     "parallelism: {tensor: 1, pipeline: 8, schedule: zb-2p}\n";
 
