@@ -290,6 +290,7 @@ typedef struct dts_stack {
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
     bool persistent_norm;  /* LayerNorm keeps its rows in registers (apex FastLayerNorm, Transformer Engine) */
     int experts;           /* dts_expert_style */
+    int64_t experts_sms;   /* multiprocessors that exchanges of experts take from products of another pass */
     double experts_host_s; /* host time from the token counts of an expert layer to the launches that need them */
     int64_t device_dispatch_domain; /* GPUs joined by links from which on a dispatcher on the device needs no counts on
                                        the host; 0: none does */

@@ -160,6 +160,14 @@ static const dts_field stack_fields[] = {
      .preset = "sequential",
      .offset = offsetof(dts_stack, experts),
      .help = "products of a rank's experts: one after another, on four streams, or one grouped kernel"},
+    {.key = "experts_sms",
+     .type = DTS_FIELD_INT,
+     .maximum = 128,
+     .preset = "0",
+     .offset = offsetof(dts_stack, experts_sms),
+     .help =
+         "multiprocessors that exchanges of experts take from the products of another pass beside them, where two run "
+         "in turns (DeepEP's num_sms)"},
     {.key = "experts_host",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_TIME,

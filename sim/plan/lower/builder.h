@@ -160,6 +160,7 @@ typedef struct dts_builder {
     bool full;               /* every rank; else one row stands for all */
     bool brief;              /* of dts_lower_options */
     bool alone;              /* one block is built by itself (block.c) */
+    bool in_turns;           /* what is added now runs in turns with another pass */
     bool host_reads;         /* the host waits for results of the GPU inside passes */
     const atomic_bool *stop; /* the same */
     int64_t rows;

@@ -134,7 +134,7 @@ static bool shares_multiprocessors(const dts_plan *base) {
         shares |= plan->replicas > 1 && stack->communication_sms > 0;
         shares |= dts_overlaps_tensor(plan) && (plan->async_tensor || stack->tensor_overlap_sms > 0);
     }
-    shares |= dts_p2p_sms(base) > 0;
+    shares |= dts_p2p_sms(base) > 0 || (base->expert > 1 && stack->experts_sms > 0);
     return shares && !dts_plan_single_process(base);
 }
 

@@ -46,10 +46,12 @@ static dts_id add_collective_beside(walk *w, dts_group_kind group, double bytes,
     return dts_build_collective_beside(w->b, w->pass->stage, group, kind, bytes, w->backward, w->last, takes, &what);
 }
 
-/* The chain waits for it. */
+/* The chain waits for it; another pass may not. */
 static dts_id add_collective(walk *w, dts_group_kind group, double bytes, dts_exchange exchange,
                              const dts_task_info *info) {
-    return add_collective_beside(w, group, bytes, exchange, (dts_takes){0}, info);
+    const bool beside = group == DTS_GROUP_EXPERT && w->b->in_turns;
+    const dts_takes takes = {.sms = beside ? w->b->plan->job.stack->experts_sms : 0};
+    return add_collective_beside(w, group, bytes, exchange, takes, info);
 }
 
 /* Copies a whole tensor from or into the order of its ranks' parts. */

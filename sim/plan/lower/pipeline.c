@@ -434,13 +434,16 @@ static void add_block(turns *t, step *steps, size_t count) {
     size_t first = b->info_count;
     size_t middle = first;
     steps[0].pass.sends = count == 1 ? link_of(t, &steps[0]) : NULL;
+    b->in_turns = count == 2 && t->overlaps;
+    steps[0].pass.stage->contended |= b->in_turns && b->plan->job.stack->experts_sms > 0;
     for (size_t i = 0; i < count; i++) {
         middle = i == 1 ? b->info_count : middle;
         add_pass(t, &steps[i]);
     }
-    if (count == 2 && t->overlaps) {
+    if (b->in_turns) {
         dts_build_overlap(b, steps[0].pass.stage, first, middle, b->info_count);
     }
+    b->in_turns = false;
     dts_id last = steps[0].pass.stage->last_kernel;
     for (size_t i = 0; i < count; i++) {
         if (t->posted != NULL) {

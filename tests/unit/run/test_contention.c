@@ -192,6 +192,32 @@ static void stages_hold_what_their_pipeline_says(void **state) {
     }
 }
 
+static const char *const experts =
+    "model: {profile: llama, layers: 4, hidden: 2048, heads: 16, kv_heads: 16, ffn_hidden: 4096, experts: 8, "
+    "experts_per_token: 2, vocab: 320, max_positions: 4096}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 4}\n"
+    "stack: {profile: megatron-core, launch: 0, backward_launch: 0, experts_host: 0}\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 4096, precision: bf16, optimizer: adam}\n"
+    "parallelism: {pipeline: 2, expert: 2, schedule: dualpipev}\n";
+
+/* Where two passes run in turns, the exchanges of one take from the products of the other. */
+static void exchanges_take_from_the_other_pass(void **state) {
+    (void)state;
+    dts_result *none = simulate_text(experts, "stack.experts_sms=0 stack.communication_sms=0 " SLOW);
+    dts_result *some = simulate_text(experts, "stack.experts_sms=24 stack.communication_sms=0 " SLOW);
+    const range alone = spans_of(none, "expert_down", DTS_SPAN_FORWARD);
+    const range beside = spans_of(some, "expert_down", DTS_SPAN_FORWARD);
+    assert_close(beside.shortest, alone.shortest, 1e-9, 0);
+    assert_close(beside.longest / alone.longest, 132.0 / (132 - 24), 1e-6, 0);
+    dts_result_free(some);
+    some = simulate_text(experts, "parallelism.schedule=1f1b stack.experts_sms=24 " SLOW);
+    dts_result_free(none);
+    none = simulate_text(experts, "parallelism.schedule=1f1b stack.experts_sms=0 " SLOW);
+    assert_close(some->iteration_time_s, none->iteration_time_s, 0, 0);
+    dts_result_free(some);
+    dts_result_free(none);
+}
+
 /* Backward of the last unit alone, no company: nothing changes without data parallelism. */
 static void one_gpu_has_no_company(void **state) {
     (void)state;
@@ -236,6 +262,7 @@ int main(void) {
         cmocka_unit_test(tensor_parallel_rings_take_channels),
         cmocka_unit_test(receives_wait_on_multiprocessors),
         cmocka_unit_test(stages_hold_what_their_pipeline_says),
+        cmocka_unit_test(exchanges_take_from_the_other_pass),
         cmocka_unit_test(one_gpu_has_no_company),
         cmocka_unit_test(units_are_copied_as_the_framework_does),
     };
