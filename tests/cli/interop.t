@@ -372,7 +372,7 @@ offload:
   parameters: cpu
   pin_memory: true
 % The recipe of fp8: torchao's by its name, Megatron-LM's by its flag, delayed scaling where it has none
-$ dtsim import $DATA/tests/golden/interop/llama3-8b-rowwise.toml --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=8 | grep -E 'fp8|float8|recipe|all_gather'
+$ dtsim import $DATA/tests/golden/interop/llama3-8b-rowwise.toml --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=8 | grep -v Imported | grep -E 'fp8|float8|recipe|all_gather'
 #   model.converters = ["float8"] (line 4)
 #   float8.recipe_name = rowwise (line 7)
   fp8:
