@@ -97,6 +97,8 @@ typedef struct dts_attention_shape {
     int64_t query_length, key_length;
     bool causal;
     bool backward;
+    int64_t window; /* positions that a query sees; 0: all */
+    bool chunked;   /* those of its own chunk of window positions; else the nearest ones */
 } dts_attention_shape;
 
 /* Time of fused (flash) attention. */
@@ -258,6 +260,14 @@ typedef enum dts_fp8_recipe {
     DTS_FP8_BLOCKWISE
 } dts_fp8_recipe;
 
+/* Attention and feed-forward block side by side under tensor parallelism: each reduces its output and the gradient of
+ * its input; partial outputs are added and reduced once; gradients of a shared input, too. */
+typedef enum dts_parallel_reduction {
+    DTS_PARALLEL_REDUCES_EACH,
+    DTS_PARALLEL_REDUCES_OUTPUTS,
+    DTS_PARALLEL_REDUCES_BOTH
+} dts_parallel_reduction;
+
 typedef struct dts_stack {
     const char *name;
     double launch_s;          /* host time to issue one kernel from the training loop */
@@ -316,6 +326,7 @@ typedef struct dts_stack {
     double fp8_transpose_factor; /* time of casts that write a transposed copy, too, over that of others */
     double fp8_expert_host_s;    /* host time for each kernel of an expert's cast, beside its launch */
     bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */
+    int parallel_blocks;         /* dts_parallel_reduction */
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
     bool tensor_overlap; /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */

@@ -5,6 +5,7 @@ static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
 static const char *const backward_overlaps[] = {"false", "sequence", "true", NULL};
+static const char *const parallel_reductions[] = {"each", "outputs", "both", NULL};
 static const char *const async_backwards[] = {"false", "quantised", "true", NULL};
 static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
 static const char *const cuda_graphs[] = {"none", "layers", "iteration", NULL};
@@ -235,6 +236,14 @@ static const dts_field stack_fields[] = {
      .required = true,
      .offset = offsetof(dts_stack, ddp_bucket_B),
      .help = "distributed data parallel"},
+    {.key = "parallel_blocks",
+     .type = DTS_FIELD_ENUM,
+     .names = parallel_reductions,
+     .preset = "each",
+     .offset = offsetof(dts_stack, parallel_blocks),
+     .help =
+         "attention and feed-forward block side by side, tensor parallelism: each block reduces for itself; outputs: "
+         "their partial outputs are added and reduced once; both: the gradients of a shared norm's output as well"},
     {.key = "tensor_copies",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

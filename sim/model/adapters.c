@@ -273,7 +273,7 @@ static void move_input_exchanges(dts_builder *builder) {
 
 void dts_freeze_part(dts_builder *builder, dts_part part) {
     const dts_local *l = &builder->local;
-    const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+    const bool layer = dts_part_is_layer(part);
     move_input_exchanges(builder);
     for (size_t i = 0; i < builder->count; i++) {
         dts_operator *o = &builder->items[i];

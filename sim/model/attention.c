@@ -13,6 +13,9 @@
  * Flash attention keeps Q, K, V, its output (counted at the output product) and the log-sum-exp of every row (fp32)
  * [3]. Autocast computes softmax and its dropout in fp32, and casts for the next product.
  *
+ * A window of attention leaves out keys in fused attention (hardware/attention_cost.c); the batched products of the
+ * other form compute all of them, and the mask they get anyway hides more.
+ *
  * Keys and values shared by groups of query heads are copied to full width for the batched products [4]; flash
  * attention reads them as they are, unless the model's code copies them all the same [5].
  *
@@ -97,7 +100,7 @@ static void add_qkv(dts_builder *builder) {
         last = dts_add_linear(builder, &linear);
         last->gathers_again_B = dts_gathers_again_B(builder);
     }
-    if (l->parallel) {
+    if (l->parallel && !dts_sums_branch_gradients(builder)) {
         last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         last->exchange_B = l->full_B;
     }
@@ -263,6 +266,8 @@ static void add_flash(dts_builder *builder) {
     attention->query_length = l->s;
     attention->key_length = l->S;
     attention->causal = builder->model->causal;
+    attention->window = l->window;
+    attention->chunked = l->window > 0 && builder->model->window_chunked;
     attention->recomputed_selectively = true;
     attention->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;
 }
@@ -271,9 +276,16 @@ void dts_add_attention(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const bool flash = builder->execution->flash_attention;
+    const bool sums = dts_sums_branches(builder), shared = model->parallel_block == DTS_PARALLEL_SHARED_NORM;
+    if (sums && !shared) {
+        dts_add_branches_input(builder);
+    }
     if (model->architecture != DTS_ARCH_BERT) {
         /* latents are gathered instead of their input, if both branches have one */
         dts_add_norm(builder, "attention_norm", l->b * l->shard, model->kv_lora_rank == 0 || model->q_lora_rank == 0);
+    }
+    if (sums && shared) {
+        dts_add_branches_input(builder);
     }
     if (model->kv_lora_rank > 0) {
         dts_add_latent_projections(builder);
@@ -305,6 +317,7 @@ void dts_add_attention(dts_builder *builder) {
                          .input_B = l->e,
                          .saved_B = output_B,
                          .row_split = true,
+                         .partial = sums,
                          .role = DTS_LINEAR_ATTENTION};
     /* fused attention needs its output for its own backward, as it was before the cast, or where no product keeps it */
     const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
@@ -313,8 +326,12 @@ void dts_add_attention(dts_builder *builder) {
     if (model->post_norms) {
         dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);
     }
-    dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual", bias,
-                     true);
+    if (sums) {
+        dts_add_branch(builder, "attention_bias_dropout", "attention_output_dropout", bias);
+    } else {
+        dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual", bias,
+                         true);
+    }
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "attention_norm", l->b * l->shard, true);
     }

@@ -98,7 +98,7 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
 /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. */
 static void add_own_bias(dts_builder *builder, const dts_linear *linear, double output_B) {
     const dts_local *l = &builder->local;
-    const bool reduced = linear->row_split && linear->experts == 0;
+    const bool reduced = linear->row_split && !linear->partial && linear->experts == 0;
     double rows_B = reduced && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
     bool separate = builder->execution->separate_bias || (reduced && l->parallel);
     bool trained = !dts_model_adapts(builder->execution);
@@ -157,7 +157,8 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
         product->parameters[0] = groups * (double)linear->n * (double)linear->k;
     }
     product->parameters[1] = linear->bias != DTS_BIAS_NONE ? groups * (double)linear->n : 0;
-    if (linear->row_split && linear->experts == 0 && l->parallel) { /* of experts: behind the sort (experts.c) */
+    if (linear->row_split && !linear->partial && linear->experts == 0 &&
+        l->parallel) { /* of experts: behind the sort (experts.c) */
         product->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         product->exchange_B = output_B;
     }
@@ -324,25 +325,28 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     builder->execution = execution;
     builder->local = local_sizes(model, execution);
     dts_local *l = &builder->local;
-    const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
+    const bool layer = dts_part_is_layer(part), experts = dts_part_has_experts(part);
     l->layer = layer;
+    l->window = dts_model_seen_keys(model, part, l->S) < l->S ? model->attention_window : 0;
     l->quantises = layer && dts_model_quantises(&execution->quantisation);
     l->keeps_narrow = l->quantises && !execution->quantisation.rows;
     l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
     l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
-                           model->architecture != DTS_ARCH_BERT && part == DTS_PART_LAYER && model->kv_lora_rank == 0;
+                           model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
     builder->count = 0;
     switch (part) {
         case DTS_PART_EMBEDDING:
             dts_add_embedding(builder);
             break;
         case DTS_PART_LAYER:
+        case DTS_PART_LOCAL_LAYER:
             dts_add_attention(builder);
             dts_add_feed_forward(builder);
             break;
         case DTS_PART_EXPERT_LAYER:
+        case DTS_PART_LOCAL_EXPERT_LAYER:
             dts_add_attention(builder);
             dts_add_experts(builder);
             break;

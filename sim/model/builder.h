@@ -26,6 +26,7 @@ typedef struct dts_local {
     double full_B;           /* (b, s, h) in activation type, B */
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
     bool layer;              /* this part is a layer, with or without experts */
+    int64_t window;          /* positions that a query sees; 0: all */
     bool quantises;          /* linear products of this part run in 8 or 4 bits */
     bool keeps_narrow;       /* and keep their inputs as they were cast */
     double q;                /* B of an element of their operands */
@@ -73,6 +74,7 @@ typedef struct dts_linear {
     double saved_B;     /* of the input, as the product keeps it; 0 when another operator keeps it */
     double kept_B;      /* other tensors in activation type that are counted here */
     bool row_split;     /* partial sums: reduced after the product, before the bias */
+    bool partial;       /* … later: with those of another product */
     bool whole;         /* tensor parallelism does not split it */
     bool borrowed;      /* the weight belongs to another part (tied embeddings) */
     bool shares;        /* its input is that of the product before, and cast there where it is quantised */
@@ -112,6 +114,16 @@ void dts_add_gelu(dts_builder *builder, const char *name, double elements);
  * in a row-split product, so that sequence parallelism gathers its gradient here. */
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias, bool split);
+
+/* Attention and feed-forward block side by side (parallel_block.c). Are their partial sums added before one reduction;
+ * are the gradients of their shared input, too? Else the blocks are those of a layer where one follows the other. */
+bool dts_sums_branches(const dts_builder *builder);
+bool dts_sums_branch_gradients(const dts_builder *builder);
+/* Where the branches begin: backward adds up their gradients. */
+void dts_add_branches_input(dts_builder *builder);
+/* The end of the first branch; the end of the second, their sum, and that with the residual stream. */
+void dts_add_branch(dts_builder *builder, const char *fused_name, const char *dropout_name, bool bias);
+void dts_add_branches_sum(dts_builder *builder, bool bias);
 
 /* Casts around a linear product in 8 or 4 bits (quantise.c): of weight and input before it, of its output's gradient
  * behind it. */

@@ -14,7 +14,8 @@ static void add_up(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const bool gated = model->gated_ffn, separate = gated && builder->execution->separate_qkv;
-    const bool kept = model->shared_norm && !l->keeps_narrow; /* the input, by the products of the attention */
+    const bool kept = model->parallel_block == DTS_PARALLEL_SHARED_NORM &&
+                      !l->keeps_narrow; /* the input, by the products of the attention */
     dts_bias bias = !model->bias                         ? DTS_BIAS_NONE
                     : builder->execution->fuse_bias_gelu ? DTS_BIAS_DEFERRED
                                                          : DTS_BIAS_OWN;
@@ -41,7 +42,7 @@ static void add_up(dts_builder *builder) {
     } else {
         last = product;
     }
-    if (l->parallel) {
+    if (l->parallel && !dts_sums_branch_gradients(builder)) {
         last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         last->exchange_B = l->full_B;
     }
@@ -94,7 +95,7 @@ void dts_add_feed_forward(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     const double inner = (double)l->b * (double)l->s * (double)l->f;
-    if (model->architecture != DTS_ARCH_BERT && !model->shared_norm) {
+    if (model->architecture != DTS_ARCH_BERT && model->parallel_block != DTS_PARALLEL_SHARED_NORM) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }
     add_up(builder);
@@ -110,12 +111,17 @@ void dts_add_feed_forward(dts_builder *builder) {
                        .input_B = l->e,
                        .saved_B = inner * l->e,
                        .row_split = true,
+                       .partial = dts_sums_branches(builder),
                        .role = DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &down)->feed_forward = true;
     if (model->post_norms) {
         dts_add_norm(builder, "mlp_post_norm", l->b * l->shard, false);
     }
-    dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
+    if (dts_sums_branches(builder)) {
+        dts_add_branches_sum(builder, model->bias);
+    } else {
+        dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
+    }
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }

@@ -47,6 +47,7 @@ static const char *const aside_keys[] = {
     "sliding_window",
     "max_window_layers",
     "use_sliding_window",
+    "_sliding_window_pattern",
     "layer_types",
     "attention_types",
     "attention_layers",
@@ -120,6 +121,18 @@ static const char *const aside_keys[] = {
     "n_head",
     "num_attention_heads",
     "embedding_dropout",
+    "logit_scale",
+    "use_embedding_sharing",
+    "use_gated_activation",
+    "use_parallel_block",
+    "use_parallel_embedding",
+    "order_of_interleaved_layers",
+    "cache_implementation",
+    "no_rope_layers",
+    "moe_layers",
+    "attn_temperature_tuning",
+    "attn_scale",
+    "floor_scale",
     "residual_dropout",
     "attention_softmax_in_fp32",
     "scale_attention",
@@ -253,6 +266,9 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     dts_status status = note_rest(family, &theirs, used, aside, diag);
     if (status == DTS_OK) {
         build(family, &theirs, &ours, &entries);
+        status = dts_huggingface_windows(root, &entries, diag);
+    }
+    if (status == DTS_OK) {
         *out = dts_settings_map(&entries, document, &whole);
         bool failed = *out == NULL || theirs.failed || ours.failed || entries.failed;
         status = failed ? dts_diag_nomem(diag) : DTS_OK;

@@ -46,11 +46,22 @@
         RULE("activation_function=gelu", "hidden_act=gelu_pytorch_tanh"), RULE("activation_function=gelu", ""), \
         TIED("true"), RULE("qkv_bias=@", "attention_bias=@")
 
+/* Positions that a layer sees; which layers: huggingface_windows.c, and what the rules say where no list does. */
+#define WINDOW(preset)                                                                                 \
+    RULE("attention_window=0", "sliding_window=null"), RULE("attention_window=@", "sliding_window=@"), \
+        RULE("attention_window=" preset, "")
+#define QWEN_WINDOW                                                              \
+    RULE("attention_window=0", "use_sliding_window=true; sliding_window=null"),  \
+        RULE("attention_window=@", "use_sliding_window=true; sliding_window=@"), \
+        RULE("first_global_layers=@", "use_sliding_window=true; max_window_layers=@")
+/* One layer in so many has none. */
+#define GLOBAL_EVERY(preset) RULE("global_every=@", "sliding_window_pattern=@"), RULE("global_every=" preset, "")
+
 static const dts_mapping llama[] = {DECODER, GROUPED, BIASES, {0}};
-static const dts_mapping mistral[] = {DECODER, GROUPED, {0}};
-static const dts_mapping qwen2[] = {DECODER, GROUPED, RULE("qkv_bias=true", ""), {0}};
+static const dts_mapping mistral[] = {DECODER, GROUPED, WINDOW("4096"), {0}};
+static const dts_mapping qwen2[] = {DECODER, GROUPED, RULE("qkv_bias=true", ""), QWEN_WINDOW, {0}};
 static const dts_mapping qwen3[] = {
-    DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), RULE("qk_norm=true", ""), {0}};
+    DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), RULE("qk_norm=true", ""), QWEN_WINDOW, {0}};
 static const dts_mapping qwen3_moe[] = {DECODER,
                                         GROUPED,
                                         RULE("qkv_bias=@", "attention_bias=@"),
@@ -59,11 +70,13 @@ static const dts_mapping qwen3_moe[] = {DECODER,
                                         RULE("experts_per_token=@", "num_experts_per_tok=@"),
                                         RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
                                         RULE("moe_every=@", "decoder_sparse_step=@"),
+                                        QWEN_WINDOW,
                                         {0}};
 static const dts_mapping mixtral[] = {DECODER,
                                       GROUPED,
                                       RULE("experts=@", "num_local_experts=@"),
                                       RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                      WINDOW("0"),
                                       {0}};
 static const dts_mapping deepseek[] = {DECODER,
                                        RULE("qkv_bias=@", "attention_bias=@"),
@@ -90,6 +103,8 @@ static const dts_mapping gpt_oss[] = {DECODER,
                                       RULE("bias=true", ""),
                                       RULE("router_bias=true", ""),
                                       RULE("attention_sinks=true", ""),
+                                      WINDOW("128"),
+                                      GLOBAL_EVERY("2"),
                                       {0}};
 static const dts_mapping gpt2[] = {
     GPT_SIZES, RULE("max_positions=@", "n_positions=@"),           GPT_INNER,
@@ -105,6 +120,9 @@ static const dts_mapping gpt_neo[] = {RULE("layers=@", "num_layers=@"),
                                       GPT_GELUS,
                                       RULE("tied_embeddings=@", "tie_word_embeddings=@"),
                                       RULE("qkv_bias=false", ""),
+                                      RULE("attention_window=@", "window_size=@"),
+                                      RULE("attention_window=256", ""),
+                                      RULE("first_global_layers=1; global_every=2", ""),
                                       {0}};
 /* Without a pooler where the heads say so; RoBERTa never had a next sentence. */
 static const dts_mapping roberta[] = {SIZES,
@@ -124,9 +142,10 @@ static const dts_mapping bert[] = {SIZES,
                                    {0}};
 
 static const dts_mapping gemma[] = {GEMMA, {0}};
-static const dts_mapping gemma2[] = {GEMMA, RULE("post_norms=true", ""), {0}};
-static const dts_mapping gemma3[] = {GEMMA, RULE("post_norms=true", ""), RULE("qk_norm=true", ""), {0}};
-static const dts_mapping phi3[] = {DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), {0}};
+static const dts_mapping gemma2[] = {GEMMA, RULE("post_norms=true", ""), WINDOW("4096"), GLOBAL_EVERY("2"), {0}};
+static const dts_mapping gemma3[] = {GEMMA,          RULE("post_norms=true", ""), RULE("qk_norm=true", ""),
+                                     WINDOW("4096"), GLOBAL_EVERY("6"),           {0}};
+static const dts_mapping phi3[] = {DECODER, GROUPED, RULE("qkv_bias=@", "attention_bias=@"), WINDOW("0"), {0}};
 static const dts_mapping phi[] = {SIZES,
                                   RULE("ffn_hidden=@", "intermediate_size=@"),
                                   RULE("kv_heads=0", "num_key_value_heads=null"),
@@ -134,7 +153,7 @@ static const dts_mapping phi[] = {SIZES,
                                   GELUS,
                                   TIED("false"),
                                   RULE("rotary=true", ""),
-                                  RULE("shared_norm=true", ""),
+                                  RULE("parallel_block=shared_norm", ""),
                                   RULE("head_bias=true", ""),
                                   RULE("qk_norm=false", "qk_layernorm=false"),
                                   RULE("max_positions=0", ""),
@@ -147,11 +166,14 @@ static const dts_mapping falcon[] = {
     RULE("ffn_hidden=@", "ffn_hidden_size=@"),
     RULE("kv_heads=@", "new_decoder_architecture=true; multi_query=true; num_kv_heads=@"),
     RULE("kv_heads=@", "new_decoder_architecture=true; num_kv_heads=@"),
-    RULE("shared_norm=true; kv_heads=1", "new_decoder_architecture=false; parallel_attn=true; multi_query=true"),
-    RULE("shared_norm=true; kv_heads=0", "new_decoder_architecture=false; parallel_attn=true; multi_query=false"),
-    RULE("kv_heads=1", "new_decoder_architecture=false; parallel_attn=false; multi_query=true"),
-    RULE("kv_heads=0", "new_decoder_architecture=false; parallel_attn=false; multi_query=false"),
-    RULE("shared_norm=true", "parallel_attn=true; num_ln_in_parallel_attn=1"),
+    RULE("kv_heads=1", "multi_query=true"),
+    RULE("kv_heads=0", "multi_query=false"),
+    RULE("kv_heads=1", ""),
+    RULE("parallel_block=shared_norm", "parallel_attn=true; num_ln_in_parallel_attn=1"),
+    RULE("parallel_block=two_norms", "new_decoder_architecture=true"),
+    RULE("parallel_block=none", "parallel_attn=false"),
+    RULE("parallel_block=shared_norm", "parallel_attn=true"),
+    RULE("parallel_block=shared_norm", ""),
     RULE("bias=@; qkv_bias=@", "bias=@"),
     RULE("bias=false; qkv_bias=false", ""),
     RULE("rotary=false", "alibi=true"),
@@ -166,6 +188,8 @@ static const dts_mapping gpt_neox[] = {SIZES,
                                        GELUS,
                                        RULE("rotary=true", ""),
                                        RULE("qkv_bias=@; bias=true", "attention_bias=@"),
+                                       RULE("parallel_block=none", "use_parallel_residual=false"),
+                                       RULE("parallel_block=two_norms", ""),
                                        TIED("false"),
                                        {0}};
 static const dts_mapping opt[] = {SIZES,
@@ -194,7 +218,7 @@ static const dts_mapping gptj[] = {GPT_SIZES,
                                    GPT_INNER,
                                    GPT_GELUS,
                                    RULE("rotary=true", ""),
-                                   RULE("shared_norm=true", ""),
+                                   RULE("parallel_block=shared_norm", ""),
                                    RULE("qkv_bias=false", ""),
                                    RULE("unbiased_projection=true", ""),
                                    RULE("head_bias=true", ""),
@@ -210,6 +234,7 @@ static const dts_mapping starcoder2[] = {SIZES,
                                          RULE("bias=true; qkv_bias=true", ""),
                                          RULE("rms_norm=false", "norm_type=layer_norm"),
                                          RULE("gated_ffn=false", "mlp_type=default"),
+                                         WINDOW("0"),
                                          TIED("true"),
                                          {0}};
 static const dts_mapping gpt_bigcode[] = {GPT_SIZES,
@@ -232,7 +257,33 @@ static const dts_mapping qwen2_moe[] = {
     RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
     RULE("shared_expert_ffn_hidden=@; shared_expert_gate=true", "shared_expert_intermediate_size=@"),
     RULE("moe_every=@", "decoder_sparse_step=@"),
+    QWEN_WINDOW,
     {0}};
+/* Norms with a scale only, written out in Python as RMSNorm is. */
+#define COHERE                                                                                                        \
+    SIZES, GROUPED, RULE("ffn_hidden=@", "intermediate_size=@"), RULE("activation_function=silu", "hidden_act=silu"), \
+        TIED("true"), RULE("qkv_bias=false; bias=false", "attention_bias=false"),                                     \
+        RULE("parallel_block=shared_norm", "")
+static const dts_mapping cohere[] = {COHERE, RULE("qk_norm=@", "use_qk_norm=@"), {0}};
+static const dts_mapping cohere2[] = {COHERE, WINDOW("4096"), GLOBAL_EVERY("4"), {0}};
+/* The norms of its queries and keys have no parameters. */
+static const dts_mapping llama4[] = {SIZES,
+                                     GROUPED,
+                                     RULE("ffn_hidden=@", "intermediate_size_mlp=@"),
+                                     RULE("expert_ffn_hidden=@; shared_expert_ffn_hidden=@", "intermediate_size=@"),
+                                     RULE("activation_function=silu", "hidden_act=silu"),
+                                     TIED("false"),
+                                     RULE("qkv_bias=@", "attention_bias=@"),
+                                     RULE("experts=@", "num_local_experts=@"),
+                                     RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                     RULE("moe_every=@", "interleave_moe_layer_step=@"),
+                                     RULE("attention_window=0", "attention_chunk_size=null"),
+                                     RULE("attention_window=@", "attention_chunk_size=@"),
+                                     RULE("attention_window=8192", ""),
+                                     RULE("window_chunked=true", ""),
+                                     RULE("global_every=@", "no_rope_layer_interval=@"),
+                                     RULE("global_every=4", ""),
+                                     {0}};
 
 const dts_huggingface_family dts_huggingface_families[] = {
     {"llama", "llama", llama},
@@ -261,5 +312,8 @@ const dts_huggingface_family dts_huggingface_families[] = {
     {"starcoder2", "gpt", starcoder2},
     {"gpt_bigcode", "gpt", gpt_bigcode},
     {"roberta", "bert", roberta},
+    {"cohere", "llama", cohere},
+    {"cohere2", "llama", cohere2},
+    {"llama4_text", "llama", llama4},
 };
 const size_t dts_huggingface_family_count = sizeof dts_huggingface_families / sizeof dts_huggingface_families[0];

@@ -21,6 +21,13 @@ typedef enum dts_activation_function { DTS_GELU, DTS_GELU_NEW, DTS_SILU, DTS_REL
 /* AUTO: as the stack trains BERT; a language model where nothing has settled it. */
 typedef enum dts_head { DTS_HEAD_AUTO, DTS_HEAD_LANGUAGE_MODEL, DTS_HEAD_CLASSIFICATION } dts_head;
 
+/* x + attention(norm(x)) + feed-forward(norm'(x)): one norm for both or two, instead of one block after the other. */
+typedef enum dts_parallel_block {
+    DTS_PARALLEL_NONE,
+    DTS_PARALLEL_SHARED_NORM,
+    DTS_PARALLEL_TWO_NORMS
+} dts_parallel_block;
+
 /* cross-entropy casts the logits to fp32 first (Megatron-LM, torchtitan, Hugging Face Llama, anything under autocast);
  * cross-entropy-native keeps the logits' type; sum adds the logits up, as benchmarks without labels do. */
 typedef enum dts_loss { DTS_LOSS_CROSS_ENTROPY, DTS_LOSS_CROSS_ENTROPY_NATIVE, DTS_LOSS_SUM } dts_loss;
@@ -57,11 +64,16 @@ typedef struct dts_model {
     bool qk_norm;               /* queries and keys are normalised per head */
     bool attention_sinks;       /* one learned logit per head joins each softmax */
     bool post_norms;            /* norms behind attention and feed-forward block as well, before they are added */
-    bool shared_norm;           /* attention and feed-forward block read one norm and are added together */
+    int parallel_block;         /* dts_parallel_block */
     bool embedding_norm;        /* a norm behind the embedding */
     bool unbiased_projection;   /* with bias: but none of the attention's output projection */
     bool head_bias;             /* of the product that makes the logits */
     bool shared_expert_gate;    /* a sigmoid of a product with one column scales the shared expert's output */
+    /* windows of attention; 0: every position sees all (before it) */
+    int64_t attention_window;    /* positions that a query of a local layer sees, itself among them */
+    bool window_chunked;         /* those of its own chunk of so many positions; else the nearest ones */
+    int64_t first_global_layers; /* layers at the start without a window */
+    int64_t global_every;        /* every n-th layer behind those has none; 0: all have one */
     /* multi-head latent attention; kv_lora_rank 0: ordinary attention */
     int64_t q_lora_rank, kv_lora_rank; /* widths of the latents of queries (0: none) and of keys and values */
     int64_t qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
@@ -85,12 +97,24 @@ typedef enum dts_part {
     DTS_PART_EMBEDDING,
     DTS_PART_LAYER,
     DTS_PART_HEAD,
-    DTS_PART_EXPERT_LAYER /* a layer whose feed-forward block is a mixture of experts */
+    DTS_PART_EXPERT_LAYER,      /* a layer whose feed-forward block is a mixture of experts */
+    DTS_PART_LOCAL_LAYER,       /* with a window of attention */
+    DTS_PART_LOCAL_EXPERT_LAYER /* both */
 } dts_part;
+enum { DTS_PART_COUNT = DTS_PART_LOCAL_EXPERT_LAYER + 1 };
 
-/* LAYER or EXPERT_LAYER; layer from 0. */
+bool dts_part_is_layer(dts_part part);
+bool dts_part_has_experts(dts_part part);
+bool dts_part_is_local(dts_part part);
+
+/* Which kind of layer; layer from 0. */
 dts_part dts_model_layer_part(const dts_model *model, int64_t layer);
+/* How many there are of each part. */
+void dts_model_count_parts(const dts_model *model, double counts[DTS_PART_COUNT]);
+/* Positions of keys that a query of a part sees at most, out of keys. */
+int64_t dts_model_seen_keys(const dts_model *model, dts_part part, int64_t keys);
 int64_t dts_model_expert_layers(const dts_model *model);
+bool dts_model_layers_alike(const dts_model *model);
 
 /* The optional dimensions with their rule applied. */
 int64_t dts_model_kv_heads(const dts_model *model);
@@ -185,6 +209,8 @@ typedef struct dts_execution {
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
+    bool sums_branches;    /* blocks side by side: partial sums of both are added before one reduction */
+    bool sums_branch_gradients; /* … and the gradients of a shared input */
     bool dropout;
     double mask_B;            /* bytes of a dropout mask element */
     bool keeps_softmax_input; /* eager softmax keeps its input beside its output */
@@ -234,6 +260,8 @@ typedef struct dts_operator {
                                rank's */
     int64_t heads, kv_heads, head_dim, query_length, key_length; /* attention, with batch = micro_batch */
     bool causal;
+    int64_t window;                        /* attention: positions that a query sees; 0: all */
+    bool chunked;                          /* those of its own chunk of window positions */
     double forward_B, backward_B;          /* device-memory traffic of DTS_OPERATOR_MEMORY, B */
     int forward_kernels, backward_kernels; /* launches; GEMM backward: of input and weight gradient together */
     double
@@ -271,12 +299,14 @@ dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_
 /* Are only adapters trained? */
 bool dts_model_adapts(const dts_execution *execution);
 
-/* FLOPs of a product's forward, 2 per multiply-add; 0 for others. */
+/* FLOPs of a product's forward, or of fused attention's two, 2 per multiply-add; 0 for others. Attention counts
+ * min(window, keys) positions for every query. */
 double dts_operator_flops(const dts_operator *o);
 
 /* FLOPs of the matrix products (and attention) of one sample's forward pass through the whole model, for its last
  * queries positions (0: all): for MFU. The
- * convention: 2 per multiply-add, causal attention counted in full, recomputation not counted; forward only. */
+ * convention: 2 per multiply-add, causal attention counted in full (within its window, too), recomputation not counted;
+ * forward only. */
 double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries);
 
 /* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */

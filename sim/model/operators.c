@@ -1,10 +1,13 @@
 /* The public face: dimensions with their rules, operators of a part, and what follows from summing them.
  *
  * FLOPs: 2·m·n·k of each product, forward [1]; fused attention counts as its two products, 4·b·a·s·S·d, and causal
- * attention in full. For a plain layer this is the 24·s·h²·(1 + s/(6h)) of [1], and 2·s·h·V of the logits.
+ * attention in full. For a plain layer this is the 24·s·h²·(1 + s/(6h)) of [1], and 2·s·h·V of the logits. Under a
+ * window of w positions a query counts min(w, S) of the S keys: in full within the window, as [2] does (which halves
+ * both for the causal mask).
  *
  * [1] Narayanan et al. 2021, Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM,
- *     arXiv 2104.04473, appendix (FLOPs). */
+ *     arXiv 2104.04473, appendix (FLOPs).
+ * [2] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/training/utils/flop_utils.py: swa_core. */
 #include <string.h>
 
 #include "model/builder.h"
@@ -35,10 +38,52 @@ int64_t dts_model_v_head_dim(const dts_model *model) {
     return model->kv_lora_rank > 0 ? model->v_head_dim : dts_model_head_dim(model);
 }
 
+bool dts_part_is_layer(dts_part part) {
+    return part != DTS_PART_EMBEDDING && part != DTS_PART_HEAD;
+}
+
+bool dts_part_has_experts(dts_part part) {
+    return part == DTS_PART_EXPERT_LAYER || part == DTS_PART_LOCAL_EXPERT_LAYER;
+}
+
+bool dts_part_is_local(dts_part part) {
+    return part == DTS_PART_LOCAL_LAYER || part == DTS_PART_LOCAL_EXPERT_LAYER;
+}
+
+/* Is layer one of every n-th behind the first ones? */
+static bool is_nth(int64_t layer, int64_t first, int64_t every) {
+    return layer >= first && every > 0 && (layer - first) % every == every - 1;
+}
+
 dts_part dts_model_layer_part(const dts_model *model, int64_t layer) {
-    const int64_t behind = layer - model->first_dense_layers;
     const int64_t every = model->moe_every > 0 ? model->moe_every : 1;
-    return model->experts > 0 && behind >= 0 && behind % every == every - 1 ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER;
+    const bool experts = model->experts > 0 && is_nth(layer, model->first_dense_layers, every);
+    const bool local = model->attention_window > 0 && layer >= model->first_global_layers &&
+                       !is_nth(layer, model->first_global_layers, model->global_every);
+    return local ? (experts ? DTS_PART_LOCAL_EXPERT_LAYER : DTS_PART_LOCAL_LAYER)
+                 : (experts ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER);
+}
+
+void dts_model_count_parts(const dts_model *model, double counts[DTS_PART_COUNT]) {
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        counts[part] = dts_part_is_layer((dts_part)part) ? 0 : 1;
+    }
+    for (int64_t layer = 0; layer < model->layers; layer++) {
+        counts[dts_model_layer_part(model, layer)]++;
+    }
+}
+
+bool dts_model_layers_alike(const dts_model *model) {
+    int64_t layer = 1;
+    while (layer < model->layers && dts_model_layer_part(model, layer) == dts_model_layer_part(model, 0)) {
+        layer++;
+    }
+    return layer >= model->layers;
+}
+
+int64_t dts_model_seen_keys(const dts_model *model, dts_part part, int64_t keys) {
+    const int64_t window = dts_part_is_local(part) ? model->attention_window : 0;
+    return window > 0 && window < keys ? window : keys;
 }
 
 int64_t dts_model_expert_layers(const dts_model *model) {
@@ -141,11 +186,12 @@ double dts_model_part_parameters(const dts_model *model, dts_part part) {
 }
 
 double dts_model_parameters(const dts_model *model) {
-    const double with_experts = (double)dts_model_expert_layers(model);
-    double sum = dts_model_part_parameters(model, DTS_PART_EMBEDDING) +
-                 ((double)model->layers - with_experts) * dts_model_part_parameters(model, DTS_PART_LAYER) +
-                 dts_model_part_parameters(model, DTS_PART_HEAD);
-    return with_experts > 0 ? sum + with_experts * dts_model_part_parameters(model, DTS_PART_EXPERT_LAYER) : sum;
+    double counts[DTS_PART_COUNT], sum = 0;
+    dts_model_count_parts(model, counts);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        sum += counts[part] > 0 ? counts[part] * dts_model_part_parameters(model, (dts_part)part) : 0;
+    }
+    return sum;
 }
 
 double dts_model_active_parameters(const dts_model *model) {
@@ -161,6 +207,10 @@ double dts_model_active_parameters(const dts_model *model) {
 }
 
 double dts_operator_flops(const dts_operator *o) {
+    if (o->kind == DTS_OPERATOR_ATTENTION) {
+        const int64_t keys = o->window > 0 && o->window < o->key_length ? o->window : o->key_length;
+        return 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)keys * (double)o->head_dim;
+    }
     if (o->kind != DTS_OPERATOR_GEMM) {
         return 0;
     }
@@ -175,6 +225,7 @@ static double part_flops(const dts_model *model, dts_part part, int64_t sequence
     balanced.load_imbalance = 1;
     dts_builder builder;
     dts_execution execution = plain_execution(sequence_length, queries);
+    execution.flash_attention = true; /* which knows windows */
     dts_build_part(&builder, part, &balanced, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
@@ -184,11 +235,12 @@ static double part_flops(const dts_model *model, dts_part part, int64_t sequence
 }
 
 double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries) {
-    const double with_experts = (double)dts_model_expert_layers(model);
-    double sum = ((double)model->layers - with_experts) * part_flops(model, DTS_PART_LAYER, sequence_length, queries) +
-                 part_flops(model, DTS_PART_HEAD, sequence_length, queries);
-    return with_experts > 0 ? sum + with_experts * part_flops(model, DTS_PART_EXPERT_LAYER, sequence_length, queries)
-                            : sum;
+    double counts[DTS_PART_COUNT], sum = 0;
+    dts_model_count_parts(model, counts);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        sum += counts[part] > 0 ? counts[part] * part_flops(model, (dts_part)part, sequence_length, queries) : 0;
+    }
+    return sum;
 }
 
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution) {

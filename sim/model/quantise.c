@@ -281,7 +281,7 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
         add_gradient_cast_by_rows(builder, linear);
         return;
     }
-    const bool gathers = l->gathers_quantised && linear->row_split;
+    const bool gathers = l->gathers_quantised && linear->row_split && !linear->partial;
     const double whole = products(linear) * (double)linear->rows * (double)linear->n;
     const double elements = gathers ? whole * (double)l->shard / (double)l->s : whole;
     const bool transposes = gathers && quantisation->copies > 1;

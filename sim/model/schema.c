@@ -21,6 +21,7 @@
 static const char *const architecture_names[] = {"gpt", "bert", "llama", NULL};
 static const char *const activation_names[] = {"gelu", "gelu_new", "silu", "relu", NULL};
 static const char *const head_names[] = {"auto", "language-model", "classification", NULL};
+static const char *const parallel_names[] = {"none", "shared_norm", "two_norms", NULL};
 static const char *const loss_names[] = {"cross-entropy", "cross-entropy-native", "sum", NULL};
 
 static const dts_field fields[] = {
@@ -70,8 +71,19 @@ static const dts_field fields[] = {
     FLAG(attention_sinks, "false", "a learned logit per head joins each softmax (gpt-oss)"),
     FLAG(post_norms, "false",
          "norms behind attention and feed-forward block as well, before they are added (Gemma 2 and 3)"),
-    FLAG(shared_norm, "false",
-         "attention and feed-forward block stand side by side and read one norm (GPT-J, Falcon 7B, Phi 2)"),
+    FIELD(parallel_block, DTS_FIELD_ENUM, .names = parallel_names, .preset = "none",
+          .help =
+              "attention and feed-forward block side by side, added together: they read one norm (shared_norm: GPT-J, "
+              "Falcon 7B, Phi 2, Command R) or one each (two_norms: GPT-NeoX, Falcon 40B)"),
+    COUNT(attention_window, 0, MAX_LENGTH,
+          .help = "positions that a query of a local layer sees, itself among them (without `causal`: half of them on "
+                  "either side); 0: all"),
+    FLAG(window_chunked, "false",
+         "the sequence is cut into chunks of attention_window positions, and a query sees those of its own (Llama 4)"),
+    COUNT(first_global_layers, 0, MAX_LAYERS, .help = "layers at the start without a window (Qwen 2)"),
+    COUNT(
+        global_every, 0, MAX_LAYERS,
+        .help = "of the layers behind those, every n-th has no window (Gemma 2, gpt-oss: 2; Gemma 3: 6); 0: all have"),
     FLAG(embedding_norm, "false", "a norm behind the embedding (BLOOM; BERT always has one)"),
     FLAG(unbiased_projection, "false", "with `bias`: the attention's output projection has none (GPT-J)"),
     FLAG(head_bias, "false", "a bias of the product that makes the logits (GPT-J, Phi 2)"),
@@ -142,6 +154,40 @@ static dts_status check_experts(dts_binder *binder, const dts_place *place, cons
     return DTS_OK;
 }
 
+static dts_status check_window(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+    if (model->attention_window == 0) {
+        return model->window_chunked || model->first_global_layers > 0 || model->global_every > 0
+                   ? dts_diag_error(binder->diag, place, key, "give attention_window, or leave those keys out",
+                                    "layers with and without a window are described, but attention_window is 0")
+                   : DTS_OK;
+    }
+    if (model->first_global_layers >= model->layers || model->global_every == 1) {
+        return dts_diag_error(
+            binder->diag, place, key, "leave attention_window out", "no layer has the window: %s leaves none of %lld",
+            model->global_every == 1 ? "global_every" : "first_global_layers", (long long)model->layers);
+    }
+    if (model->window_chunked && !model->causal) {
+        return dts_diag_error(binder->diag, place, key, "leave window_chunked out, or set causal: true",
+                              "window_chunked is for causal models");
+    }
+    return DTS_OK;
+}
+
+/* What norms and sums of a layer go together. */
+static dts_status check_blocks(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+    const bool beside = model->parallel_block != DTS_PARALLEL_NONE;
+    dts_status status = DTS_OK;
+    if (model->post_norms && (beside || model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "leave post_norms out",
+                                "post_norms are for dense models with a norm before each block");
+    }
+    if (beside && (model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
+        status = dts_diag_error(binder->diag, place, key, "leave parallel_block out",
+                                "parallel_block is for dense models with a norm before their blocks");
+    }
+    return status;
+}
+
 static dts_status check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_model *model = bound;
     const dts_place *place = node != NULL ? &node->place : NULL;
@@ -168,14 +214,6 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
                                 "gated_ffn: true goes with activation_function: silu or gelu, and silu with gated_ffn",
                                 "gated_ffn and activation_function do not fit together");
     }
-    if (model->post_norms && (model->shared_norm || model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
-        status = dts_diag_error(binder->diag, place, key, "leave post_norms out",
-                                "post_norms are for dense models with a norm before each block");
-    }
-    if (model->shared_norm && (model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
-        status = dts_diag_error(binder->diag, place, key, "leave shared_norm out",
-                                "shared_norm is for dense models with a norm before their blocks");
-    }
     if (model->shared_expert_gate && model->shared_expert_ffn_hidden == 0) {
         status = dts_diag_error(binder->diag, place, key, "give shared_expert_ffn_hidden",
                                 "shared_expert_gate stands without a shared expert");
@@ -183,9 +221,10 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
     if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
         status = dts_diag_error(binder->diag, place, key, "add pooler: true", "a classification head needs a pooler");
     }
-    if (check_latent(binder, place, key, model) != DTS_OK || check_experts(binder, place, key, model) != DTS_OK) {
-        status = DTS_INVALID;
-    }
+    const bool good[] = {
+        check_latent(binder, place, key, model) == DTS_OK, check_experts(binder, place, key, model) == DTS_OK,
+        check_window(binder, place, key, model) == DTS_OK, check_blocks(binder, place, key, model) == DTS_OK};
+    status = good[0] && good[1] && good[2] && good[3] ? status : DTS_INVALID;
     if (model->expected_tolerance > 0 && !(model->expected_parameters > 0)) {
         status = dts_diag_error(binder->diag, place, key, "give both or none",
                                 "expected_tolerance stands without expected_parameters");

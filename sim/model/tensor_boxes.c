@@ -209,6 +209,8 @@ static size_t attention_work(const dts_tensor_graph *graph, const dts_tensor_op 
                                 .query_length = queries,
                                 .key_length = keys,
                                 .causal = op->causal,
+                                .chunked = op->chunked,
+                                .window = op->window,
                                 .forward_kernels = 1,
                                 .backward_kernels = 3};
         return 1;

@@ -208,7 +208,9 @@ static dts_status make_op(const maker *m, dts_tensor_op *op) {
                           .padding = p->padding,
                           .heads = p->heads,
                           .kv_heads = p->kv_heads,
-                          .causal = p->causal};
+                          .causal = p->causal,
+                          .chunked = p->chunked,
+                          .window = p->window};
     dts_status status = find_inputs(m, op);
     status = status == DTS_OK ? check_inputs(m, op) : status;
     status = status == DTS_OK ? set_shape(m, op) : status;

@@ -56,7 +56,8 @@ typedef struct dts_tensor_op {
     int64_t unit[DTS_TENSOR_DIMS]; /* parts are whole multiples of this many elements: a head */
     double parameters;             /* elements */
     int64_t kernel, stride, padding, heads, kv_heads, head_dim;
-    bool causal;
+    bool causal, chunked;
+    int64_t window;    /* of attention: see dts_operator; 0: none */
     bool keeps_output; /* some backward pass reads it */
 } dts_tensor_op;
 
@@ -75,7 +76,8 @@ typedef struct dts_tensor_op_profile {
     dts_list inputs; /* const char *; empty: the operator before */
     dts_list shape;  /* int64_t: of an input, without the samples */
     int64_t features, rows, kernel, stride, padding, heads, kv_heads;
-    bool bias, causal;
+    bool bias, causal, chunked;
+    int64_t window; /* attention of a transformer's local layer; 0: none */
 } dts_tensor_op_profile;
 
 typedef struct dts_graph_profile {

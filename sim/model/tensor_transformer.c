@@ -46,16 +46,19 @@ static const char *add_plain(writer *w, dts_tensor_op_type type, const char *nam
     return add(w, type, name, READS(a, b), (dts_tensor_op_profile){0});
 }
 
-static const char *add_attention_block(writer *w, const dts_model *model, const char *stream) {
+static const char *add_attention_block(writer *w, const dts_model *model, bool local, const char *stream) {
     int64_t d = dts_model_head_dim(model), kv = dts_model_kv_heads(model);
     bool first = model->architecture != DTS_ARCH_BERT; /* norm before the block, else behind it */
     const char *x = first ? add_plain(w, DTS_TENSOR_LAYER_NORM, "attention_norm", stream, NULL) : stream;
     const char *query = add_linear(w, "query", x, model->heads * d, model->qkv_bias);
     const char *key = add_linear(w, "key", x, kv * d, model->qkv_bias);
     const char *value = add_linear(w, "value", x, kv * d, model->qkv_bias);
-    const char *attention =
-        add(w, DTS_TENSOR_ATTENTION, "attention", READS(query, key, value),
-            (dts_tensor_op_profile){.heads = model->heads, .kv_heads = kv, .causal = model->causal});
+    const char *attention = add(w, DTS_TENSOR_ATTENTION, "attention", READS(query, key, value),
+                                (dts_tensor_op_profile){.heads = model->heads,
+                                                        .kv_heads = kv,
+                                                        .causal = model->causal,
+                                                        .chunked = local && model->window_chunked,
+                                                        .window = local ? model->attention_window : 0});
     const char *out =
         add_linear(w, "attention_out", attention, model->hidden, model->bias && !model->unbiased_projection);
     out = model->post_norms ? add_plain(w, DTS_TENSOR_LAYER_NORM, "attention_post_norm", out, NULL) : out;
@@ -63,15 +66,17 @@ static const char *add_attention_block(writer *w, const dts_model *model, const 
     return first ? sum : add_plain(w, DTS_TENSOR_LAYER_NORM, "attention_norm", sum, NULL);
 }
 
-static const char *add_feed_forward(writer *w, const dts_model *model, const char *stream) {
+/* input: of the layer, which the block beside attention reads. */
+static const char *add_feed_forward(writer *w, const dts_model *model, const char *input, const char *stream) {
     int64_t inner = dts_model_ffn_hidden(model);
     bool first = model->architecture != DTS_ARCH_BERT;
     const char *x = stream;
-    if (model->shared_norm) {
+    if (model->parallel_block == DTS_PARALLEL_SHARED_NORM) {
         x = dts_arena_printf(w->arena, "%sattention_norm", w->prefix);
         w->failed = w->failed || x == NULL;
     } else if (first) {
-        x = add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_norm", stream, NULL);
+        const bool beside = model->parallel_block == DTS_PARALLEL_TWO_NORMS;
+        x = add_plain(w, DTS_TENSOR_LAYER_NORM, "mlp_norm", beside ? input : stream, NULL);
     }
     const char *up = add_linear(w, "mlp_up", x, inner, model->bias);
     const char *gate = model->gated_ffn ? add_linear(w, "mlp_gate", x, inner, model->bias) : NULL;
@@ -106,8 +111,9 @@ dts_status dts_tensor_graph_of_model(const dts_model *model, int64_t batch, int6
         if (w.prefix == NULL) {
             return dts_diag_nomem(diag);
         }
-        stream = add_attention_block(&w, model, stream);
-        stream = add_feed_forward(&w, model, stream);
+        const char *input = stream;
+        stream = add_attention_block(&w, model, dts_part_is_local(dts_model_layer_part(model, i)), input);
+        stream = add_feed_forward(&w, model, input, stream);
     }
     w.prefix = "";
     if (model->architecture != DTS_ARCH_BERT) {

@@ -63,13 +63,16 @@ static dts_status layer_costs(const dts_plan *plan, dts_arena *arena, costs *out
     if (layers == NULL) {
         return dts_diag_nomem(diag);
     }
-    double dense = 0, experts = 0;
-    dts_status status = part_cost(plan, DTS_PART_LAYER, &dense, diag);
-    if (status == DTS_OK && model->experts > 0) {
-        status = part_cost(plan, DTS_PART_EXPERT_LAYER, &experts, diag);
+    double counts[DTS_PART_COUNT], kinds[DTS_PART_COUNT] = {0};
+    dts_model_count_parts(model, counts);
+    dts_status status = DTS_OK;
+    for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
+        if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
+            status = part_cost(plan, (dts_part)part, &kinds[part], diag);
+        }
     }
     for (int64_t i = 0; i < model->layers; i++) {
-        layers[i] = dts_model_layer_part(model, i) == DTS_PART_EXPERT_LAYER ? experts : dense;
+        layers[i] = kinds[dts_model_layer_part(model, i)];
     }
     out->layers = layers;
     out->count = model->layers;

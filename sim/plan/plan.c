@@ -146,6 +146,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,
+        .sums_branches = stack->parallel_blocks != DTS_PARALLEL_REDUCES_EACH,
+        .sums_branch_gradients = stack->parallel_blocks == DTS_PARALLEL_REDUCES_BOTH,
         .dropout = stack->dropout && !dts_plan_infers(plan),
         .mask_B = stack->mask_bool_bytes ? 1 : 1.0 / 8,
         .autocast = plan->storage.autocast,

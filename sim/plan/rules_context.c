@@ -37,10 +37,22 @@ static dts_status check_heads(const dts_plan *plan, dts_diag *diag) {
                           plan->context, fewer, kv_heads % plan->context != 0 ? "key and value heads" : "heads");
 }
 
+/* Rings pass every block to every rank. */
+static void check_windows(const dts_plan *plan, dts_diag *diag) {
+    const dts_model *model = plan->job.model;
+    const bool ring = plan->job.parallelism->context_method == DTS_CONTEXT_RING;
+    if (ring && model->attention_window > 0 && model->attention_window < plan->job.training->sequence_length) {
+        dts_diag_error(diag, NULL, "parallelism.context_method", "use context_method: all-gather or all-to-all",
+                       "rings know no windows of attention, and %s has one of %" PRId64 " positions", model->name,
+                       model->attention_window);
+    }
+}
+
 dts_status dts_plan_check_context(const dts_plan *plan, dts_diag *diag) {
     if (plan->context == 1) {
         return DTS_OK;
     }
+    check_windows(plan, diag);
     if (plan->job.stack->attention != DTS_ATTENTION_FLASH) {
         dts_diag_error(diag, NULL, "parallelism.context", "set stack.attention: flash, or use another stack",
                        "context parallelism adds up blocks of fused attention, but stack %s materialises the scores",

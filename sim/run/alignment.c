@@ -39,10 +39,12 @@ static double token_s(const dts_plan *plan, dts_arena *arena) {
     if (diag != NULL && dts_lower_work(plan, arena, work, diag) == DTS_OK) {
         const dts_model *model = plan->job.model;
         bool backward = !dts_plan_infers(plan);
-        double experts = (double)dts_model_expert_layers(model);
-        time_s = kernels_s(&work[DTS_PART_EMBEDDING], backward) + kernels_s(&work[DTS_PART_HEAD], backward) +
-                 kernels_s(&work[DTS_PART_LAYER], backward) * ((double)model->layers - experts) +
-                 kernels_s(&work[DTS_PART_EXPERT_LAYER], backward) * experts;
+        double counts[DTS_PART_COUNT];
+        dts_model_count_parts(model, counts);
+        time_s = 0;
+        for (int part = 0; part < DTS_PART_COUNT; part++) {
+            time_s += counts[part] * kernels_s(&work[part], backward);
+        }
         time_s /= (double)plan->job.training->sequence_length;
     }
     dts_diag_free(diag);

@@ -21,7 +21,7 @@ const char *const dts_bound_names[DTS_BOUND_COUNT + 1] = {
 enum { KERNEL_ROWS_MOST = 256 };
 static const double SLOWER = 1.1;
 static const double WAVES_LEAST = 0.25; /* a loss from which on the last wave is named as the bound */
-static const double CAUSAL_HALF = 0.5;  /* pairs of query and key that a causal mask leaves, but for the diagonal */
+static const double CAUSAL_HALF = 0.5;  /* share of a square of queries and keys that a causal mask leaves */
 static const double BOUND_LEAST = 0.05; /* below it nothing of the three matters */
 
 /* The operators on five GPUs. */
@@ -107,12 +107,23 @@ static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_opera
     return (cost){0};
 }
 
+/* One of dts_part_names, or NULL. */
 static int part_of(const char *name) {
-    return name == NULL                        ? -1
-           : strcmp(name, "embedding") == 0    ? DTS_PART_EMBEDDING
-           : strcmp(name, "layer") == 0        ? DTS_PART_LAYER
-           : strcmp(name, "expert layer") == 0 ? DTS_PART_EXPERT_LAYER
-                                               : DTS_PART_HEAD;
+    int part = DTS_PART_COUNT - 1;
+    while (part >= 0 && name != dts_part_names[part]) {
+        part--;
+    }
+    return part;
+}
+
+/* Share of the pairs of query and key counted as its FLOPs that fused attention computes, but for the diagonal: under a
+ * causal mask all but half of a square as wide as its window. */
+static double computed_share(const dts_operator *o) {
+    if (o->kind != DTS_OPERATOR_ATTENTION || !o->causal) {
+        return 1;
+    }
+    const bool sliding = o->window > 0 && o->window < o->key_length && !o->chunked;
+    return sliding ? 1 - CAUSAL_HALF * (double)o->window / (double)o->key_length : CAUSAL_HALF;
 }
 
 static const char *shape_of(const dts_plan *plan, const dts_operator *o, dts_role role, dts_arena *arena) {
@@ -120,7 +131,9 @@ static const char *shape_of(const dts_plan *plan, const dts_operator *o, dts_rol
     if (o->kind == DTS_OPERATOR_ATTENTION) {
         return dts_arena_printf(arena, "%" PRId64 " x %" PRId64 " heads of %" PRId64 ", %" PRId64 " x %" PRId64 "%s",
                                 o->batch, o->heads, o->head_dim, o->query_length, o->key_length,
-                                o->causal ? ", causal" : "");
+                                o->window > 0 ? dts_arena_printf(arena, ", window of %" PRId64, o->window)
+                                : o->causal   ? ", causal"
+                                              : "");
     }
     if (o->kind != DTS_OPERATOR_GEMM) {
         return NULL;
@@ -207,7 +220,7 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
                 peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, dts_plan_product_format(plan, o, of_weight));
                 sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels};
                 operators += one.kernels > 0;
-                row->computed = o->kind == DTS_OPERATOR_ATTENTION && o->causal ? CAUSAL_HALF : 1;
+                row->computed = computed_share(o);
                 row->shape = operators == 1 ? shape_of(c->m->plan, o, c->roles[index], arena) : row->shape;
             }
         }

@@ -222,10 +222,9 @@ static dts_status cut_anew(const dts_search_context *c, const dts_candidate *can
 /* Can its cut say something: one chunk for each rank, layers that are alike? */
 static bool may_be_cut(const dts_search_context *c, const dts_candidate *candidate) {
     const dts_model *model = &c->request->base->model;
-    int64_t experts = dts_model_expert_layers(model);
     const int32_t *v = candidate->value;
     return v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_PIPELINE] <= model->layers && v[DTS_AXIS_VIRTUAL_STAGES] == 1 &&
-           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && (experts == 0 || experts == model->layers);
+           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && dts_model_layers_alike(model);
 }
 
 /* The fastest pipelines by closed form, whether they fit or not: another cut may. */

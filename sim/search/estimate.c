@@ -317,7 +317,7 @@ static double least_s(const case_of *k, const dts_rank_class *c, const dts_sched
     double way_s = k->recompute == FULL ? c->way_full_s : (k->recompute == SELECTIVE ? c->way_selective_s : 0);
     double share = 1; /* of the layers, at least */
     if (k->recompute == FULL && isfinite(k->first)) {
-        bool alike = k->plan->job.model->experts == 0;
+        bool alike = dts_model_layers_alike(k->plan->job.model);
         share = alike && c->layers > 0 ? (double)k->frame->chunks * repeated_of(k, c->fewest_layers) / c->layers : 0;
         way_s = 0;
     }

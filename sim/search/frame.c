@@ -55,8 +55,11 @@ static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_
     for (int64_t i = 0; i < chunk->layers; i++) {
         kinds[dts_model_layer_part(model, chunk->first_layer + i)]++;
     }
-    add_part(frame->plan, &frame->costs.parts[DTS_PART_LAYER], kinds[DTS_PART_LAYER], true, c);
-    add_part(frame->plan, &frame->costs.parts[DTS_PART_EXPERT_LAYER], kinds[DTS_PART_EXPERT_LAYER], true, c);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        if (dts_part_is_layer((dts_part)part)) {
+            add_part(frame->plan, &frame->costs.parts[part], kinds[part], true, c);
+        }
+    }
 }
 
 /* A chunk of a rank. ends_apart: embedding and head lie on different ranks, each with its own copy of tied weights. */
@@ -250,6 +253,21 @@ static int64_t node_group(const dts_plan *plan) {
     return group > 1 ? group : 0;
 }
 
+/* Of the kinds of layers that there are. */
+static void limit_layers(const dts_model *model, const dts_block_costs *costs, dts_frame *out) {
+    double counts[DTS_PART_COUNT];
+    dts_model_count_parts(model, counts);
+    out->least_saved_B = out->least_selective_B = (double)INFINITY;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
+            const dts_part_cost *cost = &costs->parts[part];
+            out->least_saved_B = fmin(out->least_saved_B, cost->saved_B);
+            out->most_copies_B = fmax(out->most_copies_B, cost->copies_B);
+            out->least_selective_B = fmin(out->least_selective_B, cost->selective_B);
+        }
+    }
+}
+
 dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
                           dts_frame *out, dts_diag *diag) {
     *out = (dts_frame){.plan = plan, .costs = *costs, .chunks = plan->virtual_stages, .group = node_group(plan)};
@@ -271,13 +289,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
         sum_way(out, out->classes[i].last, &out->classes[i]);
         cost_collectives(out, out->classes[i].first, &out->classes[i]);
     }
-    const dts_model *model = plan->job.model;
-    int64_t experts = dts_model_expert_layers(model);
-    const dts_part_cost *plain = &costs->parts[experts < model->layers ? DTS_PART_LAYER : DTS_PART_EXPERT_LAYER];
-    const dts_part_cost *other = &costs->parts[experts > 0 ? DTS_PART_EXPERT_LAYER : DTS_PART_LAYER];
-    out->least_saved_B = fmin(plain->saved_B, other->saved_B);
-    out->most_copies_B = fmax(plain->copies_B, other->copies_B);
-    out->least_selective_B = fmin(plain->selective_B, other->selective_B);
+    limit_layers(plan->job.model, costs, out);
     out->send_s = dts_lower_send_s(plan, costs->boundary_B);
     cost_host(out);
     return DTS_OK;

@@ -238,9 +238,6 @@ static void add_cost(const outlook *as, const strategy *s, const dts_layer_share
     out->tail_s += n * one->tail_s;
 }
 
-static const dts_part layer_kinds[] = {DTS_PART_LAYER, DTS_PART_EXPERT_LAYER};
-enum { KINDS = sizeof layer_kinds / sizeof layer_kinds[0] };
-
 /* Of a stage's layers from first on, those of a kind; *any: one of them. */
 static int64_t count_kind(const mixing *m, int64_t first, int64_t layers, dts_part kind, int64_t *any) {
     int64_t count = 0;
@@ -257,14 +254,14 @@ static int64_t count_kind(const mixing *m, int64_t first, int64_t layers, dts_pa
 static void cost_groups(const mixing *m, const outlook *as, size_t s, int stage, const grouping *g, double in_flight,
                         dts_layer_cost *costs, double *hides) {
     int64_t any = 0, unused = 0;
-    for (size_t k = 0; k < KINDS; k++) {
-        if (count_kind(m, g->first, g->layers, layer_kinds[k], &any) == 0) {
+    for (int kind = 0; kind < DTS_PART_COUNT; kind++) {
+        if (count_kind(m, g->first, g->layers, (dts_part)kind, &any) == 0) {
             continue;
         }
         dts_layer_share one;
         share_of(m, s, stage, &(dts_chunk){.first_layer = any, .layers = 1}, in_flight, &one);
         for (size_t i = 0; i < g->groups; i++) {
-            int64_t n = count_kind(m, g->first + first_of(g, i), layers_of(g, i), layer_kinds[k], &unused);
+            int64_t n = count_kind(m, g->first + first_of(g, i), layers_of(g, i), (dts_part)kind, &unused);
             if (n > 0) {
                 add_cost(as, &m->strategies[s], &one, (double)n, &costs[i * m->count + s]);
             }

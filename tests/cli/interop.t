@@ -439,10 +439,10 @@ $ dtsim import $DATA/tests/golden/interop/mistral-7b.json | sed "s|$DATA/||"
 #   intermediate_size = 14336
 #   vocab_size = 32000
 #   hidden_act = silu
+#   sliding_window = 4096
 #   tie_word_embeddings = false
 # left aside:
 #   model_type
-#   sliding_window
 #   rope_theta
 #   torch_dtype
 extends: llama
@@ -455,8 +455,9 @@ ffn_hidden: 14336
 activation_function: silu
 tied_embeddings: false
 kv_heads: 8
+attention_window: 4096
 $ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim import m | grep -c .
-25
+26
 $ printf 'model: {profile: m/config.json, layers: 16}\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\nparallelism: {data_parallel: fsdp}\n' > s.yaml; dtsim run s.yaml --set cluster.nodes=1 | grep -E 'Model|Plan'
   Model                 mistral, 3.75 billion parameters
   Plan                  fsdp 8
@@ -521,7 +522,7 @@ $ dtsim import olmo.json
 olmo.json:1:16: error: models of type 'olmo' cannot be expressed yet [model_type]
       1 | {"model_type": "olmo", "hidden_size": 4096, "num_hidden_layers": 32}
         |                ^
-  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert, qwen2_moe, gemma, gemma2, gemma3_text, phi, phi3, falcon, gpt_neox, gptj, opt, bloom, starcoder2, gpt_bigcode, roberta; or describe it: extends: llama, with what differs
+  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert, qwen2_moe, gemma, gemma2, gemma3_text, phi, phi3, falcon, gpt_neox, gptj, opt, bloom, starcoder2, gpt_bigcode, roberta, cohere, cohere2, llama4_text; or describe it: extends: llama, with what differs
 [1]
 $ dtsim import mistral-gelu.json
 mistral-gelu.json:2:91: error: 'gelu' cannot be expressed [hidden_act]

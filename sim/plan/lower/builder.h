@@ -24,8 +24,6 @@ typedef struct dts_part_work {
     int tensors;                      /* parameter tensors, of those that are trained */
 } dts_part_work;
 
-enum { DTS_PART_COUNT = DTS_PART_EXPERT_LAYER + 1 };
-
 /* What a builder that stands at a style of layers works with (styles.c). */
 typedef struct dts_layer_style {
     const dts_plan *plan;

@@ -18,12 +18,19 @@
  * all-gather [4]: K and V of all ranks are gathered, C·B bytes, in forward and again in backward; dK and dV are reduced
  *   and scattered. Causal: one kernel for each of the two chunks.
  *
+ * Windows of attention: a ring is refused, as its ranks would pass on blocks that most of them do not look at [5];
+ * all-to-all has whole sequences; all-gather gathers all keys and values all the same, and each chunk takes the part
+ * that it sees [5]. A window leaves chunks in the middle of the sequence the most work, so those of rank C-1 are taken.
+ *
  * [1] Brandon et al. 2023, Striped Attention, arXiv 2311.09431; the chunks: NVIDIA, Megatron-Core, "Context
  *     Parallelism", and zhuzilin/ring-flash-attention, zigzag.
  * [2] Liu, Zaharia, Abbeel 2023, Ring Attention, arXiv 2310.01889; NVIDIA Transformer Engine, pytorch/attention,
  *     AttnFuncWithCPAndKVP2P.
  * [3] Jacobs et al. 2023, DeepSpeed Ulysses, arXiv 2309.14509.
- * [4] Dubey et al. 2024, The Llama 3 Herd of Models, arXiv 2407.21783, section 3.3.2. */
+ * [4] Dubey et al. 2024, The Llama 3 Herd of Models, arXiv 2407.21783, section 3.3.2.
+ * [5] NVIDIA/TransformerEngine transformer_engine/pytorch/attention/dot_product_attention/context_parallel.py
+ *     (AttnFuncWithCPAndKVAllGather) and tests/pytorch/attention/test_attention_with_cp.py: no sliding windows with
+ *     cp_comm_type p2p. */
 #include <math.h>
 
 #include "plan/lower/walk.h"
@@ -55,7 +62,9 @@ static dts_attention_shape shape_of(const dts_operator *o, int64_t queries, int6
                                  .query_length = queries,
                                  .key_length = keys,
                                  .causal = causal,
-                                 .backward = backward};
+                                 .backward = backward,
+                                 .window = o->window,
+                                 .chunked = o->chunked};
 }
 
 static double shape_s(const dts_builder *b, dts_attention_shape shape) {
@@ -76,6 +85,9 @@ static double call_s(const dts_builder *b, const dts_operator *o, int64_t call, 
         case DTS_CONTEXT_ALL_GATHER:
             if (!o->causal) {
                 return shape_s(b, shape_of(o, own, o->key_length, false, backward));
+            }
+            if (o->window > 0) {
+                return shape_s(b, shape_of(o, chunk, (b->plan->context + call) * chunk, true, backward));
             }
             return shape_s(b, shape_of(o, chunk, call == 0 ? chunk : o->key_length, true, backward));
         case DTS_CONTEXT_ALL_TO_ALL:

@@ -25,6 +25,8 @@ static int32_t layer_number(const dts_builder *b, dts_part part, int64_t layer) 
             return 0;
         case DTS_PART_LAYER:
         case DTS_PART_EXPERT_LAYER:
+        case DTS_PART_LOCAL_LAYER:
+        case DTS_PART_LOCAL_EXPERT_LAYER:
             return (int32_t)(layer + 1);
         case DTS_PART_HEAD:
             break;
@@ -98,17 +100,13 @@ static dts_id load_activations(walk *w, int64_t slot) {
     return loaded;
 }
 
-static bool is_layer(dts_part part) {
-    return part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
-}
-
 static dts_part layer_part(const walk *w, int64_t layer) {
     return dts_model_layer_part(w->b->plan->job.model, layer);
 }
 
 /* A layer's kernels in one direction are a graph where the stack captures layers. */
 static void capture(const walk *w, dts_part part, bool begins) {
-    if (is_layer(part)) {
+    if (dts_part_is_layer(part)) {
         dts_build_capture(w->b, w->pass->stage, DTS_GRAPHS_LAYERS, begins);
     }
 }
@@ -120,20 +118,20 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     dts_walk_change_layout(w, dts_build_style_before(b, w->pass->chunk, position), style, layer_number(b, part, layer));
     int64_t slot = layer - w->pass->chunk->first_layer;
     int64_t span = checkpoint_span(w, slot);
-    bool drops = dts_plan_infers(b->plan) || drops_whole_chunk(w) || (is_layer(part) && span > 0);
+    bool drops = dts_plan_infers(b->plan) || drops_whole_chunk(w) || (dts_part_is_layer(part) && span > 0);
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, false);
     capture(w, part, true);
-    if (is_layer(part)) {
+    if (dts_part_is_layer(part)) {
         w->waits[DTS_WAIT_OFFLOAD] = dts_offload_before_forward(b, w->pass, slot);
     }
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
     dts_step_take(w, &s);
-    if (span > 0 && is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
+    if (span > 0 && dts_part_is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
         dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
     }
     capture(w, part, false);
-    if (is_layer(part)) {
+    if (dts_part_is_layer(part)) {
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
@@ -237,11 +235,12 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     dts_builder *b = w->b;
     const size_t style = dts_build_style_at(b, w->pass->chunk, position);
     const size_t base = dts_build_style(b, style);
-    int64_t span =
-        is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT ? checkpoint_span(w, layer - w->pass->chunk->first_layer) : 0;
+    int64_t span = dts_part_is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT
+                       ? checkpoint_span(w, layer - w->pass->chunk->first_layer)
+                       : 0;
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     if (part != DTS_PART_EMBEDDING && kind != DTS_OP_BACKWARD_WEIGHT) {
-        int64_t slot = is_layer(part) ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
+        int64_t slot = dts_part_is_layer(part) ? layer - w->pass->chunk->first_layer : w->pass->chunk->layers;
         w->waits[DTS_WAIT_OFFLOAD] = load_activations(w, slot);
     }
     if (span > 1) {

@@ -5,6 +5,8 @@
  *   keys and values     2 · (kv_heads / tensor) · head_dim · e            grouped queries share them [1]
  *   latent attention    (kv_lora_rank + qk_rope_head_dim) · e             one for all heads: whole on every rank [2]
  *
+ * of min(window, S) positions in a layer with a window of attention: what falls out of it is overwritten [4].
+ *
  * Attention of a step over b sequences, a heads of the rank: keys are split among thread blocks, so that short queries
  * fill the GPU [3], which leaves the roofline
  *   t = max(4 · b · a · S · d / (peak · efficiency), cache of b sequences / memory bandwidth)
@@ -13,7 +15,9 @@
  *
  * [1] Ainslie et al. 2023, GQA, arXiv 2305.13245, section 2.
  * [2] DeepSeek-AI 2024, DeepSeek-V2, arXiv 2405.04434, section 2.1.2 and table 1.
- * [3] Dao, Haziza, Massa, Sizov 2023, "Flash-Decoding for long-context inference", PyTorch blog. */
+ * [4] vllm-project/vllm vllm/v1/core/single_type_kv_cache_manager.py: SlidingWindowManager,
+ * ChunkedLocalAttentionManager; Jiang et al. 2023, Mistral 7B, arXiv 2310.06825, section 2: rolling buffer cache. [3]
+ * Dao, Haziza, Massa, Sizov 2023, "Flash-Decoding for long-context inference", PyTorch blog. */
 #include <math.h>
 
 #include "plan/lower/builder.h"
@@ -35,22 +39,27 @@ static double position_B(const dts_plan *plan) {
 double dts_kv_cache_B(const dts_plan *plan, const dts_stage *stage) {
     const dts_training *training = plan->job.training;
     const double sequences = (double)training->global_batch / (double)plan->data;
-    const double positions = (double)training->sequence_length / (double)plan->context;
-    double layers = 0;
+    const dts_model *model = plan->job.model;
+    double positions = 0; /* of all layers */
     if (!dts_plan_caches(plan)) {
         return 0;
     }
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
-        layers += (double)plan->chunks[dts_plan_stage(plan, stage->index, v)].layers;
+        const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            const dts_part part = dts_model_layer_part(model, chunk->first_layer + i);
+            positions += (double)dts_model_seen_keys(model, part, training->sequence_length);
+        }
     }
-    return layers * sequences * positions * position_B(plan);
+    return sequences * positions / (double)plan->context * position_B(plan);
 }
 
 double dts_kv_attention_s(const dts_builder *b, const dts_operator *o) {
     const dts_plan *plan = b->plan;
     const dts_gpu *gpu = &plan->job.cluster->gpu;
     const dts_model *model = plan->job.model;
-    const double keys = (double)o->batch * (double)o->key_length;
+    const int64_t seen = o->window > 0 && o->window < o->key_length ? o->window : o->key_length;
+    const double keys = (double)o->batch * (double)seen;
     const double width = model->kv_lora_rank > 0 ? (double)model->kv_lora_rank + (double)model->qk_rope_head_dim / 2
                                                  : (double)o->head_dim;
     const double flop = 4 * keys * (double)o->heads * width;

@@ -28,10 +28,11 @@ static dts_status check_size(dts_builder *b) {
             kernels[part] += t->forward_kernels + t->backward_input_kernels + t->backward_weight_kernels;
         }
     }
-    double with_experts = (double)dts_model_expert_layers(plan->job.model);
-    double pass = kernels[DTS_PART_EMBEDDING] + kernels[DTS_PART_HEAD] +
-                  kernels[DTS_PART_LAYER] * ((double)plan->job.model->layers - with_experts) +
-                  kernels[DTS_PART_EXPERT_LAYER] * with_experts;
+    double counts[DTS_PART_COUNT], pass = 0;
+    dts_model_count_parts(plan->job.model, counts);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        pass += counts[part] * kernels[part];
+    }
     double tasks = 2 * pass * (double)plan->passes * (double)b->rows;
     if (tasks > most_tasks && b->rows > 1) {
         return dts_diag_error(b->diag, NULL, "fidelity.ranks", "use `ranks: folded`, or fewer GPUs or microbatches",

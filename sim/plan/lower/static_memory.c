@@ -72,11 +72,12 @@ static double stand_ins_B(const dts_builder *b) {
     if (dts_plan_accumulates_by_kernel(b->plan)) {
         return 0;
     }
-    if (dts_model_expert_layers(model) < model->layers) {
-        add_shapes(&all, &b->work[DTS_PART_LAYER].operators);
-    }
-    if (dts_model_expert_layers(model) > 0) {
-        add_shapes(&all, &b->work[DTS_PART_EXPERT_LAYER].operators);
+    double counts[DTS_PART_COUNT];
+    dts_model_count_parts(model, counts);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
+            add_shapes(&all, &b->work[part].operators);
+        }
     }
     double elements = 0;
     for (size_t s = 0; s < all.count; s++) {

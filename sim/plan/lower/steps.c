@@ -219,7 +219,8 @@ static const dts_block *find_chunk_block(dts_builder *b, const dts_pass *pass, d
     dts_block_key key = key_of(b, pass, action);
     key.part = DTS_BLOCK_CHUNK;
     key.layers = (uint32_t)chunk->layers;
-    key.first_layer = b->plan->job.model->experts > 0 ? (uint32_t)chunk->first_layer : 0;
+    const dts_model *model = b->plan->job.model;
+    key.first_layer = model->experts > 0 || model->attention_window > 0 ? (uint32_t)chunk->first_layer : 0;
     key.embedding = chunk->embedding;
     key.head = chunk->head;
     key.tied_copy = chunk->head ? pass->stage->tied_copy : 0;

@@ -102,14 +102,15 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .head_dim = o->head_dim,
                                  .query_length = o->query_length,
                                  .key_length = o->key_length,
-                                 .causal = o->causal};
+                                 .causal = o->causal,
+                                 .window = o->window,
+                                 .chunked = o->chunked};
     t->forward_s = dts_plan_decodes(b->plan) ? dts_kv_attention_s(b, o) : dts_build_attention_s(b, &shape);
     shape.backward = true;
     t->backward_input_s = dts_build_attention_s(b, &shape);
     t->backward_input_kernels = o->backward_kernels;
     /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
-    t->forward_flops = 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)o->key_length *
-                       (double)o->head_dim;
+    t->forward_flops = dts_operator_flops(o);
     t->backward_input_flops = 2 * t->forward_flops;
     if (b->plan->context > 1) {
         dts_context_times(b, o, t);
@@ -212,18 +213,18 @@ dts_status dts_build_work(dts_builder *b) {
     if (b->work == NULL) {
         return dts_diag_nomem(b->diag);
     }
+    const dts_model *model = b->plan->job.model;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         dts_part_work *work = &b->work[part];
-        if (part == DTS_PART_EXPERT_LAYER && b->plan->job.model->experts == 0) {
+        if ((dts_part_has_experts((dts_part)part) && model->experts == 0) ||
+            (dts_part_is_local((dts_part)part) && model->attention_window == 0)) {
             continue;
         }
-        dts_status status =
-            dts_model_operators(b->plan->job.model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
+        dts_status status = dts_model_operators(model, (dts_part)part, &execution, b->arena, &work->operators, b->diag);
         if (status != DTS_OK) {
             return status;
         }
-        if ((part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER) &&
-            b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
+        if (dts_part_is_layer((dts_part)part) && b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
             b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
             keep_every_second_product(b->plan, work);
         }

@@ -67,6 +67,22 @@ static const published configs[] = {
      "\"intermediate_size\": 2880, \"num_local_experts\": 32, \"num_experts_per_tok\": 4, "
      "\"experts_per_token\": 4, \"vocab_size\": 201088, \"hidden_act\": \"silu\", "
      "\"attention_bias\": true, \"tie_word_embeddings\": false, \"sliding_window\": 128}"},
+    {"mistral-7b",
+     "{\"model_type\": \"mistral\", \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
+     "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"intermediate_size\": 14336, "
+     "\"vocab_size\": 32000, \"hidden_act\": \"silu\", \"sliding_window\": 4096, "
+     "\"tie_word_embeddings\": false}"},
+    {"gemma-2-27b",
+     "{\"model_type\": \"gemma2\", \"hidden_size\": 4608, \"intermediate_size\": 36864, "
+     "\"num_hidden_layers\": 46, \"num_attention_heads\": 32, \"num_key_value_heads\": 16, "
+     "\"head_dim\": 128, \"vocab_size\": 256000, \"hidden_act\": \"gelu_pytorch_tanh\", "
+     "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": 4096, "
+     "\"query_pre_attn_scalar\": 144, \"max_position_embeddings\": 8192}"},
+    {"gemma-3-27b",
+     "{\"model_type\": \"gemma3_text\", \"hidden_size\": 5376, \"intermediate_size\": 21504, "
+     "\"num_hidden_layers\": 62, \"num_attention_heads\": 32, \"num_key_value_heads\": 16, "
+     "\"head_dim\": 128, \"vocab_size\": 262208, \"sliding_window\": 1024, "
+     "\"sliding_window_pattern\": 6, \"query_pre_attn_scalar\": 168}"},
 };
 
 /* Binds what a config.json describes; false: it was refused. */
@@ -103,6 +119,8 @@ static void published_configs_have_their_profiles_parameters(void **state) {
         assert_int_equal(theirs.architecture, ours.architecture);
         assert_int_equal(theirs.rotary, ours.rotary);
         assert_int_equal(theirs.activation_function, ours.activation_function);
+        assert_int_equal(theirs.attention_window, ours.attention_window);
+        assert_int_equal(theirs.global_every, ours.global_every);
         profiles_close(&p);
     }
 }
@@ -272,6 +290,26 @@ static void models_without_a_profile_have_their_published_size(void **state) {
          "\"vocab_size\": 49152, \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, "
          "\"max_position_embeddings\": 8192}",
          134515008.0},
+        /* c4ai-command-r-v01 */
+        {"{\"model_type\": \"cohere\", \"hidden_size\": 8192, \"intermediate_size\": 22528, "
+         "\"num_hidden_layers\": 40, \"num_attention_heads\": 64, \"num_key_value_heads\": 64, "
+         "\"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, \"use_qk_norm\": false, "
+         "\"logit_scale\": 0.0625, \"max_position_embeddings\": 8192}",
+         34980831232.0},
+        /* c4ai-command-r7b-12-2024 */
+        {"{\"model_type\": \"cohere2\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
+         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+         "\"head_dim\": 128, \"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, "
+         "\"logit_scale\": 0.25, \"sliding_window\": 4096, \"sliding_window_pattern\": 4, "
+         "\"order_of_interleaved_layers\": \"local_attn_first\"}",
+         8028033024.0},
+        /* llama-4-scout, the text model */
+        {"{\"model_type\": \"llama4_text\", \"hidden_size\": 5120, \"intermediate_size\": 8192, "
+         "\"intermediate_size_mlp\": 16384, \"num_hidden_layers\": 48, \"num_attention_heads\": 40, "
+         "\"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 202048, \"hidden_act\": \"silu\", "
+         "\"num_local_experts\": 16, \"num_experts_per_tok\": 1, \"interleave_moe_layer_step\": 1, "
+         "\"attention_chunk_size\": 8192, \"use_qk_norm\": true, \"tie_word_embeddings\": false}",
+         107769861120.0},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         profiles p;
@@ -283,9 +321,100 @@ static void models_without_a_profile_have_their_published_size(void **state) {
     }
 }
 
+#define MISTRAL                                                                                                     \
+    "{\"model_type\": \"mistral\", \"hidden_size\": 4096, \"num_hidden_layers\": 32, \"num_attention_heads\": 32, " \
+    "\"num_key_value_heads\": 8, \"intermediate_size\": 14336, \"vocab_size\": 32000, \"hidden_act\": \"silu\""
+#define QWEN                                                                                                       \
+    "{\"model_type\": \"qwen2\", \"num_hidden_layers\": 28, \"hidden_size\": 3584, \"num_attention_heads\": 28, "  \
+    "\"num_key_value_heads\": 4, \"intermediate_size\": 18944, \"vocab_size\": 152064, \"hidden_act\": \"silu\", " \
+    "\"sliding_window\": 131072, \"max_window_layers\": "
+#define GEMMA_3                                                                                                     \
+    "{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, \"num_hidden_layers\": " \
+    "6, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, \"head_dim\": 256, \"vocab_size\": 262144, "        \
+    "\"sliding_window\": 512, \"layer_types\": ["
+#define GPT_NEO                                                                                    \
+    "{\"model_type\": \"gpt_neo\", \"num_layers\": 24, \"hidden_size\": 2048, \"num_heads\": 16, " \
+    "\"intermediate_size\": null, \"max_position_embeddings\": 2048, \"vocab_size\": 50257, \"window_size\": 256"
+#define S "\"sliding_attention\""
+#define F "\"full_attention\""
+
+/* How a model type's code reads its keys: transformers, models/TYPE/configuration_TYPE.py. */
+static void configs_say_which_layers_have_windows(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        int64_t window, first, every;
+    } cases[] = {
+        {MISTRAL ", \"sliding_window\": 4096}", 4096, 0, 0},  /* 7B v0.1 */
+        {MISTRAL ", \"sliding_window\": null}", 0, 0, 0},     /* v0.3 */
+        {MISTRAL "}", 4096, 0, 0},                            /* the preset of MistralConfig */
+        {QWEN "28, \"use_sliding_window\": false}", 0, 0, 0}, /* Qwen2 7B */
+        {QWEN "28, \"use_sliding_window\": true}", 0, 0, 0},  /* from the last layer on: none */
+        {QWEN "21, \"use_sliding_window\": true}", 131072, 21, 0},
+        {QWEN "0, \"use_sliding_window\": true}", 131072, 0, 0},
+        {QWEN "28}", 0, 0, 0},
+        {GEMMA_3 S ", " S ", " S ", " S ", " S ", " F "]}", 512, 0, 6},
+        {GEMMA_3 F ", " S ", " S ", " F ", " S ", " S "]}", 512, 1, 3},
+        {GEMMA_3 F ", " F ", " F ", " F ", " F ", " F "]}", 0, 0, 0},
+        {GPT_NEO "}", 256, 1, 2},
+        {GPT_NEO ", \"attention_types\": [[[\"global\", \"local\"], 12]]}", 256, 1, 2}, /* 1.3B */
+        {GPT_NEO ", \"attention_types\": [[[\"global\"], 24]]}", 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profiles p;
+        profiles_open(&p);
+        dts_model model = {0};
+        assert_true(bind_config(&p, cases[i].json, &model));
+        profiles_fail_on_errors(&p, cases[i].json);
+        assert_int_equal(dts_diag_warnings(p.diag), 0);
+        assert_int_equal(model.attention_window, cases[i].window);
+        assert_int_equal(model.first_global_layers, cases[i].first);
+        assert_int_equal(model.global_every, cases[i].every);
+        assert_false(model.window_chunked);
+        profiles_close(&p);
+    }
+}
+
+#define FALCON                                                                                                     \
+    "{\"model_type\": \"falcon\", \"hidden_size\": 4096, \"num_hidden_layers\": 60, \"num_attention_heads\": 32, " \
+    "\"vocab_size\": 65024, \"bias\": false, \"alibi\": false, "
+#define NEOX                                                                                                         \
+    "{\"model_type\": \"gpt_neox\", \"hidden_size\": 2048, \"intermediate_size\": 8192, \"num_hidden_layers\": 16, " \
+    "\"num_attention_heads\": 8, \"vocab_size\": 50304, \"hidden_act\": \"gelu\", \"use_parallel_residual\": "
+
+static void configs_say_which_blocks_stand_side_by_side(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        int block;
+    } cases[] = {
+        {FALCON "\"parallel_attn\": true, \"new_decoder_architecture\": false}", DTS_PARALLEL_SHARED_NORM}, /* 7B */
+        {FALCON "\"parallel_attn\": true, \"new_decoder_architecture\": true, \"num_kv_heads\": 8}",
+         DTS_PARALLEL_TWO_NORMS}, /* 40B */
+        {FALCON "\"parallel_attn\": true, \"new_decoder_architecture\": true, \"num_kv_heads\": 8, "
+                "\"num_ln_in_parallel_attn\": 1}",
+         DTS_PARALLEL_SHARED_NORM},                                                                   /* Falcon 2 11B */
+        {FALCON "\"parallel_attn\": false, \"new_decoder_architecture\": false}", DTS_PARALLEL_NONE}, /* RW 1B */
+        {NEOX "true}", DTS_PARALLEL_TWO_NORMS},                                                       /* Pythia */
+        {NEOX "false}", DTS_PARALLEL_NONE}, /* StableLM alpha's successors */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profiles p;
+        profiles_open(&p);
+        dts_model model = {0};
+        assert_true(bind_config(&p, cases[i].json, &model));
+        assert_int_equal(model.parallel_block, cases[i].block);
+        profiles_close(&p);
+    }
+}
+
 static void other_models_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {
+        /* no pattern, and a kind of layer that is not attention */
+        GEMMA_3 S ", " F ", " S ", " S ", " S ", " F "]}",
+        GEMMA_3 "\"linear_attention\", " F "]}",
+        GPT_NEO ", \"attention_types\": [[\"global\", 12]]}",
         "{\"model_type\": \"mamba\", \"hidden_size\": 768}",
         "{\"hidden_size\": 768}",
         "{\"model_type\": [1]}",
@@ -311,6 +440,8 @@ static void other_models_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(published_configs_have_their_profiles_parameters),
                                        cmocka_unit_test(models_without_a_profile_have_their_published_size),
+                                       cmocka_unit_test(configs_say_which_layers_have_windows),
+                                       cmocka_unit_test(configs_say_which_blocks_stand_side_by_side),
                                        cmocka_unit_test(other_models_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

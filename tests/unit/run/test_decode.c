@@ -33,6 +33,10 @@ static void the_cache_takes_what_its_formula_says(void **state) {
         {"cluster.gpus_per_node=8 parallelism.data_parallel=fsdp training.micro_batch=2", 2 * 2048 * position_B},
         {"training.mode=inference training.kv_cache=native training.micro_batch=1", 16 * 2048 * position_B},
         {"model=deepseek-v3 model.capacity_factor=1", 16 * 2048 * latent_B},
+        {"model.attention_window=512", 16 * 512 * position_B},
+        {"model.attention_window=512 model.global_every=4", 16 * (0.75 * 512 + 0.25 * 2048) * position_B},
+        {"model.attention_window=512 model.first_global_layers=24", 16 * (0.25 * 512 + 0.75 * 2048) * position_B},
+        {"model.attention_window=2048", 16 * 2048 * position_B},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char settings[LONGEST_SETTINGS];
