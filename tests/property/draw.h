@@ -32,6 +32,7 @@ typedef struct drawn {
     bool adapts;          /* adapters */
     bool relaid;          /* layers of another tensor degree */
     bool loads;           /* data */
+    bool windows, beside; /* of attention; attention and feed-forward block side by side */
     bool fitted;          /* the schedule or the partition is made for the times of this hardware */
     const char *parallel; /* parallelism.data_parallel */
     const char *schedule;
@@ -397,6 +398,30 @@ static inline bool may_block_launches(const drawn *d) {
     return strstr(d->stack, "cuda_graphs") == NULL;
 }
 
+static inline bool may_have_windows(const drawn *d) {
+    return strstr(d->keys[PARALLELISM], "context_method: ring") == NULL;
+}
+
+/* Sequences are up to 200 positions long; there are as many layers as chunks of the pipeline at least. */
+static inline void draw_windows(drawn *d) {
+    d->windows = true;
+    say(d, MODEL, "attention_window: %d, global_every: %d, first_global_layers: %d, window_chunked: %s",
+        PICK(d, 1, 16, 64, 100, 512), PICK(d, 0, 2, 3), d->pipeline * d->chunks > 1 ? PICK(d, 0, 1) : 0,
+        PICK_NAME(d, "false", "false", "true"));
+}
+
+static inline bool is_dense(const drawn *d) {
+    return strstr(d->keys[MODEL], "experts") == NULL;
+}
+
+static inline void draw_parallel_block(drawn *d) {
+    d->beside = true;
+    if (strcmp(d->stack, "megatron-core") == 0 && PICK(d, 0, 1) == 1) {
+        d->stack = "{profile: megatron-core, parallel_blocks: both}";
+    }
+    say(d, MODEL, "parallel_block: %s", PICK_NAME(d, "shared_norm", "two_norms"));
+}
+
 typedef struct technique {
     const char *name;
     int one_in; /* drawn once in so many of the scenarios where it is legal */
@@ -433,6 +458,8 @@ static const technique techniques[] = {
     {"stragglers", 8, may_differ, draw_stragglers},
     {"replayed allocator", 6, always, draw_allocator},
     {"blocking launches", 16, may_block_launches, draw_blocking_launches},
+    {"windows of attention", 3, may_have_windows, draw_windows},
+    {"blocks side by side", 4, is_dense, draw_parallel_block},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,8 @@
  *   below it
  *   spans of a stream do not overlap, and none leaves the iteration
  *   exposed communication is no more than there was
+ *   a narrower window of attention is never slower, and one as long as the sequence changes nothing; attention and
+ *   feed-forward block side by side are never slower with tensor parallelism than one after the other, but for the host
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
  *   layer and block detail agree with kernel detail, with many microbatches too; a cache of blocks changes no byte
  *   folded microbatches agree with all of them
@@ -288,6 +290,33 @@ static void check_monotone(const subject *x, uint64_t seed) {
     }
 }
 
+/* What changes when the layers are others: transfers in closed form, as above. */
+static void check_windows(const subject *x) {
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.fidelity.network = DTS_NETWORK_CLOSED_FORM;
+    dts_scenario_values narrower = values, whole = values, none = values;
+    narrower.model.attention_window = (values.model.attention_window + 1) / 2;
+    assert_true(x->d.fitted || iteration_time(&narrower) <= iteration_time(&values) * (1 + 1e-9));
+    whole.model.attention_window = values.training.sequence_length;
+    none.model.attention_window = none.model.first_global_layers = none.model.global_every = 0;
+    none.model.window_chunked = false;
+    dts_result *a = simulate_values(&whole, NULL), *b = simulate_values(&none, NULL);
+    assert_true(a->iteration_time_s == b->iteration_time_s && a->mfu == b->mfu && a->hfu == b->hfu);
+    assert_true(a->peak_reserved_gib == b->peak_reserved_gib);
+    assert_true(x->d.fitted || iteration_time(&values) <= a->iteration_time_s * (1 + 1e-9));
+    dts_result_free(a);
+    dts_result_free(b);
+}
+
+static void check_parallel_block(const subject *x) {
+    dts_scenario_values values = *dts_scenario_get(x->scenario);
+    values.fidelity.network = DTS_NETWORK_CLOSED_FORM;
+    values.stack.launch_s = values.stack.backward_launch_s = 0; /* x is added by a launch of its own */
+    const double beside_s = iteration_time(&values);
+    values.model.parallel_block = DTS_PARALLEL_NONE;
+    assert_true(beside_s <= iteration_time(&values) * (1 + 1e-9));
+}
+
 /* ---- details ---------------------------------------------------------------------------------------------------- */
 
 static dts_result *simulate_detail(const subject *x, dts_detail detail, dts_block_cache *blocks) {
@@ -445,6 +474,12 @@ static void check_scenario(subject *x, uint64_t seed) {
     check_graph(x, seed % 4 != 0);
     if (seed % 16 == 1 && !x->d.jitters) { /* what is drawn for every kernel is refused for a few that stand for many */
         check_folded(x);
+    }
+    if (seed % 4 == 2 && x->d.windows) {
+        check_windows(x);
+    }
+    if (seed % 4 == 3 && x->d.beside && x->d.tensor > 1 && !x->d.fitted) {
+        check_parallel_block(x);
     }
     if (seed % 8 < 2 && !x->d.fitted) {
         check_monotone(x, seed);
