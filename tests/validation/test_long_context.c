@@ -82,6 +82,30 @@ static void heads_limit_all_to_all(void **state) {
                         "does not divide the 8 key and value heads", "");
 }
 
+/* Tensor parallelism of 4 and context parallelism of 2 do the same work as 8 ranks of tensor parallelism. */
+static void windows_make_long_sequences_cheap(void **state) {
+    (void)state;
+    static const char file[] = FOLDER "windows.yaml", half[] = "parallelism.tensor=4 parallelism.context=2 ";
+    char settings[LONGEST_SETTINGS];
+    dts_result *local = run(file, "");
+    dts_result *global = run(file, "model.attention_window=0 model.global_every=0");
+    assert_close(local->iteration_time_s, 16.2, 0.02, 0);
+    assert_close(global->iteration_time_s, 23.8, 0.02, 0);
+    assert_close(local->peak_allocated_gib, global->peak_allocated_gib, 0, 0);
+    assert_close(local->time_s.exposed_communication, global->time_s.exposed_communication, 0.01, 0);
+    snprintf(settings, sizeof settings, "%sparallelism.context_method=ring", half);
+    assert_refused_with(file, "", settings, "rings know no windows", "all-gather");
+    static const char *const methods[] = {"all-to-all", "all-gather"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(settings, sizeof settings, "%sparallelism.context_method=%s", half, methods[i]);
+        dts_result *shared = run(file, settings);
+        assert_close(shared->iteration_time_s, local->iteration_time_s, 0.15, 0);
+        dts_result_free(shared);
+    }
+    dts_result_free(local);
+    dts_result_free(global);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_sequence_needs_several_gpus),
@@ -89,6 +113,7 @@ int main(void) {
         cmocka_unit_test(short_sequences_favour_the_ring),
         cmocka_unit_test(a_ring_over_the_network_needs_longer_sequences),
         cmocka_unit_test(heads_limit_all_to_all),
+        cmocka_unit_test(windows_make_long_sequences_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
