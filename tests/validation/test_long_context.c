@@ -89,8 +89,7 @@ static void windows_make_long_sequences_cheap(void **state) {
     char settings[LONGEST_SETTINGS];
     dts_result *local = run(file, "");
     dts_result *global = run(file, "model.attention_window=0 model.global_every=0");
-    assert_close(local->iteration_time_s, 16.2, 0.02, 0);
-    assert_close(global->iteration_time_s, 23.8, 0.02, 0);
+    assert_close(global->iteration_time_s / local->iteration_time_s, 1.46, 0.03, 0);
     assert_close(local->peak_allocated_gib, global->peak_allocated_gib, 0, 0);
     assert_close(local->time_s.exposed_communication, global->time_s.exposed_communication, 0.01, 0);
     snprintf(settings, sizeof settings, "%sparallelism.context_method=ring", half);
@@ -99,7 +98,7 @@ static void windows_make_long_sequences_cheap(void **state) {
     for (size_t i = 0; i < 2; i++) {
         snprintf(settings, sizeof settings, "%sparallelism.context_method=%s", half, methods[i]);
         dts_result *shared = run(file, settings);
-        assert_close(shared->iteration_time_s, local->iteration_time_s, 0.15, 0);
+        assert_close(shared->iteration_time_s, local->iteration_time_s, 0.15, 0); /* fewer exchanges of tensors */
         dts_result_free(shared);
     }
     dts_result_free(local);
