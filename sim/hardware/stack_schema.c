@@ -67,6 +67,11 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, loss_in_place),
      .help =
          "the loss of a split vocabulary overwrites its fp32 logits (Megatron-LM), else each step makes a new tensor"},
+    {.key = "loss_of_split",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, loss_of_split),
+     .help = "the loss of a split vocabulary also where one rank has all of it: its kernels, without its reductions"},
     {.key = "compile_loss",
      .type = DTS_FIELD_BOOL,
      .preset = "true",

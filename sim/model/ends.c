@@ -12,9 +12,10 @@
  * - cross-entropy-native: the same without casts, e·L + e·L.
  * - sum: one reduction that keeps the logits; the gradient is one value spread over L elements, which each of the two
  *   products writes out before it reads it.
- * - vocabulary-parallel (tensor > 1), Megatron-LM's: cast, maximum, difference, exponential, sum, quotient and small
- *   kernels on the targets; three reductions over the group of one fp32 value a row. It keeps the fp32 softmax 4L [2];
- * the logits are freed. DTensor's makes a new tensor in each step, up to three of 4L beside the one that is kept [3].
+ * - vocabulary-parallel (tensor > 1, Megatron-LM's always): cast, maximum, difference, exponential, sum, quotient and
+ * small kernels on the targets; three reductions over the group of one fp32 value a row. It keeps the fp32 softmax 4L
+ * [2]; the logits are freed. DTensor's makes a new tensor in each step, up to three of 4L beside the one that is kept
+ * [3].
  * - fused: one kernel that keeps the logits and later overwrites them with their gradient.
  *
  * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
@@ -132,7 +133,7 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const double c = native ? l->e : FP32_B; /* B of a computed element */
     const bool casts = c > l->e;
     const double cast_B = casts ? logits * (l->e + c) : 0;
-    if (l->parallel) {
+    if (l->parallel || builder->execution->loss_of_split) {
         /* maximum c, difference 2c, exponential 2c, sum c, quotient 2c; backward: scaling 2c */
         passes.forward_kernels = 5 + (casts ? 1 : 0) + TARGET_KERNELS;
         passes.forward_B = 8 * c * logits + cast_B;

@@ -201,6 +201,7 @@ typedef struct dts_execution {
     bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
     double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool loss_in_place;    /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
+    bool loss_of_split;    /* that loss also without tensor parallelism */
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */

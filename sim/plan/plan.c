@@ -142,6 +142,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .masked_share = stack->masked_share,
         .frees_logits = stack->frees_logits,
         .loss_in_place = stack->loss_in_place,
+        .loss_of_split = stack->loss_of_split,
         .fuse_permute = stack->fuse_permute || stack->compile,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,
