@@ -194,6 +194,17 @@ static void test_exchanged_bytes(void **state) {
         const dts_operator *place = find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
         assert_close(place->workspace_B, 0, 0, 0);
         assert_close(copies->backward_B - place->backward_B, 6 * place->saved_B, 1e-12, 0);
+        /* the same kernels on one rank that has the whole vocabulary, without the exchange */
+        x.tensor = 1;
+        x.loss_of_split = true;
+        const dts_operator *alone = find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
+        assert_int_equal(alone->forward_kernels, place->forward_kernels);
+        assert_close(alone->forward_B, 8 * place->forward_B, 1e-12, 0);
+        assert_close(alone->backward_B, 8 * place->backward_B, 1e-12, 0);
+        assert_int_equal(alone->forward_exchange, DTS_EXCHANGE_NONE);
+        x.loss_of_split = false;
+        assert_true(find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss")->forward_B < alone->forward_B);
+        x.tensor = 8;
         x.loss_in_place = false;
         dts_operators embedding = operators_of(&model, DTS_PART_EMBEDDING, &x, arena);
         assert_int_equal(embedding.items[0].forward_exchange,
