@@ -112,7 +112,7 @@ static void retries_cost_time(void **state) {
     dts_result_free(r);
 }
 
-/* Blocks and few microbatches say what all kernels do. */
+/* Blocks and few microbatches say what all kernels do, but for a segment that later microbatches may add. */
 static void blocks_are_followed_in_few_microbatches(void **state) {
     (void)state;
     static const char *const pipeline =
@@ -123,7 +123,7 @@ static void blocks_are_followed_in_few_microbatches(void **state) {
     dts_result *all = simulate_text(pipeline, "fidelity.detail=kernel");
     dts_result *few = simulate_text(pipeline, "fidelity.detail=block fidelity.allocator=replay");
     dts_result *estimate = simulate_text(pipeline, "fidelity.detail=block");
-    assert_close(few->peak_reserved_gib, all->peak_reserved_gib, 1e-3, 0);
+    assert_close(few->peak_reserved_gib, all->peak_reserved_gib, 0, 64.0 / 1024);
     assert_close(few->iteration_time_s, estimate->iteration_time_s, 0, 0);
     assert_true(estimate->peak_reserved_gib != few->peak_reserved_gib);
     dts_result_free(estimate);
