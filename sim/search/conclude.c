@@ -29,7 +29,7 @@ static int by_candidate(const void *a, const void *b) {
 
 static void count(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     tally *t = context;
-    if (estimate->least_memory_B > t->c->capacity_B ||
+    if (dts_layouts_least_fill(t->c, estimate) > 1 ||
         bsearch(candidate, t->simulated, t->c->search->count, sizeof *candidate, by_candidate) != NULL) {
         return;
     }

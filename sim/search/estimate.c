@@ -16,164 +16,19 @@
  *   t             = max_c (pipeline + gradients + step); where one process drives all stages, its one thread issues
  *                   their forward passes and steps one after another
  *
- *   memory        = max_c (static + in flight · saved of a chunk + transient)
+ *   memory        estimate_memory.c
  *
  * Bounds that every simulation keeps (tests/property/test_search.c):
  *   time          >= way to the rank + m · (its kernels + exchanges between those of its forward, on idle links)
  *                    + way back [not where the backward is split], and
  *                 >= launches of the host's thread, unless CUDA graphs launch
- *   memory        >= static + in flight · saved of its smallest chunk [no activations in host memory]
  * because kernels of a rank run one after another, none runs while the next one waits for an exchange, microbatch 0
- * must pass the stages before, the last backward the same stages again, and the order of the schedule is the order of
- * the stream in which memory is counted.
+ * must pass the stages before, and the last backward the same stages again.
  *
  * [1] the formulas of sim/schedule, tested there against simulation. */
 #include <math.h>
 
-#include "search/frame.h"
-
-enum { NONE, SELECTIVE, FULL, RECOMPUTES };
-
-typedef struct case_of {
-    const dts_frame *frame;
-    const dts_plan *plan;
-    int kind;      /* dts_data_parallel */
-    int recompute; /* NONE, SELECTIVE, FULL */
-    double first;  /* FULL: of the first layers of each chunk only; INFINITY: of all */
-    double span;   /* layers of one checkpoint */
-    int offload;   /* dts_offload_bits */
-    int hybrid;    /* shards inside nodes */
-    double shards;
-    double microbatches;
-} case_of;
-
-static bool shards_parameters(const case_of *k) {
-    return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
-}
-
-/* FSDP's no_sync: whole gradients until the last microbatch. */
-static bool defers_reduction(const case_of *k) {
-    return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;
-}
-
-static bool shards_gradients(const case_of *k) {
-    return shards_parameters(k) || k->kind == DTS_DP_ZERO2;
-}
-
-static bool shards_optimizer(const case_of *k) {
-    return shards_gradients(k) || k->kind == DTS_DP_ZERO1;
-}
-
-/* ---- memory -------------------------------------------------------------------------------------------------------
- */
-
-/* Ranks that share one copy of a set of parameters. */
-static double shards_of(const case_of *k, int set) {
-    const double replicas = (double)k->plan->replicas;
-    return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas * k->shards / replicas : k->shards;
-}
-
-/* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
-static double static_B(const case_of *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
-    bool buckets = k->plan->replicas > 1 && !shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
-                   !k->plan->job.stack->gradient_as_bucket_view;
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double elements = c->parameters[set], shards = shards_of(k, set);
-        if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
-            bytes += shards_parameters(k) ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
-                                          : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
-        }
-        if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
-            bytes += elements * storage->gradient_B / (shards_gradients(k) ? shards : 1);
-        }
-        if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-            bytes += elements * storage->optimizer_B / (shards_optimizer(k) ? shards : 1);
-        }
-        bytes += buckets ? elements * storage->reduce_B : 0;
-    }
-    return bytes;
-}
-
-/* Layers of one checkpoint in a chunk of layers. */
-static double span_of(const case_of *k, double layers) {
-    return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
-}
-
-/* Layers of a chunk of layers that are recomputed in full. */
-static double repeated_of(const case_of *k, double layers) {
-    return k->recompute == FULL ? fmin(k->first, layers) : 0;
-}
-
-/* The share of a rank's layers that are recomputed in full. */
-static double repeated_share(const case_of *k, const dts_rank_class *c) {
-    double chunk = c->layers / (double)k->frame->chunks;
-    return chunk > 0 ? repeated_of(k, chunk) / chunk : 0;
-}
-
-/* What chunks of a rank with layers layers keep for their backward, B: all of its layers, or the fewest of a chunk. */
-static double kept_B(const case_of *k, const dts_rank_class *c, double layers) {
-    bool all = layers == c->layers;
-    double chunks = all ? (double)k->frame->chunks : 1;
-    double chunk = layers / chunks;
-    double repeated = repeated_of(k, chunk);
-    double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
-    if (k->recompute == FULL && layers > 0) {
-        return chunks * ceil(repeated / span_of(k, chunk)) * k->frame->costs.boundary_B +
-               saved_B * (chunk - repeated) / chunk;
-    }
-    return k->recompute == SELECTIVE ? (all ? c->layers_selective_B : layers * k->frame->least_selective_B) : saved_B;
-}
-
-/* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
-static double transient_B(const case_of *k, const dts_rank_class *c) {
-    double chunk = c->layers / (double)k->frame->chunks;
-    double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
-    double repeated_B =
-        k->recompute == FULL ? span_of(k, chunk) * of_one_B : (k->recompute == SELECTIVE ? c->layers_extra_B : 0);
-    return fmax(repeated_B + c->layers_peak_B, c->transient_B);
-}
-
-/* Gathered units, gradients on their way. */
-static double communication_B(const case_of *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
-    double unit = c->unit[DTS_SET_COMMON] + c->unit[DTS_SET_EXPERTS];
-    double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
-    if (k->plan->replicas == 1) {
-        return 0;
-    }
-    if (shards_parameters(k)) {
-        double whole = (1 + (double)k->plan->job.stack->fsdp_prefetch) / c->layer_units; /* layers */
-        double summed_B = defers_reduction(k) ? parameters * storage->reduce_B : 0;
-        double gathered = parameters - c->layers * unit + whole * unit;
-        double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
-        double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
-                          whole * unit_frozen_B;
-        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B +
-               summed_B;
-    }
-    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
-    return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
-}
-
-/* least: chunks in flight in any order that the simulation may make. */
-static void memory(const case_of *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out) {
-    double resident_B = static_B(k, c);
-    double chunks = (double)k->frame->chunks;
-    double live_B = in_flight / chunks * kept_B(k, c, c->layers) +
-                    (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
-    double fewest = c->fewest_layers == c->layers && chunks == 1 ? c->layers : c->fewest_layers;
-    double copies_B = (fewest - repeated_of(k, fewest)) * k->frame->most_copies_B;
-    double least_B = resident_B + least * fmax(0, kept_B(k, c, fewest) - copies_B);
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double layer_B = c->layers > 0 ? kept_B(k, c, c->layers) / c->layers : 0;
-        live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
-        least_B = resident_B;
-    }
-    out->memory_B = fmax(out->memory_B, resident_B + live_B + transient_B(k, c) + communication_B(k, c));
-    out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
-}
+#include "search/case.h"
 
 /* ---- time ---------------------------------------------------------------------------------------------------------
  */
@@ -184,35 +39,35 @@ typedef struct passes {
 } passes;
 
 /* Elements of a rank, or its shards of them. */
-static double all_elements(const case_of *k, const dts_rank_class *c, bool sharded) {
+static double all_elements(const dts_case *k, const dts_rank_class *c, bool sharded) {
     double elements = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        elements += c->parameters[set] / (sharded ? shards_of(k, set) : 1);
+        elements += c->parameters[set] / (sharded ? dts_case_shards(k, set) : 1);
     }
     return elements;
 }
 
 /* A chain beside transfers that it does not wait for: its kernels have fewer multiprocessors then. kernels: their share
  * of the chain. */
-static double beside_s(const case_of *k, double chain_s, double kernels, double transfers_s) {
+static double beside_s(const dts_case *k, double chain_s, double kernels, double transfers_s) {
     double share = (double)k->plan->job.stack->communication_sms / (double)k->plan->job.cluster->gpu.multiprocessors;
     return fmax(chain_s + fmin(chain_s, transfers_s) * kernels * share / (1 - share), transfers_s);
 }
 
-static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) {
+static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
-    double repeats_s =
-        k->recompute == FULL ? c->full_s * repeated_share(k, c) : (k->recompute == SELECTIVE ? c->selective_s : 0);
+    double repeats_s = k->recompute == DTS_CASE_FULL ? c->full_s * dts_case_repeated_share(k, c)
+                                                     : (k->recompute == DTS_CASE_SELECTIVE ? c->selective_s : 0);
     passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0};
-    if (shards_parameters(k) && k->plan->replicas > 1) {
+    if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
         bool again = dts_plan_reshards(k->plan);
         double chunks = (double)frame->chunks;
         double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
         double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
-        if (defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
+        if (dts_case_defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
             scatters_s /= k->microbatches;
             gathers_s /= again ? 1 : k->microbatches;
         }
@@ -223,7 +78,7 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         p.forward_s = beside_s(k, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
         p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
-        double times = k->recompute == FULL && c->layer_units > 1 ? 1 + repeated_share(k, c) : 1;
+        double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
         double again_s = again ? times * gathers_s : 0;
         if (splits) { /* both halves need the parameters */
             p.input_s = fmax(beside_s(k, p.input_s, backward, again_s), hooks_s) + first_s;
@@ -234,14 +89,14 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
         }
     }
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double copies_s = kept_B(k, c, c->layers) * frame->copy_s;
+        double copies_s = dts_case_kept_B(k, c, c->layers) * frame->copy_s;
         p.forward_s = fmax(p.forward_s, copies_s);
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
     }
     if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
         double frozen_B = 0;
         for (int set = 0; set < DTS_SET_COUNT; set++) {
-            frozen_B += c->frozen_B[set] / shards_of(k, set);
+            frozen_B += c->frozen_B[set] / dts_case_shards(k, set);
         }
         double copies_s = (all_elements(k, c, true) * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
         p.forward_s = fmax(p.forward_s, copies_s);
@@ -255,7 +110,7 @@ static passes passes_of(const case_of *k, const dts_rank_class *c, bool splits) 
 }
 
 /* Gradients that the last backward does not hide, and the parameters' way back. */
-static double exposed_s(const case_of *k, const dts_rank_class *c, const passes *p) {
+static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes *p) {
     const dts_rank_collectives *x = &c->collectives;
     double backward_s = p->input_s + p->weight_s;
     if (k->plan->replicas == 1) {
@@ -277,17 +132,18 @@ static double exposed_s(const case_of *k, const dts_rank_class *c, const passes 
     return 0;
 }
 
-static double step_s(const case_of *k, const dts_rank_class *c, double *host_s) {
+static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s) {
     const dts_frame *frame = k->frame;
     const dts_storage *storage = &k->plan->storage;
-    double elements = all_elements(k, c, shards_optimizer(k));
+    double elements = all_elements(k, c, dts_case_shards_optimizer(k));
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) != 0) {
         double out_s = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0 ? 0 : elements * storage->gradient_B * frame->copy_s;
         double in_s = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0 ? 0 : elements * storage->parameter_B * frame->copy_s;
         *host_s = elements * frame->step_element_B * frame->cpu_step_s;
         return fmax(fmax(out_s, in_s), *host_s);
     }
-    double tensors = shards_parameters(k) ? c->units : ceil(c->tensors / (shards_optimizer(k) ? k->shards : 1));
+    double tensors =
+        dts_case_shards_parameters(k) ? c->units : ceil(c->tensors / (dts_case_shards_optimizer(k) ? k->shards : 1));
     double launches = frame->step_launches * (frame->step_per_tensor ? tensors : 1);
     const dts_gpu *gpu = &k->plan->job.cluster->gpu;
     double bytes = elements * frame->step_element_B;
@@ -298,27 +154,30 @@ static double step_s(const case_of *k, const dts_rank_class *c, double *host_s) 
 /* What one microbatch's forward waits for the exchanges of tensor- and expert-parallel ranks between its kernels, and
  * when layers are repeated: at least, on idle links. The last exchange of a pass, or of a repeated layer, may run
  * beside what comes next; chunked ones and those of passes in turns run beside kernels. */
-static double waits_s(const case_of *k, const dts_rank_class *c, const dts_schedule_method *method, double share) {
+static double waits_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method, double share) {
     const double chunks = (double)k->frame->chunks;
     if (k->plan->async_tensor || k->plan->copies > 1 || method->fuses) {
         return 0;
     }
     const double again_s =
-        k->recompute == FULL ? share * fmax(0, c->waited_layers_s - c->layers * c->longest_wait_s) : 0;
+        k->recompute == DTS_CASE_FULL ? share * fmax(0, c->waited_layers_s - c->layers * c->longest_wait_s) : 0;
     return fmax(0, c->waited_s - chunks * c->longest_wait_s) + again_s;
 }
 
 /* What no simulation can undercut. */
-static double least_s(const case_of *k, const dts_rank_class *c, const dts_schedule_method *method) {
+static double least_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method) {
     const bool splits = method->splits_backward;
     double m = k->microbatches;
-    double repeats_s =
-        k->recompute == FULL ? c->kernels_full_s : (k->recompute == SELECTIVE ? c->kernels_selective_s : 0);
-    double way_s = k->recompute == FULL ? c->way_full_s : (k->recompute == SELECTIVE ? c->way_selective_s : 0);
+    double repeats_s = k->recompute == DTS_CASE_FULL
+                           ? c->kernels_full_s
+                           : (k->recompute == DTS_CASE_SELECTIVE ? c->kernels_selective_s : 0);
+    double way_s =
+        k->recompute == DTS_CASE_FULL ? c->way_full_s : (k->recompute == DTS_CASE_SELECTIVE ? c->way_selective_s : 0);
     double share = 1; /* of the layers, at least */
-    if (k->recompute == FULL && isfinite(k->first)) {
+    if (k->recompute == DTS_CASE_FULL && isfinite(k->first)) {
         bool alike = dts_model_layers_alike(k->plan->job.model);
-        share = alike && c->layers > 0 ? (double)k->frame->chunks * repeated_of(k, c->fewest_layers) / c->layers : 0;
+        share =
+            alike && c->layers > 0 ? (double)k->frame->chunks * dts_case_repeated(k, c->fewest_layers) / c->layers : 0;
         way_s = 0;
     }
     repeats_s *= share;
@@ -329,15 +188,15 @@ static double least_s(const case_of *k, const dts_rank_class *c, const dts_sched
     if (k->frame->captured) {
         return gpu_s;
     }
-    double repeats =
-        k->recompute == FULL ? c->launches_full * share : (k->recompute == SELECTIVE ? c->launches_selective : 0);
+    double repeats = k->recompute == DTS_CASE_FULL ? c->launches_full * share
+                                                   : (k->recompute == DTS_CASE_SELECTIVE ? c->launches_selective : 0);
     double forward_s = m * c->launches_forward * stack->launch_s;
     double backward_s = m * (c->launches_backward + repeats) * stack->backward_launch_s;
     return fmax(gpu_s, fmax(forward_s, backward_s));
 }
 
 /* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
-static double pipeline_s(const case_of *k, const dts_schedule_method *method, double busiest_s, const passes *mean) {
+static double pipeline_s(const dts_case *k, const dts_schedule_method *method, double busiest_s, const passes *mean) {
     double stages = (double)k->plan->pipeline;
     double length_s = k->microbatches * busiest_s;
     if (k->plan->pipeline == 1) {
@@ -358,32 +217,34 @@ static double pipeline_s(const case_of *k, const dts_schedule_method *method, do
     return length_s + fmax(fill_s, method->bubble(&shape)); /* where W is long, F + B - W is no bubble */
 }
 
-static case_of case_make(const dts_frame *frame, const dts_candidate *candidate) {
+static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
     bool first = recompute > DTS_CANDIDATE_FIRST;
     bool every = recompute > DTS_RECOMPUTE_EVERY && !first;
-    case_of k = {.frame = frame,
-                 .plan = frame->plan,
-                 .kind = v[DTS_AXIS_DATA_PARALLEL],
-                 .recompute = recompute == DTS_RECOMPUTE_NONE        ? NONE
-                              : recompute == DTS_RECOMPUTE_SELECTIVE ? SELECTIVE
-                                                                     : FULL,
-                 .first = first ? (double)(recompute - DTS_CANDIDATE_FIRST) : (double)INFINITY,
-                 .span = every ? recompute - DTS_RECOMPUTE_EVERY : (recompute == DTS_RECOMPUTE_SQRT ? 0 : 1),
-                 .offload = v[DTS_AXIS_OFFLOAD],
-                 .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
-                 .microbatches = (double)frame->plan->microbatches};
+    dts_case k = {.frame = frame,
+                  .plan = frame->plan,
+                  .kind = v[DTS_AXIS_DATA_PARALLEL],
+                  .recompute = recompute == DTS_RECOMPUTE_NONE        ? DTS_CASE_NONE
+                               : recompute == DTS_RECOMPUTE_SELECTIVE ? DTS_CASE_SELECTIVE
+                                                                      : DTS_CASE_FULL,
+                  .first = first ? (double)(recompute - DTS_CANDIDATE_FIRST) : (double)INFINITY,
+                  .span = every ? recompute - DTS_RECOMPUTE_EVERY : (recompute == DTS_RECOMPUTE_SQRT ? 0 : 1),
+                  .offload = v[DTS_AXIS_OFFLOAD],
+                  .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
+                  .microbatches = (double)frame->plan->microbatches};
     k.shards = k.hybrid ? v[DTS_AXIS_SHARD_GROUP] : (double)frame->plan->replicas;
     return k;
 }
 
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight) {
-    case_of k = case_make(frame, candidate);
+    dts_case k = case_make(frame, candidate);
     dts_estimate out = {0};
     passes mean = {0};
     double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
+    /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
+    const bool ordered = !dts_plan_measures_passes(k.plan, method);
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
         passes p = passes_of(&k, c, method->splits_backward);
@@ -397,9 +258,8 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         stepped_s += (c->last - c->first + 1) * host_s;
         issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
         out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method));
-        /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
         const double chunks = (double)in_flight[i];
-        memory(&k, c, chunks, dts_plan_measures_passes(k.plan, method) ? fmin(1, chunks) : chunks, &out);
+        dts_case_memory(&k, c, chunks, ordered ? chunks : fmin(1, chunks), &out);
     }
     if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
@@ -408,28 +268,30 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     }
     out.time_s = pipeline_s(&k, method, busiest_s, &mean) + tail_s + frame->plan->job.stack->step_host_s;
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
+    /* halves that are left wait on the GPU */
+    out.least_host_B = dts_case_least_host_B(&k, in_flight, ordered && !method->splits_backward);
     return out;
 }
 
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
                         const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B) {
-    case_of k = case_make(frame, candidate);
+    dts_case k = case_make(frame, candidate);
     passes p = passes_of(&k, c, method->splits_backward);
     dts_estimate fullest = {0};
     double host_s = 0;
-    memory(&k, c, in_flight, in_flight, &fullest);
+    dts_case_memory(&k, c, in_flight, in_flight, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + step_s(&k, c, &host_s);
     *memory_B = fullest.memory_B;
 }
 
 void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
                            dts_layer_terms *out) {
-    case_of k = case_make(frame, candidate);
+    dts_case k = case_make(frame, candidate);
     const dts_rank_class *c = &frame->classes[class];
     double chunks = (double)frame->chunks;
     double saved_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
     *out = (dts_layer_terms){.layers = (int)ceil(c->layers / chunks),
-                             .fixed_B = static_B(&k, c) + communication_B(&k, c) + c->saved_B,
+                             .fixed_B = dts_case_static_B(&k, c) + dts_case_communication_B(&k, c) + c->saved_B,
                              .kept_B = in_flight * saved_B,
                              .checkpoint_B = in_flight * frame->costs.boundary_B,
                              .transient_B = c->layers_peak_B,
@@ -439,17 +301,18 @@ void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidat
 
 void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
                            double in_flight, dts_layer_share *out) {
-    case_of k = case_make(frame, candidate);
+    dts_case k = case_make(frame, candidate);
     const dts_rank_collectives *x = &layers->collectives;
     const double repeats_s =
-        k.recompute == FULL ? layers->full_s : (k.recompute == SELECTIVE ? layers->selective_s : 0);
+        k.recompute == DTS_CASE_FULL ? layers->full_s : (k.recompute == DTS_CASE_SELECTIVE ? layers->selective_s : 0);
     const double backward_s = layers->input_s + layers->weight_s + repeats_s;
     const double chain_s = layers->forward_s + backward_s, m = k.microbatches;
     double host_s = 0;
-    *out = (dts_layer_share){.time_s = m * chain_s + step_s(&k, layers, &host_s),
-                             .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
-                             .kept_B = static_B(&k, layers) + in_flight * kept_B(&k, layers, layers->layers),
-                             .transient_B = transient_B(&k, layers) + communication_B(&k, layers)};
+    *out = (dts_layer_share){
+        .time_s = m * chain_s + step_s(&k, layers, &host_s),
+        .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
+        .kept_B = dts_case_static_B(&k, layers) + in_flight * dts_case_kept_B(&k, layers, layers->layers),
+        .transient_B = dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
     const double units = fmax(layers->layers, 1);
     switch (k.plan->replicas > 1 ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
         case DTS_DP_SINGLE_PROCESS:

@@ -123,7 +123,7 @@ typedef struct rest {
 
 static void look_at_rest(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     rest *r = context;
-    if (estimate->least_memory_B <= r->c->capacity_B && dts_layouts_least(r->c, estimate) < r->beat &&
+    if (dts_layouts_least_fill(r->c, estimate) <= 1 && dts_layouts_least(r->c, estimate) < r->beat &&
         dts_layouts_find(r->c, candidate) < 0) {
         dts_top_add(&r->open, dts_layouts_score(r->c, estimate), candidate, estimate);
     }

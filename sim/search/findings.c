@@ -96,6 +96,11 @@ double dts_layouts_score(const dts_search_context *c, const dts_estimate *estima
     return (memory ? estimate->memory_B : estimate->time_s) * penalty;
 }
 
+double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *estimate) {
+    const double host = estimate->least_host_B > 0 ? estimate->least_host_B / c->host_B : 0;
+    return fmax(estimate->least_memory_B / c->capacity_B, host);
+}
+
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b) {
     bool measured = a->outcome.kind == DTS_OUTCOME_SIMULATED;
     if (measured != (b->outcome.kind == DTS_OUTCOME_SIMULATED)) {
@@ -107,8 +112,8 @@ int dts_findings_compare(dts_objective objective, const dts_finding *a, const dt
     double x = dts_search_value(objective, &a->outcome.figures);
     double y = dts_search_value(objective, &b->outcome.figures);
     if (!a->outcome.figures.fits) {
-        x = a->outcome.figures.peak_allocated_gib;
-        y = b->outcome.figures.peak_allocated_gib;
+        x = a->fill;
+        y = b->fill;
     }
     return x != y ? (x < y ? -1 : 1) : dts_candidate_compare(&a->candidate, &b->candidate);
 }
@@ -202,6 +207,16 @@ void dts_layouts_values(const dts_search_context *c, const dts_candidate *candid
     }
 }
 
+static double share_of(double peak, double capacity) {
+    return peak > 0 ? peak / capacity : 0;
+}
+
+static double fill_of(const dts_result *result) {
+    const double gpu = share_of(result->peak_allocated_gib, result->capacity_gib - result->memory_gib.context);
+    return fmax(gpu, fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
+                          share_of(result->nvme_peak_gib, result->nvme_capacity_gib)));
+}
+
 static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_scenario_values values;
     dts_layouts_values(w->c, &f->candidate, &values);
@@ -212,6 +227,7 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_layouts_give_back(w->c, &w->lock, options.blocks);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
+        f->fill = fill_of(result);
     } else if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
     } else if (status == DTS_INTERRUPTED) {
@@ -239,6 +255,10 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     pthread_mutex_unlock(&w->lock);
     if (status == DTS_OK && !found) {
         status = simulate(w, f);
+    }
+    if (found) { /* a store keeps no host memory; what rests there is known without a simulation */
+        const double peak_B = f->outcome.figures.peak_allocated_gib * 1024 * 1024 * 1024;
+        f->fill = fmax(peak_B / w->c->capacity_B, dts_layouts_least_fill(w->c, &f->estimate));
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;

@@ -67,6 +67,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
 typedef struct dts_estimate {
     double time_s, memory_B; /* of live tensors on the fullest GPU */
     double least_time_s, least_memory_B;
+    double least_host_B; /* in the memory of the fullest node's host */
 } dts_estimate;
 
 /* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */

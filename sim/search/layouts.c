@@ -15,6 +15,7 @@ enum {
     TENSOR_KINDS = 3,     /* none, inside a node, across nodes */
     KEPT = 128,           /* candidates of each family that a method may simulate */
     KEPT_OF_BASELINE = 4, /* a baseline takes the first of these that fits */
+    KEPT_NEAREST = 32,    /* where nothing fits */
     LARGEST_PIPELINE = 4096
 };
 
@@ -72,6 +73,7 @@ typedef struct look {
     const dts_search_context *c;
     dts_top *best; /* [family] */
     dts_top baselines[DTS_RULE_COUNT];
+    dts_top nearest;
     uint64_t no_memory;
     bool failed;
 } look;
@@ -134,8 +136,10 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
             dts_top_add(&l->baselines[b], baseline_score(l->c, (dts_rule)b, candidate, estimate), candidate, estimate);
         }
     }
-    if (estimate->least_memory_B > l->c->capacity_B) {
+    const double fill = dts_layouts_least_fill(l->c, estimate);
+    if (fill > 1) {
         l->no_memory++;
+        dts_top_add(&l->nearest, fill, candidate, estimate);
     } else {
         size_t family = dts_layouts_family(&l->c->search->space, candidate);
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
@@ -165,6 +169,7 @@ static dts_status looks_new(const dts_search_context *c, size_t pairs, look **ou
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
         status = tops_new(dts_layouts_families(&c->search->space), KEPT, &looks[i].best);
+        status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
             status = dts_top_new(KEPT_OF_BASELINE, &looks[i].baselines[b]);
         }
@@ -176,6 +181,7 @@ static dts_status looks_new(const dts_search_context *c, size_t pairs, look **ou
 static void looks_free(look *looks, size_t pairs, size_t families) {
     for (size_t i = 0; i < pairs && looks != NULL; i++) {
         tops_free(looks[i].best, families);
+        dts_top_free(&looks[i].nearest);
         for (int b = 0; b < DTS_RULE_COUNT; b++) {
             dts_top_free(&looks[i].baselines[b]);
         }
@@ -208,6 +214,7 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
+            dts_top_merge(&c->nearest, &looks[i].nearest);
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }
@@ -268,6 +275,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     }
     dts_search_context c = {.request = request, .search = search};
     const dts_cluster *cluster = &request->base->cluster;
+    c.host_B = cluster->host.memory_B;
     c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
@@ -276,12 +284,16 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
         status = dts_top_new(KEPT_OF_BASELINE, &baselines[b]) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }
     search->space.stop = request->stop;
+    if (status == DTS_OK && dts_top_new(KEPT_NEAREST, &c.nearest) != DTS_OK) {
+        status = dts_diag_nomem(diag);
+    }
     status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         search->baselines[b] = DTS_NOWHERE;
         status = request->only_here ? DTS_OK : simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
     }
     status = status == DTS_OK ? method->run(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_simulate_nearest(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
     search->interrupted = dts_layouts_stopped(&c); /* also between two simulations */
@@ -291,6 +303,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
         dts_top_free(&baselines[b]);
     }
     dts_top_free(&c.best);
+    dts_top_free(&c.nearest);
     free(c.screened);
     dts_layouts_free_caches(&c);
     if (status != DTS_OK) {

@@ -36,8 +36,10 @@ struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
     double capacity_B;      /* for live tensors: the GPU's memory without the context */
+    double host_B;          /* of a node's host */
     size_t capacity;        /* of search->findings */
     dts_top best;           /* by closed form, the best of each family that may fit */
+    dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
     dts_screened *screened; /* in the order in which they were chosen */
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
@@ -87,6 +89,13 @@ long dts_layouts_best(const dts_search_context *c);
 /* By what candidates are ranked before they are simulated, and what it is at least. */
 double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
 double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
+
+/* How full what a plan needs makes the GPU and the node's host at least, whichever is fuller: above 1 it does not fit.
+ */
+double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *estimate);
+
+/* Where nothing fits: simulates what may lack least (nearest.c). */
+dts_status dts_layouts_simulate_nearest(dts_search_context *c, dts_diag *diag);
 
 /* What baselines that do not fit lack, and the smallest change that lifts it (shortage.c). */
 dts_status dts_layouts_lift(dts_search_context *c, dts_diag *diag);

@@ -27,6 +27,7 @@ typedef struct dts_finding {
     dts_candidate candidate;
     dts_estimate estimate;
     dts_outcome outcome;
+    double fill; /* bytes over capacity, of the fullest GPU, host or drives: above 1 it does not fit */
     dts_acceptance acceptance;
     size_t answer;   /* after the ranking: the number of different answers before it; of what fits */
     size_t equal_to; /* the first finding that is the same answer: itself, or one that it differs from in something that

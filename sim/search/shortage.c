@@ -23,7 +23,7 @@ typedef struct neighbours {
 static void look_near(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     neighbours *n = context;
     int distance = dts_candidate_distance(candidate, n->of);
-    if (distance >= 1 && distance <= DTS_MOST_CHANGED && estimate->least_memory_B <= n->c->capacity_B &&
+    if (distance >= 1 && distance <= DTS_MOST_CHANGED && dts_layouts_least_fill(n->c, estimate) <= 1 &&
         estimate->memory_B <= DOUBT * n->c->capacity_B) {
         double over = estimate->memory_B > n->c->capacity_B ? DOUBT : 1;
         dts_top_add(&n->near[distance - 1], over * estimate->time_s, candidate, estimate);
@@ -83,7 +83,9 @@ static dts_status explain(const dts_search_context *c, const dts_candidate *cand
     } parts[] = {{"parameters", m->parameters},   {"gradients", m->gradients},   {"optimizer states", m->optimizer},
                  {"activations", m->activations}, {"temporaries", m->temporary}, {"communication", m->communication}};
     out->missing_gib = result->peak_allocated_gib + m->context - result->capacity_gib;
-    out->host = out->missing_gib <= 0;
+    const double room_gib = result->capacity_gib - m->context;
+    const double host = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
+    out->host = host > 1 && host > result->peak_allocated_gib / room_gib;
     if (out->host) { /* what is offloaded is all there is in host memory */
         out->missing_gib = result->host_peak_gib - result->host_capacity_gib;
         out->largest = "offloaded tensors";

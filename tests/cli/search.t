@@ -15,7 +15,7 @@ $ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first again: /,/[^\\]$
 scenario
 % What does not fit says what is missing and what lifts it.
 $ dtsim search small.yaml --set model.hidden=12288 --set model.heads=96 --over parallelism.data_parallel=ddp --over offload=none --simulate 4 --width 200 | grep -E 'does not fit|What binds' | sed -E 's/[0-9.]+ (GiB|s)/N \1/g; s/fits: .*/fits/'
-What binds: memory. The plan with the least on its GPUs needs N GiB more on each GPU, and optimizer states take N GiB. Without --over a plan fits
+What binds: memory. The plan that comes nearest needs N GiB more on each GPU, and optimizer states take N GiB. Without --over a plan fits
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
 Megatron's rule does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
 $ dtsim search small.yaml --set model.hidden=4096 --set model.heads=32 --set model.layers=24 --over parallelism.data_parallel=ddp,zero1 --over offload=none --over training.recompute=none,full --over parallelism.tensor=1,2 --over parallelism.pipeline=1 --width 200 | sed -nE 's/[0-9.]+ (GiB|m?s)/N \1/g; /not fit/p'

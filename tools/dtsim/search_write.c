@@ -211,7 +211,7 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
     }
     dts_text line = {0};
     dts_text_printf(
-        &line, "What binds: memory. The plan with the least on its GPUs needs %.1f GiB more %s, and %s take %.1f GiB.",
+        &line, "What binds: memory. The plan that comes nearest needs %.1f GiB more %s, and %s take %.1f GiB.",
         r->shortage.missing_gib, r->shortage.host ? "host memory on each node" : "on each GPU", r->shortage.largest,
         r->shortage.largest_gib);
     if (r->nodes > 0) {

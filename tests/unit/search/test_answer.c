@@ -181,6 +181,63 @@ static void the_smallest_change_is_found(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* How full the fullest device of every plan of a space is, at least, by simulating all: above 1 none fits. */
+static double least_fill(const dts_layout_space *space, const dts_scenario_values *base) {
+    static all everything;
+    dts_diag *diag = dts_diag_new();
+    double least = INFINITY;
+    everything.count = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(space, pair, collect, &everything, &counts, diag), DTS_OK);
+    }
+    for (size_t i = 0; i < everything.count; i++) {
+        dts_scenario_values values;
+        dts_candidate_apply(&everything.items[i], base, &values);
+        dts_result *r = NULL;
+        assert_int_equal(dts_run_values(&values, NULL, &r, diag), DTS_OK);
+        double gpu = r->peak_allocated_gib / (r->capacity_gib - r->memory_gib.context);
+        double host = r->host_peak_gib > 0 ? r->host_peak_gib / r->host_capacity_gib : 0;
+        assert_true(r->fits == (fmax(gpu, host) <= 1));
+        least = fmin(least, fmax(gpu, host));
+        dts_result_free(r);
+    }
+    dts_diag_free(diag);
+    return least;
+}
+
+/* Bounds of what rests in GPUs and hosts change neither what binds nor what lifts it: both are those that simulating
+ * every plan shows. */
+static void what_binds_is_that_of_all_plans(void **state) {
+    (void)state;
+    static const struct {
+        int64_t layers;
+        double host_B;
+        bool host; /* is what binds */
+    } cases[] = {{44, 25e9, false}, {44, 158e9, true}};
+    const dts_axis over[] = {
+        AXIS("parallelism.data_parallel", "zero1", "fsdp"),
+        AXIS("offload", "none", "optimizer", "optimizer+gradients+parameters", "optimizer+activations"),
+        AXIS("training.recompute", "full"),
+        AXIS("parallelism.tensor", "1", "2"),
+        AXIS("parallelism.pipeline", "1"),
+        AXIS("training.micro_batch", "2")};
+    dts_scenario *scenario = parse_text(tight);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_scenario_values base = *dts_scenario_get(scenario);
+        base.model.layers = cases[i].layers;
+        base.cluster.host.memory_B = cases[i].host_B;
+        dts_search *made = search((dts_search_request){
+            .base = &base, .restrictions = over, .restriction_count = sizeof over / sizeof over[0], .simulations = 8});
+        double least = least_fill(&made->space, &base);
+        assert_true(least > 1 && made->chosen == DTS_NOWHERE);
+        assert_close(made->findings[0].fill, least, 0, 1e-9);
+        assert_int_equal(made->remedy.shortage.host, cases[i].host);
+        dts_search_free(made);
+    }
+    dts_scenario_free(scenario);
+}
+
 /* Where nothing fits: the whole space is tried, then more nodes. */
 static void what_binds_everything_is_said(void **state) {
     (void)state;
@@ -428,10 +485,10 @@ static void equal_layouts_are_one_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_accepted_plan_is_chosen),  cmocka_unit_test(nothing_accepted_is_no_answer),
-        cmocka_unit_test(the_smallest_change_is_found),      cmocka_unit_test(what_binds_everything_is_said),
-        cmocka_unit_test(stages_are_cut_by_time_and_memory), cmocka_unit_test(linear_units_have_closed_forms),
-        cmocka_unit_test(equal_layouts_are_one_answer),
+        cmocka_unit_test(the_best_accepted_plan_is_chosen), cmocka_unit_test(nothing_accepted_is_no_answer),
+        cmocka_unit_test(the_smallest_change_is_found),     cmocka_unit_test(what_binds_is_that_of_all_plans),
+        cmocka_unit_test(what_binds_everything_is_said),    cmocka_unit_test(stages_are_cut_by_time_and_memory),
+        cmocka_unit_test(linear_units_have_closed_forms),   cmocka_unit_test(equal_layouts_are_one_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

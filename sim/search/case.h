@@ -1,0 +1,52 @@
+/* One candidate on its frame: what the closed forms of its time (estimate.c) and of its memory (estimate_memory.c)
+ * share. */
+#ifndef DTS_SEARCH_CASE_H
+#define DTS_SEARCH_CASE_H
+
+#include "search/frame.h"
+
+enum { DTS_CASE_NONE, DTS_CASE_SELECTIVE, DTS_CASE_FULL };
+
+typedef struct dts_case {
+    const dts_frame *frame;
+    const dts_plan *plan;
+    int kind;      /* dts_data_parallel */
+    int recompute; /* DTS_CASE_NONE … */
+    double first;  /* FULL: of the first layers of each chunk only; INFINITY: of all */
+    double span;   /* layers of one checkpoint */
+    int offload;   /* dts_offload_bits */
+    int hybrid;    /* shards inside nodes */
+    double shards;
+    double microbatches;
+} dts_case;
+
+bool dts_case_shards_parameters(const dts_case *k);
+bool dts_case_shards_gradients(const dts_case *k);
+bool dts_case_shards_optimizer(const dts_case *k);
+
+/* FSDP's no_sync: whole gradients until the last microbatch. */
+bool dts_case_defers_reduction(const dts_case *k);
+
+/* Ranks that share one copy of a set of parameters. */
+double dts_case_shards(const dts_case *k, int set);
+
+/* Layers of a chunk of layers that are recomputed in full, and their share in a rank's layers. */
+double dts_case_repeated(const dts_case *k, double layers);
+double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c);
+
+/* Bytes of a rank: all the time; that chunks with layers layers keep for their backward (all of the rank's, or the
+ * fewest of a chunk); beside what is kept; gathered units and gradients on their way. */
+double dts_case_static_B(const dts_case *k, const dts_rank_class *c);
+double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers);
+double dts_case_transient_B(const dts_case *k, const dts_rank_class *c);
+double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
+
+/* The memory of a class of ranks, and its bound: into the largest so far. least: chunks in flight in any order that the
+ * simulation may make. */
+void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out);
+
+/* What the host memory of the fullest node holds at least. in_flight: [class]; ordered: in that order, not in one that
+ * the simulation makes. */
+double dts_case_least_host_B(const dts_case *k, const float *in_flight, bool ordered);
+
+#endif

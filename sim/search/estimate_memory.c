@@ -1,0 +1,199 @@
+/* The closed form of a candidate's memory, and its bounds.
+ *
+ *   memory        = max_c (static + in flight · saved of a chunk + transient)
+ *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory])
+ *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
+ *                   activations that are out when a chunk's last layer begins
+ *
+ * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
+ * (tests/property/test_search.c).
+ *
+ * [1] plan/lower/static_memory.c. */
+#include <math.h>
+
+#include "search/case.h"
+
+bool dts_case_shards_parameters(const dts_case *k) {
+    return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
+}
+
+bool dts_case_defers_reduction(const dts_case *k) {
+    return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;
+}
+
+bool dts_case_shards_gradients(const dts_case *k) {
+    return dts_case_shards_parameters(k) || k->kind == DTS_DP_ZERO2;
+}
+
+bool dts_case_shards_optimizer(const dts_case *k) {
+    return dts_case_shards_gradients(k) || k->kind == DTS_DP_ZERO1;
+}
+
+double dts_case_shards(const dts_case *k, int set) {
+    const double replicas = (double)k->plan->replicas;
+    return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas * k->shards / replicas : k->shards;
+}
+
+/* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
+double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    bool buckets = k->plan->replicas > 1 && !dts_case_shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
+                   !k->plan->job.stack->gradient_as_bucket_view;
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double elements = c->parameters[set], shards = dts_case_shards(k, set);
+        if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
+            bytes += dts_case_shards_parameters(k)
+                         ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
+                         : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
+        }
+        if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
+            bytes += elements * storage->gradient_B / (dts_case_shards_gradients(k) ? shards : 1);
+        }
+        if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
+            bytes += elements * storage->optimizer_B / (dts_case_shards_optimizer(k) ? shards : 1);
+        }
+        bytes += buckets ? elements * storage->reduce_B : 0;
+    }
+    return bytes;
+}
+
+/* Layers of one checkpoint in a chunk of layers. */
+static double span_of(const dts_case *k, double layers) {
+    return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
+}
+
+double dts_case_repeated(const dts_case *k, double layers) {
+    return k->recompute == DTS_CASE_FULL ? fmin(k->first, layers) : 0;
+}
+
+double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c) {
+    double chunk = c->layers / (double)k->frame->chunks;
+    return chunk > 0 ? dts_case_repeated(k, chunk) / chunk : 0;
+}
+
+/* What chunks of a rank with layers layers keep for their backward, B: all of its layers, or the fewest of a chunk. */
+double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers) {
+    bool all = layers == c->layers;
+    double chunks = all ? (double)k->frame->chunks : 1;
+    double chunk = layers / chunks;
+    double repeated = dts_case_repeated(k, chunk);
+    double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
+    if (k->recompute == DTS_CASE_FULL && layers > 0) {
+        return chunks * ceil(repeated / span_of(k, chunk)) * k->frame->costs.boundary_B +
+               saved_B * (chunk - repeated) / chunk;
+    }
+    return k->recompute == DTS_CASE_SELECTIVE ? (all ? c->layers_selective_B : layers * k->frame->least_selective_B)
+                                              : saved_B;
+}
+
+/* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
+double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
+    double chunk = c->layers / (double)k->frame->chunks;
+    double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
+    double repeated_B = k->recompute == DTS_CASE_FULL ? span_of(k, chunk) * of_one_B
+                                                      : (k->recompute == DTS_CASE_SELECTIVE ? c->layers_extra_B : 0);
+    return fmax(repeated_B + c->layers_peak_B, c->transient_B);
+}
+
+/* Gathered units, gradients on their way. */
+double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    double unit = c->unit[DTS_SET_COMMON] + c->unit[DTS_SET_EXPERTS];
+    double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
+    if (k->plan->replicas == 1) {
+        return 0;
+    }
+    if (dts_case_shards_parameters(k)) {
+        double whole = (1 + (double)k->plan->job.stack->fsdp_prefetch) / c->layer_units; /* layers */
+        double summed_B = dts_case_defers_reduction(k) ? parameters * storage->reduce_B : 0;
+        double gathered = parameters - c->layers * unit + whole * unit;
+        double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
+        double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
+                          whole * unit_frozen_B;
+        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B +
+               summed_B;
+    }
+    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
+    return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
+}
+
+/* The smallest chunk's activations, without copies of weights, B. */
+static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
+    double fewest = c->fewest_layers == c->layers && k->frame->chunks == 1 ? c->layers : c->fewest_layers;
+    double copies_B = (fewest - dts_case_repeated(k, fewest)) * k->frame->most_copies_B;
+    return fmax(0, dts_case_kept_B(k, c, fewest) - copies_B);
+}
+
+void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out) {
+    double resident_B = dts_case_static_B(k, c);
+    double chunks = (double)k->frame->chunks;
+    double live_B = in_flight / chunks * dts_case_kept_B(k, c, c->layers) +
+                    (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
+    double least_B = resident_B + least * least_chunk_B(k, c);
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
+        double layer_B = c->layers > 0 ? dts_case_kept_B(k, c, c->layers) / c->layers : 0;
+        live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
+        least_B = resident_B;
+    }
+    out->memory_B =
+        fmax(out->memory_B, resident_B + live_B + dts_case_transient_B(k, c) + dts_case_communication_B(k, c));
+    out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
+}
+
+/* Of one rank in the memory of its host, all the time: what is offloaded, and what a step on the CPU needs beside it
+ * [1]. Whole bytes of each, as there. */
+static double host_static_B(const dts_case *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    const bool parameters = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0;
+    const bool gradients = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0;
+    const bool optimizer = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double shards = dts_case_shards(k, set);
+        const double stepped = c->parameters[set] / (dts_case_shards_optimizer(k) ? shards : 1);
+        bytes += parameters ? floor(c->frozen_B[set] / shards) : 0;
+        bytes += parameters ? floor(c->parameters[set] * storage->parameter_B / shards) : 0;
+        bytes += gradients ? floor(c->parameters[set] * storage->gradient_B / shards) : 0;
+        bytes += optimizer ? floor(stepped * storage->optimizer_B) : 0;
+        bytes += optimizer && !parameters ? floor(stepped * storage->parameter_B) : 0;
+        bytes += optimizer && !gradients ? floor(stepped * storage->gradient_B) : 0;
+    }
+    return bytes;
+}
+
+/* Activations of one rank in the memory of its host when the schedule keeps most of them: a layer's forward pass waits
+ * until those of the layer before the prefetched ones are out, and copies leave in turn. */
+static double host_activations_B(const dts_case *k, const dts_rank_class *c, double least) {
+    const double layers = c->fewest_layers, out = layers - 1 - (double)k->plan->job.offload->prefetch;
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(out > 0) || !(least >= 1)) {
+        return 0;
+    }
+    const double newest = k->recompute == DTS_CASE_FULL ? 0 : out / layers; /* not every layer has a checkpoint */
+    return floor((least - 1 + newest) * least_chunk_B(k, c));
+}
+
+/* A simulation of one replica counts each of its stages as often as its node has GPUs of any stage at most; one of all
+ * ranks counts those that are there, of which some node has the average at least. */
+double dts_case_least_host_B(const dts_case *k, const float *in_flight, bool ordered) {
+    const dts_plan *plan = k->plan;
+    double all_B = 0, node_B = 0, fullest_B = 0;
+    int64_t node = -1;
+    if (k->offload == 0) {
+        return 0;
+    }
+    for (int i = 0; i < k->frame->class_count; i++) {
+        const dts_rank_class *c = &k->frame->classes[i];
+        const double least = ordered ? (double)in_flight[i] : fmin(1, (double)in_flight[i]);
+        const double rank_B = host_static_B(k, c) + host_activations_B(k, c, least);
+        for (int p = c->first; p <= c->last; p++) {
+            node_B = plan->stage_node[p] == node ? node_B + rank_B : rank_B;
+            node = plan->stage_node[p];
+            fullest_B = fmax(fullest_B, node_B);
+            all_B += rank_B;
+        }
+    }
+    fullest_B *= (double)plan->same_stage_per_node;
+    all_B *= (double)plan->gpus_per_node / (double)plan->pipeline;
+    return fmin(fullest_B, all_B) * (1 - 1e-9);
+}
