@@ -9,30 +9,36 @@
  * Ranks that differ, and queues of batches, have no such shortcut: they are run. */
 #include "run/screen.h"
 
+#include <math.h>
+
 #include "run/fold.h"
 #include "run/ranks.h"
 #include "run/run.h"
 #include "run/stagger.h"
 #include "run/stalls.h"
 
+static double share_of(double peak_B, double capacity_B) {
+    return peak_B > 0 ? peak_B / capacity_B : 0;
+}
+
 /* Do all devices hold what the iteration puts there? */
 static void look_at_memory(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation,
                            dts_screening *out) {
     const double room_B = plan->job.cluster->gpu.memory_B - dts_context_B(plan);
     const dts_host *host = &plan->job.cluster->host;
-    out->fits = true;
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_id device = dts_fullest_device(plan, lowered, simulation, p);
         double bytes = (double)dts_simulation_peak(simulation, device)->bytes;
         out->allocated_B = bytes > out->allocated_B ? bytes : out->allocated_B;
     }
-    out->fits = out->allocated_B <= room_B;
     for (size_t n = 0; n < lowered->host_count; n++) {
-        out->fits &= (double)dts_simulation_peak(simulation, lowered->host_device[n])->bytes <= host->memory_B;
-        dts_id drives = lowered->nvme_device[n];
-        out->fits &=
-            drives == DTS_NO_ID || (double)dts_simulation_peak(simulation, drives)->bytes <= host->nvme_capacity_B;
+        const double host_B = (double)dts_simulation_peak(simulation, lowered->host_device[n])->bytes;
+        const dts_id drives = lowered->nvme_device[n];
+        const double drives_B = drives == DTS_NO_ID ? 0 : (double)dts_simulation_peak(simulation, drives)->bytes;
+        out->host_fill = fmax(out->host_fill, share_of(host_B, host->memory_B));
+        out->host_fill = fmax(out->host_fill, share_of(drives_B, host->nvme_capacity_B));
     }
+    out->fits = out->allocated_B <= room_B && out->host_fill <= 1;
 }
 
 /* Simulates a plan whose microbatches may stand for more of them. fold: NULL, they do not; *known is set to false where
@@ -104,6 +110,8 @@ static dts_status run_in_full(const dts_scenario_values *values, dts_block_cache
         *out = (dts_screening){.time_s = result->iteration_time_s,
                                .allocated_B = result->peak_allocated_gib * GIB,
                                .fits = result->fits,
+                               .host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
+                                                 share_of(result->nvme_peak_gib, result->nvme_capacity_gib)),
                                .memory_known = true,
                                .tasks = result->simulation.tasks};
     }

@@ -10,7 +10,8 @@ typedef struct dts_screening {
     double time_s;      /* of an iteration */
     double allocated_B; /* live tensors of the fullest GPU */
     bool fits;          /* in GPUs, nodes and drives */
-    bool memory_known;  /* else the peak depends on an order that a first look does not have (plan/lower/detail.c) */
+    double host_fill;   /* bytes over capacity of the fullest host or its drives */
+    bool memory_known;  /* of GPUs; else the peak depends on an order that a first look lacks (plan/lower/detail.c) */
     size_t tasks;       /* that were simulated */
 } dts_screening;
 

@@ -77,7 +77,9 @@ static char *explain(const dts_search *search) {
     if (search->interrupted) {
         dts_text_add(&text, "interrupted");
     } else if (search->counts.legal > 0) {
-        dts_text_add(&text, "nothing fits in memory");
+        const bool open = search->counts.worse_by_estimate + search->counts.screened > 0;
+        dts_text_add(&text, open ? "nothing that was simulated fits in memory (--simulate looks at more)"
+                                 : "nothing fits in memory");
     } else {
         dts_text_printf(&text, "no layout is legal%s%s", search->counts.illegal_reason[0] != '\0' ? ": " : "",
                         search->counts.illegal_reason);

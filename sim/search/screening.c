@@ -113,8 +113,8 @@ static bool by_memory(const dts_search_context *c) {
 }
 
 bool dts_screened_fits(const dts_search_context *c, const dts_screened *s) {
-    const bool may_fit =
-        s->of.estimate.memory_B <= DOUBT * c->capacity_B && s->screening.allocated_B <= DISBELIEF * c->capacity_B;
+    const bool may_fit = s->screening.host_fill <= 1 && s->of.estimate.memory_B <= DOUBT * c->capacity_B &&
+                         s->screening.allocated_B <= DISBELIEF * c->capacity_B;
     return !s->illegal && (s->screening.memory_known ? s->screening.fits : may_fit);
 }
 

@@ -251,9 +251,13 @@ static void coarse_simulation_is_close(void **state) {
             bool same = fabs(s.allocated_B / GIB / result->peak_allocated_gib - 1) < (lasts ? 0.03 : 0.01);
             /* copies of activations that meet on a link may come in another order: 5.7 % once in 300 */
             double most = v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS ? 1.07 : 1.05;
-            if (ratio > most || (s.memory_known && !same)) {
-                fail_msg("%s: coarsely %g s, %g GiB; in full %g s, %g GiB", dts_text_string(&plan), s.time_s,
-                         s.allocated_B / GIB, result->iteration_time_s, result->peak_allocated_gib);
+            double hosts = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
+            bool hosts_same = fabs(s.host_fill - hosts) <= 0.01 * hosts;
+            bool near = s.allocated_B / GIB < 3 * result->peak_allocated_gib;
+            if (ratio > most || (s.memory_known && !same) || !hosts_same || !near) {
+                fail_msg("%s: coarsely %g s, %g GiB, %g of a host; in full %g s, %g GiB, %g", dts_text_string(&plan),
+                         s.time_s, s.allocated_B / GIB, s.host_fill, result->iteration_time_s,
+                         result->peak_allocated_gib, hosts);
             }
             dts_text_free(&plan);
             error += fabs(ratio - 1);

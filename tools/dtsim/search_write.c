@@ -210,10 +210,10 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
         return;
     }
     dts_text line = {0};
-    dts_text_printf(
-        &line, "What binds: memory. The plan that comes nearest needs %.1f GiB more %s, and %s take %.1f GiB.",
-        r->shortage.missing_gib, r->shortage.host ? "host memory on each node" : "on each GPU", r->shortage.largest,
-        r->shortage.largest_gib);
+    dts_text_printf(&line,
+                    "What binds: memory. The plan that comes nearest needs %.1f GiB more %s, and %s take %.1f GiB.",
+                    r->shortage.missing_gib, r->shortage.host ? "host memory on each node" : "on each GPU",
+                    r->shortage.largest, r->shortage.largest_gib);
     if (r->nodes > 0) {
         dts_scenario_values on = *search->base;
         on.cluster.nodes = r->nodes;
