@@ -221,6 +221,11 @@ static dts_status parse(reader *r, table_row *row, dts_table *out) {
     dts_table_cell *cells = NULL;
     size_t count = 0;
     status = read_rows(r, row, out->columns, &cells, &count);
+    if (status == DTS_OK && count == 0 && r->errors == 0) {
+        status = dts_diag_error(r->diag, &(dts_place){.file = r->path}, NULL,
+                                "each further line is a run, with a cell for each column",
+                                "the table has a header, but no rows");
+    }
     out->rows = count / out->columns;
     out->cells = keep(r->arena, cells, count);
     free(cells);
@@ -259,7 +264,8 @@ dts_status dts_table_parse(const char *text, size_t length, const char *path, dt
 dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dts_diag *diag) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
-        return dts_diag_fail(diag, DTS_IO, NULL, "cannot read %s: %s", path, strerror(errno));
+        return dts_diag_fail(diag, DTS_IO, "name a CSV file; published tables lie in scenarios/published/",
+                             "cannot read %s: %s", path, strerror(errno));
     }
     dts_text text = {0};
     char buffer[1 << 16];
@@ -273,7 +279,8 @@ dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dt
     fclose(file);
     dts_status status;
     if (failed) {
-        status = dts_diag_fail(diag, DTS_IO, NULL, "cannot read %s: %s", path, strerror(error));
+        status = dts_diag_fail(diag, DTS_IO, error == EISDIR ? "name a CSV file in it" : NULL, "cannot read %s: %s",
+                               path, strerror(error));
     } else if (dts_text_status(&text) != DTS_OK) {
         status = dts_diag_nomem(diag);
     } else if (text.length > FILE_MAX_B) {

@@ -91,6 +91,7 @@ error: no row 'a 2' in g.csv
 [1]
 $ dtsim run 'h.csv#a 1'
 error: cannot read h.csv: No such file or directory
+  help: name a CSV file; published tables lie in scenarios/published/
 [3]
 % The same as a web page.
 $ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --html page.html >/dev/null; grep '<h2>' page.html | sed 's/: [0-9].* GiB//'; grep -cE 'https?:|<script' page.html

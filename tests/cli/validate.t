@@ -1,6 +1,7 @@
 % Tables of measurements: what is wrong with a table, rows that cannot be simulated, and a table that works.
 $ dtsim validate no-such-table.csv
 error: cannot read no-such-table.csv: No such file or directory
+  help: name a CSV file; published tables lie in scenarios/published/
 [3]
 $ printf 'id,measured.iteration_s\n"a,1\n' >t.csv; dtsim validate t.csv
 t.csv:2:1: error: this quote has no end

@@ -182,6 +182,10 @@ static dts_status unknown_name(const show_arguments *a) {
         return dts_diag_fail(a->tool->diag, DTS_INVALID, "`dtsim schedule NAME --stages 4 --microbatches 8` draws it",
                              "'%s' is a schedule, not a profile", a->name);
     }
+    if (strchr(a->name, '/') != NULL && nearest == NULL) {
+        return dts_diag_fail(a->tool->diag, DTS_IO, "check the path; `dtsim list` names what comes along",
+                             "no file, no scenario and no profile '%s'", a->name);
+    }
     char help[256];
     snprintf(help, sizeof help, "%s%s%s`dtsim list` names all kinds", nearest != NULL ? "did you mean '" : "",
              nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
@@ -192,7 +196,9 @@ static dts_status unknown_name(const show_arguments *a) {
 static dts_status show_name(const show_arguments *a, dts_text *out) {
     const char *path = dts_scenario_path(a->tool, a->name);
     if (path != NULL) {
-        return show_scenario(a, path, out);
+        const dts_profile_kind *kind = dts_profile_kind_of_file(a->tool, path);
+        const char *there = strchr(path, '/') != NULL ? path : dts_arena_printf(a->tool->arena, "./%s", path);
+        return kind == NULL ? show_scenario(a, path, out) : show_profile(a, kind, there, out);
     }
     const dts_profile_kind *found = NULL;
     for (size_t i = 0; i < dts_profile_kind_count; i++) {

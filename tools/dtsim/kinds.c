@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hardware/hardware.h"
 #include "model/model.h"
 #include "model/tensor_graph.h"
 #include "report/format.h"
+#include "scenario/scenario.h"
 
 static void summarise_gpu(const void *bound, dts_text *out) {
     const dts_gpu *gpu = bound;
@@ -126,4 +128,44 @@ bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char
         }
     }
     return false;
+}
+
+/* How many of a file's first keys a schema has; what it extends is one more where the folder has it. */
+static size_t keys_of(dts_tool *tool, const dts_node *root, const dts_schema *schema, const dts_profile_kind *kind) {
+    size_t count = 0;
+    for (const dts_node *node = root->first; node != NULL; node = node->next) {
+        size_t offset = 0;
+        const bool extends = kind != NULL && strcmp(node->key, "extends") == 0 && node->text != NULL;
+        count +=
+            extends ? dts_profile_exists(tool, kind, node->text) : dts_schema_find(schema, node->key, &offset) != NULL;
+    }
+    return count;
+}
+
+const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *path) {
+    struct stat info;
+    dts_document *document = NULL;
+    const dts_profile_kind *found = NULL;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) { /* what can be read once only is left to its reader */
+        return NULL;
+    }
+    dts_diag *unused = dts_diag_new(); /* whoever reads it next reports what is wrong with it */
+    if (unused != NULL) {
+        dts_document_read(path, NULL, &document, unused);
+    }
+    const dts_node *root = document != NULL ? dts_document_root(document) : NULL;
+    if (root != NULL && root->kind == DTS_NODE_MAP) {
+        size_t most = keys_of(tool, root, &dts_scenario_schema, NULL);
+        for (size_t i = 0; i < dts_profile_kind_count; i++) {
+            const dts_profile_kind *kind = &dts_profile_kinds[i];
+            const size_t count = keys_of(tool, root, kind->schema, kind);
+            found = count > most ? kind : found;
+            most = count > most ? count : most;
+        }
+        /* a Hugging Face config.json is a model as it is */
+        found = found == NULL && most == 0 && dts_node_get(root, "model_type") != NULL ? &dts_profile_kinds[0] : found;
+    }
+    dts_document_free(document);
+    dts_diag_free(unused);
+    return found;
 }

@@ -35,11 +35,15 @@ dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, 
 /* Is there a profile of this name? */
 bool dts_profile_exists(dts_tool *tool, const dts_profile_kind *kind, const char *name);
 
+/* The kind of profile that a file holds, by its keys and by what it extends; NULL: a scenario, or nothing that is
+ * known. */
+const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *path);
+
 /* The path of a scenario: argument itself when there is such a file, else scenarios/ARGUMENT.yaml under the roots. In
  * the tool's arena; NULL: there is none. */
 const char *dts_scenario_path(dts_tool *tool, const char *argument);
 
-/* The same; NULL after reporting that there is none, with the nearest name. */
+/* The same; NULL after reporting that there is none, with the nearest name, or that it is a profile. */
 const char *dts_scenario_find(dts_tool *tool, const char *argument);
 
 /* Names of all scenarios under all roots ("theme/name"), sorted, without duplicates. */
