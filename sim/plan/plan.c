@@ -192,7 +192,8 @@ bool dts_plan_scales_loss(const dts_plan *plan) {
 }
 
 bool dts_plan_needs_global_number(const dts_plan *plan) {
-    return plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan);
+    const bool steps = plan->job.training->optimizer != DTS_OPTIMIZER_NONE;
+    return steps && (plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan));
 }
 
 bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits) {

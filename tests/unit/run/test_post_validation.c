@@ -147,6 +147,17 @@ static void other_schedules_wait(void **state) {
     }
 }
 
+/* Nothing is validated where nothing steps: the iteration ends for all stages at once. */
+static void without_a_step_all_end_together(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, VALIDATE "training.optimizer=none ");
+    dts_result *barrier = simulate_text(base, BARRIER "training.optimizer=none ");
+    assert_close(r->iteration_time_s, barrier->iteration_time_s, 0, 0);
+    assert_close(first_start(r, STAGES - 1) - first_start(r, 0), first_start(barrier, STAGES - 1), 0, 1e-12);
+    dts_result_free(barrier);
+    dts_result_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_iteration_is_the_span_of_a_stage),
@@ -156,6 +167,7 @@ int main(void) {
         cmocka_unit_test(every_rank_by_itself_agrees),
         cmocka_unit_test(the_critical_path_is_one_iteration_long),
         cmocka_unit_test(other_schedules_wait),
+        cmocka_unit_test(without_a_step_all_end_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
