@@ -100,14 +100,14 @@ static bool is_tried(const dts_layout_space *space, int own, int kind) {
            ((shards ? kind == whole : kind >= DTS_DP_ZERO3) && is_among(space, DTS_AXIS_DATA_PARALLEL, kind));
 }
 
-/* All ways of one tensor degree; 0: that of the base. */
-static void list_ways(const dts_layout_space *space, const int32_t *v, int64_t tensor, dts_layer_choice *out,
-                      size_t *count) {
+/* All ways of one tensor degree; 0: that of the base. alone: one replica, which has nothing to share. */
+static void list_ways(const dts_layout_space *space, const int32_t *v, int64_t tensor, bool alone,
+                      dts_layer_choice *out, size_t *count) {
     static const int recomputes[] = {DTS_RECOMPUTE_NONE, DTS_RECOMPUTE_SELECTIVE, DTS_RECOMPUTE_FULL};
     for (int kind = DTS_DP_DDP; kind <= DTS_DP_FSDP; kind++) {
         for (size_t r = 0; r < sizeof recomputes / sizeof recomputes[0]; r++) {
             const bool own = kind == v[DTS_AXIS_DATA_PARALLEL], same = recomputes[r] == v[DTS_AXIS_RECOMPUTE];
-            if (is_tried(space, v[DTS_AXIS_DATA_PARALLEL], kind) &&
+            if ((own || !alone) && is_tried(space, v[DTS_AXIS_DATA_PARALLEL], kind) &&
                 (same || is_among(space, DTS_AXIS_RECOMPUTE, recomputes[r])) && !(tensor == 0 && own && same) &&
                 *count < DTS_MIX_CHOICES) {
                 out[(*count)++] = (dts_layer_choice){
@@ -122,11 +122,12 @@ size_t dts_mix_choices(const dts_search_context *c, const dts_candidate *base, d
     const int32_t own = base->value[DTS_AXIS_TENSOR];
     size_t count = 0;
     out[count++] = (dts_layer_choice){0};
-    list_ways(space, base->value, 0, out, &count);
+    const int64_t replicas = dts_candidate_data(base, c->request->base) * base->value[DTS_AXIS_CONTEXT];
+    list_ways(space, base->value, 0, replicas == 1, out, &count);
     for (size_t i = 0; i < space->axes[DTS_AXIS_TENSOR].count; i++) {
         const int32_t tensor = space->axes[DTS_AXIS_TENSOR].items[i];
         if ((tensor == 2 * own || 2 * tensor == own) && tensor <= dts_cluster_joined(&c->request->base->cluster)) {
-            list_ways(space, base->value, tensor, out, &count);
+            list_ways(space, base->value, tensor, replicas * own == tensor, out, &count);
         }
     }
     return count;
