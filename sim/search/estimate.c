@@ -47,10 +47,11 @@ static double all_elements(const dts_case *k, const dts_rank_class *c, bool shar
     return elements;
 }
 
-/* A chain beside transfers that it does not wait for: its kernels have fewer multiprocessors then. kernels: their share
- * of the chain. */
-static double beside_s(const dts_case *k, double chain_s, double kernels, double transfers_s) {
-    double share = (double)k->plan->job.stack->communication_sms / (double)k->plan->job.cluster->gpu.multiprocessors;
+/* A chain beside transfers of FSDP's units that it does not wait for: its kernels have fewer multiprocessors then.
+ * kernels: their share of the chain. */
+static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double kernels,
+                       double transfers_s) {
+    const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
     return fmax(chain_s + fmin(chain_s, transfers_s) * kernels * share / (1 - share), transfers_s);
 }
 
@@ -75,16 +76,16 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
         p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
-        p.forward_s = beside_s(k, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
+        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
         p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
         double again_s = again ? times * gathers_s : 0;
         if (splits) { /* both halves need the parameters */
-            p.input_s = fmax(beside_s(k, p.input_s, backward, again_s), hooks_s) + first_s;
-            p.weight_s = fmax(beside_s(k, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
+            p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + first_s;
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
         } else {
-            double backward_s = beside_s(k, p.input_s + p.weight_s, backward, again_s + scatters_s);
+            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, again_s + scatters_s);
             p.input_s = fmax(backward_s, 2 * hooks_s) + first_s - p.weight_s;
         }
     }

@@ -180,8 +180,23 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
                                                   (double)group.ranks * sharing);
 }
 
+/* Of the gather of a layer's units; that of scattering them has the same rate. */
+static double unit_sms(const dts_frame *frame, int rank, int hybrid, const dts_rank_class *c) {
+    const dts_cluster *cluster = frame->plan->job.cluster;
+    double sharing = 1;
+    dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, &sharing);
+    group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
+    dts_transfer gather;
+    const double unit_B =
+        c->unit[DTS_SET_COMMON] * dts_numeric_bytes(frame->plan->storage.compute) + c->unit_frozen_B[DTS_SET_COMMON];
+    dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B / c->layer_units, &gather);
+    const double most = (double)frame->plan->job.stack->communication_sms;
+    return gather.work_B > 0 && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
+}
+
 static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
     dts_rank_collectives *out = &c->collectives;
+    out->unit_sms[hybrid] = unit_sms(frame, rank, hybrid, c);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double root = c->parameters[set] - c->layers * c->unit[set];
         double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];

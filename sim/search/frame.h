@@ -14,6 +14,7 @@ typedef struct dts_rank_collectives {
     double gather_s;                  /* all parameters at once */
     double unit_gather_s[2], unit_scatter_s[2], root_gather_s[2],
         root_scatter_s[2]; /* sharded, all units of a layer: by all, in node groups */
+    double unit_sms[2];    /* multiprocessors that a unit's collective takes from the products beside it */
 } dts_rank_collectives;
 
 /* Pipeline ranks that do the same work. */

@@ -1,4 +1,5 @@
 #include "plan/lower/builder.h"
+#include "plan/lower/costs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,31 +279,14 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
     return 1;
 }
 
-/* The rate of a transfer when its groups alone use the links, B/s. */
-static double expected_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
-    double rate_Bps = INFINITY;
-    if (transfer->gpu_weight > 0) {
-        rate_Bps = fmin(rate_Bps, dts_gpu_port_Bps(cluster) / transfer->gpu_weight);
-    }
-    if (transfer->nic_weight > 0) {
-        rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / (transfer->nic_weight * groups));
-    }
-    return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
-}
-
 /* Multiprocessors per unit of work that a transfer takes from the products it runs beside: so many at the rate that it
- * reaches alone, or what NCCL takes. That runs one thread block per channel, and channels in proportion to the
- * bandwidth that it finds, two at least [1]: the stack's number stands for a ring that fills the GPU's link.
- *
- * [1] NVIDIA/nccl @5067397c, src/graph/search.cc and connect.cc: channels of 12 to 20 GB/s each, then doubled. */
+ * reaches alone, or those of NCCL's channels (costs.c). */
 static double multiprocessor_weight(const dts_builder *b, const dts_transfer *transfer, double groups,
                                     dts_takes takes) {
     const dts_cluster *cluster = b->plan->job.cluster;
-    double most = (double)takes.sms;
-    double rate_Bps = expected_rate_Bps(cluster, transfer, groups);
-    double port_Bps = dts_gpu_port_Bps(cluster);
-    double share = port_Bps > 0 ? fmin(1, rate_Bps / port_Bps) : 1;
-    return (takes.channels ? fmin(most, fmax(2, most * share)) : most) / rate_Bps;
+    const double most = (double)takes.sms;
+    const double taken = takes.channels ? dts_channel_multiprocessors(cluster, transfer, groups, most) : most;
+    return taken / dts_shared_rate_Bps(cluster, transfer, groups);
 }
 
 /* The transfer runs beside kernels and takes some of their multiprocessors and of their memory's bandwidth. */

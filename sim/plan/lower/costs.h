@@ -45,4 +45,11 @@ double dts_lower_send_s(const dts_plan *plan, double boundary_B);
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                                double groups);
 
+/* The rate of a transfer when its groups alone use the links, B/s. */
+double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups);
+
+/* Multiprocessors that NCCL takes for a transfer, where a ring at the full rate of the GPU's link takes most. */
+double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfer *transfer, double groups,
+                                   double most);
+
 #endif
