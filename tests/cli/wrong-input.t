@@ -87,7 +87,7 @@ error: 'some.csv' is a table: every row is a scenario
 $ dtsim run llama-3-8b
 error: llama-3-8b is a model, not a scenario
   help: `dtsim show llama-3-8b` shows it; to use it, write --set model=llama-3-8b after a scenario
-[3]
+[1]
 $ printf 'extends: llama\nlayers: 4\nhidden: 512\nheads: 8\nffn_hidden: 1024\nvocab: 1000\n' >m.yaml; dtsim run m.yaml; dtsim search ./m.yaml 2>&1 | head -1
 error: ./m.yaml is a model profile, not a scenario
   help: `dtsim show ./m.yaml` shows it; to use it, write --set model=./m.yaml after a scenario
@@ -98,25 +98,25 @@ hidden: 512
 $ printf 'extends: a100-40gb\nmemory: {value: 80 GB, source: guess}\n' >g.yaml; dtsim explain g.yaml
 error: ./g.yaml is a gpu profile, not a scenario
   help: `dtsim show ./g.yaml` shows it; to use it, write --set cluster.gpu=./g.yaml after a scenario
-[3]
+[1]
 $ dtsim show g.yaml | grep '^memory:'
 memory: 8e+10 B
 $ printf 'extends: dgx-a100-80gb\ngpus_per_node: 4\n' >c.yaml; dtsim run c.yaml
 error: ./c.yaml is a cluster profile, not a scenario
   help: `dtsim show ./c.yaml` shows it; to use it, write --set cluster=./c.yaml after a scenario
-[3]
+[1]
 $ dtsim show c.yaml | grep gpus_per_node
 gpus_per_node: 4
 $ printf 'extends: pytorch-2\nlaunch: 9 us\n' >s.yaml; dtsim run s.yaml
 error: ./s.yaml is a stack profile, not a scenario
   help: `dtsim show ./s.yaml` shows it; to use it, write --set stack=./s.yaml after a scenario
-[3]
+[1]
 $ dtsim show s.yaml | grep '^launch:'
 launch: 9 us
 $ printf '{"model_type": "llama", "hidden_size": 512}' >config.json; dtsim run config.json
 error: ./config.json is a model profile, not a scenario
   help: `dtsim show ./config.json` shows it; to use it, write --set model=./config.json after a scenario
-[3]
+[1]
 $ dtsim show ./no-such.yaml
 error: no file, no scenario and no profile './no-such.yaml'
   help: check the path; `dtsim list` names what comes along

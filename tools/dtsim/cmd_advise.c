@@ -83,9 +83,10 @@ static int run(advise_arguments *a, int argc, char **argv) {
     if (a->scenario == NULL) {
         return dts_tool_no_scenario(a->tool);
     }
-    const char *path = dts_scenario_find(a->tool, a->scenario);
-    if (path == NULL) {
-        return DTS_EXIT_IO;
+    const char *path = NULL;
+    const dts_status found = dts_scenario_find(a->tool, a->scenario, &path);
+    if (found != DTS_OK) {
+        return dts_tool_exit(found);
     }
     dts_scenario *scenario = NULL;
     dts_status status =

@@ -140,9 +140,9 @@ static dts_status check_legal(const map_arguments *a, const dts_map *map) {
 
 static int make(map_arguments *a) {
     for (size_t i = 0; i < a->count; i++) {
-        a->paths[i] = dts_scenario_find(a->tool, a->paths[i]);
-        if (a->paths[i] == NULL) {
-            return DTS_EXIT_IO;
+        const dts_status found = dts_scenario_find(a->tool, a->paths[i], &a->paths[i]);
+        if (found != DTS_OK) {
+            return dts_tool_exit(found);
         }
     }
     dts_progress progress;

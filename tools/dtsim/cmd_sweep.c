@@ -154,9 +154,10 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (twice != NULL) {
         return dts_tool_usage(a->tool, "leave one of them out", "'%s' is both set and varied", twice);
     }
-    const char *path = dts_scenario_find(a->tool, a->scenario);
-    if (path == NULL) {
-        return DTS_EXIT_IO;
+    const char *path = NULL;
+    const dts_status found = dts_scenario_find(a->tool, a->scenario, &path);
+    if (found != DTS_OK) {
+        return dts_tool_exit(found);
     }
     dts_store *store = NULL;
     dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);

@@ -43,8 +43,8 @@ const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *pat
  * the tool's arena; NULL: there is none. */
 const char *dts_scenario_path(dts_tool *tool, const char *argument);
 
-/* The same; NULL after reporting that there is none, with the nearest name, or that it is a profile. */
-const char *dts_scenario_find(dts_tool *tool, const char *argument);
+/* The same. DTS_IO: reported that there is none, with the nearest name; DTS_INVALID: that it is a profile. */
+dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path);
 
 /* Names of all scenarios under all roots ("theme/name"), sorted, without duplicates. */
 dts_status dts_scenario_names(dts_tool *tool, const char ***names, size_t *count);

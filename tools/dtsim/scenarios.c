@@ -109,25 +109,25 @@ const char *dts_scenario_path(dts_tool *tool, const char *argument) {
 }
 
 /* A profile where a scenario is asked for: says what it is and what takes it. */
-static const char *refuse_profile(dts_tool *tool, const dts_profile_kind *kind, const char *name, bool file) {
+static dts_status refuse_profile(dts_tool *tool, const dts_profile_kind *kind, const char *name, bool file) {
     const char *key = strcmp(kind->name, "gpus") == 0 ? "cluster.gpu" : kind->one;
     dts_text help = {0};
     dts_text_printf(&help, "`dtsim show %s` shows it; to use it, write --set %s=%s after a scenario", name, key, name);
     dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "%s is a %s%s, not a scenario", name, kind->one,
                   file ? " profile" : "");
     dts_text_free(&help);
-    return NULL;
+    return DTS_INVALID;
 }
 
 static const char *with_slash(dts_tool *tool, const char *path) {
     return strchr(path, '/') != NULL ? path : dts_arena_printf(tool->arena, "./%s", path);
 }
 
-const char *dts_scenario_find(dts_tool *tool, const char *argument) {
-    const char *path = dts_scenario_path(tool, argument);
-    if (path != NULL) {
-        const dts_profile_kind *kind = dts_profile_kind_of_file(tool, path);
-        return kind == NULL ? path : refuse_profile(tool, kind, with_slash(tool, path), true);
+dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path) {
+    *path = dts_scenario_path(tool, argument);
+    if (*path != NULL) {
+        const dts_profile_kind *kind = dts_profile_kind_of_file(tool, *path);
+        return kind == NULL ? DTS_OK : refuse_profile(tool, kind, with_slash(tool, *path), true);
     }
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         if (dts_profile_exists(tool, &dts_profile_kinds[i], argument)) {
@@ -143,6 +143,5 @@ const char *dts_scenario_find(dts_tool *tool, const char *argument) {
     char help[256];
     snprintf(help, sizeof help, "%s%s%s`dtsim list scenarios` names those that come along",
              nearest != NULL ? "did you mean '" : "", nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
-    dts_diag_fail(tool->diag, DTS_IO, help, "no file and no scenario '%s'", argument);
-    return NULL;
+    return dts_diag_fail(tool->diag, DTS_IO, help, "no file and no scenario '%s'", argument);
 }

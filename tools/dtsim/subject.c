@@ -66,7 +66,6 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
         dts_text_free(&help);
         return DTS_INVALID;
     }
-    *out = (dts_subject){
-        .path = dts_scenario_find(tool, argument), .overrides = more->items, .override_count = more->count};
-    return out->path != NULL ? DTS_OK : DTS_IO;
+    *out = (dts_subject){.overrides = more->items, .override_count = more->count};
+    return dts_scenario_find(tool, argument, &out->path);
 }

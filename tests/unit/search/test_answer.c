@@ -122,23 +122,29 @@ static void collect(void *context, const dts_candidate *candidate, const dts_est
     a->items[a->count++] = *candidate;
 }
 
-/* The fewest keys that have to change, and the least time with so many, by simulating every plan of the space. */
-static int smallest_change(const dts_layout_space *space, const dts_candidate *of, double *least_s) {
+/* All plans of a space; of static storage, until the next call. */
+static const all *every_plan(const dts_layout_space *space, dts_diag *diag) {
     static all everything;
-    dts_diag *diag = dts_diag_new();
-    int fewest = INT32_MAX;
     everything.count = 0;
     for (size_t pair = 0; pair < dts_layout_space_pairs(space); pair++) {
         dts_walk_counts counts;
         assert_int_equal(dts_layout_space_walk(space, pair, collect, &everything, &counts, diag), DTS_OK);
     }
-    for (size_t i = 0; i < everything.count; i++) {
-        int distance = dts_candidate_distance(of, &everything.items[i]);
+    return &everything;
+}
+
+/* The fewest keys that have to change, and the least time with so many, by simulating every plan of the space. */
+static int smallest_change(const dts_layout_space *space, const dts_candidate *of, double *least_s) {
+    dts_diag *diag = dts_diag_new();
+    const all *everything = every_plan(space, diag);
+    int fewest = INT32_MAX;
+    for (size_t i = 0; i < everything->count; i++) {
+        int distance = dts_candidate_distance(of, &everything->items[i]);
         if (distance > fewest || distance > DTS_MOST_CHANGED) {
             continue;
         }
         dts_scenario_values values;
-        dts_candidate_apply(&everything.items[i], space->base, &values);
+        dts_candidate_apply(&everything->items[i], space->base, &values);
         dts_result *result = NULL;
         assert_int_equal(dts_run_values(&values, NULL, &result, diag), DTS_OK);
         if (result->fits) {
@@ -183,17 +189,12 @@ static void the_smallest_change_is_found(void **state) {
 
 /* How full the fullest device of every plan of a space is, at least, by simulating all: above 1 none fits. */
 static double least_fill(const dts_layout_space *space, const dts_scenario_values *base) {
-    static all everything;
     dts_diag *diag = dts_diag_new();
+    const all *everything = every_plan(space, diag);
     double least = INFINITY;
-    everything.count = 0;
-    for (size_t pair = 0; pair < dts_layout_space_pairs(space); pair++) {
-        dts_walk_counts counts;
-        assert_int_equal(dts_layout_space_walk(space, pair, collect, &everything, &counts, diag), DTS_OK);
-    }
-    for (size_t i = 0; i < everything.count; i++) {
+    for (size_t i = 0; i < everything->count; i++) {
         dts_scenario_values values;
-        dts_candidate_apply(&everything.items[i], base, &values);
+        dts_candidate_apply(&everything->items[i], base, &values);
         dts_result *r = NULL;
         assert_int_equal(dts_run_values(&values, NULL, &r, diag), DTS_OK);
         double gpu = r->peak_allocated_gib / (r->capacity_gib - r->memory_gib.context);
