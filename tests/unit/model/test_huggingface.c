@@ -126,191 +126,192 @@ static void published_configs_have_their_profiles_parameters(void **state) {
 }
 
 /* Elements of the checkpoints as their repositories on Hugging Face tell them, tied tensors once. */
+static const struct {
+    const char *json;
+    double parameters;
+} sizes[] = {
+    {"{\"model_type\": \"gpt_neo\", \"num_layers\": 24, \"hidden_size\": 2048, \"num_heads\": 16, "
+     "\"intermediate_size\": null, \"max_position_embeddings\": 2048, \"vocab_size\": 50257, "
+     "\"activation_function\": \"gelu_new\", \"window_size\": 256}",
+     1315575808.0},
+    {"{\"model_type\": \"qwen2\", \"num_hidden_layers\": 28, \"hidden_size\": 3584, \"num_attention_heads\": 28, "
+     "\"num_key_value_heads\": 4, \"intermediate_size\": 18944, \"vocab_size\": 152064, \"hidden_act\": \"silu\", "
+     "\"tie_word_embeddings\": false}",
+     7615616512.0},
+    /* llama-3.2-1b */
+    {"{\"model_type\": \"llama\", \"hidden_size\": 2048, \"intermediate_size\": 8192, "
+     "\"num_hidden_layers\": 16, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+     "\"head_dim\": 64, \"vocab_size\": 128256, \"hidden_act\": \"silu\", "
+     "\"tie_word_embeddings\": true, \"max_position_embeddings\": 131072}",
+     1235814400.0},
+    /* qwen2-0.5b */
+    {"{\"model_type\": \"qwen2\", \"hidden_size\": 896, \"intermediate_size\": 4864, "
+     "\"num_hidden_layers\": 24, \"num_attention_heads\": 14, \"num_key_value_heads\": 2, "
+     "\"vocab_size\": 151936, \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, "
+     "\"max_position_embeddings\": 131072}",
+     494032768.0},
+    /* qwen3-8b */
+    {"{\"model_type\": \"qwen3\", \"hidden_size\": 4096, \"intermediate_size\": 12288, "
+     "\"num_hidden_layers\": 36, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+     "\"head_dim\": 128, \"vocab_size\": 151936, \"hidden_act\": \"silu\", "
+     "\"tie_word_embeddings\": false, \"attention_bias\": false, "
+     "\"max_position_embeddings\": 40960}",
+     8190735360.0},
+    /* qwen1.5-moe-a2.7b */
+    {"{\"model_type\": \"qwen2_moe\", \"hidden_size\": 2048, \"intermediate_size\": 5632, "
+     "\"moe_intermediate_size\": 1408, \"shared_expert_intermediate_size\": 5632, "
+     "\"num_hidden_layers\": 24, \"num_attention_heads\": 16, \"num_key_value_heads\": 16, "
+     "\"vocab_size\": 151936, \"hidden_act\": \"silu\", \"num_experts\": 60, "
+     "\"num_experts_per_tok\": 4, \"decoder_sparse_step\": 1, \"tie_word_embeddings\": false, "
+     "\"max_position_embeddings\": 8192}",
+     14315784192.0},
+    /* gemma-7b */
+    {"{\"model_type\": \"gemma\", \"hidden_size\": 3072, \"intermediate_size\": 24576, "
+     "\"num_hidden_layers\": 28, \"num_attention_heads\": 16, \"num_key_value_heads\": 16, "
+     "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu\", "
+     "\"max_position_embeddings\": 8192}",
+     8537680896.0},
+    /* gemma-2b */
+    {"{\"model_type\": \"gemma\", \"hidden_size\": 2048, \"intermediate_size\": 16384, "
+     "\"num_hidden_layers\": 18, \"num_attention_heads\": 8, \"num_key_value_heads\": 1, "
+     "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu_pytorch_tanh\", "
+     "\"max_position_embeddings\": 8192}",
+     2506172416.0},
+    /* gemma-2-9b */
+    {"{\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336, "
+     "\"num_hidden_layers\": 42, \"num_attention_heads\": 16, \"num_key_value_heads\": 8, "
+     "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu_pytorch_tanh\", "
+     "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": 4096, "
+     "\"query_pre_attn_scalar\": 256, \"attn_logit_softcapping\": 50.0, "
+     "\"final_logit_softcapping\": 30.0, \"max_position_embeddings\": 8192}",
+     9241705984.0},
+    /* gemma-3-1b */
+    {"{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, "
+     "\"num_hidden_layers\": 26, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
+     "\"head_dim\": 256, \"vocab_size\": 262144, "
+     "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": 512, "
+     "\"sliding_window_pattern\": 6, \"query_pre_attn_scalar\": 256, "
+     "\"max_position_embeddings\": 32768}",
+     999885952.0},
+    /* phi-2 */
+    {"{\"model_type\": \"phi\", \"hidden_size\": 2560, \"intermediate_size\": 10240, "
+     "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": null, "
+     "\"vocab_size\": 51200, \"hidden_act\": \"gelu_new\", \"partial_rotary_factor\": 0.4, "
+     "\"qk_layernorm\": false, \"tie_word_embeddings\": false, "
+     "\"max_position_embeddings\": 2048}",
+     2779683840.0},
+    /* phi-3-mini */
+    {"{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, "
+     "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 32, "
+     "\"vocab_size\": 32064, \"hidden_act\": \"silu\", \"sliding_window\": 2047, "
+     "\"tie_word_embeddings\": false, \"max_position_embeddings\": 4096, "
+     "\"attention_bias\": false}",
+     3821079552.0},
+    /* falcon-7b */
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 4544, \"num_hidden_layers\": 32, "
+     "\"num_attention_heads\": 71, \"vocab_size\": 65024, \"multi_query\": true, "
+     "\"new_decoder_architecture\": false, \"parallel_attn\": true, \"bias\": false, "
+     "\"alibi\": false}",
+     6921720704.0},
+    /* falcon-40b */
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 8192, \"num_hidden_layers\": 60, "
+     "\"num_attention_heads\": 128, \"num_kv_heads\": 8, \"vocab_size\": 65024, "
+     "\"multi_query\": true, \"new_decoder_architecture\": true, \"parallel_attn\": true, "
+     "\"bias\": false, \"alibi\": false}",
+     41303293952.0},
+    /* gpt-neox-20b */
+    {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 6144, \"intermediate_size\": 24576, "
+     "\"num_hidden_layers\": 44, \"num_attention_heads\": 64, \"vocab_size\": 50432, "
+     "\"hidden_act\": \"gelu_fast\", \"use_parallel_residual\": true, \"rotary_pct\": 0.25, "
+     "\"tie_word_embeddings\": false, \"max_position_embeddings\": 2048}",
+     20554567680.0},
+    /* pythia-1b */
+    {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 2048, \"intermediate_size\": 8192, "
+     "\"num_hidden_layers\": 16, \"num_attention_heads\": 8, \"vocab_size\": 50304, "
+     "\"hidden_act\": \"gelu\", \"use_parallel_residual\": true, \"rotary_pct\": 0.25, "
+     "\"tie_word_embeddings\": false, \"max_position_embeddings\": 2048}",
+     1011781632.0},
+    /* opt-6.7b */
+    {"{\"model_type\": \"opt\", \"hidden_size\": 4096, \"ffn_dim\": 16384, "
+     "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"vocab_size\": 50272, "
+     "\"activation_function\": \"relu\", \"do_layer_norm_before\": true, "
+     "\"word_embed_proj_dim\": 4096, \"max_position_embeddings\": 2048}",
+     6658473984.0},
+    /* bloom-7b1 */
+    {"{\"model_type\": \"bloom\", \"hidden_size\": 4096, \"n_layer\": 30, \"n_head\": 32, "
+     "\"num_attention_heads\": 32, \"n_inner\": null, \"vocab_size\": 250880, "
+     "\"seq_length\": 2048}",
+     7069016064.0},
+    /* bloom-176b */
+    {"{\"model_type\": \"bloom\", \"n_embed\": 14336, \"hidden_size\": 14336, "
+     "\"n_layer\": 70, \"num_attention_heads\": 112, \"n_inner\": null, "
+     "\"vocab_size\": 250880, \"seq_length\": 2048}",
+     176247271424.0},
+    /* gpt-j-6b */
+    {"{\"model_type\": \"gptj\", \"n_embd\": 4096, \"n_layer\": 28, \"n_head\": 16, "
+     "\"n_inner\": null, \"vocab_size\": 50400, \"rotary_dim\": 64, \"n_positions\": 2048, "
+     "\"activation_function\": \"gelu_new\", \"tie_word_embeddings\": false}",
+     6050882784.0},
+    /* starcoder2-7b */
+    {"{\"model_type\": \"starcoder2\", \"hidden_size\": 4608, \"intermediate_size\": 18432, "
+     "\"num_hidden_layers\": 32, \"num_attention_heads\": 36, \"num_key_value_heads\": 4, "
+     "\"vocab_size\": 49152, \"hidden_act\": \"gelu_pytorch_tanh\", \"use_bias\": true, "
+     "\"mlp_type\": \"default\", \"norm_type\": \"layer_norm\", \"sliding_window\": 4096, "
+     "\"max_position_embeddings\": 16384, \"tie_word_embeddings\": true}",
+     7173923840.0},
+    /* starcoder2-3b */
+    {"{\"model_type\": \"starcoder2\", \"hidden_size\": 3072, \"intermediate_size\": 12288, "
+     "\"num_hidden_layers\": 30, \"num_attention_heads\": 24, \"num_key_value_heads\": 2, "
+     "\"vocab_size\": 49152, \"hidden_act\": \"gelu_pytorch_tanh\", \"use_bias\": true, "
+     "\"mlp_type\": \"default\", \"norm_type\": \"layer_norm\", \"sliding_window\": 4096, "
+     "\"max_position_embeddings\": 16384}",
+     3030371328.0},
+    /* starcoder */
+    {"{\"model_type\": \"gpt_bigcode\", \"n_embd\": 6144, \"n_layer\": 40, \"n_head\": 48, "
+     "\"n_inner\": 24576, \"multi_query\": true, \"vocab_size\": 49152, "
+     "\"n_positions\": 8192, \"activation_function\": \"gelu\"}",
+     15517456384.0},
+    /* roberta-base */
+    {"{\"model_type\": \"roberta\", \"hidden_size\": 768, \"intermediate_size\": 3072, "
+     "\"num_hidden_layers\": 12, \"num_attention_heads\": 12, \"vocab_size\": 50265, "
+     "\"type_vocab_size\": 1, \"max_position_embeddings\": 514, \"hidden_act\": \"gelu\"}",
+     124697433.0},
+    /* bert-base */
+    {"{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", "
+     "\"hidden_size\": 768, \"intermediate_size\": 3072, \"num_hidden_layers\": 12, "
+     "\"num_attention_heads\": 12, \"vocab_size\": 30522, \"type_vocab_size\": 2, "
+     "\"max_position_embeddings\": 512, \"hidden_act\": \"gelu\"}",
+     109514298.0},
+    /* smollm2-135m */
+    {"{\"model_type\": \"llama\", \"hidden_size\": 576, \"intermediate_size\": 1536, "
+     "\"num_hidden_layers\": 30, \"num_attention_heads\": 9, \"num_key_value_heads\": 3, "
+     "\"vocab_size\": 49152, \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, "
+     "\"max_position_embeddings\": 8192}",
+     134515008.0},
+    /* c4ai-command-r-v01 */
+    {"{\"model_type\": \"cohere\", \"hidden_size\": 8192, \"intermediate_size\": 22528, "
+     "\"num_hidden_layers\": 40, \"num_attention_heads\": 64, \"num_key_value_heads\": 64, "
+     "\"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, \"use_qk_norm\": false, "
+     "\"logit_scale\": 0.0625, \"max_position_embeddings\": 8192}",
+     34980831232.0},
+    /* c4ai-command-r7b-12-2024 */
+    {"{\"model_type\": \"cohere2\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
+     "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+     "\"head_dim\": 128, \"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, "
+     "\"logit_scale\": 0.25, \"sliding_window\": 4096, \"sliding_window_pattern\": 4, "
+     "\"order_of_interleaved_layers\": \"local_attn_first\"}",
+     8028033024.0},
+    /* llama-4-scout, the text model */
+    {"{\"model_type\": \"llama4_text\", \"hidden_size\": 5120, \"intermediate_size\": 8192, "
+     "\"intermediate_size_mlp\": 16384, \"num_hidden_layers\": 48, \"num_attention_heads\": 40, "
+     "\"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 202048, \"hidden_act\": \"silu\", "
+     "\"num_local_experts\": 16, \"num_experts_per_tok\": 1, \"interleave_moe_layer_step\": 1, "
+     "\"attention_chunk_size\": 8192, \"use_qk_norm\": true, \"tie_word_embeddings\": false}",
+     107769861120.0},
+};
+
 static void models_without_a_profile_have_their_published_size(void **state) {
     (void)state;
-    static const struct {
-        const char *json;
-        double parameters;
-    } sizes[] = {
-        {"{\"model_type\": \"gpt_neo\", \"num_layers\": 24, \"hidden_size\": 2048, \"num_heads\": 16, "
-         "\"intermediate_size\": null, \"max_position_embeddings\": 2048, \"vocab_size\": 50257, "
-         "\"activation_function\": \"gelu_new\", \"window_size\": 256}",
-         1315575808.0},
-        {"{\"model_type\": \"qwen2\", \"num_hidden_layers\": 28, \"hidden_size\": 3584, \"num_attention_heads\": 28, "
-         "\"num_key_value_heads\": 4, \"intermediate_size\": 18944, \"vocab_size\": 152064, \"hidden_act\": \"silu\", "
-         "\"tie_word_embeddings\": false}",
-         7615616512.0},
-        /* llama-3.2-1b */
-        {"{\"model_type\": \"llama\", \"hidden_size\": 2048, \"intermediate_size\": 8192, "
-         "\"num_hidden_layers\": 16, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
-         "\"head_dim\": 64, \"vocab_size\": 128256, \"hidden_act\": \"silu\", "
-         "\"tie_word_embeddings\": true, \"max_position_embeddings\": 131072}",
-         1235814400.0},
-        /* qwen2-0.5b */
-        {"{\"model_type\": \"qwen2\", \"hidden_size\": 896, \"intermediate_size\": 4864, "
-         "\"num_hidden_layers\": 24, \"num_attention_heads\": 14, \"num_key_value_heads\": 2, "
-         "\"vocab_size\": 151936, \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, "
-         "\"max_position_embeddings\": 131072}",
-         494032768.0},
-        /* qwen3-8b */
-        {"{\"model_type\": \"qwen3\", \"hidden_size\": 4096, \"intermediate_size\": 12288, "
-         "\"num_hidden_layers\": 36, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
-         "\"head_dim\": 128, \"vocab_size\": 151936, \"hidden_act\": \"silu\", "
-         "\"tie_word_embeddings\": false, \"attention_bias\": false, "
-         "\"max_position_embeddings\": 40960}",
-         8190735360.0},
-        /* qwen1.5-moe-a2.7b */
-        {"{\"model_type\": \"qwen2_moe\", \"hidden_size\": 2048, \"intermediate_size\": 5632, "
-         "\"moe_intermediate_size\": 1408, \"shared_expert_intermediate_size\": 5632, "
-         "\"num_hidden_layers\": 24, \"num_attention_heads\": 16, \"num_key_value_heads\": 16, "
-         "\"vocab_size\": 151936, \"hidden_act\": \"silu\", \"num_experts\": 60, "
-         "\"num_experts_per_tok\": 4, \"decoder_sparse_step\": 1, \"tie_word_embeddings\": false, "
-         "\"max_position_embeddings\": 8192}",
-         14315784192.0},
-        /* gemma-7b */
-        {"{\"model_type\": \"gemma\", \"hidden_size\": 3072, \"intermediate_size\": 24576, "
-         "\"num_hidden_layers\": 28, \"num_attention_heads\": 16, \"num_key_value_heads\": 16, "
-         "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu\", "
-         "\"max_position_embeddings\": 8192}",
-         8537680896.0},
-        /* gemma-2b */
-        {"{\"model_type\": \"gemma\", \"hidden_size\": 2048, \"intermediate_size\": 16384, "
-         "\"num_hidden_layers\": 18, \"num_attention_heads\": 8, \"num_key_value_heads\": 1, "
-         "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu_pytorch_tanh\", "
-         "\"max_position_embeddings\": 8192}",
-         2506172416.0},
-        /* gemma-2-9b */
-        {"{\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336, "
-         "\"num_hidden_layers\": 42, \"num_attention_heads\": 16, \"num_key_value_heads\": 8, "
-         "\"head_dim\": 256, \"vocab_size\": 256000, \"hidden_act\": \"gelu_pytorch_tanh\", "
-         "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": 4096, "
-         "\"query_pre_attn_scalar\": 256, \"attn_logit_softcapping\": 50.0, "
-         "\"final_logit_softcapping\": 30.0, \"max_position_embeddings\": 8192}",
-         9241705984.0},
-        /* gemma-3-1b */
-        {"{\"model_type\": \"gemma3_text\", \"hidden_size\": 1152, \"intermediate_size\": 6912, "
-         "\"num_hidden_layers\": 26, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
-         "\"head_dim\": 256, \"vocab_size\": 262144, "
-         "\"hidden_activation\": \"gelu_pytorch_tanh\", \"sliding_window\": 512, "
-         "\"sliding_window_pattern\": 6, \"query_pre_attn_scalar\": 256, "
-         "\"max_position_embeddings\": 32768}",
-         999885952.0},
-        /* phi-2 */
-        {"{\"model_type\": \"phi\", \"hidden_size\": 2560, \"intermediate_size\": 10240, "
-         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": null, "
-         "\"vocab_size\": 51200, \"hidden_act\": \"gelu_new\", \"partial_rotary_factor\": 0.4, "
-         "\"qk_layernorm\": false, \"tie_word_embeddings\": false, "
-         "\"max_position_embeddings\": 2048}",
-         2779683840.0},
-        /* phi-3-mini */
-        {"{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, "
-         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 32, "
-         "\"vocab_size\": 32064, \"hidden_act\": \"silu\", \"sliding_window\": 2047, "
-         "\"tie_word_embeddings\": false, \"max_position_embeddings\": 4096, "
-         "\"attention_bias\": false}",
-         3821079552.0},
-        /* falcon-7b */
-        {"{\"model_type\": \"falcon\", \"hidden_size\": 4544, \"num_hidden_layers\": 32, "
-         "\"num_attention_heads\": 71, \"vocab_size\": 65024, \"multi_query\": true, "
-         "\"new_decoder_architecture\": false, \"parallel_attn\": true, \"bias\": false, "
-         "\"alibi\": false}",
-         6921720704.0},
-        /* falcon-40b */
-        {"{\"model_type\": \"falcon\", \"hidden_size\": 8192, \"num_hidden_layers\": 60, "
-         "\"num_attention_heads\": 128, \"num_kv_heads\": 8, \"vocab_size\": 65024, "
-         "\"multi_query\": true, \"new_decoder_architecture\": true, \"parallel_attn\": true, "
-         "\"bias\": false, \"alibi\": false}",
-         41303293952.0},
-        /* gpt-neox-20b */
-        {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 6144, \"intermediate_size\": 24576, "
-         "\"num_hidden_layers\": 44, \"num_attention_heads\": 64, \"vocab_size\": 50432, "
-         "\"hidden_act\": \"gelu_fast\", \"use_parallel_residual\": true, \"rotary_pct\": 0.25, "
-         "\"tie_word_embeddings\": false, \"max_position_embeddings\": 2048}",
-         20554567680.0},
-        /* pythia-1b */
-        {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 2048, \"intermediate_size\": 8192, "
-         "\"num_hidden_layers\": 16, \"num_attention_heads\": 8, \"vocab_size\": 50304, "
-         "\"hidden_act\": \"gelu\", \"use_parallel_residual\": true, \"rotary_pct\": 0.25, "
-         "\"tie_word_embeddings\": false, \"max_position_embeddings\": 2048}",
-         1011781632.0},
-        /* opt-6.7b */
-        {"{\"model_type\": \"opt\", \"hidden_size\": 4096, \"ffn_dim\": 16384, "
-         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"vocab_size\": 50272, "
-         "\"activation_function\": \"relu\", \"do_layer_norm_before\": true, "
-         "\"word_embed_proj_dim\": 4096, \"max_position_embeddings\": 2048}",
-         6658473984.0},
-        /* bloom-7b1 */
-        {"{\"model_type\": \"bloom\", \"hidden_size\": 4096, \"n_layer\": 30, \"n_head\": 32, "
-         "\"num_attention_heads\": 32, \"n_inner\": null, \"vocab_size\": 250880, "
-         "\"seq_length\": 2048}",
-         7069016064.0},
-        /* bloom-176b */
-        {"{\"model_type\": \"bloom\", \"n_embed\": 14336, \"hidden_size\": 14336, "
-         "\"n_layer\": 70, \"num_attention_heads\": 112, \"n_inner\": null, "
-         "\"vocab_size\": 250880, \"seq_length\": 2048}",
-         176247271424.0},
-        /* gpt-j-6b */
-        {"{\"model_type\": \"gptj\", \"n_embd\": 4096, \"n_layer\": 28, \"n_head\": 16, "
-         "\"n_inner\": null, \"vocab_size\": 50400, \"rotary_dim\": 64, \"n_positions\": 2048, "
-         "\"activation_function\": \"gelu_new\", \"tie_word_embeddings\": false}",
-         6050882784.0},
-        /* starcoder2-7b */
-        {"{\"model_type\": \"starcoder2\", \"hidden_size\": 4608, \"intermediate_size\": 18432, "
-         "\"num_hidden_layers\": 32, \"num_attention_heads\": 36, \"num_key_value_heads\": 4, "
-         "\"vocab_size\": 49152, \"hidden_act\": \"gelu_pytorch_tanh\", \"use_bias\": true, "
-         "\"mlp_type\": \"default\", \"norm_type\": \"layer_norm\", \"sliding_window\": 4096, "
-         "\"max_position_embeddings\": 16384, \"tie_word_embeddings\": true}",
-         7173923840.0},
-        /* starcoder2-3b */
-        {"{\"model_type\": \"starcoder2\", \"hidden_size\": 3072, \"intermediate_size\": 12288, "
-         "\"num_hidden_layers\": 30, \"num_attention_heads\": 24, \"num_key_value_heads\": 2, "
-         "\"vocab_size\": 49152, \"hidden_act\": \"gelu_pytorch_tanh\", \"use_bias\": true, "
-         "\"mlp_type\": \"default\", \"norm_type\": \"layer_norm\", \"sliding_window\": 4096, "
-         "\"max_position_embeddings\": 16384}",
-         3030371328.0},
-        /* starcoder */
-        {"{\"model_type\": \"gpt_bigcode\", \"n_embd\": 6144, \"n_layer\": 40, \"n_head\": 48, "
-         "\"n_inner\": 24576, \"multi_query\": true, \"vocab_size\": 49152, "
-         "\"n_positions\": 8192, \"activation_function\": \"gelu\"}",
-         15517456384.0},
-        /* roberta-base */
-        {"{\"model_type\": \"roberta\", \"hidden_size\": 768, \"intermediate_size\": 3072, "
-         "\"num_hidden_layers\": 12, \"num_attention_heads\": 12, \"vocab_size\": 50265, "
-         "\"type_vocab_size\": 1, \"max_position_embeddings\": 514, \"hidden_act\": \"gelu\"}",
-         124697433.0},
-        /* bert-base */
-        {"{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", "
-         "\"hidden_size\": 768, \"intermediate_size\": 3072, \"num_hidden_layers\": 12, "
-         "\"num_attention_heads\": 12, \"vocab_size\": 30522, \"type_vocab_size\": 2, "
-         "\"max_position_embeddings\": 512, \"hidden_act\": \"gelu\"}",
-         109514298.0},
-        /* smollm2-135m */
-        {"{\"model_type\": \"llama\", \"hidden_size\": 576, \"intermediate_size\": 1536, "
-         "\"num_hidden_layers\": 30, \"num_attention_heads\": 9, \"num_key_value_heads\": 3, "
-         "\"vocab_size\": 49152, \"hidden_act\": \"silu\", \"tie_word_embeddings\": true, "
-         "\"max_position_embeddings\": 8192}",
-         134515008.0},
-        /* c4ai-command-r-v01 */
-        {"{\"model_type\": \"cohere\", \"hidden_size\": 8192, \"intermediate_size\": 22528, "
-         "\"num_hidden_layers\": 40, \"num_attention_heads\": 64, \"num_key_value_heads\": 64, "
-         "\"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, \"use_qk_norm\": false, "
-         "\"logit_scale\": 0.0625, \"max_position_embeddings\": 8192}",
-         34980831232.0},
-        /* c4ai-command-r7b-12-2024 */
-        {"{\"model_type\": \"cohere2\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
-         "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
-         "\"head_dim\": 128, \"vocab_size\": 256000, \"hidden_act\": \"silu\", \"attention_bias\": false, "
-         "\"logit_scale\": 0.25, \"sliding_window\": 4096, \"sliding_window_pattern\": 4, "
-         "\"order_of_interleaved_layers\": \"local_attn_first\"}",
-         8028033024.0},
-        /* llama-4-scout, the text model */
-        {"{\"model_type\": \"llama4_text\", \"hidden_size\": 5120, \"intermediate_size\": 8192, "
-         "\"intermediate_size_mlp\": 16384, \"num_hidden_layers\": 48, \"num_attention_heads\": 40, "
-         "\"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 202048, \"hidden_act\": \"silu\", "
-         "\"num_local_experts\": 16, \"num_experts_per_tok\": 1, \"interleave_moe_layer_step\": 1, "
-         "\"attention_chunk_size\": 8192, \"use_qk_norm\": true, \"tie_word_embeddings\": false}",
-         107769861120.0},
-    };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         profiles p;
         profiles_open(&p);
