@@ -36,7 +36,7 @@ read -ra cflags <<<"$(pkg-config --cflags dtsim)"
 read -ra libs <<<"$(pkg-config --libs dtsim)"
 "$compiler" -std=c17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" -o example "$example" "${libs[@]}" ||
     fail "a program against the installed library does not build"
-scenario=$(find "$prefix/share/dtsim/scenarios" -name '*.yaml' | LC_ALL=C sort | head -1)
+scenario=$(find "$prefix/share/dtsim/scenarios" -name '*.yaml' | LC_ALL=C sort | sed -n 1p)
 [ -n "$scenario" ] || fail "no scenario is installed"
 ./example "$(pkg-config --variable=datadir dtsim)" "$scenario" >example.txt || fail "the program against the library fails"
 grep -Eq '^iteration time [0-9.e+-]+ s$' example.txt || fail "unexpected: $(cat example.txt)"

@@ -249,10 +249,12 @@ static void coarse_simulation_is_close(void **state) {
             bool lasts = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP &&
                          (v[DTS_AXIS_EXPERT] > 1 || v[DTS_AXIS_CONTEXT] > 1 || v[DTS_AXIS_TENSOR] > 1);
             bool same = fabs(s.allocated_B / GIB / result->peak_allocated_gib - 1) < (lasts ? 0.03 : 0.01);
-            /* copies of activations that meet on a link may come in another order: 5.7 % once in 300 */
-            double most = v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS ? 1.07 : 1.05;
+            /* copies of activations that meet on a link may come in another order: 5.7 % once in 300, and 2 % of what
+             * a host holds at most */
+            const bool copies = v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS;
+            double most = copies ? 1.07 : 1.05;
             double hosts = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
-            bool hosts_same = fabs(s.host_fill - hosts) <= 0.01 * hosts;
+            bool hosts_same = fabs(s.host_fill - hosts) <= (copies ? 0.03 : 0.01) * hosts;
             bool near = s.allocated_B / GIB < 3 * result->peak_allocated_gib;
             if (ratio > most || (s.memory_known && !same) || !hosts_same || !near) {
                 fail_msg("%s: coarsely %g s, %g GiB, %g of a host; in full %g s, %g GiB, %g", dts_text_string(&plan),
