@@ -76,6 +76,8 @@ static const dts_mapping model_rules[] = {
     {0},
 };
 
+#define TENSORWISE "bf16=true; fp8-format=hybrid; fp8-recipe=tensorwise"
+#define NO_ROWS    "Megatron-LM has no scales of rows: those of tensors are nearest"
 static const dts_mapping training_rules[] = {
     {"training.sequence_length=@; model.max_positions=*", "seq-length=@", OUT, NULL, false},
     {"training.sequence_length=@", "seq-length=@; max-position-embeddings=@", OUT, NULL, false},
@@ -92,11 +94,15 @@ static const dts_mapping training_rules[] = {
      NULL, false},
     {"training.precision=fp8; stack.fp8.recipe=blockwise", "bf16=true; fp8-format=*; fp8-recipe=blockwise", IN, NULL,
      false},
-    {"training.precision=fp8", "bf16=true; fp8-format=hybrid; fp8-recipe=tensorwise", 0, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise", TENSORWISE, OUT, NO_ROWS, false},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", TENSORWISE, OUT, NO_ROWS, false},
+    {"training.precision=amp-fp8; stack.fp8.recipe=rowwise", TENSORWISE, OUT, NO_ROWS, false},
+    {"training.precision=amp-fp8; stack.fp8.recipe=rowwise-with-gw-hp", TENSORWISE, OUT, NO_ROWS, false},
+    {"training.precision=fp8", TENSORWISE, 0, NULL, false},
     {"training.precision=fp8", "bf16=true; fp8-format=*; fp8-recipe=tensorwise", IN, NULL, false},
     {"training.precision=fp8; stack.fp8.recipe=delayed", "bf16=true; fp8-format=hybrid", IN, NULL, false},
     {"training.precision=fp8; stack.fp8.recipe=delayed", "bf16=true; fp8-format=e4m3", IN, NULL, false},
-    {"training.precision=amp-fp8", "bf16=true; fp8-format=hybrid; fp8-recipe=tensorwise", OUT, NULL, false},
+    {"training.precision=amp-fp8", TENSORWISE, OUT, NULL, false},
     {"training.precision=bf16", "bf16=true", 0, NULL, false},
     {"training.precision=fp16", "fp16=true", 0, NULL, false},
     {"training.precision=amp-bf16", "bf16=true", OUT,

@@ -139,7 +139,7 @@ static void warn(dts_result *result, const char *text) {
     }
 }
 
-enum { MOST_WARNINGS = 12 };
+enum { MOST_WARNINGS = 24 };
 
 static void warn_of_detail(const dts_measured *m, dts_result *result) {
     const char *leaves_out = dts_coarse_leaves_out(m->plan, m->flow_network);
@@ -197,6 +197,17 @@ static void warn_of_units(const dts_plan *plan, dts_result *result) {
     }
 }
 
+/* Stacks have scales of tensors: who asks for rows or blocks expects an effect. */
+static void warn_of_recipe(const dts_plan *plan, dts_result *result) {
+    const dts_fp8_recipe recipe = (dts_fp8_recipe)plan->job.stack->fp8_recipe;
+    const bool asked = recipe != DTS_FP8_TENSORWISE && recipe != DTS_FP8_DELAYED;
+    if (asked && plan->storage.product != DTS_FP8) {
+        warn(result,
+             "stack.fp8.recipe says how fp8 products are scaled, but training.precision has none: it does "
+             "nothing here");
+    }
+}
+
 static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
     result->warnings = dts_arena_array(result->arena, MOST_WARNINGS, sizeof *result->warnings);
@@ -231,6 +242,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
              "simulates each");
     }
     warn_of_units(plan, result);
+    warn_of_recipe(plan, result);
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     const bool defers = dts_plan_defers_reduction(plan);
     if (dts_plan_infers(plan)) {

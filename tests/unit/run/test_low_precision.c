@@ -236,8 +236,25 @@ static void rows_gather_whole_under_async_tensor(void **state) {
     dts_result_free(r);
 }
 
+/* A recipe of rows or blocks beside a precision without fp8 is told to do nothing. */
+static void a_recipe_without_fp8_is_told(void **state) {
+    (void)state;
+    static const char *const settings[] = {"training.precision=amp-bf16 stack.fp8.recipe=rowwise",
+                                           "stack.fp8.recipe=rowwise", "training.precision=amp-bf16"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        dts_result *r = simulate_text(base, settings[i]);
+        bool told = false;
+        for (size_t w = 0; w < r->warning_count; w++) {
+            told |= strstr(r->warnings[w], "stack.fp8.recipe") != NULL;
+        }
+        assert_int_equal(told, i == 0);
+        dts_result_free(r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(products_run_at_the_narrow_rate),
         cmocka_unit_test(sharded_weights_are_gathered_narrow),
         cmocka_unit_test(copies_of_weights_take_memory),
