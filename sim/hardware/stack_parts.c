@@ -151,7 +151,7 @@ static const dts_field fp8_fields[] = {
     {.key = "shared_scales",
      .type = DTS_FIELD_ENUM,
      .names = shared_scales,
-     .preset = "gathered",
+     .preset = "none",
      .offset = WITHIN(fp8_recipe, fp8_shared_scales),
      .help = "recipe tensorwise: tensor-parallel ranks find one largest value before the casts of all operands they "
              "hold parts of, of those that are gathered afterwards, or of none"},

@@ -50,10 +50,12 @@
 #define WINDOW(preset)                                                                                 \
     RULE("attention_window=0", "sliding_window=null"), RULE("attention_window=@", "sliding_window=@"), \
         RULE("attention_window=" preset, "")
-#define QWEN_WINDOW                                                              \
-    RULE("attention_window=0", "use_sliding_window=true; sliding_window=null"),  \
-        RULE("attention_window=@", "use_sliding_window=true; sliding_window=@"), \
-        RULE("first_global_layers=@", "use_sliding_window=true; max_window_layers=@")
+#define QWEN_WINDOW                                                                    \
+    RULE("attention_window=0", "use_sliding_window=true; sliding_window=null"),        \
+        RULE("attention_window=@", "use_sliding_window=true; sliding_window=@"),       \
+        RULE("attention_window=4096", "use_sliding_window=true"),                      \
+        RULE("first_global_layers=@", "use_sliding_window=true; max_window_layers=@"), \
+        RULE("first_global_layers=28", "use_sliding_window=true")
 /* One layer in so many has none. */
 #define GLOBAL_EVERY(preset) RULE("global_every=@", "sliding_window_pattern=@"), RULE("global_every=" preset, "")
 

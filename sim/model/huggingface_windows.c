@@ -6,6 +6,7 @@
  *
  * Source: huggingface/transformers src/transformers/configuration_utils.py (layer_types) and
  * models/gpt_neo/configuration_gpt_neo.py (attention_types). */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,7 @@ dts_status dts_huggingface_windows(const dts_node *root, dts_settings *entries, 
         return DTS_OK;
     }
     dts_status status = DTS_OK;
+    const int64_t layers = dts_settings_count(entries, "layers");
     bool found = dts_settings_count(entries, "attention_window") == 0;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && !found; i++) {
         const dts_node *list = dts_node_get(root, lists[i].key);
@@ -106,10 +108,13 @@ dts_status dts_huggingface_windows(const dts_node *root, dts_settings *entries, 
             found = true;
             status =
                 lists[i].repeated ? add_repeated(list, lists[i].key, &k, diag) : add_list(list, lists[i].key, &k, diag);
+            if (status == DTS_OK && layers > 0 && k.count != (size_t)layers) {
+                status = dts_diag_error(diag, &list->place, lists[i].key, "name the kind of every layer",
+                                        "%zu layers have a kind, but the model has %" PRId64, k.count, layers);
+            }
             status = status == DTS_OK ? express(&k, list, lists[i].key, entries, diag) : status;
         }
     }
-    const int64_t layers = dts_settings_count(entries, "layers");
     const int64_t first = dts_settings_count(entries, "first_global_layers");
     if (dts_settings_count(entries, "attention_window") == 0 || (layers > 0 && first >= layers) ||
         dts_settings_count(entries, "global_every") == 1) { /* no layer has one */

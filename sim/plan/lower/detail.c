@@ -184,9 +184,6 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (dts_p2p_sms(plan) > 0) {
         return "transfers between stages hold multiprocessors that the products beside them lack";
     }
-    if (dts_p2p_sms(plan) > 0) {
-        return "transfers between stages hold multiprocessors that the products beside them lack";
-    }
     if (any_style(plan, takes_in_layers)) {
         return "tensor-parallel collectives take multiprocessors from the products beside them";
     }

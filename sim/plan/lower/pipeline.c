@@ -228,7 +228,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         dts_graph_depend(b->graph, sent, t->finished[rank]);
     }
     if (t->posted != NULL) {
-        const dts_id posted = dts_posted_behind(t->posted, rank, t->next[rank]);
+        const dts_id posted = dts_posted_behind(t->posted, rank, t->next[rank], op);
         dts_graph_hold(b->graph, b->stages[rank].multiprocessors, (double)t->sms, posted, sent);
     }
     if (b->plan->job.stack->pipeline_host_waits && t->blocking) {

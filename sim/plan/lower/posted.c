@@ -114,10 +114,9 @@ void dts_posted_done(dts_posted *p, int64_t rank, size_t index, dts_id task) {
     p->done[p->first[rank] + index] = task;
 }
 
-dts_id dts_posted_behind(const dts_posted *p, int64_t rank, size_t index) {
+dts_id dts_posted_behind(const dts_posted *p, int64_t rank, size_t index, const dts_op *op) {
     const dts_op *ops = p->plan->schedule.ops[rank];
     const double *planned = &p->planned[p->first[rank]];
-    const dts_op *op = &ops[index];
     const bool backward = op->kind != DTS_OP_FORWARD;
     const int64_t stage = dts_plan_stage(p->plan, rank, op->chunk) + (backward ? 1 : -1);
     const double sent_s = *made_at(p, dts_plan_direction(p->plan, op->chunk), stage, op->microbatch, backward);

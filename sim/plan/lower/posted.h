@@ -12,8 +12,8 @@ dts_posted *dts_posted_new(const dts_builder *b);
 /* The operation of a rank at index of its order ends with task. */
 void dts_posted_done(dts_posted *p, int64_t rank, size_t index, dts_id task);
 
-/* The last kernel of the operation behind which the input of that at index is posted, which comes from another rank;
- * DTS_NO_ID: there is none. */
-dts_id dts_posted_behind(const dts_posted *p, int64_t rank, size_t index);
+/* The last kernel of the operation behind which the input of op is posted, which comes from another rank; DTS_NO_ID:
+ * there is none. index: that of op in its rank's order, or of the first one of those that run in turns with it. */
+dts_id dts_posted_behind(const dts_posted *p, int64_t rank, size_t index, const dts_op *op);
 
 #endif
