@@ -251,6 +251,19 @@ static void add_fused_residual(dts_builder *builder, const char *name, bool bias
     }
 }
 
+dts_operator *dts_add_stream_sum(dts_builder *builder, const char *name) {
+    const dts_local *l = &builder->local;
+    const double block_B = l->stream * l->e, sum_B = l->stream * l->r;
+    const bool casts = l->r > l->e; /* the block's gradient leaves the fp32 stream */
+    return dts_add_memory(builder, name,
+                          (dts_passes){.forward_kernels = 1,
+                                       .forward_B = block_B + 2 * sum_B,
+                                       .backward_kernels = casts ? 2 : 1,
+                                       .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
+                                       .input_B = block_B,
+                                       .output_B = sum_B});
+}
+
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias, bool split) {
     const dts_local *l = &builder->local;
@@ -258,11 +271,9 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
         add_fused_residual(builder, fused_name, bias, split);
         return;
     }
-    double block_B = l->stream * l->e, sum_B = l->stream * l->r;
-    bool casts = l->r > l->e; /* the block's gradient leaves the fp32 stream */
     dts_operator *first = NULL;
     if (l->drop) {
-        double mask_B = l->stream * l->mask_B;
+        double block_B = l->stream * l->e, mask_B = l->stream * l->mask_B;
         first = dts_add_memory(builder, dropout_name,
                                (dts_passes){.forward_kernels = 1,
                                             .forward_B = 2 * block_B + mask_B,
@@ -272,13 +283,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
                                             .output_B = block_B,
                                             .saved_B = mask_B});
     }
-    dts_operator *sum = dts_add_memory(builder, sum_name,
-                                       (dts_passes){.forward_kernels = 1,
-                                                    .forward_B = block_B + 2 * sum_B,
-                                                    .backward_kernels = casts ? 2 : 1,
-                                                    .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
-                                                    .input_B = block_B,
-                                                    .output_B = sum_B});
+    dts_operator *sum = dts_add_stream_sum(builder, sum_name);
     if (split && l->sequence && !l->gathers_quantised) {
         if (first == NULL) {
             first = sum;

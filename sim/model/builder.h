@@ -110,6 +110,9 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
 /* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);
 
+/* Adds the sum of a block's output with the stream that passes it by, as a kernel of its own. */
+dts_operator *dts_add_stream_sum(dts_builder *builder, const char *name);
+
 /* Adds dropout of a block's output and the residual sum; the fused form takes the bias with it. split: the block ends
  * in a row-split product, so that sequence parallelism gathers its gradient here. */
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,

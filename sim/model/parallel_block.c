@@ -67,8 +67,7 @@ void dts_add_branch(dts_builder *builder, const char *fused_name, const char *dr
 
 void dts_add_branches_sum(dts_builder *builder, bool bias) {
     const dts_local *l = &builder->local;
-    const bool fused = builder->execution->fuse_bias_dropout_add, casts = l->r > l->e;
-    const double block_B = l->stream * l->e, sum_B = l->stream * l->r;
+    const bool fused = builder->execution->fuse_bias_dropout_add;
     if (!fused) {
         dts_add_branch(builder, "", "mlp_dropout", false);
     }
@@ -82,13 +81,7 @@ void dts_add_branches_sum(dts_builder *builder, bool bias) {
         sum->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         sum->exchange_B = l->full_B;
     }
-    dts_operator *residual = dts_add_memory(builder, "residual",
-                                            (dts_passes){.forward_kernels = 1,
-                                                         .forward_B = block_B + 2 * sum_B,
-                                                         .backward_kernels = casts ? 2 : 1,
-                                                         .backward_B = 3 * sum_B + (casts ? sum_B + block_B : 0),
-                                                         .input_B = block_B,
-                                                         .output_B = sum_B});
+    dts_operator *residual = dts_add_stream_sum(builder, "residual");
     if (l->sequence) {
         residual->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         residual->exchange_B = l->full_B;
