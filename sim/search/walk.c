@@ -76,8 +76,9 @@ static double input_frees(const walk *w) {
     double most = 0;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         const dts_part_cost *cost = &w->costs.parts[part];
-        const bool layer = part == DTS_PART_LAYER || part == DTS_PART_EXPERT_LAYER;
-        most = layer && cost->saved_B > 0 ? fmax(most, 1 - cost->weights_B / cost->saved_B) : most;
+        if (dts_part_is_layer((dts_part)part) && cost->saved_B > 0) {
+            most = fmax(most, 1 - cost->weights_B / cost->saved_B);
+        }
     }
     return most;
 }
@@ -88,14 +89,14 @@ static float not_above(double value) {
 }
 
 /* Most chunks of each rank whose activations live at once, from the order for m microbatches. */
-static bool count_peaks(const walk *w, const char *name, int64_t m, dts_arena *arena, float *out) {
+static bool count_peaks(const walk *w, const char *name, int64_t m, double frees, dts_arena *arena, float *out) {
     dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
                                 .microbatches = (int)m,
                                 .chunks = (int)w->plan.virtual_stages,
                                 .forward = 1,
                                 .backward_input = 1,
                                 .backward_weight = 1,
-                                .input_frees = input_frees(w)};
+                                .input_frees = frees};
     dts_schedule schedule;
     dts_diag *diag = dts_diag_new();
     bool built = diag != NULL && dts_schedule_build(name, &shape, arena, &schedule, diag) == DTS_OK;
@@ -110,10 +111,11 @@ static bool count_peaks(const walk *w, const char *name, int64_t m, dts_arena *a
  * microbatch (gpipe). */
 static const float *in_flight(walk *w, const dts_schedule_method *method, int32_t schedule) {
     int64_t m = w->plan.microbatches;
+    const double frees = method->splits_backward ? input_frees(w) : 0; /* others free all at once */
     for (size_t i = 0; i < w->cached; i++) {
         const peaks *p = &w->cache[i];
         if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m &&
-            p->input_frees == input_frees(w)) {
+            p->input_frees == frees) {
             return p->chunks_in_flight;
         }
     }
@@ -128,15 +130,15 @@ static const float *in_flight(walk *w, const dts_schedule_method *method, int32_
     }
     int64_t some = 4 * w->plan.pipeline;
     int64_t more = 6 * w->plan.pipeline;
-    bool good = m > more && count_peaks(w, method->name, some, scratch, out) &&
-                count_peaks(w, method->name, more, scratch, longer);
+    bool good = m > more && count_peaks(w, method->name, some, frees, scratch, out) &&
+                count_peaks(w, method->name, more, frees, scratch, longer);
     for (size_t rank = 0; good && rank < stages; rank++) {
         out[rank] += (longer[rank] - out[rank]) / (float)(more - some) * (float)(m - some);
     }
-    good = good || count_peaks(w, method->name, m, scratch, out);
+    good = good || count_peaks(w, method->name, m, frees, scratch, out);
     dts_arena_free(scratch);
     if (good && w->cached < CACHED) {
-        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, input_frees(w), out};
+        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, frees, out};
     }
     return good ? out : NULL;
 }
