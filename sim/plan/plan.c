@@ -9,6 +9,11 @@ bool dts_plan_quantises(const dts_plan *plan) {
     return plan->storage.product != plan->storage.compute;
 }
 
+bool dts_plan_asks_recipe(const dts_job *job) {
+    const dts_fp8_recipe recipe = (dts_fp8_recipe)job->stack->fp8_recipe;
+    return recipe != DTS_FP8_TENSORWISE && recipe != DTS_FP8_DELAYED;
+}
+
 /* The recipe is that of fp8: narrower formats and mxfp8 bring their scales with them. */
 static dts_fp8_recipe recipe_of(const dts_plan *plan) {
     return plan->storage.product == DTS_FP8 ? (dts_fp8_recipe)plan->job.stack->fp8_recipe : DTS_FP8_TENSORWISE;

@@ -365,6 +365,10 @@ double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantis
 /* Is adding a new gradient to the stored one a kernel of its own? */
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan);
 
+/* Are scales of rows or blocks asked for? A stack whose fp8 is tensorwise or delayed may run other formats, too; who
+ * asks for these wants them. */
+bool dts_plan_asks_recipe(const dts_job *job);
+
 /* Are only low-rank adapters trained? */
 bool dts_plan_adapts(const dts_plan *plan);
 

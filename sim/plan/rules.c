@@ -268,12 +268,9 @@ static dts_status check_optimizer(const dts_job *job, dts_diag *diag) {
     return DTS_OK;
 }
 
-/* A stack whose fp8 is tensorwise or delayed may run other formats; who asks for rows or blocks wants them. */
 static dts_status check_recipe(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const dts_numeric product = plan->storage.product;
-    const dts_fp8_recipe recipe = (dts_fp8_recipe)job->stack->fp8_recipe;
-    const bool asked = recipe != DTS_FP8_TENSORWISE && recipe != DTS_FP8_DELAYED;
-    if (asked && (product == DTS_MXFP8 || product == DTS_NVFP4)) {
+    if (dts_plan_asks_recipe(job) && (product == DTS_MXFP8 || product == DTS_NVFP4)) {
         return dts_diag_error(diag, NULL, "stack.fp8.recipe", "use training.precision=fp8, or leave out the recipe",
                               "%s has scales of its own: the recipe is one of fp8", dts_numeric_names[product]);
     }

@@ -197,11 +197,8 @@ static void warn_of_units(const dts_plan *plan, dts_result *result) {
     }
 }
 
-/* Stacks have scales of tensors: who asks for rows or blocks expects an effect. */
 static void warn_of_recipe(const dts_plan *plan, dts_result *result) {
-    const dts_fp8_recipe recipe = (dts_fp8_recipe)plan->job.stack->fp8_recipe;
-    const bool asked = recipe != DTS_FP8_TENSORWISE && recipe != DTS_FP8_DELAYED;
-    if (asked && plan->storage.product != DTS_FP8) {
+    if (dts_plan_asks_recipe(&plan->job) && plan->storage.product != DTS_FP8) {
         warn(result,
              "stack.fp8.recipe says how fp8 products are scaled, but training.precision has none: it does "
              "nothing here");
