@@ -197,8 +197,8 @@ static dts_status show_name(const show_arguments *a, dts_text *out) {
     const char *path = dts_scenario_path(a->tool, a->name);
     if (path != NULL) {
         const dts_profile_kind *kind = dts_profile_kind_of_file(a->tool, path);
-        const char *there = strchr(path, '/') != NULL ? path : dts_arena_printf(a->tool->arena, "./%s", path);
-        return kind == NULL ? show_scenario(a, path, out) : show_profile(a, kind, there, out);
+        return kind == NULL ? show_scenario(a, path, out)
+                            : show_profile(a, kind, dts_path_with_slash(a->tool, path), out);
     }
     const dts_profile_kind *found = NULL;
     for (size_t i = 0; i < dts_profile_kind_count; i++) {

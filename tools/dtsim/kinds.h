@@ -46,6 +46,9 @@ const char *dts_scenario_path(dts_tool *tool, const char *argument);
 /* The same. DTS_IO: reported that there is none, with the nearest name; DTS_INVALID: that it is a profile. */
 dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path);
 
+/* A path that nobody takes for a profile's name: with a slash in it. In the tool's arena. */
+const char *dts_path_with_slash(dts_tool *tool, const char *path);
+
 /* Names of all scenarios under all roots ("theme/name"), sorted, without duplicates. */
 dts_status dts_scenario_names(dts_tool *tool, const char ***names, size_t *count);
 

@@ -119,7 +119,7 @@ static dts_status refuse_profile(dts_tool *tool, const dts_profile_kind *kind, c
     return DTS_INVALID;
 }
 
-static const char *with_slash(dts_tool *tool, const char *path) {
+const char *dts_path_with_slash(dts_tool *tool, const char *path) {
     return strchr(path, '/') != NULL ? path : dts_arena_printf(tool->arena, "./%s", path);
 }
 
@@ -127,7 +127,7 @@ dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **
     *path = dts_scenario_path(tool, argument);
     if (*path != NULL) {
         const dts_profile_kind *kind = dts_profile_kind_of_file(tool, *path);
-        return kind == NULL ? DTS_OK : refuse_profile(tool, kind, with_slash(tool, *path), true);
+        return kind == NULL ? DTS_OK : refuse_profile(tool, kind, dts_path_with_slash(tool, *path), true);
     }
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         if (dts_profile_exists(tool, &dts_profile_kinds[i], argument)) {

@@ -2,9 +2,10 @@
  *
  *   chain of a pass    = max(kernels + exchanges, launches · time to launch one)       the host runs ahead, or does not
  *   forward_peak_B     = max over operators (previous output + output + workspace)
- *   backward_peak_B    = max over operators (gradient of output + gradient of input + workspace + fresh weight
- * gradient) shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap) with
- * the quantities of network.h and plan/lower/operators.c.
+ *   backward_peak_B    = max over operators (gradients of output, input and weight + workspace)
+ *   shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap)
+ *
+ * with the quantities of network.h and plan/lower/operators.c.
  *
  * NCCL runs one thread block per channel, and channels in proportion to the bandwidth that it finds, two at least [1]:
  * the stack's number of multiprocessors stands for a ring that fills the GPU's link.

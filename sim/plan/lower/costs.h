@@ -1,6 +1,6 @@
-/* What one microbatch of a part of the model costs on one GPU, summed over its operators: the numbers from which the
- * closed forms of a search are made, and the measured
- * times from which an order is. They come from the same operators and kernel times as the simulation's tasks. */
+/* What one microbatch of a part of the model costs on one GPU, summed over its operators: the numbers of which the
+ * closed forms of a search are made, and the times for which an order is. They come from the same operators and kernel
+ * times as the simulation's tasks. */
 #ifndef DTS_PLAN_LOWER_COSTS_H
 #define DTS_PLAN_LOWER_COSTS_H
 
