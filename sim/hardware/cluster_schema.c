@@ -468,7 +468,7 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
     }
     if (cluster->nodes > 1 && cluster->inter.transport == DTS_TRANSPORT_NONE) {
         status = dts_diag_error(binder->diag, place, key, "say inter.transport: tcp or rdma, or nodes: 1",
-                                "%lld nodes without a network between them", (long long)cluster->nodes);
+                                "several nodes without a network between them");
     }
     return status;
 }

@@ -2,7 +2,7 @@
  *   duration = T / (tokens per second · goodput)      goodput: failures, checkpoints and restarts (run/whole_run.c)
  *   price    = duration · USD per hour of all nodes                                              no data transfer
  * An offer on which the model's FLOPs of all tokens take longer than the deadline at the GPUs' peak rate is not
- * searched. */
+ * searched; one whose GPUs lack the precision is, and tells that. */
 #include "search/rent.h"
 
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static char *explain(const dts_search *search) {
     return text.data;
 }
 
-/* The least time that all tokens take: a model FLOPs utilisation of 100 %. */
+/* The least time that all tokens take: a model FLOPs utilisation of 100 %; 0: the GPUs lack this precision. */
 static double least_duration_s(const dts_rent_request *request, const dts_scenario_values *v) {
     const dts_storage storage = dts_storage_of(&v->training, &v->stack, &v->cluster.gpu);
     const double sample_flops =
@@ -95,7 +95,7 @@ static double least_duration_s(const dts_rent_request *request, const dts_scenar
         dts_model_forward_flops(&v->model, v->training.sequence_length, v->training.sequence_length);
     const double rate =
         dts_gpu_peak_flops(&v->cluster.gpu, storage.product) * (double)(v->cluster.nodes * v->cluster.gpus_per_node);
-    return request->tokens / (double)v->training.sequence_length * sample_flops / rate;
+    return rate > 0 ? request->tokens / (double)v->training.sequence_length * sample_flops / rate : 0;
 }
 
 /* Is the deadline out of reach? Then that is the reason. */
@@ -103,8 +103,9 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
     const double least_s = least_duration_s(request, dts_scenario_get(offer->scenario));
     if (request->deadline_s > 0 && least_s > request->deadline_s) {
         dts_text text = {0};
+        offer->times_deadline = least_s / request->deadline_s;
         dts_text_printf(&text, "%.3g times the deadline even at the peak rate of its GPUs: not searched",
-                        least_s / request->deadline_s);
+                        offer->times_deadline);
         offer->reason = text.data;
         return text.failed ? dts_diag_nomem(diag) : DTS_OK;
     }

@@ -26,6 +26,7 @@ typedef struct dts_offer {
     dts_scenario *scenario;      /* NULL: it could not be read */
     dts_search *search;          /* NULL: not searched */
     char *reason;                /* why there is no plan */
+    double times_deadline;       /* not searched: this many deadlines even at the GPUs' peak rate; 0: not so */
     double duration_s;           /* for all tokens; of offers with a plan */
     double usd;                  /* 0: the price is unknown */
     bool in_time, in_budget;     /* where there is a deadline, a budget; of an unknown price nobody knows */

@@ -57,7 +57,7 @@ soap     every operator cut by itself: by sample, attribute and parameter, and
 rent     clusters and numbers of nodes, each with its best layout: time and
          money of a whole run
 % What to rent.
-$ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,no-such --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
+$ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,titan-rtx-nvlink-2 --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
 1.00 billion tokens of gpt, by time
 Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 24.9 min, the soonest of 4 offers that can do it.
 
@@ -72,7 +72,8 @@ Failures and checkpoints are in it (goodput); storage, traffic and idle hours ar
 The price of 2 offers is unknown: set cluster.price, the USD per hour of a node.
 
 Without a plan
-no-such × 1, 2: no profile 'no-such' in hardware/clusters/ (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
+titan-rtx-nvlink-2 × 1: no layout is legal: TITAN RTX has no bf16 arithmetic
+titan-rtx-nvlink-2 × 2: several nodes without a network between them (say inter.transport: tcp or rdma, or nodes: 1)
 
 The first again: dtsim run small.yaml \
     --set 'cluster.profile=dgx-a100-40gb' \
@@ -125,6 +126,19 @@ The deadline binds: no offer was searched that could keep it; more nodes or fast
 Without a plan
 the scenario's cluster × its nodes: 722 times the deadline even at the peak rate of its GPUs: not searched
 [4]
+$ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb --over offload=none --simulate 2 --budget "1 kUSD" --width 200 | sed -n 2,3p
+None of the offers that fit has a price to hold against the budget.
+$ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40g --nodes 1
+error: no profile 'dgx-a100-40g' in hardware/clusters/
+  help: did you mean 'dgx-a100-40gb'?
+[1]
+$ dtsim search small.yaml --tokens 1e9 --nodes 1,0
+error: --nodes: 0 is out of bounds
+  help: from 1 to 1000000
+[2]
+$ dtsim search small.yaml --tokens 1e9 --nodes two
+error: --nodes: 'two' is not a whole number
+[2]
 $ dtsim search small.yaml --tokens 1e9 --budget 5000
 error: --budget: '5000' has no unit
   help: write an amount of money such as 150000 USD or 1.5 MUSD

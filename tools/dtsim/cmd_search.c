@@ -81,6 +81,7 @@ enum {
     MOST_SHOWN = 10000,
     USUAL_SIMULATIONS = 96,
     MOST_CHAINS = 1024,
+    MOST_NODES = 1000000, /* as in cluster.nodes */
     MOST_PROPOSALS = 1000000000,
     USUAL_CHAINS = 8,
     USUAL_PROPOSALS = 10000
@@ -136,6 +137,16 @@ static error_t parse_values(search_arguments *a, const char *option, const char 
     return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
 }
 
+/* Numbers of nodes: an offer that no cluster can make is a mistake of the command line, not an answer. */
+static error_t parse_nodes(search_arguments *a, const char *text) {
+    error_t code = parse_values(a, "--nodes", text, &a->nodes, &a->node_count);
+    for (size_t i = 0; i < a->node_count && code == 0; i++) {
+        long nodes = 0;
+        code = parse_number(a, "--nodes", a->nodes[i], 1, MOST_NODES, &nodes);
+    }
+    return code;
+}
+
 static error_t parse_quantity(search_arguments *a, const char *option, const char *text, dts_dimension dimension,
                               double *out) {
     dts_diag *why = dts_diag_new();
@@ -176,7 +187,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_CLUSTERS:
             return parse_values(a, "--clusters", argument, &a->clusters, &a->cluster_count);
         case OPTION_NODES:
-            return parse_values(a, "--nodes", argument, &a->nodes, &a->node_count);
+            return parse_nodes(a, argument);
         case OPTION_TOKENS:
             return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, &a->tokens);
         case OPTION_DEADLINE:

@@ -130,13 +130,17 @@ static void add_takes(const char *which, const dts_offer *offer, dts_text *out) 
 
 /* Which limit binds, and by how much. */
 static void answer_without(const dts_rent *rent, dts_text *out) {
-    dts_text_add(out, "No offer can do it");
-    add_limits(rent, out);
-    dts_text_add(out, ".\n");
     const dts_offer *timely = dts_rent_best(rent, true, false, DTS_RENT_BY_MONEY);
     const dts_offer *cheap = dts_rent_best(rent, false, true, DTS_RENT_BY_TIME);
     const dts_offer *fastest = dts_rent_best(rent, false, false, DTS_RENT_BY_TIME);
     const dts_offer *cheapest = dts_rent_best(rent, false, false, DTS_RENT_BY_MONEY);
+    if (fastest != NULL && fastest->in_time && cheapest == NULL) {
+        dts_text_add(out, "None of the offers that fit has a price to hold against the budget.\n");
+        return;
+    }
+    dts_text_add(out, "No offer can do it");
+    add_limits(rent, out);
+    dts_text_add(out, ".\n");
     if (rent->deadline_s > 0 && (fastest == NULL || !fastest->in_time)) {
         dts_text_add(out, "The deadline binds: ");
         if (fastest == NULL) {
@@ -239,13 +243,13 @@ dts_grid *dts_rent_grid(const dts_rent *rent) {
     return grid;
 }
 
-/* Offers of one cluster that lie side by side with the same reason, but for its numbers, share a line. */
+/* Offers of one cluster that lie side by side with the same reason, but for its number, share a line. */
 static bool is_alike(const dts_offer *a, const dts_offer *b) {
     const char *x = a->reason, *y = b->reason;
     if (x == NULL || y == NULL || a->cluster != b->cluster) {
         return false;
     }
-    return strcmp(x + strspn(x, "0123456789."), y + strspn(y, "0123456789.")) == 0;
+    return strcmp(x, y) == 0 || (a->times_deadline > 0 && b->times_deadline > 0);
 }
 
 void dts_rent_missing(const dts_rent *rent, dts_text *out) {

@@ -8,12 +8,28 @@
 /* Numbers of nodes that are offered unless the user names some. */
 static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
 
-/* The cluster profiles that have a price. */
-static dts_status find_priced(dts_tool *tool, const char *const **out, size_t *count) {
+static const dts_profile_kind *clusters_kind(void) {
     const dts_profile_kind *kind = dts_profile_kinds;
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         kind = strcmp(dts_profile_kinds[i].name, "clusters") == 0 ? &dts_profile_kinds[i] : kind;
     }
+    return kind;
+}
+
+/* Are all clusters that the user names profiles? A name that is none is a mistake, not an offer without a plan. */
+static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < c->cluster_count && status == DTS_OK; i++) {
+        dts_profile profile;
+        status = dts_profile_read(tool, clusters_kind(), c->clusters[i], &profile, tool->diag);
+        dts_document_free(profile.document);
+    }
+    return status;
+}
+
+/* The cluster profiles that have a price. */
+static dts_status find_priced(dts_tool *tool, const char *const **out, size_t *count) {
+    const dts_profile_kind *kind = clusters_kind();
     const char **names;
     size_t all = 0, kept = 0;
     dts_status status = dts_profile_list(&tool->profiles, kind->folder, tool->arena, &names, &all, tool->diag);
@@ -77,8 +93,8 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
                                 .search = c->search,
                                 .space = dts_search_spaces[DTS_SPACE_LAYOUTS]};
     request.search.study = dts_text_string(&study);
-    dts_status status = DTS_OK;
-    if (!c->offers_given && c->cluster_count == 0) {
+    dts_status status = check_named(tool, c);
+    if (status == DTS_OK && !c->offers_given && c->cluster_count == 0) {
         status = find_priced(tool, &request.clusters, &request.cluster_count);
     }
     if (!c->offers_given && c->node_count == 0) {
