@@ -1,6 +1,7 @@
 #include "report/html_plot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "report/html_page.h"
 
@@ -14,8 +15,13 @@ enum {
     BOTTOM = 46,
     BETWEEN_X = 58,
     BETWEEN_Y = 26,
+    LINE = 15,  /* of text */
+    LETTER = 7, /* the width of one, on average */
     CELL = 64
 };
+
+/* Text stays readable where dots and lines lie below it. */
+#define HALO " style=\"paint-order:stroke;stroke:var(--paper);stroke-width:3px\""
 
 static double share_of(const dts_plot_axis *axis, double value) {
     const double share = axis->logarithmic ? log(value / axis->low) / log(axis->high / axis->low)
@@ -124,10 +130,28 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
     dts_html_element("", name, "</text>\n", out);
 }
 
-void dts_plot_name(double x, double y, const char *name, dts_text *out) {
+/* Where a name from left to right stands free, at y or below. */
+static double free_y(const dts_plot_names *names, double left, double right, double y) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (left < names->taken[i].right && right > names->taken[i].left && fabs(y - names->taken[i].y) < LINE) {
+            y = names->taken[i].y + LINE;
+            i = (size_t)-1; /* those before, too */
+        }
+    }
+    return y;
+}
+
+void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out) {
     const bool right = is_right(x);
-    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x + (right ? -9 : 9), y + 4,
-                    right ? "end" : "start");
+    const double at = x + (right ? -9 : 9), wide = LETTER * (double)strlen(name);
+    const double from = right ? at - wide : at;
+    y = free_y(names, from, from + wide, y);
+    if (names->count < sizeof names->taken / sizeof names->taken[0]) {
+        names->taken[names->count].left = from;
+        names->taken[names->count].right = from + wide;
+        names->taken[names->count++].y = y;
+    }
+    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"" HALO ">", at, y + 4, right ? "end" : "start");
     dts_html_element("", name, "</text>\n", out);
 }
 

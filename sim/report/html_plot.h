@@ -32,8 +32,16 @@ double dts_plot_y(const dts_plot *plot, double value);
 void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 
-/* Text beside a dot, on the side where there is room. */
-void dts_plot_name(double x, double y, const char *name, dts_text *out);
+/* What has been named so far: start with zeros. */
+typedef struct dts_plot_names {
+    struct {
+        double left, right, y;
+    } taken[16]; /* later names are not held against each other */
+    size_t count;
+} dts_plot_names;
+
+/* Text beside a dot, on the side where there is room, and below names that stand there already. */
+void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out);
 
 /* Short text under a dot: below a front of what is least in both there are no other dots. */
 void dts_plot_name_below(double x, double y, const char *name, dts_text *out);

@@ -375,3 +375,13 @@ bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out) {
     }
     return axes[axis].names == NULL && parse_number(text, out);
 }
+
+void dts_candidate_names(dts_layout_axis axis, dts_text *out) {
+    const char *const *names = axes[axis].names;
+    if (names == NULL) {
+        dts_text_add(out, "whole numbers, such as 1,2,4 or 1..8*2");
+    }
+    for (int32_t i = 0; names != NULL && names[i] != NULL; i++) {
+        dts_text_printf(out, "%s%s", i == 0 ? "" : names[i + 1] == NULL && axis != DTS_AXIS_RECOMPUTE ? " or " : ", ", names[i]);
+    }
+}

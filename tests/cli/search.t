@@ -15,6 +15,7 @@ $ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first again: /,/[^\\]$
 scenario
 % What does not fit says what is missing and what lifts it.
 $ dtsim search small.yaml --set model.hidden=12288 --set model.heads=96 --over parallelism.data_parallel=ddp --over offload=none --simulate 4 --width 200 | grep -E 'does not fit|What binds' | sed -E 's/[0-9.]+ (GiB|s)/N \1/g; s/fits: .*/fits/'
+First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.
 What binds: memory. The plan that comes nearest needs N GiB more on each GPU, and optimizer states take N GiB. Without --over a plan fits
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
 Megatron's rule does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
@@ -22,7 +23,7 @@ $ dtsim search small.yaml --set model.hidden=4096 --set model.heads=32 --set mod
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. Two changes lift that: parallelism.tensor=2 parallelism.data_parallel=zero1 (N s, N GiB).
 $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none | head -3 | cut -c1-60
 gpt on 4 × A100-SXM4-40GB, by time
-Nothing that was simulated fits in memory.
+Nothing fits in memory, which is proven for every layout.
   rank  iteration  tokens/s     MFU         memory  USD/1e9 
 % Wrong usage.
 $ dtsim search small.yaml --over parallelism.tensr=1
@@ -31,11 +32,11 @@ $ dtsim search small.yaml --over parallelism.tensr=1
 [2]
 $ dtsim search small.yaml --over parallelism.schedule=1f2b
 error: --over: '1f2b' is no value of parallelism.schedule
-  help: write values as a scenario holds them
+  help: `dtsim list schedules` names all
 [2]
 $ dtsim search small.yaml --over parallelism.tensor=0
 error: --over: '0' is no value of parallelism.tensor
-  help: write values as a scenario holds them
+  help: write whole numbers, such as 1,2,4 or 1..8*2
 [2]
 $ dtsim search small.yaml --method guess
 error: --method: unknown value 'guess'
@@ -188,8 +189,25 @@ error: --html is for the table, --export for a plan
 [2]
 $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none --html page.html >/dev/null
 [4]
-$ grep -cE 'What binds|Nothing that was simulated fits' page.html
+$ grep -cE 'What binds|Nothing fits in memory, which is proven' page.html
 2
+$ dtsim search small.yaml --over offload=cpu
+error: --over: 'cpu' is no value of offload
+  help: write none, or of optimizer, gradients, parameters and activations some with + between
+[2]
+$ dtsim search small.yaml --over parallelism.data_parallel=zero9
+error: --over: 'zero9' is no value of parallelism.data_parallel
+  help: write dp, ddp, zero1, zero2, zero3 or fsdp
+[2]
+$ dtsim search small.yaml --over parallelism.tensor=two
+error: --over: 'two' is no value of parallelism.tensor
+  help: write whole numbers, such as 1,2,4 or 1..8*2
+[2]
+% Where the GPU's memory would do and that of the nodes does not.
+$ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-80gb --set cluster.gpus_per_node=8 --over offload=none,optimizer+gradients+parameters --over training.recompute=full --simulate 2 --top 1 --width 200 | grep -E 'host!|of all these' | sed -E 's/[0-9.,]+ (GiB|s|%)/N \1/g; s/ +[0-9,]+ / N /'
+ N       N s       421  N %  N GiB host!                  fsdp 8 · micro 1 · recompute full · offload optimizer, gradients, parameters
+First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.
+ N  of all these simulated, to see what is lacking
 % Layers with choices of their own.
 $ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'
 some

@@ -53,23 +53,13 @@ error: --tokens: out of bounds
   help: write a number above 0, at most 1e18
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --clusters mingpt-large
-1.00 billion tokens, by time
-No offer has a plan that fits.
-
-Without a plan
-mingpt-large × its nodes: no profile 'mingpt-large' in hardware/clusters/
-    (`dtsim list` names all profiles; a path holds a '/' or ends in .yaml)
+error: no profile 'mingpt-large' in hardware/clusters/
+  help: `dtsim list` names all profiles; a path holds a '/' or ends in .yaml
 [1]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --nodes 0,none
-1.00 billion tokens, by time
-No offer has a plan that fits.
-
-Without a plan
-the scenario's cluster × 0: must be between 1 and 1000000, got 0 (nodes that
-    are used)
-the scenario's cluster × none: expected a whole number, got 'none' (write a
-    whole number such as 8)
-[1]
+error: --nodes: 0 is out of bounds
+  help: from 1 to 1000000
+[2]
 % a name that is right as far as it goes, a table for a scenario, a schedule for a profile
 $ dtsim show a100
 error: neither a scenario nor a profile: 'a100'

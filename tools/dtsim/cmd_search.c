@@ -294,7 +294,7 @@ static int answer(const search_arguments *a, const char *path, const dts_scenari
     dts_progress_end(&progress);
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
-        bool fits = search->count > 0 && search->findings[0].outcome.figures.fits;
+        const bool fits = dts_search_any_fits(search);
         bool exports = fits && a->launcher != NULL;
         code = dts_tool_exit(exports ? dts_search_export_write(&export, search) : write_answer(a, search));
         code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));

@@ -44,8 +44,7 @@ static void write_head(const dts_search *search, const dts_search_writing *optio
 }
 
 static void write_answer(const dts_search *search, dts_text *out) {
-    const dts_finding *f = search->count > 0 ? &search->findings[0] : NULL;
-    if (f == NULL || f->outcome.kind != DTS_OUTCOME_SIMULATED || !f->outcome.figures.fits) {
+    if (!dts_search_any_fits(search)) {
         dts_text reason = {0};
         dts_search_nothing(search, &reason);
         dts_text_add(out, "<p class=\"bad\">");
@@ -54,6 +53,7 @@ static void write_answer(const dts_search *search, dts_text *out) {
         dts_text_free(&reason);
         return;
     }
+    const dts_finding *f = &search->findings[0];
     const dts_figures *x = &f->outcome.figures;
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
@@ -119,7 +119,8 @@ static bool is_front(const dts_search *search, size_t index) {
     return x->fits;
 }
 
-static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_text *out) {
+static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_plot_names *names,
+                        dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
     const char *rule = dts_search_baseline(search, index);
@@ -138,7 +139,7 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     add_formatted(dts_format_time, x->iteration_time_s, out);
     dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib, x->fits ? "" : ", does not fit");
     if (rule[0] != '\0') {
-        dts_plot_name(at_x, at_y, rule, out);
+        dts_plot_name(names, at_x, at_y, rule, out);
     }
     dts_text_free(&plan);
 }
@@ -154,14 +155,16 @@ static void write_plot(const dts_search *search, dts_text *out) {
     dts_text_add(out, "<h2>Time against memory</h2>\n");
     dts_plot_begin(&p, out);
     dts_plot_limit_y(&p, capacity_gib, "bad", limit, out);
+    dts_plot_names names = {0};
     for (size_t i = search->count; i-- > 0;) { /* the best lie on top */
         if (is_simulated(search, i)) {
-            write_point(search, &p, i, out);
+            write_point(search, &p, i, &names, out);
         }
     }
     dts_plot_end(out);
     dts_text_add(out,
-                 "<p class=\"faint\">Every dot is a simulated plan; point at it to see which. "
+                 "<p class=\"faint\">Every dot is a simulated plan; point at it to see which. What takes more than "
+                 "is drawn lies on the upper edge. "
                  "<i style=\"background:var(--backward)\"></i>the first <i style=\"background:var(--forward)\"></i>no "
                  "other is faster and smaller <i style=\"background:var(--communication)\"></i>plain baselines "
                  "<i style=\"background:var(--host)\"></i>others <i style=\"border:1.5px solid var(--bad);"
@@ -196,7 +199,8 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     add_formatted(dts_format_count, x->tokens_per_s, out);
     dts_text_add(out, "</td><td>");
     add_formatted(dts_format_percent, x->mfu, out);
-    dts_text_printf(out, "</td><td%s>%.1f", x->fits ? "" : " class=\"bad\"", x->peak_device_gib);
+    dts_text_printf(out, "</td><td%s>%.1f%s", x->fits ? "" : " class=\"bad\"", x->peak_device_gib,
+                    dts_search_host_lacks(x) ? " host" : "");
     if (search->base->cluster.price_usd_per_hour > 0) {
         dts_text_add(out, "</td><td>");
         add_formatted(dts_format_count, x->usd_per_billion_tokens, out);
@@ -239,7 +243,7 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
     write_table(search, dts_search_shows, top, out);
     dts_text_add(out,
                  "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
-                 "number does not fit.</p>\n");
+                 "number does not fit; with &quot;host&quot;, it is the memory of the nodes that lacks.</p>\n");
     if (all > shown) {
         dts_text_printf(out, "<details><summary>All %zu simulated plans</summary>\n", all);
         write_table(search, is_any, top, out);

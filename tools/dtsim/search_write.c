@@ -87,7 +87,7 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_time, x->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, x->fits ? "" : " !");
+    dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, x->fits ? "" : dts_search_host_lacks(x) ? " host!" : " !");
     dts_grid_add(grid, x->price_usd_per_hour > 0
                            ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
                            : "");
@@ -105,9 +105,18 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     dts_text_free(&plan);
 }
 
+bool dts_search_any_fits(const dts_search *search) {
+    return search->count > 0 && search->findings[0].outcome.figures.fits;
+}
+
+bool dts_search_host_lacks(const dts_figures *x) {
+    return !x->fits && x->peak_device_gib <= x->capacity_gib;
+}
+
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
     const dts_finding *f = &search->findings[index];
-    const bool best = f->outcome.figures.fits && f->equal_to == index && f->answer < top;
+    const bool any = dts_search_any_fits(search);
+    const bool best = any ? f->outcome.figures.fits && f->equal_to == index && f->answer < top : index < top;
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && (best || dts_search_baseline(search, index)[0] != '\0');
 }
 
@@ -263,7 +272,7 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
 }
 
 void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out) {
-    if (search->count == 0 || !search->findings[0].outcome.figures.fits) {
+    if (!dts_search_any_fits(search)) {
         return;
     }
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
@@ -351,6 +360,7 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
 
 size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH_FATES]) {
     const dts_search_counts *n = &search->counts;
+    const bool any = dts_search_any_fits(search);
     const dts_search_fate all[DTS_SEARCH_FATES] = {
         {n->legal, "legal layouts looked at"},
         {n->no_memory, "proven not to fit: what is kept for the backward pass and parameters, gradients, states"},
@@ -358,7 +368,9 @@ size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH
          "proven no better: kernels, exchanges between them and pipeline fill alone take as long as the best"},
         {n->worse_by_estimate, "not proven, ranked behind the simulated ones by closed form"},
         {n->screened, "simulated with passes as blocks, and behind the best by that"},
-        {n->simulated, n->screened > 0 ? "simulated in full" : "simulated"},
+        {n->simulated, !any              ? "of all these simulated, to see what is lacking"
+                       : n->screened > 0 ? "simulated in full"
+                                         : "simulated"},
         {n->stored, "of these found in the store"},
     };
     const bool told[DTS_SEARCH_FATES] = {true, true, true, true, n->screened > 0, true, n->stored > 0};
@@ -410,10 +422,12 @@ static void write_misfits(const dts_search *search, int64_t gpus, dts_text *out)
 }
 
 void dts_search_nothing(const dts_search *search, dts_text *out) {
-    if (search->counts.legal > 0) {
-        dts_text_add(out, "Nothing that was simulated fits in memory.\n");
-    } else if (search->counts.illegal_reason[0] != '\0') {
-        dts_text_printf(out, "No layout is legal: %s.\n", search->counts.illegal_reason);
+    const dts_search_counts *n = &search->counts;
+    if (n->legal > 0) {
+        dts_text_add(out, n->no_memory == n->legal ? "Nothing fits in memory, which is proven for every layout.\n"
+                                                   : "Nothing that was simulated fits in memory.\n");
+    } else if (n->illegal_reason[0] != '\0') {
+        dts_text_printf(out, "No layout is legal: %s.\n", n->illegal_reason);
     } else {
         const int64_t gpus = search->base->cluster.nodes * search->base->cluster.gpus_per_node;
         dts_text_printf(out,
@@ -428,7 +442,7 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     dts_style_printf(options->style, DTS_PAINT_STRONG, out, "%s on %" PRId64 " × %s, by %s\n", search->base->model.name,
                      search->base->cluster.nodes * search->base->cluster.gpus_per_node, search->base->cluster.gpu.name,
                      dts_objective_names[search->objective]);
-    bool any = search->count > 0 && search->findings[0].outcome.figures.fits;
+    const bool any = dts_search_any_fits(search);
     if (!any) {
         dts_search_nothing(search, out);
     }
@@ -436,6 +450,9 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
         write_table(search, options, out);
     }
     dts_text_add(out, "\n");
+    if (!any && search->count > 0) {
+        dts_text_add(out, "First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.\n");
+    }
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
