@@ -95,6 +95,11 @@ dts_status dts_validation_summary(const dts_validation *validation, int metric, 
 dts_status dts_validation_group_summary(const dts_validation *validation, int metric, size_t group,
                                         dts_validate_summary *out);
 
+/* Model FLOPs utilisation that a measurement means, with the peak of its plan's products; NaN for memory. Above 1 the
+ * row says that its GPUs did more than they can: a fact of it is wrong or lacks (padding that was left out, sequences
+ * shorter than their limit, another precision). */
+double dts_validate_measured_mfu(const dts_validate_record *record);
+
 /* Indices of the records with the largest errors of all metrics, the largest first: at most validation->worst, into
  * out; returns how many. */
 size_t dts_validation_worst(const dts_validation *validation, size_t *out);

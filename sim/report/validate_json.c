@@ -12,6 +12,9 @@ static void add_record(dts_json *json, cJSON *rows, const dts_validation *v, con
     dts_json_number(json, row, "predicted", record->predicted);
     dts_json_number(json, row, "error_pct", 100 * (record->predicted - record->measured) / record->measured);
     dts_json_flag(json, row, "fits", record->fits);
+    if (dts_metrics[record->metric].kind != DTS_METRIC_MEMORY) {
+        dts_json_number(json, row, "measured_mfu", dts_validate_measured_mfu(record));
+    }
     if (v->by != NULL) {
         dts_json_string(json, row, "group", v->groups[record->group]);
     }

@@ -155,6 +155,10 @@ static double measured_time_s(const dts_validate_record *record) {
     return NAN;
 }
 
+double dts_validate_measured_mfu(const dts_validate_record *record) {
+    return record->ideal_s / measured_time_s(record);
+}
+
 /* The baseline's time at full utilisation. */
 static double unscaled_s(const dts_validate_record *record, dts_baseline baseline) {
     return baseline == DTS_BASELINE_BUBBLE ? record->ideal_s * record->bubble_factor : record->ideal_s;

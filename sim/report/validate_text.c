@@ -263,6 +263,28 @@ static void write_failures(const dts_validation *v, const dts_style *style, dts_
     }
 }
 
+/* Rows whose measurements no GPU of their kind can have made. */
+static void write_impossible(const dts_validation *v, const dts_style *style, dts_text *out) {
+    dts_text line = {0};
+    for (size_t i = 0; i < v->record_count; i++) {
+        const double mfu = dts_validate_measured_mfu(&v->records[i]);
+        if (mfu > 1) {
+            dts_text_printf(&line, "%s %s (%.0f %%)", line.length == 0 ? "" : ",", v->records[i].id, 100 * mfu);
+        }
+    }
+    if (line.length > 0) {
+        dts_text_add(out, "\n");
+        dts_style_add(style, DTS_PAINT_STRONG, "Measured above the peak of the GPUs", out);
+        dts_text_add(out, "\n  ");
+        dts_text_add(&line,
+                     ": model FLOPs as the row describes them, of the peak. Some fact of such a row is wrong or "
+                     "missing, for instance the length of sequences without padding.");
+        dts_style_wrap(style, dts_text_string(&line) + 1, INDENT, out);
+    }
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
 dts_status dts_validation_text(const dts_validation *validation, const dts_style *style, dts_text *out) {
     for (size_t t = 0; t < validation->table_count; t++) {
         const dts_validate_table *table = &validation->tables[t];
@@ -280,6 +302,7 @@ dts_status dts_validation_text(const dts_validation *validation, const dts_style
     status = status == DTS_OK ? write_groups(validation, style, out) : status;
     status = status == DTS_OK ? write_summary(validation, style, out) : status;
     write_fitted(validation, style, out);
+    write_impossible(validation, style, out);
     write_failures(validation, style, out);
     return status != DTS_OK ? status : dts_text_status(out);
 }

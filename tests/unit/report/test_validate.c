@@ -136,6 +136,29 @@ static void fits_one_constant_per_table(void **state) {
     dts_validation_free(v);
 }
 
+static void names_rows_above_the_peak(void **state) {
+    (void)state;
+    const dts_validate_record records[] = {
+        {.id = "possible", .metric = ITERATION, .measured = 2, .predicted = 2, .ideal_s = 1},
+        {.id = "short", .metric = ITERATION, .measured = 2, .predicted = 2, .ideal_s = 2.5},
+        {.id = "rate", .metric = RATE, .measured = 50, .predicted = 25, .ideal_s = 3, .tokens_per_gpu = 100},
+        {.id = "bytes", .metric = DEVICE_MEMORY, .measured = 7, .predicted = 7, .ideal_s = 9},
+    };
+    dts_validation *v = validation_of(records, sizeof records / sizeof records[0], 1);
+    v->tables[0] = (dts_validate_table){.path = "t.csv", .rows = 4, .simulated = 4};
+    assert_close(dts_validate_measured_mfu(&records[0]), 0.5, 1e-12, 0);
+    assert_close(dts_validate_measured_mfu(&records[2]), 1.5, 1e-12, 0);
+    assert_true(isnan(dts_validate_measured_mfu(&records[3])));
+    dts_text text = {0};
+    const dts_style style = {.width = 200};
+    assert_int_equal(dts_validation_text(v, &style, &text), DTS_OK);
+    const char *told = strstr(dts_text_string(&text), "Measured above the peak");
+    assert_non_null(told);
+    assert_non_null(strstr(told, "  short (125 %), rate (150 %): "));
+    dts_text_free(&text);
+    dts_validation_free(v);
+}
+
 static void writes_nothing_wrong_about_nothing(void **state) {
     (void)state;
     dts_validation *v = validation_of(NULL, 0, 1);
@@ -158,6 +181,7 @@ int main(void) {
         cmocka_unit_test(errors_of_rates_are_told_as_those_of_time_too),
         cmocka_unit_test(groups_and_worst_rows_are_those_of_the_records),
         cmocka_unit_test(fits_one_constant_per_table),
+        cmocka_unit_test(names_rows_above_the_peak),
         cmocka_unit_test(writes_nothing_wrong_about_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
