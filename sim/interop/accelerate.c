@@ -21,6 +21,11 @@ static const dts_mapping rules[] = {
     {"plan.gpus=@", "num_processes=@", 0, NULL, false},
     {"training.precision=amp-bf16", "mixed_precision=bf16", 0, NULL, false},
     {"training.precision=amp-fp16", "mixed_precision=fp16", 0, NULL, false},
+    {"training.precision=mxfp8", "mixed_precision=fp8; fp8_config.backend=TE; fp8_config.use_mxfp8_block_scaling=true",
+     IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=delayed", "mixed_precision=fp8; fp8_config.backend=TE", IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", "mixed_precision=fp8; fp8_config.backend=AO", IN, NULL,
+     false},
     {"training.precision=fp8", "mixed_precision=fp8", 0, NULL, false},
     {"training.precision=amp-fp8", "mixed_precision=fp8", OUT, NULL, false},
     {"training.precision=fp32", "mixed_precision=no", 0, NULL, false},
@@ -153,6 +158,7 @@ static const dts_mapping rules[] = {
 };
 
 static const dts_remark elsewhere[] = {
+    {"model.attention_window", "the model's code: sliding_window and layer_types of a Hugging Face config"},
     {"model", "code: the script builds it"},
     {"training.sequence_length", "the script's data"},
     {"training.micro_batch", "the script's batch size per device"},
@@ -201,12 +207,18 @@ static const dts_remark irrelevant[] = {
     {DS("deepspeed_multinode_launcher"), TIME},
     {DS("offload_optimizer_nvme_path"), TIME},
     {DS("offload_param_nvme_path"), TIME},
+    {"fp8_config", "of a recipe, its scales' history: no effect on the time of an iteration"},
     {"deepspeed_config", "another section counts"},
     {"fsdp_config", "another section counts"},
     {"megatron_lm_config", "another section counts"},
     {MLM("gradient_clipping"), "stack.optimizer"},
     {"use_parallelism_config", TIME},
     {NULL, NULL},
+};
+
+static const dts_choice choices[] = {
+    {"fp8_config.backend", "TE, AO", NULL, "MS-AMP cannot be simulated"},
+    {NULL, NULL, NULL, NULL},
 };
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
@@ -224,6 +236,7 @@ const dts_launcher dts_launcher_accelerate = {
     .rules = {rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
+    .choices = choices,
     .comment = "# ",
     .write = write,
     .read = dts_read_document,

@@ -115,6 +115,7 @@ static const dts_mapping rules[] = {
 };
 
 static const dts_remark elsewhere[] = {
+    {"model.attention_window", "the model's code: sliding_window and layer_types of a Hugging Face config"},
     {"model", "code: the script builds it"},
     {"training.sequence_length", "the script's data"},
     {"cluster", "is the machine: deepspeed --num_nodes, --num_gpus, or a hostfile"},

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interop/interop.h"
+#include "interop/inside.h"
 
 static void put(dts_settings *out, const char *path, int64_t value) {
     dts_settings_set(out, path, "%" PRId64, value);
@@ -53,16 +53,6 @@ static void add_layout(const dts_plan *plan, dts_settings *out) {
     dts_text_free(&text);
 }
 
-/* Which layers have experts, in Megatron-LM's words: every n-th, or a list of zeros and ones. */
-static void add_expert_layers(const dts_model *model, dts_settings *out) {
-    if (model->experts > 0 && model->first_dense_layers > 0) {
-        dts_settings_set(out, "plan.expert_layers", "([0]*%" PRId64 "+[1]*%" PRId64 ")", model->first_dense_layers,
-                         model->layers - model->first_dense_layers);
-    } else if (model->experts > 0) {
-        put(out, "plan.expert_layers", model->moe_every);
-    }
-}
-
 static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_settings *out) {
     int64_t shards = plan->shards > 0 ? plan->shards : 1;
     int64_t all = plan->data * plan->context;
@@ -97,7 +87,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         put(out, "plan.stage_layers", v->model.layers / plan->stages);
     }
     add_layout(plan, out);
-    add_expert_layers(&v->model, out);
+    dts_layer_lists_of(&v->model, out);
     dts_settings_add(out, "plan.pipelined", plan->pipeline > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.accumulates", plan->microbatches > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.split", plan->tensor * plan->context > 1 ? "true" : "false", NULL);
@@ -210,31 +200,6 @@ static void complete_batch(dts_settings *ours, const dts_settings *base) {
     }
 }
 
-/* "([0]*3+[1]*58)", or every n-th; another list stays unsaid. */
-static bool complete_expert_layers(dts_settings *ours) {
-    const char *text = dts_settings_get(ours, "plan.expert_layers");
-    int64_t every = dts_settings_count(ours, "plan.expert_layers");
-    static const char head[] = "([0]*", middle[] = "+[1]*";
-    char *end = NULL;
-    if (every > 0) {
-        put(ours, "model.moe_every", every);
-        return true;
-    }
-    if (text == NULL || strncmp(text, head, sizeof head - 1) != 0) {
-        return text == NULL;
-    }
-    long dense = strtol(text + sizeof head - 1, &end, 10);
-    if (dense < 0 || strncmp(end, middle, sizeof middle - 1) != 0) {
-        return false;
-    }
-    long sparse = strtol(end + sizeof middle - 1, &end, 10);
-    if (sparse < 1 || strcmp(end, ")") != 0) {
-        return false;
-    }
-    put(ours, "model.first_dense_layers", dense);
-    return true;
-}
-
 /* Megatron-Core splits experts as everything else unless it is told how. */
 static void complete_expert_tensor(dts_settings *ours) {
     const int64_t tensor = dts_settings_count(ours, "parallelism.tensor");
@@ -246,11 +211,13 @@ static void complete_expert_tensor(dts_settings *ours) {
 }
 
 /* "Ett|tt|ttL" → [2, 2, 2]. */
-static bool complete_layout(dts_settings *ours) {
-    const char *text = dts_settings_get(ours, "plan.layout");
-    if (text == NULL) {
-        return true;
+static dts_status complete_layout(dts_settings *ours, dts_diag *diag) {
+    const dts_setting *layout = dts_settings_find(ours, "plan.layout");
+    if (layout == NULL) {
+        return DTS_OK;
     }
+    const dts_place place = layout->place; /* what is added moves the settings */
+    const char *text = layout->value;
     int64_t pipeline = dts_settings_count(ours, "parallelism.pipeline"), stages = 0;
     dts_text list = {0};
     bool good = true;
@@ -275,10 +242,12 @@ static bool complete_layout(dts_settings *ours) {
         }
     }
     dts_text_free(&list);
-    return good;
+    return good ? DTS_OK
+                : dts_diag_error(diag, &place, NULL, "write layers as Ett|tt|ttL, a part for every virtual stage",
+                                 "a layout of stages that is not understood: '%s'", text);
 }
 
-bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
+dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
     int64_t nodes = dts_settings_count(ours, "plan.nodes"), per_node = dts_settings_count(ours, "plan.gpus_per_node");
     int64_t gpus = dts_settings_count(ours, "plan.gpus");
     if (nodes > 0) {
@@ -288,9 +257,9 @@ bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
     if (per_node > 0) {
         put(ours, "cluster.gpus_per_node", per_node);
     }
-    bool whole = complete_expert_layers(ours);
+    dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
-    whole = complete_layout(ours) && whole;
+    status = status == DTS_OK ? complete_layout(ours, diag) : status;
     complete_shards(ours);
     const char *sequence = dts_settings_get(ours, "parallelism.sequence");
     if (dts_settings_count(ours, "parallelism.tensor") == 1 && sequence != NULL && strcmp(sequence, "true") == 0) {
@@ -304,5 +273,5 @@ bool dts_facts_complete(dts_settings *ours, const dts_settings *base) {
     if (stage > 0 && layers > 0 && pipeline > 0 && layers % (pipeline * stage) == 0) {
         put(ours, "parallelism.virtual_stages", layers / (pipeline * stage));
     }
-    return whole;
+    return status;
 }

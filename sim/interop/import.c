@@ -4,6 +4,8 @@
 
 #include "interop/inside.h"
 
+enum { CHOICES_MOST = 16 };
+
 typedef struct importer {
     const dts_launcher *launcher;
     dts_notes *notes;
@@ -14,7 +16,7 @@ static void note_defaults(importer *i, const dts_settings *ours) {
     bool model = dts_settings_find(ours, "model.layers") != NULL;
     for (size_t k = 0; k < ours->count; k++) {
         const dts_setting *s = &ours->items[k];
-        if (s->preset && (model || strncmp(s->path, "model.", 6) != 0)) {
+        if (s->preset && dts_settings_find(ours, s->path) == s && (model || strncmp(s->path, "model.", 6) != 0)) {
             dts_notes_add(i->notes, DTS_NOTE_ASSUMED, NULL, NULL, "%s = %s", s->path, s->value);
         }
     }
@@ -36,6 +38,64 @@ static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones
         }
     }
     theirs->count = kept;
+}
+
+/* Is value one of the words in "a, b, c"? Adds them to names, in the arena. */
+static bool among(const char *words, const char *value, dts_arena *arena, const char **names, size_t *count) {
+    bool found = false;
+    *count = 0;
+    for (const char *at = words; *at != '\0' && *count < CHOICES_MOST; at += strspn(at, ", ")) {
+        const size_t length = strcspn(at, ",");
+        const char *name = dts_arena_strndup(arena, at, length);
+        if (name != NULL) {
+            names[(*count)++] = name;
+            found = found || strcmp(name, value) == 0;
+        }
+        at += length;
+    }
+    return found;
+}
+
+static dts_status refuse_word(const importer *i, const dts_setting *s, const dts_choice *choice, const char **names,
+                              size_t count) {
+    const char *nearest = dts_nearest_name(s->value, names, count);
+    dts_text help = {0};
+    if (nearest != NULL) {
+        dts_text_printf(&help, "did you mean '%s'? ", nearest);
+    }
+    dts_text_printf(&help, "known: %s%s%s", choice->values, choice->help != NULL ? "; " : "",
+                    choice->help != NULL ? choice->help : "");
+    dts_status status =
+        dts_diag_error(i->diag, &s->place, NULL, dts_text_string(&help), "unknown value '%s' of %s", s->value, s->path);
+    dts_text_free(&help);
+    return status;
+}
+
+/* Words that nobody knows are refused; those that do nothing are taken out of theirs with a warning. */
+static dts_status check_words(importer *i, dts_settings *theirs) {
+    dts_status status = DTS_OK;
+    size_t kept = 0;
+    for (size_t k = 0; k < theirs->count; k++) {
+        const dts_setting s = theirs->items[k];
+        const dts_choice *choice = i->launcher->choices;
+        while (choice != NULL && choice->path != NULL && strcmp(choice->path, s.path) != 0) {
+            choice++;
+        }
+        const char *names[CHOICES_MOST];
+        size_t count = 0;
+        const bool chosen = choice != NULL && choice->path != NULL;
+        if (chosen && !among(choice->values, s.value, i->notes->arena, names, &count)) {
+            status = refuse_word(i, &s, choice, names, count);
+        } else if (chosen && choice->needs != NULL && dts_settings_find(theirs, choice->needs) == NULL) {
+            dts_diag_warning(i->diag, &s.place, NULL, "add it, or leave both out", "'%s %s' does nothing without '%s'",
+                             s.path, s.value, choice->needs);
+            dts_notes_add(i->notes, DTS_NOTE_LOST, "does nothing", &s.place, "%s = %s", s.path, s.value);
+            continue;
+        }
+        theirs->items[kept++] = s;
+    }
+    theirs->count = kept;
+    return status;
 }
 
 static void warn_unknown(importer *i, const dts_setting *s) {
@@ -167,6 +227,10 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     }
     dts_settings open_ones = {.arena = notes->arena};
     set_aside(&i, &theirs, &open_ones);
+    status = check_words(&i, &theirs);
+    if (status != DTS_OK) {
+        return status;
+    }
     for (size_t t = 0; t < 4 && launcher->rules[t] != NULL; t++) {
         dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     }
@@ -179,16 +243,14 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     }
     note_rest(&i, &theirs, &ours);
     note_defaults(&i, &ours);
-    if (!dts_facts_complete(&ours, base)) {
-        status = dts_diag_error(diag, &(dts_place){.file = name}, NULL,
-                                "write layers as Ett|tt|ttL, and experts as ([0]*3+[1]*58)",
-                                "a layout of stages or experts that is not understood");
-    }
+    status = dts_facts_complete(&ours, base, diag);
     overrides list = {.items = dts_arena_array(notes->arena, ours.count + base->count + 4, sizeof *list.items)};
     if (list.items == NULL || theirs.failed || ours.failed || notes->failed) {
         return dts_diag_nomem(diag);
     }
-    collect(&i, &ours, base, name, &list);
+    if (status == DTS_OK) {
+        collect(&i, &ours, base, name, &list);
+    }
     *out = list.items;
     *count = list.count;
     return status;

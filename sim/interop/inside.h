@@ -16,6 +16,10 @@ const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_directio
 /* The remark on path in a table, or NULL. */
 const dts_remark *dts_remark_find(const dts_remark *table, const char *path);
 
+/* Which layers of a model have experts or a window of attention, as plan.… in Megatron-LM's words, and back. */
+void dts_layer_lists_of(const dts_model *model, dts_settings *out);
+dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag);
+
 /* YAML and JSON. */
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);
 /* The settings as nested maps: JSON, or YAML blocks. */

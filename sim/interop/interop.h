@@ -41,6 +41,15 @@ typedef struct dts_remark {
     const char *text;
 } dts_remark;
 
+/* Import: keys of theirs that take one of a few words. Another word is refused: what it asks for cannot be guessed. A
+ * table ends with path NULL. */
+typedef struct dts_choice {
+    const char *path;
+    const char *values; /* "delayed, tensorwise" */
+    const char *needs;  /* without this key it does nothing, which is warned about; NULL: it always counts */
+    const char *help;   /* what else there is to say; NULL: nothing */
+} dts_choice;
+
 /* What a writer may want beside its settings. */
 typedef struct dts_plan_facts {
     const char *name;         /* of the scenario */
@@ -54,6 +63,7 @@ typedef struct dts_launcher {
     const dts_mapping *rules[4];  /* NULL behind the last */
     const dts_remark *elsewhere;  /* export: keys of ours that live elsewhere */
     const dts_remark *irrelevant; /* import: keys of theirs that change nothing here */
+    const dts_choice *choices;    /* import; NULL: none */
     bool whole_plan;              /* its files say all of `parallelism`: what is not written is not there */
     const char *comment;          /* begins a comment; NULL: the format has none */
     /* NULL: cannot be exported to, or imported from */
@@ -79,9 +89,9 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
 
 /* Every key of a scenario, with plan.… where the plan is legal (plan not NULL). */
 void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out);
-/* The other way: what plan.… says in words of a scenario. Adds to ours; base gives what the file leaves open. False: a
- * layout of stages or of experts that has no words here. */
-bool dts_facts_complete(dts_settings *ours, const dts_settings *base);
+/* The other way: what plan.… says in words of a scenario. Adds to ours; base gives what the file leaves open. A layout
+ * of stages, experts or windows that has no words here is refused. */
+dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_diag *diag);
 
 /* A document as YAML, a key a line. */
 void dts_interop_write_yaml(const dts_node *root, dts_text *out);

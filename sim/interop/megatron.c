@@ -64,6 +64,14 @@ static const dts_mapping model_rules[] = {
     {"model.expert_ffn_hidden=@", "moe-ffn-hidden-size=@", 0, NULL, false},
     {"model.shared_expert_ffn_hidden=@", "moe-shared-expert-intermediate-size=@", 0, NULL, false},
     {"plan.expert_layers=@", "moe-layer-freq=@", 0, NULL, false},
+    {"plan.window=@", "window-size=@", 0, NULL, false},
+    {"plan.window_layers=@", "window-attn-skip-freq=@", 0, NULL, false},
+    {"model.window_chunked=true", "", OUT,
+     "Megatron-LM has no chunks: a sliding window of as many positions is nearest", false},
+    {"model.window_chunked=*", "", OUT, NULL, false},
+    {"model.attention_window=*", "", OUT, NULL, false},
+    {"model.first_global_layers=*", "", OUT, NULL, false},
+    {"model.global_every=*", "", OUT, NULL, false},
     {"model.first_dense_layers=*", "", OUT, NULL, false},
     {"model.moe_every=*", "", OUT, NULL, false},
     {"model.capacity_factor=@", "moe-expert-capacity-factor=@; moe-pad-expert-input-to-capacity=true", 0, NULL, false},
@@ -86,7 +94,8 @@ static const dts_mapping training_rules[] = {
     {"training.micro_batch=@", "micro-batch-size=@", 0, NULL, false},
     {"training.global_batch=@", "global-batch-size=@", 0, NULL, false},
     {"training.precision=mxfp8", "bf16=true; fp8-format=e4m3; fp8-recipe=mxfp8", 0, NULL, false},
-    {"training.precision=mxfp8", "fp8-recipe=mxfp8", IN, NULL, false},
+    {"training.precision=mxfp8", "bf16=true; fp8-format=*; fp8-recipe=mxfp8", IN, NULL, false},
+    {"training.precision=nvfp4", "bf16=true; fp4-format=e2m1; fp4-recipe=nvfp4", IN, NULL, false},
     {"training.precision=nvfp4", "bf16=true; fp4-format=e2m1", 0, NULL, false},
     {"training.precision=fp8; stack.fp8.recipe=delayed", "bf16=true; fp8-format=hybrid; fp8-recipe=delayed", 0, NULL,
      false},
@@ -321,8 +330,16 @@ static const dts_remark irrelevant[] = {
     {"fp8-amax-history-len", SOFT},
     {"fp8-amax-compute-algo", SOFT},
     {"fp8-param-gather", SOFT},
-    {"fp8-recipe", SOFT},
     {NULL, NULL},
+};
+
+/* Recipes and formats of Transformer Engine: megatron/core/enums.py (Fp8Recipe, Fp4Recipe), arguments.py. */
+static const dts_choice choices[] = {
+    {"fp8-format", "e4m3, hybrid", NULL, NULL},
+    {"fp8-recipe", "delayed, tensorwise, blockwise, mxfp8", "fp8-format", "nvfp4 is --fp4-format e2m1"},
+    {"fp4-format", "e2m1", NULL, NULL},
+    {"fp4-recipe", "nvfp4", "fp4-format", NULL},
+    {NULL, NULL, NULL, NULL},
 };
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
@@ -346,6 +363,7 @@ const dts_launcher dts_launcher_megatron = {
     .rules = {model_rules, training_rules, plan_rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
+    .choices = choices,
     .whole_plan = true,
     .comment = "# ",
     .write = write,

@@ -151,33 +151,82 @@ static const dts_mapping token_rules_cli[] = {
     {0},
 };
 
-/* torchao's converter, in files and flags of 2025; its section was [float8] before it was [quantize.linear.float8].
- * Applied last: the rules of plans know no other precision than FSDP's. */
-#define OLD "float8."
-#define NEW "quantize.linear.float8."
+/* torchao's converters, in files and flags of 2025; their sections were [float8] and [mx] before they were
+ * [quantize.linear.float8] and [quantize.linear.mx]. A section counts where its converter is among model.converters,
+ * which split_converters() makes a key of each. Applied last: the rules of plans know no other precision than FSDP's.
+ */
+#define OLD             "float8."
+#define NEW             "quantize.linear.float8."
+#define CONVERTER_KEY   "model.converters."
+#define CONVERTER(name) CONVERTER_KEY name "=true"
+#define FLOAT8(recipe)  CONVERTER("float8") "; " OLD "recipe_name=" recipe, IN, NULL, false
+#define LINEAR8(recipe) CONVERTER("quantize.linear.float8") "; " NEW "recipe_name=" recipe, IN, NULL, false
 static const dts_mapping float8_rules[] = {
-    {"training.precision=fp8; stack.fp8.recipe=rowwise", OLD "recipe_name=rowwise", IN, NULL, false},
-    {"training.precision=fp8; stack.fp8.recipe=rowwise", NEW "recipe_name=rowwise", IN, NULL, false},
-    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", OLD "recipe_name=rowwise_with_gw_hp", IN, NULL,
+    {"training.precision=fp8; stack.fp8.recipe=rowwise", FLOAT8("rowwise")},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise", LINEAR8("rowwise")},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", FLOAT8("rowwise_with_gw_hp")},
+    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", LINEAR8("rowwise_with_gw_hp")},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", FLOAT8("tensorwise")},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", LINEAR8("tensorwise")},
+    {"training.precision=mxfp8", CONVERTER("mx") "; mx.recipe_name=mxfp8@", IN, NULL, false},
+    {"training.precision=mxfp8", CONVERTER("quantize.linear.mx") "; quantize.linear.mx.recipe_name=mxfp8@", IN, NULL,
      false},
-    {"training.precision=fp8; stack.fp8.recipe=rowwise-with-gw-hp", NEW "recipe_name=rowwise_with_gw_hp", IN, NULL,
+    {"training.precision=fp8", CONVERTER("float8"), IN, NULL, false},
+    {"training.precision=fp8", CONVERTER("quantize.linear.float8"), IN, NULL, false},
+    {"training.precision=mxfp8", CONVERTER("mx"), IN, NULL, false},
+    {"training.precision=mxfp8", CONVERTER("quantize.linear.mx"), IN, NULL, false},
+    {"stack.fp8.all_gather=@", CONVERTER("float8") "; " OLD "enable_fsdp_float8_all_gather=@", IN, NULL, false},
+    {"stack.fp8.all_gather=@", CONVERTER("quantize.linear.float8") "; " NEW "enable_fsdp_float8_all_gather=@", IN, NULL,
      false},
-    {"training.precision=fp8; stack.fp8.recipe=tensorwise", OLD "recipe_name=tensorwise", IN, NULL, false},
-    {"training.precision=fp8; stack.fp8.recipe=tensorwise", NEW "recipe_name=tensorwise", IN, NULL, false},
-    {"training.precision=fp8", "model.converters=float8", IN, NULL, false},
-    {"training.precision=fp8", "model.converters=quantize.linear.float8", IN, NULL, false},
-    {"training.precision=fp8", "model.converters=[\"float8\"]", IN, NULL, false},
-    {"training.precision=fp8", "model.converters=[\"quantize.linear.float8\"]", IN, NULL, false},
-    {"stack.fp8.all_gather=@", OLD "enable_fsdp_float8_all_gather=@", IN, NULL, false},
-    {"stack.fp8.all_gather=@", NEW "enable_fsdp_float8_all_gather=@", IN, NULL, false},
-    {"stack.fp8.all_gather=false", "model.converters=float8", IN, NULL, false},
-    {"stack.fp8.all_gather=false", "model.converters=quantize.linear.float8", IN, NULL, false},
-    {"stack.fp8.all_gather=false", "model.converters=[\"float8\"]", IN, NULL, false},
-    {"stack.fp8.all_gather=false", "model.converters=[\"quantize.linear.float8\"]", IN, NULL, false},
+    {"stack.fp8.all_gather=false", CONVERTER("float8"), IN, NULL, false},
+    {"stack.fp8.all_gather=false", CONVERTER("quantize.linear.float8"), IN, NULL, false},
     {0},
+};
+
+/* torchao: float8/config.py (Float8LinearRecipeName), prototype/mx_formats/config.py. */
+#define ROWS "tensorwise, rowwise, rowwise_with_gw_hp"
+#define MX   "mxfp8_cublas, mxfp8_cublas_rceil, mxfp8_rceil, mxfp8_cutlass, mxfp8_emulated"
+static const dts_choice float8_choices[] = {
+    {OLD "recipe_name", ROWS, CONVERTER_KEY "float8", "mxfp8 is the converter mx"},
+    {NEW "recipe_name", ROWS, CONVERTER_KEY "quantize.linear.float8", "mxfp8 is the converter quantize.linear.mx"},
+    {"mx.recipe_name", MX, CONVERTER_KEY "mx", "products in fp4 cannot be simulated with this converter"},
+    {"quantize.linear.mx.recipe_name", MX, CONVERTER_KEY "quantize.linear.mx",
+     "products in fp4 cannot be simulated with this converter"},
+    {NULL, NULL, NULL, NULL},
 };
 #undef OLD
 #undef NEW
+
+/* "float8,mx", or ["float8", "mx"]: a key for each. */
+static void split_converters(dts_settings *theirs) {
+    const dts_setting *list = dts_settings_find(theirs, "model.converters");
+    if (list == NULL) {
+        return;
+    }
+    static const char between[] = "[]\", ";
+    const dts_place place = list->place;
+    const size_t index = (size_t)(list - theirs->items);
+    for (const char *at = list->value + strspn(list->value, between); *at != '\0'; at += strspn(at, between)) {
+        const size_t length = strcspn(at, between);
+        const char *path = dts_arena_printf(theirs->arena, CONVERTER_KEY "%.*s", (int)length, at);
+        theirs->failed = theirs->failed || path == NULL || dts_settings_add(theirs, path, "true", &place) == NULL;
+        at += length;
+    }
+    theirs->count--; /* the keys stand for it */
+    memmove(theirs->items + index, theirs->items + index + 1, (theirs->count - index) * sizeof *theirs->items);
+}
+
+static dts_status read_toml(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    dts_status status = dts_read_toml(text, length, name, out, diag);
+    split_converters(out);
+    return status;
+}
+
+static dts_status read_flags(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    dts_status status = dts_read_shell(text, length, name, out, diag);
+    split_converters(out);
+    return status;
+}
 
 static const dts_mapping toml_rules[] = {
     {"training.sequence_length=@", "training.seq_len=@", 0, NULL, false},
@@ -204,6 +253,7 @@ static const dts_mapping toml_rules[] = {
 
 static const dts_remark elsewhere[] = {
     {"training.recompute", "no flag: activation_checkpoint of the --config counts; export to torchtitan"},
+    {"model.attention_window", "the model's code: see that its attention mask has the windows"},
     {"model", "model.flavor, or model_spec: torchtitan's own list"},
     {"training.optimizer", "the recipe's optimizer"},
     {"cluster", "is the machine"},
@@ -222,7 +272,13 @@ static const dts_remark irrelevant[] = {
     {"lr_scheduler", TIME},
     {"checkpoint", TIME},
     {"optimizer", TIME},
-    {"model", "give the model with --set model=NAME or --scenario"},
+    {"model.name", "give the model with --set model=NAME or --scenario"},
+    {"model.flavor", "give the model with --set model=NAME or --scenario"},
+    {"model.norm_type", "the model's profile says it"},
+    {"model.tokenizer_path", TIME},
+    {"model.hf_assets_path", TIME},
+    {"model.print_after_conversion", TIME},
+    {"model.converters.quantize.grouped_mm", "products of experts follow training.precision"},
     {"training.steps", TIME},
     {"training.dataset", TIME},
     {"training.dataset_path", TIME},
@@ -319,8 +375,9 @@ const dts_launcher dts_launcher_torchtitan_cli = {
     .irrelevant = irrelevant,
     .whole_plan = true,
     .comment = "# ",
+    .choices = float8_choices,
     .write = write_cli,
-    .read = dts_read_shell,
+    .read = read_flags,
 };
 
 const dts_launcher dts_launcher_torchtitan_toml = {
@@ -332,6 +389,7 @@ const dts_launcher dts_launcher_torchtitan_toml = {
     .irrelevant = irrelevant,
     .whole_plan = true,
     .comment = "# ",
+    .choices = float8_choices,
     .write = write_toml,
-    .read = dts_read_toml,
+    .read = read_toml,
 };

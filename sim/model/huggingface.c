@@ -149,6 +149,21 @@ static const char *const aside_keys[] = {
     "tie_word_embeddings",
     "num_key_value_heads",
     "n_inner",
+    "use_qk_norm",
+    "for_llm_compressor",
+    "embedding_multiplier",
+    "attention_multiplier",
+    "residual_multiplier",
+    "logits_scaling",
+    "layer_norm_type",
+    "no_rope_layer_interval",
+    "use_mtp",
+    "num_mtp_modules",
+    "mtp_",
+    "vision_",
+    "audio_",
+    "image_",
+    "video_",
 };
 
 bool dts_huggingface_is_config(const char *text) {
@@ -157,22 +172,18 @@ bool dts_huggingface_is_config(const char *text) {
 
 static const dts_huggingface_family *find_family(const dts_node *type, dts_diag *diag) {
     const char *names[MOST_FAMILIES];
-    dts_text known = {0};
     for (size_t i = 0; i < dts_huggingface_family_count; i++) {
         if (type->kind == DTS_NODE_SCALAR && strcmp(type->text, dts_huggingface_families[i].type) == 0) {
-            dts_text_free(&known);
             return &dts_huggingface_families[i];
         }
         names[i] = dts_huggingface_families[i].type;
-        dts_text_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
     }
-    char help[512];
+    char help[160];
     const char *text = type->kind == DTS_NODE_SCALAR ? type->text : "";
     const char *nearest = dts_nearest_name(text, names, dts_huggingface_family_count);
-    snprintf(help, sizeof help, "nearest: %s; known: %s; or describe it: extends: llama, with what differs",
-             nearest != NULL ? nearest : "llama", dts_text_string(&known));
+    snprintf(help, sizeof help, "nearest: %s; or describe it: extends: llama, with what differs (docs/models.md)",
+             nearest != NULL ? nearest : "llama");
     dts_diag_error(diag, &type->place, "model_type", help, "models of type '%s' cannot be expressed yet", text);
-    dts_text_free(&known);
     return NULL;
 }
 
@@ -183,6 +194,44 @@ static bool is_aside(const char *path) {
         }
     }
     return false;
+}
+
+/* ---- models that also see or hear ---- */
+
+/* Keys under which a config.json of several models in one keeps its language model. */
+static const dts_node *language_model(const dts_node *root) {
+    static const char *const keys[] = {"text_config", "llm_config", "language_config"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const dts_node *inner = dts_node_get(root, keys[i]);
+        if (inner != NULL && inner->kind == DTS_NODE_MAP && inner->count > 0) {
+            return inner;
+        }
+    }
+    return root;
+}
+
+/* What stands beside the language model is warned about where it has weights, and left aside. */
+static void note_around(const dts_node *root, const dts_node *text, dts_settings *theirs, dts_settings *aside,
+                        dts_diag *diag) {
+    static const struct {
+        const char *key, *what;
+    } towers[] = {{"vision_config", "vision tower"}, {"audio_config", "audio tower"}};
+    for (size_t i = 0; i < sizeof towers / sizeof towers[0]; i++) {
+        const dts_node *tower = dts_node_get(root, towers[i].key);
+        if (tower != NULL && tower->kind == DTS_NODE_MAP) {
+            dts_diag_warning(diag, &tower->key_place, towers[i].key,
+                             "the text model alone is simulated: images and sound are tokens like others",
+                             "the %s is not counted", towers[i].what);
+        }
+    }
+    const dts_node *tied = dts_node_get(root, "tie_word_embeddings"); /* the whole model's decides */
+    for (const dts_node *node = text == root ? NULL : root->first; node != NULL; node = node->next) {
+        if (node == tied && node->kind == DTS_NODE_SCALAR) {
+            dts_settings_add(theirs, node->key, node->text, &node->place);
+        } else if (node != text && aside != NULL) {
+            dts_settings_add(aside, node->key, "", &node->place);
+        }
+    }
 }
 
 /* A value that no rule took is an error where it would make another model, else a key of no concern, or a warning. */
@@ -246,9 +295,22 @@ static void build(const dts_huggingface_family *family, const dts_settings *thei
     }
 }
 
-dts_status dts_huggingface_profile(dts_document *document, const dts_node *root, const char *name, dts_settings *used,
-                                   dts_settings *aside, dts_node **out, dts_diag *diag) {
-    const dts_node *type = root->kind == DTS_NODE_MAP ? dts_node_get(root, "model_type") : NULL;
+/* Defaults that the rules of the model type filled in. */
+static void note_defaults(const dts_settings *ours, dts_settings *assumed) {
+    for (size_t i = 0; i < ours->count && assumed != NULL; i++) {
+        if (ours->items[i].preset) {
+            dts_settings_add(assumed, ours->items[i].path, ours->items[i].value, NULL);
+        }
+    }
+}
+
+dts_status dts_huggingface_profile(dts_document *document, const dts_node *root, const char *name,
+                                   const dts_huggingface_notes *notes, dts_node **out, dts_diag *diag) {
+    const dts_huggingface_notes none = {NULL, NULL, NULL};
+    notes = notes == NULL ? &none : notes;
+    const dts_node *text = root->kind == DTS_NODE_MAP ? language_model(root) : root;
+    const dts_node *type = text->kind == DTS_NODE_MAP ? dts_node_get(text, "model_type") : NULL;
+    type = type == NULL && text != root ? dts_node_get(root, "model_type") : type;
     *out = NULL;
     if (type == NULL) {
         return dts_diag_error(diag, &root->place, NULL, "a config.json of Hugging Face names one",
@@ -260,13 +322,15 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     }
     dts_arena *arena = dts_document_arena(document);
     dts_settings theirs = {.arena = arena}, ours = {.arena = arena}, entries = {.arena = arena};
-    dts_settings_flatten(root, "", &theirs);
+    dts_settings_flatten(text, "", &theirs);
+    note_around(root, text, &theirs, notes->aside, diag);
     dts_rules_apply(family->rules, DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     const dts_place whole = {.file = name};
-    dts_status status = note_rest(family, &theirs, used, aside, diag);
+    dts_status status = note_rest(family, &theirs, notes->used, notes->aside, diag);
+    note_defaults(&ours, notes->assumed);
     if (status == DTS_OK) {
         build(family, &theirs, &ours, &entries);
-        status = dts_huggingface_windows(root, &entries, diag);
+        status = dts_huggingface_windows(text, &entries, diag);
     }
     if (status == DTS_OK) {
         *out = dts_settings_map(&entries, document, &whole);
@@ -281,5 +345,5 @@ dts_status dts_model_adopt(dts_binder *binder, dts_node *root, dts_node **out) {
     if (binder->document == NULL || dts_node_get(root, "model_type") == NULL) {
         return DTS_OK;
     }
-    return dts_huggingface_profile(binder->document, root, root->place.file, NULL, NULL, out, binder->diag);
+    return dts_huggingface_profile(binder->document, root, root->place.file, NULL, out, binder->diag);
 }

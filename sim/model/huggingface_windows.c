@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/huggingface.h"
 #include "model/huggingface_rules.h"
 
 enum { LAYERS_MOST = 4096 };
@@ -69,25 +70,50 @@ static dts_status add_repeated(const dts_node *groups, const char *key, kinds *o
     return status;
 }
 
-/* As layers at the start and every n-th. */
+bool dts_window_pattern(const bool *local, size_t count, size_t *first, size_t *every) {
+    *first = *every = 0;
+    while (*first < count && !local[*first]) {
+        ++*first;
+    }
+    for (size_t i = *first; i < count && *every == 0; i++) {
+        *every = local[i] ? 0 : i - *first + 1;
+    }
+    for (size_t i = *first; i < count; i++) {
+        const bool global = *every > 0 && (i - *first) % *every == *every - 1;
+        if (local[i] == global) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static dts_status express(const kinds *k, const dts_node *node, const char *key, dts_settings *entries,
                           dts_diag *diag) {
-    size_t first = 0, every = 0;
-    while (first < k->count && !k->local[first]) {
-        first++;
-    }
-    for (size_t i = first; i < k->count && every == 0; i++) {
-        every = k->local[i] ? 0 : i - first + 1;
-    }
-    for (size_t i = first; i < k->count; i++) {
-        const bool global = every > 0 && (i - first) % every == every - 1;
-        if (k->local[i] == global) {
-            return refuse(node, key, "layers with a window are in no pattern that can be expressed", diag);
-        }
+    size_t first, every;
+    if (!dts_window_pattern(k->local, k->count, &first, &every)) {
+        return refuse(node, key, "layers with a window are in no pattern that can be expressed", diag);
     }
     dts_settings_set(entries, "first_global_layers", "%zu", first);
     dts_settings_set(entries, "global_every", "%zu", every);
     return DTS_OK;
+}
+
+/* null, as Python's None, is the one way to say that there is no window. */
+static dts_status check_window(const dts_node *root, const dts_settings *entries, dts_diag *diag) {
+    static const char *const keys[] = {"sliding_window", "attention_chunk_size", "window_size"};
+    const dts_setting *window = dts_settings_find(entries, "attention_window");
+    if (dts_settings_count(entries, "attention_window") > 0 || strcmp(window->value, "0") == 0) {
+        return DTS_OK;
+    }
+    const char *key = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const dts_node *node = dts_node_get(root, keys[i]);
+        key = node != NULL && node->place.line == window->place.line && node->place.column == window->place.column
+                  ? keys[i]
+                  : key;
+    }
+    return dts_diag_error(diag, &window->place, key, "write a whole number of positions, or null: no window",
+                          "expected a window of attention, got '%s'", window->value);
 }
 
 dts_status dts_huggingface_windows(const dts_node *root, dts_settings *entries, dts_diag *diag) {
@@ -98,7 +124,10 @@ dts_status dts_huggingface_windows(const dts_node *root, dts_settings *entries, 
     if (dts_settings_find(entries, "attention_window") == NULL) {
         return DTS_OK;
     }
-    dts_status status = DTS_OK;
+    dts_status status = check_window(root, entries, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
     const int64_t layers = dts_settings_count(entries, "layers");
     bool found = dts_settings_count(entries, "attention_window") == 0;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && !found; i++) {

@@ -373,8 +373,8 @@ offload:
   pin_memory: true
 % The recipe of fp8: torchao's by its name, Megatron-LM's by its flag, delayed scaling where it has none
 $ dtsim import $DATA/tests/golden/interop/llama3-8b-rowwise.toml --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=8 | grep -v Imported | grep -E 'fp8|float8|recipe|all_gather'
-#   model.converters = ["float8"] (line 4)
 #   float8.recipe_name = rowwise (line 7)
+#   model.converters.float8 = true (line 4)
   fp8:
     recipe: rowwise
     all_gather: false
@@ -394,6 +394,112 @@ $ sed 's/hybrid/e4m3 --fp8-recipe blockwise/' fp8.sh > blocks.sh; dtsim import b
   precision: fp8
     --fp8-format e4m3 \
     --fp8-recipe blockwise \
+% what is no recipe is refused, what does nothing without another flag is warned about, fp4 and mxfp8 are precisions
+$ sed 's/hybrid/e4m3 --fp8-recipe blockwize/' fp8.sh > typo.sh; dtsim import typo.sh --set model=gpt3-175b --set cluster=dgx-h100
+typo.sh:1:51: error: unknown value 'blockwize' of fp8-recipe
+      1 | torchrun pretrain_gpt.py --bf16 --fp8-format e4m3 --fp8-recipe blockwize --seq-length 2048 --micro-batch-size 1 --global-batch-size 8
+        |                                                   ^
+  help: did you mean 'blockwise'? known: delayed, tensorwise, blockwise, mxfp8; nvfp4 is --fp4-format e2m1
+[1]
+$ sed 's/hybrid/e4m3 --fp8-recipe nvfp4/' fp8.sh > fp4.sh; dtsim import fp4.sh --set model=gpt3-175b --set cluster=dgx-b200 2>&1 | grep -A3 help
+  help: known: delayed, tensorwise, blockwise, mxfp8; nvfp4 is --fp4-format e2m1
+$ sed 's/--fp8-format hybrid/--fp8-recipe mxfp8/' fp8.sh > alone.sh; dtsim import alone.sh --set model=gpt3-175b --set cluster=dgx-b200 2>&1 | grep -E 'precision:|mxfp8'
+#   fp8-recipe = mxfp8 (line 1): does nothing
+  precision: bf16
+alone.sh:1:33: warning: 'fp8-recipe mxfp8' does nothing without 'fp8-format'
+      1 | torchrun pretrain_gpt.py --bf16 --fp8-recipe mxfp8 --seq-length 2048 --micro-batch-size 1 --global-batch-size 8
+$ sed 's/hybrid/e4m3 --fp8-recipe mxfp8/' fp8.sh > mx.sh; dtsim import mx.sh --set model=gpt3-175b --set cluster=dgx-b200 2>&1 | grep -E 'precision|warning|recipe'
+#   fp8-recipe = mxfp8 (line 1)
+  precision: mxfp8
+$ sed 's/--fp8-format hybrid/--fp4-format e2m1 --fp4-recipe nvfp4/' fp8.sh > nv.sh; dtsim import nv.sh --set model=gpt3-175b --set cluster=dgx-b200 2>&1 | grep -E 'precision|warning|recipe'
+#   fp4-recipe = nvfp4 (line 1)
+  precision: nvfp4
+$ printf '[model]\nconverters = ["quantize.linear.mx", "quantize.grouped_mm.mx"]\n[training]\nlocal_batch_size = 1\nseq_len = 2048\n[quantize.linear.mx]\nrecipe_name = "mxfp8_cublas"\n' > mx.toml; dtsim import mx.toml --set model=llama-3-8b --set cluster=dgx-b200 | grep -E 'mx'
+# Imported from mx.toml.
+#   quantize.linear.mx.recipe_name = mxfp8_cublas (line 7)
+#   model.converters.quantize.linear.mx = true (line 2)
+#   model.converters.quantize.grouped_mm.mx = true (line 2): products of experts follow training.precision
+name: mx
+  precision: mxfp8
+$ sed 's/mxfp8_cublas/mxfp4_cutlass/' mx.toml > mx4.toml; dtsim import mx4.toml --set model=llama-3-8b --set cluster=dgx-b200
+mx4.toml:7:1: error: unknown value 'mxfp4_cutlass' of quantize.linear.mx.recipe_name
+      7 | recipe_name = "mxfp4_cutlass"
+        | ^
+  help: did you mean 'mxfp8_cutlass'? known: mxfp8_cublas, mxfp8_cublas_rceil, mxfp8_rceil, mxfp8_cutlass, mxfp8_emulated; products in fp4 cannot be simulated with this converter
+[1]
+$ printf 'distributed_type: FSDP\nmixed_precision: fp8\nnum_machines: 1\nnum_processes: 8\nfp8_config:\n  backend: MSAMP\n' > acc8.yaml; dtsim import acc8.yaml --scenario gcp-data-parallel/scaling-ddp
+acc8.yaml:6:12: error: unknown value 'MSAMP' of fp8_config.backend
+      6 |   backend: MSAMP
+        |            ^
+  help: known: TE, AO; MS-AMP cannot be simulated
+[1]
+% Windows of attention, there and back; launchers whose files have no word for them say so
+$ printf 'model: gemma-3-27b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: megatron-core\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 8192, precision: bf16}\nparallelism: {tensor: 8, data_parallel: ddp}\n' > w.yaml; dtsim export w.yaml --to megatron-lm 2>/dev/null > w.sh; grep window w.sh
+    --window-size 1023,0 \
+    --window-attn-skip-freq 6 \
+$ dtsim import w.sh --set cluster=dgx-h100 2>/dev/null | grep -E '(window|global)'
+#   window-size = 1023,0 (line 48)
+#   window-attn-skip-freq = 6 (line 49)
+#   global-batch-size = 8 (line 53)
+  attention_window: 1024
+  first_global_layers: 0
+  global_every: 6
+  global_batch: 8
+$ for to in torchtitan deepspeed accelerate; do dtsim export w.yaml --to $to --set parallelism='{data_parallel: zero3}' 2>&1 | grep -A1 window; done
+#   model.attention_window = 1024: the model's code: see that its attention mask has the windows
+#   cluster = dgx-h100: is the machine
+warning: not in the file: model.attention_window = 1024
+  help: the model's code: sliding_window and layer_types of a Hugging Face config
+warning: not in the file: cluster = dgx-h100
+#   model.attention_window = 1024: the model's code: sliding_window and layer_types of a Hugging Face config
+#   cluster = dgx-h100: is the machine
+% Config files of models that also see: their text model
+$ printf '{"model_type": "gemma3", "image_token_index": 262144, "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024},\n "vision_config": {"hidden_size": 1152, "model_type": "siglip_vision_model"}}\n' > vlm.json; dtsim import vlm.json
+# Imported from vlm.json.
+# used:
+#   hidden_size = 2560
+#   intermediate_size = 10240
+#   num_hidden_layers = 34
+#   sliding_window = 1024
+# defaults of the model type:
+#   heads = 8
+#   vocab = 262208
+#   kv_heads = 4
+#   head_dim = 256
+#   activation_function = gelu
+#   tied_embeddings = true
+#   post_norms = true
+#   qk_norm = true
+#   global_every = 6
+# left aside:
+#   model_type
+#   image_token_index
+#   vision_config
+#   model_type
+extends: llama
+name: gemma3_text
+layers: 34
+hidden: 2560
+heads: 8
+vocab: 262208
+kv_heads: 4
+head_dim: 256
+ffn_hidden: 10240
+activation_function: gelu
+tied_embeddings: true
+post_norms: true
+qk_norm: true
+attention_window: 1024
+global_every: 6
+vlm.json:2:2: warning: the vision tower is not counted [vision_config]
+      2 |  "vision_config": {"hidden_size": 1152, "model_type": "siglip_vision_model"}}
+        |  ^
+  help: the text model alone is simulated: images and sound are tokens like others
+$ sed 's/window": 1024/window": -1024/' vlm.json > neg.json; dtsim import neg.json 2>&1 | grep -A3 error
+neg.json:1:192: error: expected a window of attention, got '-1024' [sliding_window]
+      1 | ...text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": -1024},
+        |                                                                                                       ^
+  help: write a whole number of positions, or null: no window
 $ dtsim import $DATA/tests/golden/interop/llama3-8b.toml --set model=llama-3-8b --set cluster=dgx-h100 | grep -v '^#'
 name: llama3-8b
 model: llama-3-8b
@@ -522,7 +628,7 @@ $ dtsim import olmo.json
 olmo.json:1:16: error: models of type 'olmo' cannot be expressed yet [model_type]
       1 | {"model_type": "olmo", "hidden_size": 4096, "num_hidden_layers": 32}
         |                ^
-  help: nearest: llama; known: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, gpt_oss, gpt2, gpt_neo, bert, qwen2_moe, gemma, gemma2, gemma3_text, phi, phi3, falcon, gpt_neox, gptj, opt, bloom, starcoder2, gpt_bigcode, roberta, cohere, cohere2, llama4_text; or describe it: extends: llama, with what differs
+  help: nearest: olmo2; or describe it: extends: llama, with what differs (docs/models.md)
 [1]
 $ dtsim import mistral-gelu.json
 mistral-gelu.json:2:91: error: 'gelu' cannot be expressed [hidden_act]

@@ -299,15 +299,20 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
     if (document == NULL) {
         return status;
     }
-    dts_settings used = {.arena = a->tool->arena}, aside = {.arena = a->tool->arena};
+    dts_settings used = {.arena = a->tool->arena}, aside = {.arena = a->tool->arena},
+                 assumed = {.arena = a->tool->arena};
+    const dts_huggingface_notes notes = {.used = &used, .aside = &aside, .assumed = &assumed};
     dts_node *profile = NULL;
-    status =
-        dts_huggingface_profile(document, dts_document_root(document), a->path, &used, &aside, &profile, a->tool->diag);
+    status = dts_huggingface_profile(document, dts_document_root(document), a->path, &notes, &profile, a->tool->diag);
     dts_text out = {0};
     if (status == DTS_OK) {
         dts_text_printf(&out, "# Imported from %s.\n# used:\n", a->path);
         for (size_t i = 0; i < used.count; i++) {
             dts_text_printf(&out, "#   %s = %s\n", used.items[i].path, used.items[i].value);
+        }
+        for (size_t i = 0; i < assumed.count; i++) {
+            dts_text_printf(&out, "%s#   %s = %s\n", i == 0 ? "# defaults of the model type:\n" : "",
+                            assumed.items[i].path, assumed.items[i].value);
         }
         dts_text_add(&out, "# left aside:\n");
         for (size_t i = 0; i < aside.count; i++) {

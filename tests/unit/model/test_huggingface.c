@@ -1,12 +1,6 @@
 /* Hugging Face's config.json: the published ones (their dimensions, written here from the model repositories named)
  * have as many parameters as the profile of the same model. */
-#include <stdio.h>
-#include <string.h>
-
-#include "check.h"
-#include "model/huggingface.h"
-#include "model/model.h"
-#include "profiles.h"
+#include "configs.h"
 
 typedef struct published {
     const char *profile; /* in models/; the repository stands in its `source` */
@@ -84,21 +78,6 @@ static const published configs[] = {
      "\"head_dim\": 128, \"vocab_size\": 262208, \"sliding_window\": 1024, "
      "\"sliding_window_pattern\": 6, \"query_pre_attn_scalar\": 168}"},
 };
-
-/* Binds what a config.json describes; false: it was refused. */
-static bool bind_config(profiles *p, const char *json, dts_model *out) {
-    dts_document *file = NULL;
-    dts_node *profile = NULL, *whole = NULL;
-    assert_int_equal(dts_document_parse(json, strlen(json), "config.json", NULL, &file, p->diag), DTS_OK);
-    bool good = dts_huggingface_profile(p->document, dts_document_root(file), "config.json", NULL, NULL, &profile,
-                                        p->diag) == DTS_OK;
-    if (good) {
-        assert_int_equal(dts_profile_extend(&p->binder, "models", profile, &whole), DTS_OK);
-        good = dts_bind(&p->binder, &dts_model_schema, whole, "", out) == DTS_OK;
-    }
-    dts_document_free(file); /* places point into it */
-    return good;
-}
 
 static void published_configs_have_their_profiles_parameters(void **state) {
     (void)state;
@@ -308,6 +287,34 @@ static const struct {
      "\"num_local_experts\": 16, \"num_experts_per_tok\": 1, \"interleave_moe_layer_step\": 1, "
      "\"attention_chunk_size\": 8192, \"use_qk_norm\": true, \"tie_word_embeddings\": false}",
      107769861120.0},
+    /* granite-3.1-8b-base */
+    {"{\"model_type\": \"granite\", \"hidden_size\": 4096, \"intermediate_size\": 12800, \"num_hidden_layers\": 40, "
+     "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"vocab_size\": 49155, \"hidden_act\": \"silu\", "
+     "\"attention_bias\": false, \"mlp_bias\": false, \"tie_word_embeddings\": true, \"logits_scaling\": 16.0}",
+     8170848256.0},
+    /* SmolLM3-3B-Base */
+    {"{\"model_type\": \"smollm3\", \"hidden_size\": 2048, \"intermediate_size\": 11008, \"num_hidden_layers\": 36, "
+     "\"num_attention_heads\": 16, \"num_key_value_heads\": 4, \"vocab_size\": 128256, \"hidden_act\": \"silu\", "
+     "\"attention_bias\": false, \"mlp_bias\": false, \"no_rope_layer_interval\": 4}",
+     3075098624.0},
+    /* GLM-4-9B-0414 */
+    {"{\"model_type\": \"glm4\", \"hidden_size\": 4096, \"intermediate_size\": 13696, \"num_hidden_layers\": 40, "
+     "\"num_attention_heads\": 32, \"num_key_value_heads\": 2, \"head_dim\": 128, \"vocab_size\": 151552, "
+     "\"hidden_act\": \"silu\", \"attention_bias\": true, \"tie_word_embeddings\": false}",
+     9400279040.0},
+    /* GLM-4.5-Air without its layer that predicts a second token */
+    {"{\"model_type\": \"glm4_moe\", \"hidden_size\": 4096, \"intermediate_size\": 10944, \"num_hidden_layers\": 46, "
+     "\"num_attention_heads\": 96, \"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 151552, "
+     "\"hidden_act\": \"silu\", \"attention_bias\": true, \"use_qk_norm\": false, \"moe_intermediate_size\": 1408, "
+     "\"n_routed_experts\": 128, \"n_shared_experts\": 1, \"num_experts_per_tok\": 8, \"first_k_dense_replace\": 1, "
+     "\"tie_word_embeddings\": false, \"num_nextn_predict_layers\": 1}",
+     106852245504.0},
+    /* Seed-OSS-36B */
+    {"{\"model_type\": \"seed_oss\", \"hidden_size\": 5120, \"intermediate_size\": 27648, \"num_hidden_layers\": 64, "
+     "\"num_attention_heads\": 80, \"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 155136, "
+     "\"hidden_act\": \"silu\", \"attention_bias\": true, \"attention_out_bias\": false, \"mlp_bias\": false, "
+     "\"tie_word_embeddings\": false, \"residual_dropout\": 0.1}",
+     36151104512.0},
 };
 
 static void models_without_a_profile_have_their_published_size(void **state) {
