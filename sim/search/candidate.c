@@ -382,6 +382,10 @@ void dts_candidate_names(dts_layout_axis axis, dts_text *out) {
         dts_text_add(out, "whole numbers, such as 1,2,4 or 1..8*2");
     }
     for (int32_t i = 0; names != NULL && names[i] != NULL; i++) {
-        dts_text_printf(out, "%s%s", i == 0 ? "" : names[i + 1] == NULL && axis != DTS_AXIS_RECOMPUTE ? " or " : ", ", names[i]);
+        dts_text_printf(out, "%s%s",
+                        i == 0                                               ? ""
+                        : names[i + 1] == NULL && axis != DTS_AXIS_RECOMPUTE ? " or "
+                                                                             : ", ",
+                        names[i]);
     }
 }
