@@ -277,6 +277,7 @@ static void build(const dts_huggingface_family *family, const dts_settings *thei
                   dts_settings *entries) {
     dts_settings_add(entries, "extends", family->base, NULL);
     dts_settings_add(entries, "name", model_name(theirs, family), NULL);
+    dts_settings_set(entries, "description", "config.json of type %s", family->type);
     for (size_t i = 0; i < ours->count; i++) {
         const dts_setting *s = &ours->items[i];
         if (dts_settings_find(ours, s->path) == s && strcmp(s->path, "shared") != 0 &&

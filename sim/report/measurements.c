@@ -41,23 +41,19 @@ static double measured_value(const dts_table_cell *cell, dts_diag *diag) {
     errno = 0;
     double value = strtod(cell->text, &end);
     if (*end != '\0' || !isfinite(value) || value <= 0) {
-        dts_diag_error(diag, &cell->place, NULL, "an empty cell means: not measured", "'%s' is not a positive number",
-                       cell->text);
+        const bool comma = *end == ',' && end != cell->text;
+        dts_diag_error(diag, &cell->place, NULL,
+                       comma ? "decimals have a point, and thousands nothing" : "an empty cell means: not measured",
+                       "'%s' is not a positive number", cell->text);
         return 0;
     }
     return value;
 }
 
-/* A key that no scenario has, in a column that every row fills, is an error of the table, not of each row. */
-static dts_status check_key(const dts_table *table, size_t column, dts_diag *diag) {
-    const dts_table_cell *cell = &table->header[column];
+/* A key that no scenario has is an error of the table, not of each row, and also where every cell is empty. */
+static dts_status check_key(const dts_table_cell *cell, dts_diag *diag) {
     if (is_note(cell->text) || strncmp(cell->text, measured_prefix, sizeof measured_prefix - 1) == 0) {
         return DTS_OK;
-    }
-    for (size_t r = 0; r < table->rows; r++) {
-        if (table->cells[r * table->columns + column].text[0] == '\0') {
-            return DTS_OK;
-        }
     }
     return dts_schema_check_key(&dts_scenario_schema, cell->text, &cell->place, diag);
 }
@@ -74,7 +70,7 @@ static dts_status check_columns(const dts_table *table, dts_diag *diag) {
         const dts_table_cell *cell = &table->header[c];
         bool measured = strncmp(cell->text, measured_prefix, length) == 0;
         metrics += measured ? 1 : 0;
-        status = check_key(table, c, diag) == DTS_OK ? status : DTS_INVALID;
+        status = check_key(cell, diag) == DTS_OK ? status : DTS_INVALID;
         if (measured && metric_of(cell->text) < 0) {
             const char *nearest = dts_nearest_name(cell->text + length, names, DTS_METRIC_COUNT);
             dts_text help = {0};
@@ -95,14 +91,28 @@ static dts_status check_columns(const dts_table *table, dts_diag *diag) {
     return status;
 }
 
+/* A row is called by its id: TABLE.csv#ID. */
+static dts_status check_id(const dts_table *table, size_t r, size_t id, dts_diag *diag) {
+    const dts_table_cell *cell = &table->cells[r * table->columns + id];
+    if (cell->text[0] == '\0') {
+        return dts_diag_error(diag, &cell->place, NULL, NULL, "a row without an id");
+    }
+    for (size_t earlier = 0; earlier < r; earlier++) {
+        const dts_table_cell *other = &table->cells[earlier * table->columns + id];
+        if (strcmp(other->text, cell->text) == 0) {
+            return dts_diag_error(diag, &cell->place, NULL, "give each row an id of its own",
+                                  "the id '%s' is that of line %u, too", cell->text, (unsigned)other->place.line);
+        }
+    }
+    return DTS_OK;
+}
+
 static dts_status check_rows(const dts_table *table, dts_diag *diag) {
     dts_status status = DTS_OK;
     size_t id = dts_table_column(table, "id");
     for (size_t r = 0; r < table->rows; r++) {
         const dts_table_cell *row = &table->cells[r * table->columns];
-        if (row[id].text[0] == '\0') {
-            status = dts_diag_error(diag, &row[id].place, NULL, NULL, "a row without an id");
-        }
+        status = check_id(table, r, id, diag) == DTS_OK ? status : DTS_INVALID;
         for (size_t c = 0; c < table->columns; c++) {
             if (metric_of(table->header[c].text) >= 0 && row[c].text[0] != '\0' && measured_value(&row[c], diag) == 0) {
                 status = DTS_INVALID;

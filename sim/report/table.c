@@ -61,12 +61,19 @@ static bool is_control(char c) {
     return ((unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
 }
 
+static void skip_blanks(reader *r) {
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t')) {
+        advance(r);
+    }
+}
+
 /* The inside of a quoted cell; at stands behind the opening quote. */
 static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
     while (r->at < r->end) {
         char c = *r->at;
         if (c == '"' && !(r->at + 1 < r->end && r->at[1] == '"')) {
             advance(r);
+            skip_blanks(r);
             if (!at_line_end(r) && *r->at != ',') {
                 dts_place here = place_here(r);
                 complain(r, &here, "inside quotes a quote is written twice: \"\"", "text behind a closing quote");
@@ -85,6 +92,7 @@ static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
     complain(r, start, NULL, "this quote has no end");
 }
 
+/* Blanks around a cell without quotes are not part of it. */
 static void read_plain(reader *r, dts_text *out) {
     while (!at_line_end(r) && *r->at != ',') {
         if (*r->at == '"' || is_control(*r->at)) {
@@ -98,6 +106,9 @@ static void read_plain(reader *r, dts_text *out) {
         }
         dts_text_add_bytes(out, r->at, 1);
         advance(r);
+    }
+    while (out->length > 0 && (out->data[out->length - 1] == ' ' || out->data[out->length - 1] == '\t')) {
+        out->data[--out->length] = '\0';
     }
 }
 
@@ -114,6 +125,7 @@ static dts_status read_row(reader *r, table_row *out) {
             return DTS_INVALID;
         }
         dts_table_cell *cell = &out->cells[out->count++];
+        skip_blanks(r);
         cell->place = place_here(r);
         dts_text text = {0};
         if (r->at < r->end && *r->at == '"') {
@@ -141,11 +153,32 @@ static dts_status read_row(reader *r, table_row *out) {
     }
 }
 
+/* Spreadsheets of countries with a decimal comma separate columns otherwise, and some save two bytes a character. */
+static dts_status check_separator(reader *r, const table_row *header) {
+    const char *text = header->cells[0].text;
+    const char other = strchr(text, ';') != NULL ? ';' : '\t';
+    if (header->count > 1 || strchr(text, other) == NULL) {
+        return DTS_OK;
+    }
+    return dts_diag_error(r->diag, &header->cells[0].place, NULL,
+                          "in a spreadsheet save as CSV (comma delimited); decimals have a point",
+                          "columns are separated by %s, not by commas", other == ';' ? "semicolons" : "tabs");
+}
+
+static bool all_empty(const table_row *row) {
+    for (size_t i = 0; i < row->count; i++) {
+        if (row->cells[i].text[0] != '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void check_header(reader *r, const table_row *header) {
     for (size_t i = 0; i < header->count; i++) {
         const dts_table_cell *cell = &header->cells[i];
         if (cell->text[0] == '\0') {
-            complain(r, &cell->place, NULL, "a column without a name");
+            complain(r, &cell->place, "name it, or remove the column", "a column without a name");
         }
         for (size_t j = 0; j < i; j++) {
             if (cell->text[0] != '\0' && strcmp(header->cells[j].text, cell->text) == 0) {
@@ -195,6 +228,9 @@ static dts_status read_rows(reader *r, table_row *row, size_t columns, dts_table
         if (r->errors > errors) {
             continue; /* what was wrong was said; the number of cells would only follow from it */
         }
+        if (status == DTS_OK && all_empty(row)) {
+            continue; /* commas alone are an empty line of a spreadsheet */
+        }
         if (status == DTS_OK && row->count != columns) {
             r->errors++;
             dts_diag_error(r->diag, &start, NULL, "put cells that hold a comma in quotes",
@@ -212,6 +248,7 @@ static dts_status parse(reader *r, table_row *row, dts_table *out) {
                               "the table is empty");
     }
     dts_status status = read_row(r, row);
+    status = status == DTS_OK ? check_separator(r, row) : status;
     if (status != DTS_OK) {
         return status;
     }
@@ -238,6 +275,10 @@ static dts_status parse(reader *r, table_row *row, dts_table *out) {
 dts_status dts_table_parse(const char *text, size_t length, const char *path, dts_arena *arena, dts_table *out,
                            dts_diag *diag) {
     *out = (dts_table){.path = dts_arena_strdup(arena, path)};
+    if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+        return dts_diag_error(diag, &(dts_place){.file = path}, NULL, "save it as CSV UTF-8",
+                              "the table is written in UTF-16");
+    }
     if (memchr(text, '\0', length) != NULL) {
         return dts_diag_error(diag, &(dts_place){.file = path}, NULL, NULL, "not a text file (zero byte)");
     }

@@ -1,5 +1,5 @@
-/* Tables in CSV (RFC 4180: quoted cells, doubled quotes, line breaks inside quotes) whose every cell knows where it
- * stands. */
+/* Tables in CSV (RFC 4180: quoted cells, doubled quotes, line breaks inside quotes; blanks around cells do not count,
+ * nor do lines of empty cells) whose every cell knows where it stands. */
 #ifndef DTS_REPORT_TABLE_H
 #define DTS_REPORT_TABLE_H
 
@@ -19,7 +19,8 @@ typedef struct dts_table {
 } dts_table;
 
 /* Reads a table into the arena. All errors are reported: a quote that does not end, text behind a closing quote, rows
- * with too few or too many cells, empty or repeated column names, control characters, no header. */
+ * with too few or too many cells, empty or repeated column names, control characters, no header, columns separated by
+ * something else than commas. */
 dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dts_diag *diag);
 dts_status dts_table_parse(const char *text, size_t length, const char *path, dts_arena *arena, dts_table *out,
                            dts_diag *diag);

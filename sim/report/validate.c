@@ -161,6 +161,23 @@ static dts_status simulate_all(work *w, dts_diag *diag) {
     return DTS_OK;
 }
 
+/* A table in which nothing is measured is simulated all the same: that every row can be is an answer, too. */
+static void warn_of_unmeasured(const dts_measurements *measurements, dts_diag *diag) {
+    for (size_t t = 0; t < measurements->table_count; t++) {
+        bool measured = false;
+        for (size_t r = 0; r < measurements->row_count; r++) {
+            for (size_t m = 0; m < DTS_METRIC_COUNT && measurements->rows[r].table == t; m++) {
+                measured = measured || measurements->rows[r].measured[m] > 0;
+            }
+        }
+        if (!measured) {
+            dts_diag_warning(diag, &(dts_place){.file = measurements->tables[t].path}, NULL,
+                             "fill in a column measured.…; `dtsim run TABLE.csv#ID` shows what a row takes",
+                             "no row has a measured value: there is nothing to compare with");
+        }
+    }
+}
+
 dts_status dts_validate(const dts_validate_request *request, dts_validation **out, dts_diag *diag) {
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_validation *validation = arena != NULL ? dts_arena_alloc(arena, sizeof *validation) : NULL;
@@ -175,6 +192,7 @@ dts_status dts_validate(const dts_validate_request *request, dts_validation **ou
         status = dts_measurements_read(request->paths, request->path_count, arena, &w.measurements, diag);
     }
     if (status == DTS_OK) {
+        warn_of_unmeasured(&w.measurements, diag);
         status = simulate_all(&w, diag);
     }
     if (status == DTS_OK) {

@@ -478,6 +478,7 @@ $ printf '{"model_type": "gemma3", "image_token_index": 262144, "text_config": {
 #   model_type
 extends: llama
 name: gemma3_text
+description: config.json of type gemma3_text
 layers: 34
 hidden: 2560
 heads: 8
@@ -553,6 +554,7 @@ $ dtsim import $DATA/tests/golden/interop/mistral-7b.json | sed "s|$DATA/||"
 #   torch_dtype
 extends: llama
 name: mistral
+description: config.json of type mistral
 layers: 32
 hidden: 4096
 heads: 32
@@ -563,7 +565,7 @@ tied_embeddings: false
 kv_heads: 8
 attention_window: 4096
 $ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim import m | grep -c .
-26
+27
 $ printf 'model: {profile: m/config.json, layers: 16}\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\nparallelism: {data_parallel: fsdp}\n' > s.yaml; dtsim run s.yaml --set cluster.nodes=1 | grep -E 'Model|Plan'
   Model                 mistral, 3.75 billion parameters
   Plan                  fsdp 8

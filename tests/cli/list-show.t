@@ -139,3 +139,54 @@ $ dtsim show llama-moe | tail -5
 $ dtsim list graphs --format names
 alexnet
 googlenet
+% Tables of measurements, their rows, and config files of Hugging Face
+$ printf 'id,source,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,measured.iteration_s,measured.peak_device_gib\na,"a paper, page 3",mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,fp16,sgd,0.4,\nb,a blog,mingpt-large,gcp-a2-highgpu-8g,2,pytorch-1.11,128,8,256,fp16,sgd,0.9,31\n' >g.csv; dtsim show g.csv
+g.csv: 2 runs
+
+column                    rows  values
+source                       2  a paper, page 3, a blog
+model                        2  mingpt-large
+cluster                      2  gcp-a2-highgpu-8g
+cluster.nodes                2  1, 2
+stack                        2  pytorch-1.11
+training.global_batch        2  64, 128
+training.micro_batch         2  8
+training.sequence_length     2  256
+training.precision           2  fp16
+training.optimizer           2  sgd
+measured.iteration_s         2  0.4, 0.9
+measured.peak_device_gib     1  31
+
+id  iteration_s  peak_device_gib
+a           0.4                -
+b           0.9               31
+
+The scenario of a row:  dtsim show g.csv#a
+All against dtsim:      dtsim validate g.csv
+$ dtsim show g.csv#b --set training.micro_batch=4 | grep -E '^#|^name|micro_batch|nodes'
+# source: a blog
+# measured.iteration_s: 0.9
+# measured.peak_device_gib: 31
+name: b
+  nodes: 2
+  micro_batch: 4
+$ dtsim show g.csv#b --effective | grep -E '^(key|cluster.nodes|training.precision)'
+key                                      value                            source
+cluster.nodes                            2
+training.precision                       fp16
+$ dtsim show g.csv#c
+error: no row 'c' in g.csv
+  help: did you mean 'a'?
+[1]
+$ dtsim show g.csv --set training.micro_batch=4
+error: --set changes scenarios, not tables
+  help: name a row: TABLE.csv#ID
+[2]
+$ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim show m | grep -E '^(name|description|layers|attention_window|#)'; dtsim show m/config.json --effective | grep -E '^(hidden|causal)'
+name: mistral
+description: config.json of type mistral
+layers: 32
+attention_window: 4096
+# 7.24 billion parameters: 32 layers of 4096, 32 heads
+causal               true                         [1]     models/llama.yaml:14
+hidden               4096                                 m/config.json:1

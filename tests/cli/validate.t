@@ -120,3 +120,38 @@ typo.csv:1:4: error: unknown key 'modle'
         |    ^
   help: did you mean 'model'?
 [1]
+% so is one whose cells are all empty; an id that is there twice; tables as spreadsheets write them
+$ sed '1s/training.precision/training.precison/; 2,$s/,fp16,/,,/' g.csv >typo.csv; dtsim validate typo.csv
+typo.csv:1:106: error: unknown key 'precison' [training.precison]
+      1 | id,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precison,training.optimizer,measured.iteration...
+        |                                                                                                          ^
+  help: did you mean 'precision'?
+[1]
+$ sed 's/^b,/a,/' g.csv >twice.csv; dtsim validate twice.csv
+twice.csv:3:1: error: the id 'a' is that of line 2, too
+      3 | a,mingpt-large,gcp-a2-highgpu-8g,2,pytorch-1.11,128,8,256,fp16,sgd,9
+        | ^
+  help: give each row an id of its own
+[1]
+$ sed 's/,/;/g' g.csv >semicolons.csv; dtsim validate semicolons.csv
+semicolons.csv:1:1: error: columns are separated by semicolons, not by commas
+      1 | id;model;cluster;cluster.nodes;stack;training.global_batch;training.micro_batch;training.sequence_length;training.precision;training.optimizer;measured.iteratio...
+        | ^
+  help: in a spreadsheet save as CSV (comma delimited); decimals have a point
+[1]
+$ iconv -f utf8 -t utf16 g.csv >wide.csv; dtsim validate wide.csv
+wide.csv: error: the table is written in UTF-16
+  help: save it as CSV UTF-8
+[1]
+$ sed '2s/0.4/"0,4"/' g.csv >comma.csv; dtsim validate comma.csv
+comma.csv:2:67: error: '0,4' is not a positive number
+      2 | a,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,fp16,sgd,"0,4"
+        |                                                                   ^
+  help: decimals have a point, and thousands nothing
+[1]
+$ (printf '\357\273\277'; sed 's/,/, /g; s/$/\r/' g.csv; printf ',,,,,,,,,,\r\n') >excel.csv; dtsim validate excel.csv --format json | grep -vE '"(path|table)"' >excel.json; dtsim validate g.csv --format json | grep -vE '"(path|table)"' | diff - excel.json && echo the same
+the same
+$ sed 's/,sgd,.*/,sgd,/' g.csv >empty.csv; dtsim validate empty.csv
+empty.csv: 2 rows, 2 simulated, 0 not
+empty.csv: warning: no row has a measured value: there is nothing to compare with
+  help: fill in a column measured.…; `dtsim run TABLE.csv#ID` shows what a row takes

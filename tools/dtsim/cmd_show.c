@@ -1,12 +1,17 @@
 /* dtsim show: a scenario or profile with all its values, and what files can say. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "kinds.h"
+#include "model/model.h"
 #include "overrides.h"
 #include "report/grid.h"
 #include "schedule/schedule.h"
+#include "show_table.h"
+#include "subject.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_EFFECTIVE, OPTION_JSON_SCHEMA, OPTION_REFERENCE };
 
@@ -133,15 +138,34 @@ static void write_values(const show_arguments *a, const dts_schema *schema, cons
     }
 }
 
-static dts_status show_scenario(const show_arguments *a, const char *path, dts_text *out) {
+/* path NULL: a row of a table, which is all overrides. */
+static dts_status show_scenario(const show_arguments *a, const dts_subject *subject, dts_text *out) {
     dts_scenario *scenario = NULL;
-    dts_status status =
-        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    dts_status status = dts_scenario_load(subject->path, subject->overrides, subject->override_count,
+                                          &a->tool->profiles, &scenario, a->tool->diag);
     if (status == DTS_OK) {
         write_values(a, &dts_scenario_schema, dts_scenario_get(scenario), dts_scenario_provenance(scenario), out);
     }
     dts_scenario_free(scenario);
     return status;
+}
+
+/* TABLE.csv, or TABLE.csv#ID: the scenario of a row, with what was measured as comments. */
+static dts_status show_measurements(const show_arguments *a, const char *mark, dts_text *out) {
+    if (*mark == '\0') {
+        if (a->overrides.count > 0) {
+            dts_tool_usage(a->tool, "name a row: TABLE.csv#ID", "--set changes scenarios, not tables");
+            return DTS_USAGE;
+        }
+        return dts_show_table(a->tool, a->name, out);
+    }
+    dts_subject subject;
+    const char *path = dts_arena_strndup(a->tool->arena, a->name, (size_t)(mark - a->name));
+    dts_status status = dts_subject_find(a->tool, a->name, &a->overrides, &subject);
+    if (status == DTS_OK && path != NULL && !a->effective) {
+        status = dts_show_row_facts(a->tool, path, mark + 1, out);
+    }
+    return status == DTS_OK ? show_scenario(a, &subject, out) : status;
 }
 
 static dts_status show_profile(const show_arguments *a, const dts_profile_kind *kind, const char *name, dts_text *out) {
@@ -153,6 +177,11 @@ static dts_status show_profile(const show_arguments *a, const dts_profile_kind *
     dts_status status = dts_profile_read(a->tool, kind, name, &profile, a->tool->diag);
     if (status == DTS_OK) {
         write_values(a, kind->schema, profile.bound, profile.provenance, out);
+        if (kind->schema == &dts_model_schema && profile.missing_count == 0 && !a->effective) {
+            dts_text_add(out, "# ");
+            kind->summarise(profile.bound, out);
+            dts_text_add(out, "\n");
+        }
         for (size_t i = 0; i < profile.missing_count; i++) {
             dts_text_add(out, i == 0 ? "\n# generic: a scenario that uses it has to\n" : "");
             dts_text_printf(out, "#   %s\n", profile.missing[i]);
@@ -192,12 +221,30 @@ static dts_status unknown_name(const show_arguments *a) {
     return dts_diag_fail(a->tool->diag, DTS_INVALID, help, "neither a scenario nor a profile: '%s'", a->name);
 }
 
+/* The folder of a model from Hugging Face stands for its config.json. */
+static const char *path_of(const show_arguments *a) {
+    const char *path = dts_scenario_path(a->tool, a->name);
+    struct stat info;
+    if (path != NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        const size_t length = strlen(path);
+        const char *config =
+            dts_arena_printf(a->tool->arena, "%s%sconfig.json", path, path[length - 1] == '/' ? "" : "/");
+        path = config != NULL && access(config, F_OK) == 0 ? config : path;
+    }
+    return path;
+}
+
 /* "gpus/a100-40gb", "a100-40gb", a scenario's name, or a path. */
 static dts_status show_name(const show_arguments *a, dts_text *out) {
-    const char *path = dts_scenario_path(a->tool, a->name);
+    const char *mark = strstr(a->name, ".csv");
+    if (mark != NULL && (mark[4] == '\0' || mark[4] == '#')) {
+        return show_measurements(a, mark + 4, out);
+    }
+    const char *path = path_of(a);
     if (path != NULL) {
         const dts_profile_kind *kind = dts_profile_kind_of_file(a->tool, path);
-        return kind == NULL ? show_scenario(a, path, out)
+        const dts_subject file = {.path = path, .overrides = a->overrides.items, .override_count = a->overrides.count};
+        return kind == NULL ? show_scenario(a, &file, out)
                             : show_profile(a, kind, dts_path_with_slash(a->tool, path), out);
     }
     const dts_profile_kind *found = NULL;
@@ -263,9 +310,9 @@ int dts_cmd_show(dts_tool *tool, int argc, char **argv) {
         options,
         parse,
         "[NAME]",
-        "Prints a scenario or profile with everything filled in, or what such a file can say."
-        "\vNAME is a scenario (a path, or a name of `dtsim list scenarios`) or a profile: a100-40gb, or "
-        "gpus/a100-40gb. "
+        "Prints a scenario or profile with everything filled in, a table of measurements, or what such a file can say."
+        "\vNAME is a scenario (a path, or a name of `dtsim list scenarios`), a profile (a100-40gb, gpus/a100-40gb, or "
+        "the config.json of a model from Hugging Face), a table of measurements, or a row of it: TABLE.csv#ID. "
         "With --json-schema or --reference it is a kind: scenario (default), model, gpu, cluster or stack. Without any "
         "argument the reference of scenario files is shown.",
         NULL,

@@ -96,7 +96,8 @@ dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, 
     dts_binder binder = {.arena = dts_document_arena(out->document),
                          .document = out->document,
                          .profiles = tool->profiles,
-                         .diag = diag};
+                         .diag = diag,
+                         .adopt = kind->schema->adopt};
     out->bound = dts_arena_alloc(binder.arena, kind->schema->struct_size);
     dts_diag *why = dts_diag_new();
     if (out->bound == NULL || why == NULL) {
@@ -154,7 +155,9 @@ const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *pat
         dts_document_read(path, NULL, &document, unused);
     }
     const dts_node *root = document != NULL ? dts_document_root(document) : NULL;
-    if (root != NULL && root->kind == DTS_NODE_MAP) {
+    if (root != NULL && root->kind == DTS_NODE_MAP && dts_node_get(root, "model_type") != NULL) {
+        found = &dts_profile_kinds[0]; /* a Hugging Face config.json is a model as it is */
+    } else if (root != NULL && root->kind == DTS_NODE_MAP) {
         size_t most = keys_of(tool, root, &dts_scenario_schema, NULL);
         for (size_t i = 0; i < dts_profile_kind_count; i++) {
             const dts_profile_kind *kind = &dts_profile_kinds[i];
@@ -162,8 +165,6 @@ const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *pat
             found = count > most ? kind : found;
             most = count > most ? count : most;
         }
-        /* a Hugging Face config.json is a model as it is */
-        found = found == NULL && most == 0 && dts_node_get(root, "model_type") != NULL ? &dts_profile_kinds[0] : found;
     }
     dts_document_free(document);
     dts_diag_free(unused);

@@ -56,6 +56,28 @@ static void reads_quotes_line_ends_and_a_byte_order_mark(void **state) {
     unload(&l);
 }
 
+/* As spreadsheets and people write them: blanks beside commas, and lines of commas alone. */
+static void blanks_around_cells_do_not_count(void **state) {
+    (void)state;
+    loaded l = load(
+        "id, x ,\ty\n"
+        "  a b , \" c \" ,1 \n"
+        ",,\n"
+        " , ,\r\n"
+        "d,,2\n");
+    assert_int_equal(l.status, DTS_OK);
+    assert_int_equal(l.table.rows, 2);
+    assert_string_equal(l.table.header[1].text, "x");
+    assert_string_equal(l.table.header[2].text, "y");
+    assert_string_equal(cell(&l, 0, 0), "a b");
+    assert_string_equal(cell(&l, 0, 1), " c ");
+    assert_string_equal(cell(&l, 0, 2), "1");
+    assert_int_equal(l.table.cells[2].place.line, 2);
+    assert_int_equal(l.table.cells[0].place.column, 3);
+    assert_string_equal(cell(&l, 1, 0), "d");
+    unload(&l);
+}
+
 static void places_every_error(void **state) {
     (void)state;
     static const struct {
@@ -70,6 +92,9 @@ static void places_every_error(void **state) {
         {"a,,b\n1,2,3\n", "1:3 a column without a name", 1},
         {"a,b,a\n1,2,3\n", "1:5 column 'a' is there twice", 1},
         {"a\n\x01\n", "2:1 control character", 1},
+        {"id;x\n1;2\n", "1:1 columns are separated by semicolons, not by commas", 1},
+        {"id\tx\n1\t2\n", "1:1 columns are separated by tabs, not by commas", 1},
+        {"\xff\xfei", "0:0 the table is written in UTF-16", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         loaded l = load(cases[i].text);
@@ -94,6 +119,7 @@ static void refuses_what_is_no_text_and_what_is_not_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_quotes_line_ends_and_a_byte_order_mark),
+        cmocka_unit_test(blanks_around_cells_do_not_count),
         cmocka_unit_test(places_every_error),
         cmocka_unit_test(refuses_what_is_no_text_and_what_is_not_there),
     };
