@@ -318,6 +318,7 @@ typedef struct dts_stack {
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
     bool ddp_whole_fp32;          /* ZeRO-1: gradients stored in fp32 are all-reduced, not scattered */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
+    bool ddp_overlap;             /* a bucket is reduced as soon as it is full, else when backward is through */
     /* 8- and 4-bit products */
     int fp8_recipe;              /* dts_fp8_recipe, of fp8 */
     int fp8_shared_scales;       /* none, gathered, all: operands whose scale tensor-parallel ranks agree on */
@@ -364,7 +365,8 @@ typedef struct dts_stack {
     /* optimizer */
     int optimizer_style; /* dts_optimizer_style */
     bool gradient_clipping;
-    bool post_validation; /* stages step before the global numbers are known, and check them in the next iteration */
+    bool clips_microbatches; /* every microbatch's gradients are unscaled and clipped before they are added up */
+    bool post_validation;    /* stages step before the global numbers are known, and check them in the next iteration */
     double optimizer_launch_s; /* host time to issue one kernel of the step: a tight loop; 0: launch_s */
     double cpu_step_Bps; /* what a step on the CPU reads and writes in one process; 0: as fast as the host's memory */
     /* caching allocator */

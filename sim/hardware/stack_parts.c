@@ -127,6 +127,13 @@ static const dts_field ddp_fields[] = {
      .preset = "false",
      .offset = WITHIN(ddp_bucket_B, ddp_keeps_fresh),
      .help = "what backward makes stays beside the buckets until the step is done"},
+    {.key = "overlap",
+     .type = DTS_FIELD_BOOL,
+     .preset = "true",
+     .offset = WITHIN(ddp_bucket_B, ddp_overlap),
+     .help =
+         "a bucket is reduced as soon as it is full, else when backward is through (XLA hands over all gradients of "
+         "a cluster at its end)"},
 };
 
 const dts_schema dts_stack_ddp_schema = {
@@ -134,7 +141,7 @@ const dts_schema dts_stack_ddp_schema = {
     .help = "distributed data parallel",
     .fields = ddp_fields,
     .field_count = sizeof ddp_fields / sizeof *ddp_fields,
-    .struct_size = WITHIN(ddp_bucket_B, ddp_keeps_fresh) + sizeof(bool),
+    .struct_size = WITHIN(ddp_bucket_B, ddp_overlap) + sizeof(bool),
 };
 
 static const char *const fp8_recipes[] = {"tensorwise", "delayed", "rowwise", "rowwise-with-gw-hp", "blockwise", NULL};
@@ -373,6 +380,12 @@ static const dts_field optimizer_fields[] = {
      .required = true,
      .offset = WITHIN(optimizer_style, gradient_clipping),
      .help = "the global gradient norm is computed before the step"},
+    {.key = "clips_microbatches",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(optimizer_style, clips_microbatches),
+     .help = "gradients are unscaled and clipped after every microbatch, before they are added up, instead of once "
+             "before the step (NVIDIA's BERT in TensorFlow)"},
     {.key = "post_validation",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -201,6 +201,10 @@ bool dts_plan_needs_global_number(const dts_plan *plan) {
     return steps && (plan->job.stack->gradient_clipping || dts_plan_scales_loss(plan));
 }
 
+bool dts_plan_clips_microbatches(const dts_plan *plan) {
+    return plan->job.stack->clips_microbatches && plan->microbatches > 1 && !dts_plan_infers(plan);
+}
+
 bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits) {
     int overlap = plan->job.stack->p2p_overlap;
     return overlap == DTS_P2P_OVERLAPS || (overlap == DTS_P2P_OVERLAPS_SPLIT && splits);

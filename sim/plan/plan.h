@@ -402,6 +402,8 @@ bool dts_plan_ties_across(const dts_plan *plan);
 
 /* Does the step wait for a number over all gradients of the model: a norm, or the loss scaler's check? */
 bool dts_plan_needs_global_number(const dts_plan *plan);
+/* Are gradients clipped microbatch by microbatch, where there are several to add up? */
+bool dts_plan_clips_microbatches(const dts_plan *plan);
 /* Do transfers between stages go on beside the kernels, with a schedule that splits backward or not? */
 bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits);
 /* Does a stage step without that number, and begin the next iteration while other stages still finish this one? */

@@ -204,6 +204,18 @@ static dts_status check_gradient_sync(const dts_job *job, const dts_plan *plan, 
     return status;
 }
 
+/* A norm over all gradients of one microbatch: every rank has to have them. */
+static dts_status check_clipping(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
+    const int kind = job->parallelism->data_parallel;
+    if (!dts_plan_clips_microbatches(plan) || (plan->pipeline == 1 && (kind == DTS_DP_DDP || kind == DTS_DP_ZERO1))) {
+        return DTS_OK;
+    }
+    return dts_diag_error(diag, NULL, "stack.optimizer.clips_microbatches",
+                          "use ddp or zero1 without a pipeline, or stack.optimizer.clips_microbatches=false",
+                          "gradients of each microbatch are clipped by the norm of all of them, which no rank of this "
+                          "plan has");
+}
+
 /* A graph replays the same kernels on the same addresses: nothing that the host decides while they run. What stands
  * between graphs stays as it is: gathers of FSDP around the graph of each layer [1], copies of activations [2], an
  * optimizer on the CPU [3]. A graph of the whole iteration holds FSDP's collectives where parameters stay whole [4].
@@ -311,6 +323,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         dts_plan_check_experts(plan, diag);
         check_single_process(job, plan, diag);
         check_gradient_sync(job, plan, diag);
+        check_clipping(job, plan, diag);
         check_graphs(job, plan, diag);
         dts_plan_check_offload(plan, diag);
         dts_plan_check_adapters(plan, diag);

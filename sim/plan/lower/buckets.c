@@ -4,7 +4,8 @@
  * reached its size (so it may overshoot by one tensor); its all-reduce is issued when its last gradient is there, and
  * overlaps the rest of backward. With gradient accumulation only the last microbatch does this (no_sync). Unless
  * gradients are views of the buckets, every tensor is copied in (with the division by the group size) and back out at
- * the end.
+ * the end. A framework that gets all gradients at once when backward is through (XLA) reduces the buckets one after
+ * another then (ddp.overlap).
  *
  * ZeRO-1 [2]: as DDP, but each rank needs the reduced gradients of its share only (reduce-scatter); after its share of
  * the optimizer step the parameters are gathered.
@@ -41,12 +42,32 @@ static void flush_bucket(dts_gradient_sync *sync, dts_parameter_set set) {
     *pending = (dts_bucket){.limit_B = sync->b->plan->job.stack->ddp_bucket_B, .ready = pending->ready};
 }
 
-void dts_buckets_flush(dts_gradient_sync *sync) {
-    if (sync->records) {
-        return;
+/* As many full buckets as there are gradients for. */
+static void flush_full(dts_gradient_sync *sync, dts_parameter_set set) {
+    dts_bucket *pending = &sync->buckets[set];
+    double rest_B = pending->pending_B;
+    double held_B = pending->held_B;
+    while (rest_B > 0 && rest_B >= pending->limit_B) {
+        const double part_B = pending->limit_B;
+        pending->pending_B = part_B;
+        pending->held_B = floor(held_B * part_B / rest_B);
+        rest_B -= part_B;
+        held_B -= pending->held_B;
+        flush_bucket(sync, set);
     }
-    flush_bucket(sync, DTS_SET_EXPERTS);
-    flush_bucket(sync, DTS_SET_COMMON);
+    pending->pending_B = rest_B;
+    pending->held_B = held_B;
+}
+
+void dts_buckets_flush(dts_gradient_sync *sync) {
+    static const dts_parameter_set order[] = {DTS_SET_EXPERTS, DTS_SET_COMMON};
+    for (size_t i = 0; !sync->records && i < sizeof order / sizeof order[0]; i++) {
+        if (!sync->b->plan->job.stack->ddp_overlap) { /* all of them are there when the last kernel is done */
+            sync->buckets[order[i]].ready = sync->stage->last_kernel;
+            flush_full(sync, order[i]);
+        }
+        flush_bucket(sync, order[i]);
+    }
 }
 
 /* A gradient that is not kept whole: its bucket is there until it has been reduced. */
@@ -79,7 +100,7 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
         pending->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
-        if (pending->pending_B >= pending->limit_B) {
+        if (stack->ddp_overlap && pending->pending_B >= pending->limit_B) {
             flush_bucket(sync, set);
         }
     }
@@ -103,21 +124,14 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
 
 void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
-    double rest_B = pending->pending_B + block->reduced_B;
-    double held_B = pending->held_B + (double)block->left_B[DTS_MEMORY_COMMUNICATION];
+    pending->pending_B += block->reduced_B;
+    pending->held_B += (double)block->left_B[DTS_MEMORY_COMMUNICATION];
     pending->ready = ready;
     sync->total_B += block->reduced_B;
     sync->tensors += block->reduced_tensors;
-    while (rest_B > 0 && rest_B >= pending->limit_B) {
-        const double part_B = pending->limit_B;
-        pending->pending_B = part_B;
-        pending->held_B = floor(held_B * part_B / rest_B);
-        rest_B -= part_B;
-        held_B -= pending->held_B;
-        flush_bucket(sync, DTS_SET_COMMON);
+    if (sync->b->plan->job.stack->ddp_overlap) {
+        flush_full(sync, DTS_SET_COMMON);
     }
-    pending->pending_B = rest_B;
-    pending->held_B = held_B;
 }
 
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {

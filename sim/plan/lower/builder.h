@@ -541,6 +541,9 @@ dts_id dts_build_end(dts_builder *b, dts_stage *stage);
  * SIZE_MAX: there is none. */
 size_t dts_build_heads_first(const dts_plan *plan, int64_t rank);
 
+/* Behind a microbatch's backward: its gradients are unscaled and clipped, where the stack does so before it adds them.
+ */
+void dts_build_microbatch_clip(dts_builder *b, dts_stage *stage);
 /* One stage steps by itself when reduced is done; returns the task with which the step begins (optimizer.c). */
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced);
 

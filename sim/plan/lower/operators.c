@@ -342,8 +342,9 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
         }
         return;
     }
-    bool keeps = plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
-                 plan->replicas > 1 && !sums && first_one;
+    bool keeps = (plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
+                  plan->replicas > 1 && !sums && first_one) ||
+                 dts_plan_clips_microbatches(plan);
     bool allocates = !sums || first_one;
     bool frees = !keeps && (!sums || last_one);
     w->pass->stage->fresh_B += keeps ? floor(bytes) : 0;

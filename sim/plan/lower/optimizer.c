@@ -87,6 +87,23 @@ static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     return (int)tensors;
 }
 
+/* Is there an overflow, and how long are all gradients together? */
+static void add_scaled_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
+    if (dts_plan_scales_loss(b->plan)) {
+        add_over_tensors(b, stage, elements, 1, 1, 2, "unscale_gradients"); /* one kernel for all: GradScaler */
+        dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
+    }
+    if (b->plan->job.stack->gradient_clipping) {
+        add_over_tensors(b, stage, elements, tensors, 1, 1, "gradient_norm");
+    }
+}
+
+static void add_clipping(dts_builder *b, dts_stage *stage, double elements, int tensors) {
+    if (b->plan->job.stack->gradient_clipping) {
+        add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
+    }
+}
+
 static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
     if (plan->storage.gradient_B < plan->storage.step_B) { /* the wide ones live until the step is over */
@@ -94,12 +111,8 @@ static void add_norm(dts_builder *b, dts_stage *stage, double elements, int tens
         dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_OPTIMIZER, stage->widened_B);
     }
     add_master_copy(b, stage, elements, tensors, plan->storage.gradient_B, "widen_gradients");
-    if (dts_plan_scales_loss(plan)) {
-        add_over_tensors(b, stage, elements, 1, 1, 2, "unscale_gradients"); /* one kernel for all: GradScaler */
-        dts_build_host(b, stage, 0, false, stage->last_kernel, "read found_inf");
-    }
-    if (plan->job.stack->gradient_clipping) {
-        add_over_tensors(b, stage, elements, tensors, 1, 1, "gradient_norm");
+    if (!dts_plan_clips_microbatches(plan)) {
+        add_scaled_norm(b, stage, elements, tensors);
     }
 }
 
@@ -173,6 +186,7 @@ static dts_id add_cpu_step(dts_builder *b, dts_stage *stage, double elements, dt
     double step_B = passes * plan->storage.step_B +
                     (plan->storage.parameter_B < plan->storage.step_B ? plan->storage.parameter_B : 0);
     double norm_passes = (stack->gradient_clipping ? 3 : 0) + (dts_plan_scales_loss(plan) ? 2 : 0);
+    norm_passes = dts_plan_clips_microbatches(plan) ? 0 : norm_passes;
     dts_task_info out = {.microbatch = -1, .layer = -1, .name = "d2h gradients"};
     dts_task_info in = {.microbatch = -1, .layer = -1, .name = "h2d parameters"};
     dts_id *arrived = dts_arena_array(b->arena, (size_t)parts, sizeof *arrived);
@@ -219,8 +233,8 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
         free_gradient_copies(b, stage);
         return;
     }
-    if (stack->gradient_clipping) {
-        add_over_tensors(b, stage, elements, tensors, 1, 2, "clip_gradients");
+    if (!dts_plan_clips_microbatches(plan)) {
+        add_clipping(b, stage, elements, tensors);
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
@@ -239,23 +253,23 @@ dts_step_work dts_step_work_of(const dts_plan *plan) {
     double step_B = plan->storage.step_B;
     double passes = fused ? work->fused_passes : work->passes;
     int launches = fused ? 1 : work->kernels;
+    const double times = dts_plan_clips_microbatches(plan) ? (double)plan->microbatches : 1;
     const struct {
-        bool runs;
-        double passes;
+        double runs, passes;
     } around[] = {
-        {stack->gradient_clipping, 3}, /* its norm, and the clipping */
-        {stack->gradient_clipping, 0},
-        {dts_plan_scales_loss(plan), 2},
-        {!stack->zero_grad_to_none, 1},
-        {plan->storage.gradient_B < step_B, (plan->storage.gradient_B + step_B) / step_B},
-        {plan->storage.parameter_B < step_B, (plan->storage.parameter_B + step_B) / step_B},
+        {stack->gradient_clipping ? times : 0, 3}, /* its norm, and the clipping */
+        {stack->gradient_clipping ? times : 0, 0},
+        {dts_plan_scales_loss(plan) ? times : 0, 2},
+        {stack->zero_grad_to_none ? 0 : 1, 1},
+        {plan->storage.gradient_B < step_B ? 1 : 0, (plan->storage.gradient_B + step_B) / step_B},
+        {plan->storage.parameter_B < step_B ? 1 : 0, (plan->storage.parameter_B + step_B) / step_B},
     };
     if (!has_step(plan)) {
         return (dts_step_work){0};
     }
     for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
-        passes += around[i].runs ? around[i].passes : 0;
-        launches += around[i].runs;
+        passes += around[i].runs * around[i].passes;
+        launches += (int)around[i].runs;
     }
     return (dts_step_work){.element_B = passes * step_B,
                            .launches = launches,
@@ -290,6 +304,25 @@ static step_size size_of_step(dts_builder *b, const dts_stage *stage) {
     }
     dts_build_style(b, 0);
     return all;
+}
+
+void dts_build_microbatch_clip(dts_builder *b, dts_stage *stage) {
+    if (!dts_plan_clips_microbatches(b->plan)) {
+        return;
+    }
+    double elements = 0;
+    int tensors = 0;
+    const size_t here = b->style;
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        const double *held = stage->held[k].parameters;
+        elements += held[DTS_SET_COMMON] + held[DTS_SET_EXPERTS];
+        tensors += stage_tensors(b, stage);
+    }
+    dts_build_style(b, here);
+    add_scaled_norm(b, stage, elements, tensors);
+    add_clipping(b, stage, elements, tensors);
+    free_gradient_copies(b, stage);
 }
 
 dts_id dts_build_step_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {

@@ -380,6 +380,7 @@ static void finish_backward(turns *t, step *x) {
         dts_input_leave(t->b, x->pass.stage, x->op->microbatch, x->pass.stage->last_kernel);
     }
     if (makes_weights(x)) {
+        dts_build_microbatch_clip(t->b, x->pass.stage);
         dts_stash_update(t->b, x->pass.stage, x->pass.sync, x->pass.microbatch);
     }
 }
