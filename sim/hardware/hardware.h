@@ -244,6 +244,10 @@ typedef enum dts_async_backward {
     DTS_ASYNC_BACKWARD_ALWAYS
 } dts_async_backward;
 
+/* Does the compute stream wait for a transfer of ring attention where it is launched, instead of where it is read?
+ * COMPILED: where the layers are compiled. */
+typedef enum dts_ring_waits { DTS_RING_WAITS_NEVER, DTS_RING_WAITS_COMPILED, DTS_RING_WAITS_ALWAYS } dts_ring_waits;
+
 /* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
  * from its views' and divided (FSDP1), or parameters copied out of the gathered buffer and gradients copied into the
  * scattered one (FSDP2). */
@@ -337,6 +341,12 @@ typedef struct dts_stack {
     int64_t ub_qkv_dgrad, ub_qkv_wgrad, ub_fc1_dgrad, ub_fc1_wgrad;
     int64_t ub_proj_fprop, ub_fc2_fprop; /* kept free of these products, 16-bit formats; 0: ring exchange */
     int64_t ub_splits;                   /* chunks of those products */
+    /* context parallelism, method ring */
+    int ring_waits;           /* dts_ring_waits */
+    bool ring_gathers;        /* keys and values of all ranks are gathered at once, not passed on */
+    bool ring_copies;         /* they are made contiguous and joined by copies */
+    bool ring_operations;     /* sums are the framework's operations, a kernel each unless compiled */
+    bool ring_fp32_gradients; /* their gradients travel by themselves, in fp32, and a last time home */
     /* FSDP */
     int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
     bool fsdp_forward_prefetch;

@@ -1,4 +1,5 @@
-/* The groups of keys of hardware/stacks/NAME.yaml: fuse, ddp, user_buffers, fp8, fsdp, pipeline, optimizer, allocator.
+/* The groups of keys of hardware/stacks/NAME.yaml: fuse, ddp, user_buffers, ring_attention, fp8, fsdp, pipeline,
+ * optimizer, allocator.
  */
 #include "hardware/stack_parts.h"
 
@@ -294,6 +295,51 @@ const dts_schema dts_stack_user_buffers_schema = {
     .fields = user_buffers_fields,
     .field_count = sizeof user_buffers_fields / sizeof *user_buffers_fields,
     .struct_size = WITHIN(ub_qkv_dgrad, ub_splits) + sizeof(int64_t),
+};
+
+static const char *const ring_waits[] = {"false", "compiled", "true", NULL};
+
+static const dts_field ring_attention_fields[] = {
+    {.key = "waits",
+     .type = DTS_FIELD_ENUM,
+     .names = ring_waits,
+     .preset = "false",
+     .offset = WITHIN(ring_waits, ring_waits),
+     .help = "transfers are waited for where they are launched, so that no attention runs beside them; compiled: where "
+             "the layers are compiled"},
+    {.key = "gathers",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ring_waits, ring_gathers),
+     .help =
+         "keys and values of all ranks are gathered at once, in forward and again in backward, instead of passed on"},
+    {.key = "copies",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ring_waits, ring_copies),
+     .help = "copies make keys and values contiguous and join them for a transfer"},
+    {.key = "operations",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ring_waits, ring_operations),
+     .help =
+         "outputs and gradients are added up by operations of the framework, a kernel each unless compiled, instead "
+         "of one fused kernel"},
+    {.key = "fp32_gradients",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ring_waits, ring_fp32_gradients),
+     .help =
+         "gradients of keys and values travel by themselves and in fp32, and a last time home, instead of with keys "
+         "and values in the type of activations"},
+};
+
+const dts_schema dts_stack_ring_attention_schema = {
+    .name = "ring_attention",
+    .help = "context parallelism, method ring",
+    .fields = ring_attention_fields,
+    .field_count = sizeof ring_attention_fields / sizeof *ring_attention_fields,
+    .struct_size = WITHIN(ring_waits, ring_fp32_gradients) + sizeof(bool),
 };
 
 static const char *const p2p_overlaps[] = {"false", "true", "split", NULL};

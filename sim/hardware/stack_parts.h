@@ -5,7 +5,7 @@
 #include "hardware/hardware.h"
 
 extern const dts_schema dts_stack_fuse_schema, dts_stack_bert_schema, dts_stack_ddp_schema, dts_stack_fp8_schema,
-    dts_stack_user_buffers_schema, dts_stack_fsdp_schema, dts_stack_pipeline_schema, dts_stack_optimizer_schema,
-    dts_stack_allocator_schema;
+    dts_stack_user_buffers_schema, dts_stack_ring_attention_schema, dts_stack_fsdp_schema, dts_stack_pipeline_schema,
+    dts_stack_optimizer_schema, dts_stack_allocator_schema;
 
 #endif

@@ -273,6 +273,11 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, ub_qkv_dgrad),
      .help = "Transformer Engine's user buffers: multiprocessors that tensor-parallel transfers in chunks or beside "
              "products take"},
+    {.key = "ring_attention",
+     .type = DTS_FIELD_MAP,
+     .sub = &dts_stack_ring_attention_schema,
+     .offset = offsetof(dts_stack, ring_waits),
+     .help = "context parallelism, method ring: how it is made"},
     {.key = "fp8",
      .type = DTS_FIELD_MAP,
      .sub = &dts_stack_fp8_schema,

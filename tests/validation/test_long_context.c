@@ -50,6 +50,26 @@ static void methods_differ_in_what_is_exposed(void **state) {
     dts_result_free(gather);
 }
 
+/* Sums that nothing fuses; compiled, they are fused, and transfers are waited for at once. */
+static void a_ring_of_operations_is_slower(void **state) {
+    (void)state;
+#define OWN                                                                                                    \
+    "stack.ring_attention.gathers=true stack.ring_attention.copies=true stack.ring_attention.operations=true " \
+    "stack.ring_attention.fp32_gradients=true "
+    dts_result *fused = run(FOLDER "ring.yaml", "");
+    dts_result *own = run(FOLDER "ring.yaml", OWN);
+    dts_result *fused_compiled = run(FOLDER "ring.yaml", "stack.compile=true stack.ring_attention.waits=false");
+    dts_result *compiled = run(FOLDER "ring.yaml", OWN "stack.compile=true");
+    assert_close(own->iteration_time_s / fused->iteration_time_s, 1.05, 0.01, 0);
+    assert_close(compiled->iteration_time_s / fused_compiled->iteration_time_s, 1.03, 0.01, 0);
+    assert_true(moving_s(own, true) < 0.1 * moving_s(own, false));
+    assert_true(moving_s(compiled, true) > 0.99 * moving_s(compiled, false));
+    dts_result_free(fused);
+    dts_result_free(own);
+    dts_result_free(fused_compiled);
+    dts_result_free(compiled);
+}
+
 static void short_sequences_favour_the_ring(void **state) {
     (void)state;
     const char *const brief = "training.sequence_length=8192 training.global_batch=64";
@@ -109,6 +129,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_sequence_needs_several_gpus),
         cmocka_unit_test(methods_differ_in_what_is_exposed),
+        cmocka_unit_test(a_ring_of_operations_is_slower),
         cmocka_unit_test(short_sequences_favour_the_ring),
         cmocka_unit_test(a_ring_over_the_network_needs_longer_sequences),
         cmocka_unit_test(heads_limit_all_to_all),

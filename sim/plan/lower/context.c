@@ -4,14 +4,10 @@
  * Under a causal mask the sequence is cut into 2C chunks and rank r holds chunks r and 2C-1-r, so that all ranks have
  * the same work [1].
  *
- * ring [2]: C steps; K and V of step i+1 travel from neighbour to neighbour while step i is computed.
- *   forward   C-1 sends of B; after each step but the first its output is merged by its log-sum-exp (a kernel)
- *   backward  walks the ring the other way, so that the last block is the rank's own: C-1 sends of K and V, and C-1 of
- *             dK and dV, which every rank adds to before it sends them on (a kernel)
+ * ring [2]: C steps, a block of keys and values each; ring.c has how they come and how their results add up.
  *   Causal: step 0 is a causal block of s/C queries and keys; in every other step all queries see half of the block
  *   or half of the queries see all of it, s²/(2C²) pairs each. A ring waits for its slowest rank, so the slower of the
  *   two shapes is taken. The pairs of all ranks and steps are s²/2, as on one GPU.
- *   A send is a kernel of NCCL and takes multiprocessors from the attention beside it (builder.c).
  * all-to-all [3]: query, key and value (a + 2kv heads) are exchanged so that a rank has all positions of 1/C of the
  *   heads; its output is exchanged back; backward does the same in reverse. Each exchange is packed and unpacked by a
  *   kernel per tensor. The attention's output is kept in both layouts.
@@ -33,21 +29,13 @@
  *     cp_comm_type p2p. */
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/context_inside.h"
 
-#define FP32_B 4.0
-
-/* Sizes of one rank, bytes. */
-typedef struct sizes {
-    double query_B; /* (b, s/C, a, d); the output too */
-    double block_B; /* K and V of one rank: 2·(b, s/C, kv, d) */
-} sizes;
-
-static sizes sizes_of(const dts_builder *b, const dts_operator *o) {
+dts_context_sizes dts_context_sizes_of(const dts_builder *b, const dts_operator *o) {
     double positions = (double)o->batch * (double)o->query_length;
     double width_B = (double)o->head_dim * dts_numeric_bytes(b->plan->storage.activation);
-    return (sizes){.query_B = positions * (double)o->heads * width_B,
-                   .block_B = 2 * positions * (double)o->kv_heads * width_B};
+    return (dts_context_sizes){.query_B = positions * (double)o->heads * width_B,
+                               .block_B = 2 * positions * (double)o->kv_heads * width_B};
 }
 
 static dts_context_method method_of(const dts_builder *b) {
@@ -124,21 +112,12 @@ void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator
 }
 
 double dts_context_saved_B(const dts_builder *b, const dts_operator *o) {
-    return method_of(b) == DTS_CONTEXT_ALL_TO_ALL ? sizes_of(b, o).query_B : 0;
+    return method_of(b) == DTS_CONTEXT_ALL_TO_ALL ? dts_context_sizes_of(b, o).query_B : 0;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-/* The attention that is being lowered. */
-typedef struct split {
-    dts_walk *w;
-    const dts_operator *o;
-    const dts_task_info *info;
-    bool gradient; /* its backward */
-} split;
-
-/* The kernels of one call, after one more task. */
-static dts_id add_call(const split *p, int64_t call, dts_id after) {
+dts_id dts_context_call(const dts_context_split *p, int64_t call, dts_id after) {
     int kernels = p->gradient ? p->o->backward_kernels : p->o->forward_kernels;
     dts_task_info one = *p->info;
     one.flops = p->info->flops / (double)calls(p->w->b, p->o);
@@ -147,8 +126,7 @@ static dts_id add_call(const split *p, int64_t call, dts_id after) {
     return first;
 }
 
-/* count kernels that move bytes together. */
-static dts_id add_pass(const split *p, const char *name, int count, double bytes) {
+dts_id dts_context_pass(const dts_context_split *p, const char *name, int count, double bytes) {
     dts_task_info what = *p->info;
     what.name = name;
     what.flops = 0;
@@ -156,7 +134,7 @@ static dts_id add_pass(const split *p, const char *name, int count, double bytes
     return dts_walk_kernels(p->w, count, one_s * count, &what);
 }
 
-static void add_collective(const split *p, dts_collective kind, double bytes) {
+static void add_collective(const dts_context_split *p, dts_collective kind, double bytes) {
     dts_task_info what = *p->info;
     what.name = dts_collective_names[kind];
     what.flops = 0;
@@ -165,82 +143,27 @@ static void add_collective(const split *p, dts_collective kind, double bytes) {
     p->w->waits[DTS_WAIT_INPUT] = p->w->last;
 }
 
-static dts_id add_send(const split *p, double bytes, dts_id after) {
-    dts_task_info what = *p->info;
-    what.name = "ring send";
-    what.flops = 0;
-    return dts_build_ring_send(p->w->b, p->w->pass->stage, DTS_GROUP_CONTEXT, bytes, p->w->backward, after, &what);
-}
-
-/* What is received lives from the first kernel to the last. */
-static void hold_received(const split *p, dts_id first, double bytes) {
+void dts_context_hold(const dts_context_split *p, dts_id first, double bytes) {
     dts_build_memory(p->w->b, first, DTS_AT_START, p->w->pass->stage, DTS_MEMORY_COMMUNICATION, bytes);
     dts_build_memory(p->w->b, p->w->pass->stage->last_kernel, DTS_AT_END, p->w->pass->stage, DTS_MEMORY_COMMUNICATION,
                      -bytes);
 }
 
-/* ---- ring -------------------------------------------------------------------------------------------------------- */
-
-static dts_id ring_forward(const split *p) {
-    sizes z = sizes_of(p->w->b, p->o);
-    double element_B = dts_numeric_bytes(p->w->b->plan->storage.activation);
-    double elements = z.query_B / element_B;
-    int64_t steps = p->w->b->plan->context;
-    dts_id first = DTS_NO_ID;
-    dts_id arrived = DTS_NO_ID;  /* with the block of this step */
-    dts_id departs = p->w->last; /* when the block of this step can be sent on */
-    for (int64_t i = 0; i < steps; i++) {
-        dts_id next = i < steps - 1 ? add_send(p, z.block_B, departs) : DTS_NO_ID;
-        dts_id kernel = add_call(p, i, arrived);
-        first = i == 0 ? kernel : first;
-        if (i > 0) { /* reads the step's output and reads and writes the sum, in fp32 */
-            add_pass(p, "attention_merge", 1, elements * (element_B + 2 * FP32_B));
-        }
-        arrived = next;
-        departs = next;
-    }
-    hold_received(p, first, 2 * z.block_B);
-    return first;
-}
-
-static dts_id ring_backward(const split *p) {
-    sizes z = sizes_of(p->w->b, p->o);
-    int64_t steps = p->w->b->plan->context;
-    dts_id first = DTS_NO_ID;
-    dts_id arrived = DTS_NO_ID;
-    dts_id departs = p->w->last;
-    for (int64_t i = 0; i < steps; i++) {
-        /* K and V for the next step; dK and dV as they stood after the step before */
-        double bytes = (i < steps - 1 ? z.block_B : 0) + (i > 0 ? z.block_B : 0);
-        dts_id sent = add_send(p, bytes, departs);
-        dts_id kernel = add_call(p, i, arrived);
-        first = i == 0 ? kernel : first;
-        if (i > 0) {
-            dts_id sum = add_pass(p, "attention_gradient_sum", 1, 3 * z.block_B);
-            dts_graph_depend(p->w->b->graph, sum, sent);
-        }
-        arrived = sent;
-        departs = p->w->last; /* the stream of sends keeps them behind one another */
-    }
-    hold_received(p, first, 4 * z.block_B);
-    return first;
-}
-
 /* ---- all-to-all and all-gather ----------------------------------------------------------------------------------- */
 
 /* Packs, exchanges and unpacks tensors of bytes together. Returns the first kernel. */
-static dts_id exchange(const split *p, int tensors, double bytes) {
-    dts_id first = add_pass(p, "sequence_to_heads", tensors, 2 * bytes);
+static dts_id exchange(const dts_context_split *p, int tensors, double bytes) {
+    dts_id first = dts_context_pass(p, "sequence_to_heads", tensors, 2 * bytes);
     add_collective(p, DTS_ALL_TO_ALL, bytes);
-    add_pass(p, "sequence_to_heads", tensors, 2 * bytes);
+    dts_context_pass(p, "sequence_to_heads", tensors, 2 * bytes);
     return first;
 }
 
-static dts_id all_to_all(const split *p) {
-    sizes z = sizes_of(p->w->b, p->o);
+static dts_id all_to_all(const dts_context_split *p) {
+    dts_context_sizes z = dts_context_sizes_of(p->w->b, p->o);
     double inputs_B = z.query_B + z.block_B;
     dts_id first = p->gradient ? exchange(p, 1, z.query_B) : exchange(p, 3, inputs_B);
-    add_call(p, 0, DTS_NO_ID);
+    dts_context_call(p, 0, DTS_NO_ID);
     if (p->gradient) {
         exchange(p, 3, inputs_B);
     } else {
@@ -249,27 +172,27 @@ static dts_id all_to_all(const split *p) {
     return first;
 }
 
-static dts_id all_gather(const split *p) {
-    double gathered_B = sizes_of(p->w->b, p->o).block_B * (double)p->w->b->plan->context;
+static dts_id all_gather(const dts_context_split *p) {
+    double gathered_B = dts_context_sizes_of(p->w->b, p->o).block_B * (double)p->w->b->plan->context;
     add_collective(p, DTS_ALL_GATHER, gathered_B);
-    dts_id first = add_pass(p, "order_chunks", 2, 2 * gathered_B);
+    dts_id first = dts_context_pass(p, "order_chunks", 2, 2 * gathered_B);
     for (int64_t i = 0; i < calls(p->w->b, p->o); i++) {
-        add_call(p, i, DTS_NO_ID);
+        dts_context_call(p, i, DTS_NO_ID);
     }
     if (p->gradient) {
-        add_pass(p, "order_chunks", 2, 2 * gathered_B);
+        dts_context_pass(p, "order_chunks", 2, 2 * gathered_B);
         add_collective(p, DTS_REDUCE_SCATTER, gathered_B);
     }
-    hold_received(p, first, (p->gradient ? 2 : 1) * gathered_B);
+    dts_context_hold(p, first, (p->gradient ? 2 : 1) * gathered_B);
     return first;
 }
 
 dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, const dts_task_info *info) {
-    split one = {.w = w, .o = o, .info = info, .gradient = gradient};
-    const split *p = &one;
+    dts_context_split one = {.w = w, .o = o, .info = info, .gradient = gradient};
+    const dts_context_split *p = &one;
     switch (method_of(w->b)) {
         case DTS_CONTEXT_RING:
-            return p->gradient ? ring_backward(p) : ring_forward(p);
+            return dts_context_ring(p);
         case DTS_CONTEXT_ALL_GATHER:
             return all_gather(p);
         case DTS_CONTEXT_ALL_TO_ALL:
