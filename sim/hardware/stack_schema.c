@@ -93,6 +93,14 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, scores_buffer),
      .help = "attention that is not fused: a buffer of the size of its scores lives for the whole run"},
+    {.key = "softmax_keys",
+     .type = DTS_FIELD_INT,
+     .maximum = 1e9,
+     .preset = "0",
+     .offset = offsetof(dts_stack, softmax_keys),
+     .help = "fuse.softmax: the kernel takes no more keys than that, half precision, and multiples of four in samples "
+             "times "
+             "heads of a rank (Megatron-LM); other shapes go through separate kernels in fp32. 0: it takes all"},
     {.key = "keeps_softmax_input",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -9,7 +9,10 @@
  * Eager mode also [2]: copies Q, K, V into contiguous matrices for the batched products (batch, heads, positions)
  * and the result back; computes scale, mask comparison, masked fill (a clone and a fill) and softmax as kernels of
  * their own (GPT: five; BERT adds a mask instead: three; Llama also). Megatron's fused softmax kernel stands for its
- * sequence-first layout as well, in which the batched products read Q, K and V in place.
+ * sequence-first layout as well, in which the batched products read Q, K and V in place. It takes half precision and at
+ * most so many keys, queries in fours, and b·a in multiples of the rows of one thread block: 8 up to 128 keys, 4 beyond
+ * (without a causal mask the queries) [7]. What it does not take is cast to fp32, scaled, masked in place, softmax,
+ * cast back.
  * Flash attention keeps Q, K, V, its output (counted at the output product) and the log-sum-exp of every row (fp32)
  * [3]. Autocast computes softmax and its dropout in fp32, and casts for the next product.
  *
@@ -28,7 +31,8 @@
  *     leaves to eager kernels (pytorch/pytorch issues 105267 and 125718); repeat_kv before the fused attention.
  * [6] huggingface/transformers pytorch_utils.py, softmax_backward_data: before PyTorch 1.11 the gradient takes the
  * input of softmax, since then only its type. Autograd keeps what the gradient takes, here as cast to the output's
- * type. */
+ * type.
+ * [7] NVIDIA/Megatron-LM megatron/model/fused_softmax.py: is_kernel_available, forward_torch_softmax. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
@@ -174,12 +178,33 @@ static void add_layout(dts_builder *builder) {
     }
 }
 
-/* Scale, mask and softmax over (b, a, s, S). */
-static void add_softmax(dts_builder *builder, double elements) {
+/* Does the fused kernel of [7] take this shape? */
+static bool takes_softmax(const dts_builder *builder) {
     const dts_local *l = &builder->local;
-    const bool upcasts = builder->model->architecture == DTS_ARCH_LLAMA && !builder->execution->fuse_softmax;
-    const bool casts = (builder->execution->autocast || upcasts) && l->e < FP32_B;
-    const double X = elements * l->e, P = casts ? elements * FP32_B : X;
+    const int64_t limit = builder->execution->softmax_keys, block = l->S <= 128 ? 8 : 4;
+    const int64_t blocked = builder->model->causal ? l->b * l->a : l->s;
+    return limit == 0 ||
+           (l->e < FP32_B && l->S <= limit && l->s % 4 == 0 && l->b * l->a % 4 == 0 && blocked % block == 0);
+}
+
+/* What Megatron-LM does instead, masking in place: the copy in fp32 is kept, and where no dropout follows the cast
+ * output, which the next product reads. Gradients are masked in a new tensor. */
+static dts_passes softmax_in_turn(const dts_builder *builder, double elements) {
+    const dts_local *l = &builder->local;
+    const bool casts = l->e < FP32_B;
+    const double X = elements * l->e, P = elements * FP32_B;
+    return (dts_passes){.forward_kernels = casts ? 5 : 3,
+                        .forward_B = 6 * P + (casts ? 2 * (X + P) : 0),
+                        .backward_kernels = casts ? 6 : 4, /* softmax; clone, fill; scale */
+                        .backward_B = 9 * P + (casts ? 2 * (X + P) : 0),
+                        .input_B = X,
+                        .output_B = X,
+                        .saved_B = P + (casts && !l->drop ? X : 0),
+                        .workspace_B = P};
+}
+
+/* X bytes of scores become P bytes of softmax, in one kernel or, eager, in those of [2]. */
+static dts_passes softmax_passes(const dts_builder *builder, double X, double P) {
     dts_passes passes = {.input_B = X, .output_B = P};
     passes.forward_kernels = 1; /* softmax */
     passes.forward_B = X + P;
@@ -195,6 +220,17 @@ static void add_softmax(dts_builder *builder, double elements) {
     }
     /* Without dropout the next product's factor is this very tensor, unless it is cast. */
     passes.saved_B = builder->execution->keeps_softmax_input && !builder->execution->fuse_softmax ? 2 * P : P; /* [6] */
+    return passes;
+}
+
+/* Scale, mask and softmax over (b, a, s, S). */
+static void add_softmax(dts_builder *builder, double elements) {
+    const dts_local *l = &builder->local;
+    const bool fused = builder->execution->fuse_softmax, in_turn = fused && !takes_softmax(builder);
+    const bool upcasts = builder->model->architecture == DTS_ARCH_LLAMA && !fused;
+    const bool casts = !in_turn && (builder->execution->autocast || upcasts) && l->e < FP32_B;
+    const double X = elements * l->e, P = casts ? elements * FP32_B : X;
+    const dts_passes passes = in_turn ? softmax_in_turn(builder, elements) : softmax_passes(builder, X, P);
     dts_operator *softmax = dts_add_memory(builder, "attention_softmax", passes);
     softmax->recomputed_selectively = true;
     softmax->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;

@@ -214,6 +214,7 @@ typedef struct dts_execution {
     bool sums_branch_gradients; /* … and the gradients of a shared input */
     bool dropout;
     double mask_B;            /* bytes of a dropout mask element */
+    int64_t softmax_keys;     /* Megatron-LM's fused softmax takes that many keys at most, and not all shapes; 0: all */
     bool keeps_softmax_input; /* eager softmax keeps its input beside its output */
     bool autocast; /* torch.autocast: weights stored in fp32, cast to `weight` for each use; residual stream, norms,
                       softmax and loss in fp32 */

@@ -142,6 +142,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .device_dispatch =
             stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
         .complex_rotary = stack->complex_rotary,
+        .softmax_keys = stack->compile ? 0 : stack->softmax_keys,
         .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
