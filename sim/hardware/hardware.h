@@ -298,7 +298,8 @@ typedef struct dts_stack {
     double flash_speed;   /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
     bool cudnn_attention; /* fused attention is cuDNN's where that is faster */
     int selective;        /* dts_selective_kind */
-    bool tf32;            /* fp32 products run as tf32 where the GPU can */
+    bool recompute_stops_early; /* recomputation ends when all that backward needs has been saved */
+    bool tf32;                  /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */

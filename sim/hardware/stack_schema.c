@@ -135,6 +135,12 @@ static const dts_field stack_fields[] = {
      .preset = "attention",
      .offset = offsetof(dts_stack, selective),
      .help = "what selective recomputation repeats: the attention core, or all but every second product"},
+    {.key = "recompute_stops_early",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, recompute_stops_early),
+     .help = "recomputation ends when all that backward needs has been saved, so that the last product of a "
+             "checkpointed layer and the exchange behind it do not run again"},
     {.key = "tf32",
      .type = DTS_FIELD_BOOL,
      .required = true,

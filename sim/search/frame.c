@@ -10,7 +10,7 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->waited_s += times * part->forward.waited_s;
-    c->waited_layers_s += is_layer ? times * part->forward.waited_s : 0;
+    c->waited_layers_s += is_layer ? times * part->again.waited_s : 0;
     c->longest_wait_s = fmax(c->longest_wait_s, times > 0 ? part->forward.longest_s : 0);
     c->launches_forward += times * part->forward.kernels;
     c->launches_backward += times * (part->input.kernels + part->weight.kernels);
@@ -27,9 +27,9 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
     c->launches_selective += times * part->repeated.kernels;
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
-        c->full_s += times * dts_pass_chain_s(plan, &part->forward, true);
-        c->kernels_full_s += times * part->forward.kernel_s;
-        c->launches_full += times * part->forward.kernels;
+        c->full_s += times * dts_pass_chain_s(plan, &part->again, true);
+        c->kernels_full_s += times * part->again.kernel_s;
+        c->launches_full += times * part->again.kernels;
         c->layers += times;
         c->layers_saved_B += times * part->saved_B;
         c->layers_selective_B += times * part->selective_B;

@@ -4,7 +4,7 @@
  * A plan is runs of equal layers. A move gives a whole run, its first or its last layer another of the choices; layers
  * are alike, so that which of a run's inner layers changes makes no difference but for exchanges, of which more runs
  * only make more. The best neighbour is taken as long as it is better than what it comes from (steepest descent), from
- * each of the best findings in turn. */
+ * the best finding of each of the best layouts in turn: valleys of one layout often end at the same place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +136,36 @@ static dts_status descend(moves *m, dts_finding from) {
     return status;
 }
 
+/* Is it the same layout, whatever its layers do otherwise? */
+static bool same_layout(const dts_candidate *a, const dts_candidate *b) {
+    dts_candidate x = *a, y = *b;
+    x.layers = NULL;
+    y.layers = NULL;
+    return dts_candidate_compare(&x, &y) == 0;
+}
+
+/* A finding takes its place among the starts, best first, unless its layout has a better one. */
+static void add_start(const dts_search_context *c, const dts_finding *f, dts_finding *starts, size_t *count) {
+    size_t at = 0;
+    while (at < *count && dts_findings_compare(c->request->objective, f, &starts[at]) >= 0) {
+        if (same_layout(&starts[at++].candidate, &f->candidate)) {
+            return;
+        }
+    }
+    size_t gone = at; /* the one that makes room: of the same layout, or the last */
+    while (gone < *count && !same_layout(&starts[gone].candidate, &f->candidate)) {
+        gone++;
+    }
+    if (gone == *count && *count < STARTS) {
+        (*count)++;
+    }
+    gone = gone < STARTS ? gone : STARTS - 1;
+    if (at < STARTS) {
+        memmove(&starts[at + 1], &starts[at], (gone - at) * sizeof *starts);
+        starts[at] = *f;
+    }
+}
+
 dts_status dts_mix_move(dts_search_context *c, size_t limit, dts_diag *diag) {
     moves m = {.c = c, .limit = limit, .diag = diag, .layers = c->request->base->model.layers};
     dts_finding starts[STARTS];
@@ -145,17 +175,8 @@ dts_status dts_mix_move(dts_search_context *c, size_t limit, dts_diag *diag) {
     dts_status status = m.of_layer == NULL || m.changed == NULL ? dts_diag_nomem(diag) : DTS_OK;
     for (size_t i = 0; i < c->search->count && status == DTS_OK; i++) {
         const dts_finding *f = &c->search->findings[i];
-        if (f->outcome.kind != DTS_OUTCOME_SIMULATED || !dts_mix_may(c, &f->candidate)) {
-            continue;
-        }
-        size_t at = count;
-        while (at > 0 && dts_findings_compare(c->request->objective, f, &starts[at - 1]) < 0) {
-            at--;
-        }
-        if (at < STARTS) {
-            count = count < STARTS ? count + 1 : STARTS;
-            memmove(&starts[at + 1], &starts[at], (count - at - 1) * sizeof *starts);
-            starts[at] = *f;
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && dts_mix_may(c, &f->candidate)) {
+            add_start(c, f, starts, &count);
         }
     }
     for (size_t i = 0; i < count && status == DTS_OK; i++) {

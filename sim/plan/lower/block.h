@@ -31,7 +31,7 @@ typedef struct dts_block_key {
     uint32_t first_layer; /* CHUNK with layers of two kinds: where they begin */
     uint8_t action;       /* dts_block_action */
     uint8_t part;         /* dts_part, or DTS_BLOCK_CHUNK */
-    uint8_t keeps;        /* forward: what backward needs */
+    uint8_t keeps;        /* forward: what backward needs; recompute: its own output, too */
     uint8_t outputs_only;
     uint8_t embedding, head;  /* CHUNK */
     uint8_t first_microbatch; /* of those that make weight gradients */

@@ -22,6 +22,8 @@ typedef struct dts_part_work {
     double frozen_B[DTS_SET_COUNT];   /* and their B */
     double statistics;                /* elements of optimizer statistics beside the moments */
     int tensors;                      /* parameter tensors, of those that are trained */
+    size_t again; /* operators that run again where a checkpoint ends with this part, from the first; of the one behind
+                     them, if there is one, only the input is kept again */
 } dts_part_work;
 
 /* What a builder that stands at a style of layers works with (styles.c). */

@@ -116,11 +116,15 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
     pass->kernels += kernels;
 }
 
+static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
+    add_kernels(pass, t->forward_s, t->forward_kernels);
+    add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
+    add_least_wait(plan, o, pass);
+}
+
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
     out->linears += dts_operator_is_linear(o);
-    add_kernels(&out->forward, t->forward_s, t->forward_kernels);
-    add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->forward);
-    add_least_wait(plan, o, &out->forward);
+    add_forward(plan, o, t, &out->forward);
     if (o->recomputed_selectively) {
         add_kernels(&out->repeated, t->forward_s, t->forward_kernels);
         add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->repeated);
@@ -160,6 +164,9 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];
         add_operator(plan, o, &work->times[i], out);
+        if (i < work->again) {
+            add_forward(plan, o, &work->times[i], &out->again);
+        }
         out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
         before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
     }

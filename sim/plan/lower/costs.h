@@ -16,6 +16,7 @@ typedef struct dts_pass_cost {
 typedef struct dts_part_cost {
     dts_pass_cost forward, input, weight;   /* backward: input and weight gradients */
     dts_pass_cost repeated;                 /* what selective recomputation runs again */
+    dts_pass_cost again;                    /* what a checkpoint of this part runs again */
     double accumulate_s;                    /* adding the weight gradients to stored ones, where that is a kernel */
     double saved_B;                         /* kept for backward, whole bytes per operator */
     double copies_B;                        /* of that, cast weights: a split backward frees them before the rest */

@@ -206,12 +206,13 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
     return made;
 }
 
-/* Repeats the forward of the part at a position of the chunk with all that its backward needs. */
-static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position) {
+/* Repeats the forward of the part at a position of the chunk with all that its backward needs, and its output unless a
+ * checkpoint ends with it. */
+static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position, bool ends) {
     const size_t here = dts_build_style(w->b, dts_build_style_at(w->b, w->pass->chunk, position));
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     w->position = position;
-    dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer)};
+    dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer), .ends = ends};
     dts_step_take(w, &s);
     dts_build_style(w->b, here);
 }
@@ -226,7 +227,7 @@ static void recompute_group(walk *w, int64_t layer, int64_t span) {
         dts_part part = layer_part(w, again);
         dts_sync_before_part(w->pass->sync, chunk, first_layer_position(chunk) + i, true);
         capture(w, part, true);
-        recompute_part(w, part, again, first_layer_position(chunk) + i);
+        recompute_part(w, part, again, first_layer_position(chunk) + i, i == in_chunk);
         capture(w, part, false);
     }
 }
@@ -248,7 +249,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     }
     capture(w, part, true);
     if (span == 1) { /* part of the layer's own graph */
-        recompute_part(w, part, layer, position);
+        recompute_part(w, part, layer, position, true);
     }
     w->position = position;
     dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
@@ -271,13 +272,13 @@ static void recompute_chunk(walk *w) {
     const dts_chunk *chunk = w->pass->chunk;
     int64_t position = first_layer_position(chunk);
     if (chunk->embedding) {
-        recompute_part(w, DTS_PART_EMBEDDING, 0, 0);
+        recompute_part(w, DTS_PART_EMBEDDING, 0, 0, false);
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
-        recompute_part(w, layer_part(w, chunk->first_layer + i), chunk->first_layer + i, position + i);
+        recompute_part(w, layer_part(w, chunk->first_layer + i), chunk->first_layer + i, position + i, false);
     }
     if (chunk->head) {
-        recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers);
+        recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers, false);
     }
 }
 

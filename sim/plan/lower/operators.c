@@ -396,12 +396,23 @@ static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t ind
     return index;
 }
 
-/* Repeats the forward of operators first..last with what their backward needs. */
-static void recompute_operators(walk *w, dts_part part, size_t first, size_t last, int32_t layer) {
+/* The product at which recomputation stops: its parameters have been asked for, its input is kept. */
+static void stop_at_operator(walk *w, dts_part part, size_t index) {
+    gather_product(w, index);
+    save_tensors(w, w->last, DTS_AT_END, &w->b->work[part].operators.items[index], 1);
+    dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
+}
+
+/* Repeats the forward of operators first to end with what their backward needs. */
+static void recompute_operators(walk *w, dts_part part, size_t first, size_t end, int32_t layer, bool stops) {
     double gradient_B = w->handed_B; /* the gradient on the chain is not an output of these */
     w->handed_B = 0;
-    for (size_t i = first; i <= last; i++) {
+    const size_t again = stops && w->b->work[part].again < end ? w->b->work[part].again : end;
+    for (size_t i = first; i < again; i++) {
         forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
+    }
+    if (again < end) {
+        stop_at_operator(w, part, again);
     }
     dts_walk_drop_handed(w);
     w->handed_B = gradient_B;
@@ -417,7 +428,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
             if (dts_operator_repeats(b, o) && i < repeated_from) {
                 repeated_from = repeated_run_start(b, part, i);
-                recompute_operators(w, part, repeated_from, i, layer);
+                recompute_operators(w, part, repeated_from, i + 1, layer, false);
             }
             gather_product(w, i);
             backward_input(w, part, i, layer, product, kind == DTS_OP_BACKWARD_INPUT);
@@ -442,7 +453,7 @@ void dts_step_lower(dts_walk *w, const dts_step *s) {
             }
             break;
         case DTS_BLOCK_RECOMPUTE:
-            recompute_operators(w, s->part, 0, count - 1, s->layer);
+            recompute_operators(w, s->part, 0, count, s->layer, s->ends);
             break;
         case DTS_BLOCK_BACKWARD:
             backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD);

@@ -59,7 +59,7 @@ static void add_layer(const profile *p, const dts_chunk *chunk, int64_t slot, pa
     const int64_t span = dts_checkpoint_span(plan, chunk, slot);
     add_part(plan, part, out);
     if (span > 0) {
-        out->time_s[B] += dts_pass_chain_s(plan, &part->forward, true);
+        out->time_s[B] += dts_pass_chain_s(plan, &part->again, true);
         out->left_B += slot % span == 0 ? p->styles[style].boundary_B : 0;
     } else if (plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
         out->time_s[B] += dts_pass_chain_s(plan, &part->repeated, true);

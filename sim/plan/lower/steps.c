@@ -81,7 +81,7 @@ static bool buckets_are_simple(const dts_builder *b, const dts_gradient_sync *sy
 static const dts_block *step_block(dts_walk *w, const dts_step *s, bool hands_over) {
     dts_block_key key = key_of(w->b, w->pass, s->action);
     key.part = (uint8_t)s->part;
-    key.keeps = s->keeps;
+    key.keeps = s->action == DTS_BLOCK_RECOMPUTE ? !s->ends : s->keeps;
     key.handed_B = w->handed_B;
     key.hands_over = hands_over;
     step_alone what = {w, s, hands_over};

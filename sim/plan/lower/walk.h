@@ -49,6 +49,7 @@ typedef struct dts_step {
     dts_part part;
     int32_t layer; /* number that reports show */
     bool keeps;    /* forward: what backward needs */
+    bool ends;     /* recompute: a checkpoint ends with this part, whose output nobody reads again */
 } dts_step;
 
 /* Kernel by kernel (operators.c), or as a block where that is exact (steps.c). */

@@ -207,6 +207,24 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
     return 0;
 }
 
+/* Recomputation that stops early ends with the last tensor that is saved. A product saves its input before it runs,
+ * unless it is a function of its own in Python, as those in 8 bits are; what is compiled leaves out all that nobody
+ * reads. [torch/utils/checkpoint.py, PyTorch 2.1; issue 81448 of pytorch/pytorch] */
+static size_t operators_again(const dts_plan *plan, const dts_operators *operators) {
+    const dts_stack *stack = plan->job.stack;
+    size_t end = operators->count;
+    while (stack->recompute_stops_early && end > 0 && operators->items[end - 1].saved_B == 0) {
+        end--;
+    }
+    if (!stack->recompute_stops_early || end == 0) {
+        return operators->count;
+    }
+    const dts_operator *last = &operators->items[end - 1];
+    const bool saves_first = last->kind == DTS_OPERATOR_GEMM && last->weight && !last->experts && last->others_B == 0 &&
+                             (!last->quantised || stack->compile);
+    return saves_first ? end - 1 : end;
+}
+
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     b->work = dts_arena_array(b->arena, DTS_PART_COUNT, sizeof *b->work);
@@ -249,6 +267,7 @@ dts_status dts_build_work(dts_builder *b) {
                 work->tensors += o->parameters[p] > 0;
             }
         }
+        work->again = operators_again(b->plan, &work->operators);
     }
     return DTS_OK;
 }
