@@ -111,6 +111,7 @@ static dts_node *merge_maps(const dts_node *base, const dts_node *overlay, dts_a
         if (child == NULL) {
             return NULL;
         }
+        child->inherited += over == NULL ? 1 : 0;
         dts_tree_append(out, last, child);
         last = child;
     }

@@ -120,6 +120,12 @@ struct dts_binder {
  * An optional map that is left out gets its fields' presets; its required keys are not missed then. */
 dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node *node, const char *key, void *out);
 
+/* For schema->check: values that do not fit together. keys: "hidden, heads", of the map. The message points at the one
+ * that was laid over the others (in a scenario over a profile, with --set over a scenario), and its help says where the
+ * others stand, if elsewhere. map NULL, or without any of the keys: points at the map. */
+dts_status dts_bind_conflict(dts_binder *binder, const dts_node *map, const char *key, const char *keys,
+                             const char *help, const char *format, ...) DTS_PRINTF(6, 7);
+
 /* Binds one value as field says (its offset does not matter); for the parts of a DTS_FIELD_CUSTOM. Adds no provenance.
  */
 dts_status dts_bind_value(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key, void *out);

@@ -112,122 +112,142 @@ static const dts_field fields[] = {
           .preset = "1", .help = "dropless, expert > 1: tokens that the busiest rank receives, over the mean"),
 };
 
-static dts_status check_latent(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+static dts_status check_latent(dts_binder *binder, const dts_node *node, const char *key, const dts_model *model) {
     if (model->kv_lora_rank == 0) {
         return model->q_lora_rank > 0 || model->v_head_dim > 0
-                   ? dts_diag_error(binder->diag, place, key, "give kv_lora_rank, or leave the latent widths out",
-                                    "widths of latent attention stand without kv_lora_rank")
+                   ? dts_bind_conflict(binder, node, key, "kv_lora_rank, q_lora_rank, v_head_dim",
+                                       "give kv_lora_rank, or leave the latent widths out",
+                                       "widths of latent attention stand without kv_lora_rank")
                    : DTS_OK;
     }
     if (model->qk_nope_head_dim < 1 || model->v_head_dim < 1) {
-        return dts_diag_error(binder->diag, place, key, "give qk_nope_head_dim, qk_rope_head_dim and v_head_dim",
-                              "latent attention needs the widths of its heads");
+        return dts_bind_conflict(binder, node, key, "kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim",
+                                 "give qk_nope_head_dim, qk_rope_head_dim and v_head_dim",
+                                 "latent attention needs the widths of its heads");
     }
     if (model->kv_heads != 0 && model->kv_heads != model->heads) {
-        return dts_diag_error(binder->diag, place, key, "leave kv_heads out",
-                              "latent attention has a key for every head, kv_heads %lld are not heads %lld",
-                              (long long)model->kv_heads, (long long)model->heads);
+        return dts_bind_conflict(binder, node, key, "kv_heads, heads, kv_lora_rank", "leave kv_heads out",
+                                 "latent attention has a key for every head, kv_heads %lld are not heads %lld",
+                                 (long long)model->kv_heads, (long long)model->heads);
     }
     if (model->heads > MAX_WIDTH / (model->qk_nope_head_dim + model->qk_rope_head_dim + model->v_head_dim)) {
-        return dts_diag_error(binder->diag, place, key, NULL, "heads x head widths are more than %d", MAX_WIDTH);
+        return dts_bind_conflict(binder, node, key, "heads, qk_nope_head_dim, qk_rope_head_dim, v_head_dim", NULL,
+                                 "heads x head widths are more than %d", MAX_WIDTH);
     }
     return DTS_OK;
 }
 
-static dts_status check_experts(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+static dts_status check_experts(dts_binder *binder, const dts_node *node, const char *key, const dts_model *model) {
     if (model->experts == 0) {
         return model->experts_per_token > 0 || model->shared_expert_ffn_hidden > 0
-                   ? dts_diag_error(binder->diag, place, key, "give experts, or leave the keys of the mixture out",
-                                    "a mixture of experts is described, but experts is 0")
+                   ? dts_bind_conflict(binder, node, key, "experts, experts_per_token, shared_expert_ffn_hidden",
+                                       "give experts, or leave the keys of the mixture out",
+                                       "a mixture of experts is described, but experts is 0")
                    : DTS_OK;
     }
     if (model->experts_per_token < 1 || model->experts_per_token > model->experts) {
-        return dts_diag_error(binder->diag, place, key, "give experts_per_token from 1 to experts",
-                              "experts_per_token %lld is not between 1 and experts %lld",
-                              (long long)model->experts_per_token, (long long)model->experts);
+        return dts_bind_conflict(binder, node, key, "experts_per_token, experts",
+                                 "give experts_per_token from 1 to experts",
+                                 "experts_per_token %lld is not between 1 and experts %lld",
+                                 (long long)model->experts_per_token, (long long)model->experts);
     }
     if (model->capacity_factor > 0 && model->load_imbalance > 1) {
-        return dts_diag_error(binder->diag, place, key, "leave load_imbalance out, or set capacity_factor: 0",
-                              "load_imbalance is for dropless routing: with capacity_factor every expert is padded to "
-                              "the same size");
+        return dts_bind_conflict(
+            binder, node, key, "capacity_factor, load_imbalance", "leave load_imbalance out, or set capacity_factor: 0",
+            "load_imbalance is for dropless routing: with capacity_factor every expert is padded to "
+            "the same size");
     }
     return DTS_OK;
 }
 
-static dts_status check_window(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+static dts_status check_window(dts_binder *binder, const dts_node *node, const char *key, const dts_model *model) {
     if (model->attention_window == 0) {
         return model->window_chunked || model->first_global_layers > 0 || model->global_every > 0
-                   ? dts_diag_error(binder->diag, place, key, "give attention_window, or leave those keys out",
-                                    "layers with and without a window are described, but attention_window is 0")
+                   ? dts_bind_conflict(binder, node, key,
+                                       "attention_window, window_chunked, first_global_layers, global_every",
+                                       "give attention_window, or leave those keys out",
+                                       "layers with and without a window are described, but attention_window is 0")
                    : DTS_OK;
     }
     if (model->first_global_layers >= model->layers || model->global_every == 1) {
-        return dts_diag_error(
-            binder->diag, place, key, "leave attention_window out", "no layer has the window: %s leaves none of %lld",
+        return dts_bind_conflict(
+            binder, node, key, model->global_every == 1 ? "global_every" : "first_global_layers, layers",
+            "leave attention_window out", "no layer has the window: %s leaves none of %lld",
             model->global_every == 1 ? "global_every" : "first_global_layers", (long long)model->layers);
     }
     if (model->window_chunked && !model->causal) {
-        return dts_diag_error(binder->diag, place, key, "leave window_chunked out, or set causal: true",
-                              "window_chunked is for causal models");
+        return dts_bind_conflict(binder, node, key, "window_chunked, causal",
+                                 "leave window_chunked out, or set causal: true",
+                                 "window_chunked is for causal models");
     }
     return DTS_OK;
 }
 
 /* What norms and sums of a layer go together. */
-static dts_status check_blocks(dts_binder *binder, const dts_place *place, const char *key, const dts_model *model) {
+static dts_status check_blocks(dts_binder *binder, const dts_node *node, const char *key, const dts_model *model) {
     const bool beside = model->parallel_block != DTS_PARALLEL_NONE;
     dts_status status = DTS_OK;
     if (model->post_norms && (beside || model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
-        status = dts_diag_error(binder->diag, place, key, "leave post_norms out",
-                                "post_norms are for dense models with a norm before each block");
+        status =
+            dts_bind_conflict(binder, node, key,
+                              beside               ? "post_norms, parallel_block"
+                              : model->experts > 0 ? "post_norms, experts"
+                                                   : "post_norms, architecture",
+                              "leave post_norms out", "post_norms are for dense models with a norm before each block");
     }
     if (beside && (model->architecture == DTS_ARCH_BERT || model->experts > 0)) {
-        status = dts_diag_error(binder->diag, place, key, "leave parallel_block out",
-                                "parallel_block is for dense models with a norm before their blocks");
+        status = dts_bind_conflict(
+            binder, node, key, model->experts > 0 ? "parallel_block, experts" : "parallel_block, architecture",
+            "leave parallel_block out", "parallel_block is for dense models with a norm before their blocks");
     }
     return status;
 }
 
 static dts_status check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_model *model = bound;
-    const dts_place *place = node != NULL ? &node->place : NULL;
     dts_status status = DTS_OK;
     if (model->head_dim == 0 && model->kv_lora_rank == 0 && model->hidden % model->heads != 0) {
-        status = dts_diag_error(
-            binder->diag, place, key, "choose heads that divide hidden, or give head_dim (the width of one head)",
-            "hidden %lld is not a multiple of heads %lld", (long long)model->hidden, (long long)model->heads);
+        status = dts_bind_conflict(binder, node, key, "hidden, heads",
+                                   "choose heads that divide hidden, or give head_dim (the width of one head)",
+                                   "hidden %lld is not a multiple of heads %lld", (long long)model->hidden,
+                                   (long long)model->heads);
     }
     if (model->kv_heads != 0 && model->heads % model->kv_heads != 0) {
-        status = dts_diag_error(binder->diag, place, key, "each group of query heads shares one key and value head",
-                                "heads %lld is not a multiple of kv_heads %lld", (long long)model->heads,
-                                (long long)model->kv_heads);
+        status = dts_bind_conflict(
+            binder, node, key, "heads, kv_heads", "each group of query heads shares one key and value head",
+            "heads %lld is not a multiple of kv_heads %lld", (long long)model->heads, (long long)model->kv_heads);
     }
     if (model->head_dim != 0 && model->heads > MAX_WIDTH / model->head_dim) {
-        status = dts_diag_error(binder->diag, place, key, NULL, "heads x head_dim is more than %d", MAX_WIDTH);
+        status = dts_bind_conflict(binder, node, key, "heads, head_dim", NULL, "heads x head_dim is more than %d",
+                                   MAX_WIDTH);
     }
     if (model->ffn_hidden == 0 && model->hidden > MAX_WIDTH / 4) {
-        status = dts_diag_error(binder->diag, place, key, "give ffn_hidden", "4 x hidden is more than %d", MAX_WIDTH);
+        status = dts_bind_conflict(binder, node, key, "hidden, ffn_hidden", "give ffn_hidden",
+                                   "4 x hidden is more than %d", MAX_WIDTH);
     }
     if (model->gated_ffn ? model->activation_function == DTS_GELU_NEW || model->activation_function == DTS_RELU
                          : model->activation_function == DTS_SILU) {
-        status = dts_diag_error(binder->diag, place, key,
-                                "gated_ffn: true goes with activation_function: silu or gelu, and silu with gated_ffn",
-                                "gated_ffn and activation_function do not fit together");
+        status =
+            dts_bind_conflict(binder, node, key, "activation_function, gated_ffn",
+                              "gated_ffn: true goes with activation_function: silu or gelu, and silu with gated_ffn",
+                              "gated_ffn and activation_function do not fit together");
     }
     if (model->shared_expert_gate && model->shared_expert_ffn_hidden == 0) {
-        status = dts_diag_error(binder->diag, place, key, "give shared_expert_ffn_hidden",
-                                "shared_expert_gate stands without a shared expert");
+        status =
+            dts_bind_conflict(binder, node, key, "shared_expert_gate, shared_expert_ffn_hidden",
+                              "give shared_expert_ffn_hidden", "shared_expert_gate stands without a shared expert");
     }
     if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
-        status = dts_diag_error(binder->diag, place, key, "add pooler: true", "a classification head needs a pooler");
+        status = dts_bind_conflict(binder, node, key, "head, pooler", "add pooler: true",
+                                   "a classification head needs a pooler");
     }
     const bool good[] = {
-        check_latent(binder, place, key, model) == DTS_OK, check_experts(binder, place, key, model) == DTS_OK,
-        check_window(binder, place, key, model) == DTS_OK, check_blocks(binder, place, key, model) == DTS_OK};
+        check_latent(binder, node, key, model) == DTS_OK, check_experts(binder, node, key, model) == DTS_OK,
+        check_window(binder, node, key, model) == DTS_OK, check_blocks(binder, node, key, model) == DTS_OK};
     status = good[0] && good[1] && good[2] && good[3] ? status : DTS_INVALID;
     if (model->expected_tolerance > 0 && !(model->expected_parameters > 0)) {
-        status = dts_diag_error(binder->diag, place, key, "give both or none",
-                                "expected_tolerance stands without expected_parameters");
+        status = dts_bind_conflict(binder, node, key, "expected_tolerance, expected_parameters", "give both or none",
+                                   "expected_tolerance stands without expected_parameters");
     }
     return status;
 }

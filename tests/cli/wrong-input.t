@@ -120,3 +120,10 @@ $ mkdir folder; dtsim validate folder
 error: cannot read folder: Is a directory
   help: name a CSV file in it
 [3]
+% values that do not fit together: the one laid over the other is pointed at, the other is named
+$ dtsim run gcp-data-parallel/scaling-ddp --set model.heads=7
+--set: error: hidden 1536 is not a multiple of heads 7 [model.heads]
+  help: choose heads that divide hidden, or give head_dim (the width of one head); hidden stands in mingpt-large.yaml:7
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --set model=gpt2 --set model.hidden=770 --set model.heads=12 2>&1 | head -1
+--set: error: hidden 770 is not a multiple of heads 12 [model.hidden]
