@@ -98,6 +98,16 @@ static dts_status check_batch(const dts_job *job, dts_plan *plan, dts_diag *diag
     return DTS_OK;
 }
 
+/* Transformer Engine's user buffers hold tensors of 16 bits, and of 8 in fp8: its kernels that reduce them know no
+ * other format (transformer_engine/common/comm_gemm_overlap/userbuffers, pytorch/module/base.py: initialize_ub). */
+static bool buffers_are_too_narrow(const dts_job *job) {
+    const dts_stack *s = job->stack;
+    const bool buffers = s->ub_qkv_dgrad > 0 || s->ub_qkv_wgrad > 0 || s->ub_fc1_dgrad > 0 || s->ub_fc1_wgrad > 0 ||
+                         s->ub_proj_fprop > 0 || s->ub_fc2_fprop > 0;
+    const dts_precision precision = (dts_precision)job->training->precision;
+    return buffers && (precision == DTS_PRECISION_FP32 || precision == DTS_PRECISION_TF32);
+}
+
 static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_model *m = job->model;
     char help[120];
@@ -119,9 +129,15 @@ static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *dia
         status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
                                 "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
     }
-    plan->async_tensor =
-        job->parallelism->async_tensor || (job->stack->tensor_overlap && plan->tensor > 1 &&
-                                           job->parallelism->sequence && plan->tensor <= plan->gpus_per_node);
+    plan->async_tensor = job->parallelism->async_tensor ||
+                         (job->stack->tensor_overlap && plan->tensor > 1 && job->parallelism->sequence &&
+                          plan->tensor <= plan->gpus_per_node && !buffers_are_too_narrow(job));
+    if (job->parallelism->async_tensor && buffers_are_too_narrow(job)) {
+        status = dts_diag_error(diag, NULL, "parallelism.async_tensor",
+                                "use async_tensor: false, or a precision of 16 or 8 bits such as bf16",
+                                "the stack overlaps tensor-parallel transfers through Transformer Engine's user "
+                                "buffers, which hold tensors of 16 and 8 bits only");
+    }
     if (job->parallelism->async_tensor && (plan->tensor == 1 || !job->parallelism->sequence)) {
         status = dts_diag_error(
             diag, NULL, "parallelism.async_tensor",

@@ -110,6 +110,24 @@ static void user_buffers_take_what_they_are_told(void **state) {
     dts_result_free(none);
 }
 
+/* Buffers hold tensors of 16 and 8 bits: in fp32 whatever the stack says of them changes nothing. */
+static void user_buffers_hold_no_fp32(void **state) {
+    (void)state;
+    static const char asked[] = "parallelism.async_tensor=false stack.tensor_overlap=true training.precision=";
+    static const char *const precisions[] = {"bf16", "fp32", "tf32"};
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        char whole[200], chunks[200];
+        snprintf(whole, sizeof whole, "%s%s stack.user_buffers.splits=2", asked, precisions[i]);
+        snprintf(chunks, sizeof chunks, "%s%s stack.user_buffers.splits=8", asked, precisions[i]);
+        dts_result *few = simulate_text(tensor, whole), *many = simulate_text(tensor, chunks);
+        const double change = fabs(few->iteration_time_s - many->iteration_time_s) / few->iteration_time_s;
+        assert_int_equal(change > 1e-3, i == 0);
+        assert_int_equal(change == 0, i > 0);
+        dts_result_free(few);
+        dts_result_free(many);
+    }
+}
+
 /* Method pipeline: the product of forward in four chunks on what is left, and the reduction of the last with nothing
  * beside it; with 8-bit products there are as many chunks as ranks, and copy engines. */
 static void pipelined_products_leave_a_margin(void **state) {
@@ -258,6 +276,7 @@ int main(void) {
         cmocka_unit_test(products_make_do_with_what_is_left),
         cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
         cmocka_unit_test(user_buffers_take_what_they_are_told),
+        cmocka_unit_test(user_buffers_hold_no_fp32),
         cmocka_unit_test(pipelined_products_leave_a_margin),
         cmocka_unit_test(tensor_parallel_rings_take_channels),
         cmocka_unit_test(receives_wait_on_multiprocessors),
