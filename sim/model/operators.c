@@ -3,7 +3,8 @@
  * FLOPs: 2·m·n·k of each product, forward [1]; fused attention counts as its two products, 4·b·a·s·S·d, and causal
  * attention in full. For a plain layer this is the 24·s·h²·(1 + s/(6h)) of [1], and 2·s·h·V of the logits. Under a
  * window of w positions a query counts min(w, S) of the S keys: in full within the window, as [2] does (which halves
- * both for the causal mask).
+ * both for the causal mask). Of chunks a query counts its own, the last of which has the r = S mod w positions that are
+ * left: ((S - r)·w + r²)/S keys on average.
  *
  * [1] Narayanan et al. 2021, Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM,
  *     arXiv 2104.04473, appendix (FLOPs).
@@ -206,10 +207,22 @@ double dts_model_active_parameters(const dts_model *model) {
     return dts_model_parameters(&used) + router;
 }
 
+/* Keys that a query of fused attention counts, on average. */
+static double counted_keys(const dts_operator *o) {
+    if (o->window == 0 || o->window >= o->key_length) {
+        return (double)o->key_length;
+    }
+    if (!o->chunked) {
+        return (double)o->window;
+    }
+    const double keys = (double)o->key_length, rest = (double)(o->key_length % o->window);
+    return ((keys - rest) * (double)o->window + rest * rest) / keys;
+}
+
 double dts_operator_flops(const dts_operator *o) {
     if (o->kind == DTS_OPERATOR_ATTENTION) {
-        const int64_t keys = o->window > 0 && o->window < o->key_length ? o->window : o->key_length;
-        return 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * (double)keys * (double)o->head_dim;
+        return 4.0 * (double)o->batch * (double)o->heads * (double)o->query_length * counted_keys(o) *
+               (double)o->head_dim;
     }
     if (o->kind != DTS_OPERATOR_GEMM) {
         return 0;

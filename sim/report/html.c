@@ -300,7 +300,8 @@ static void write_times(page *p) {
                 {"exposed communication", "communication", t->exposed_communication},
                 {"pipeline bubble", "bad", t->bubble},
                 {"exposed offload", "offload", t->exposed_offload},
-                {"waiting for the host", "host", t->host_bound},
+                {"waiting for the host", "host", t->host_bound - t->allocator},
+                {"caching allocator", "bad", t->allocator},
                 {"optimizer", "optimizer", t->optimizer},
                 {"waiting for input", "input", t->input_wait}};
     dts_text_add(p->out, "<h2>Where the time goes (GPU on the critical path)</h2>\n<table>\n");

@@ -21,6 +21,7 @@ typedef struct tally {
     const dts_measured *m;
     dts_id device;
     dts_time compute, optimizer, communication, bubble, offload, host, input;
+    dts_time stalls; /* of host */
     dts_accounts *out;
 } tally;
 
@@ -50,6 +51,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
     switch ((dts_role)info->role) {
         case DTS_ROLE_HOST:
             *(for_optimizer ? &t->optimizer : &t->host) += length;
+            t->stalls += info->stall && !for_optimizer ? length : 0;
             break;
         case DTS_ROLE_COMMUNICATION:
             if (dts_takes_part(t->m, blocker, t->device)) {
@@ -96,12 +98,13 @@ dts_measured dts_measured_on(const dts_measured *m, dts_id device) {
 
 /* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
  * A transfer between two devices or more stands for itself. */
-#define RUN_OF_HOST (UINT32_MAX - 1)
-#define RUN_OF_ONE  UINT32_MAX
+#define RUN_OF_STALL (UINT32_MAX - 2)
+#define RUN_OF_HOST  (UINT32_MAX - 1)
+#define RUN_OF_ONE   UINT32_MAX
 
 static uint32_t run_key(const dts_task_info *info) {
     if (info->role == DTS_ROLE_HOST) {
-        return RUN_OF_HOST;
+        return info->stall ? RUN_OF_STALL : RUN_OF_HOST;
     }
     bool several = info->role == DTS_ROLE_COMMUNICATION && (info->device != info->peer || info->gang);
     return several ? RUN_OF_ONE : info->device;
@@ -222,7 +225,8 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
                                     .bubble = dts_time_to_s(t.bubble),
                                     .exposed_offload = dts_time_to_s(t.offload),
                                     .host_bound = dts_time_to_s(t.host),
-                                    .input_wait = dts_time_to_s(t.input)};
+                                    .input_wait = dts_time_to_s(t.input),
+                                    .allocator = dts_time_to_s(t.stalls)};
 }
 
 dts_status dts_critical_device(const dts_measured *m, dts_id *out) {

@@ -15,7 +15,9 @@ typedef struct share {
 } share;
 
 /* What each share of the time is and what makes it smaller in general. */
-static size_t list_shares(const dts_result *r, const dts_scenario_values *v, share out[7]) {
+enum { SHARES = 8 };
+
+static size_t list_shares(const dts_result *r, const dts_scenario_values *v, share out[SHARES]) {
     const dts_time_shares *t = &r->time_s;
     bool crosses = r->nodes > 1;
     const share all[] = {
@@ -26,7 +28,9 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
              : "larger batches between exchanges, fewer bytes, groups that stay inside a node, or a faster network"},
         {"the pipeline's bubble", t->bubble, "more microbatches, fewer stages, or a schedule with more chunks a stage"},
         {"copies to and from host memory", t->exposed_offload, "less offload, or prefetching further ahead"},
-        {"waiting for the host to launch kernels", t->host_bound,
+        {"waiting for the caching allocator, which is short of memory", t->allocator,
+         "smaller microbatches, recomputation or sharding: memory that is free lets its cache serve the requests"},
+        {"waiting for the host to launch kernels", t->host_bound - t->allocator,
          "larger microbatches, fused kernels, compilation or CUDA graphs"},
         {"the optimizer's step", t->optimizer, "a fused or multi-tensor optimizer, or sharded states"},
         {"waiting for input", t->input_wait, "more loader workers, samples that are prepared ahead, or more cores"},
@@ -36,7 +40,7 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
 }
 
 static void tell_limit(const dts_scenario_values *v, const dts_result *r, dts_text *out) {
-    share shares[7];
+    share shares[SHARES];
     size_t count = list_shares(r, v, shares);
     size_t first = 0, second = 1;
     for (size_t i = 1; i < count; i++) {

@@ -17,6 +17,7 @@ typedef struct dts_memory_gib {
 /* Sums to the iteration time, for the GPU on the critical path. */
 typedef struct dts_time_shares {
     double compute, exposed_communication, bubble, exposed_offload, host_bound, optimizer, input_wait;
+    double allocator; /* no share of its own: what of host_bound the caching allocator's calls take near the capacity */
 } dts_time_shares;
 
 typedef struct dts_communication_row {
@@ -130,6 +131,7 @@ typedef struct dts_result {
         int64_t
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
         int64_t calls;            /* of cudaFree and cudaMalloc on that GPU */
+        double stall_s;           /* of time_s.host_bound: the compute stream waits for those calls */
         double out_of_memory_gib; /* live tensors fit, but this request fails; 0: none does */
     } allocator;                  /* replayed at detail kernel */
     dts_time_shares time_s;

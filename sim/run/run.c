@@ -116,7 +116,9 @@ static const char *name_bottleneck(const dts_result *r) {
         {r->time_s.compute, "compute"},
         {r->time_s.exposed_communication, "communication"},
         {r->time_s.bubble, "pipeline bubble"},
-        {r->time_s.host_bound, "host: launching kernels takes longer than running them"},
+        {r->time_s.host_bound - r->time_s.allocator, "host: launching kernels takes longer than running them"},
+        {r->time_s.allocator,
+         "memory near the GPU's capacity: the caching allocator frees and allocates anew, and the GPU waits"},
         {r->time_s.optimizer, "optimizer step"},
         {r->time_s.exposed_offload, "offload: copies between GPU and host memory"},
         {r->time_s.input_wait, "input: batches are not loaded in time"},
@@ -288,6 +290,7 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
         status = dts_measure_explanation(m, m->critical, result);
     }
     if (status == DTS_OK) {
+        result->allocator.stall_s = result->time_s.allocator;
         result->bottleneck = name_bottleneck(result);
         status = add_warnings(m, result);
     }
@@ -358,6 +361,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
             dts_fold_follow(rhythm, result);
+            result->allocator.stall_s = result->time_s.allocator;
             result->bottleneck = name_bottleneck(result);
         }
         if (status != DTS_OK) {

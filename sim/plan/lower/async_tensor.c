@@ -11,9 +11,9 @@
  * engines and take no multiprocessors.
  *
  * Transformer Engine's user buffers [3] do the same (method ring_exchange) but for forward's product → reduce-scatter
- * of 16-bit formats (method pipeline; fp32 has none of this, plan/rules.c): the product is cut into a few chunks that run on all multiprocessors but n, and
- * each is reduced and scattered by a kernel on those n, the last with nothing beside it:
- *   chunk' = chunk · P/(P-n)
+ * of 16-bit formats (method pipeline; fp32 has none of this, plan/rules.c): the product is cut into a few chunks that
+ * run on all multiprocessors but n, and each is reduced and scattered by a kernel on those n, the last with nothing
+ * beside it: chunk' = chunk · P/(P-n)
  *
  * A stack may gain from chunks in forward only (stack.async_backward): PyTorch's forward pass became up to 29 % faster
  * in bf16, the whole step 8 % [2]. There, transfers of backward stay whole.

@@ -175,8 +175,14 @@ static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
                 return;
             }
             const char *name = stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc";
+            const dts_task_info info = {.role = DTS_ROLE_HOST,
+                                        .microbatch = -1,
+                                        .layer = -1,
+                                        .device = stage->device,
+                                        .name = name,
+                                        .stall = true};
             dts_id task =
-                dts_build_host(b, stage, stall->seconds, backward, stall->waits ? stage->last_kernel : DTS_NO_ID, name);
+                add_to_host(b, stage, stall->seconds, backward, stall->waits ? stage->last_kernel : DTS_NO_ID, &info);
             dts_graph_depend(b->graph, task, stall->waits ? stage->last_collective : DTS_NO_ID);
             b->stall_tasks += b->info_count - before;
         }

@@ -115,6 +115,7 @@ typedef struct dts_task_info {
     double flops;           /* products on this GPU, FLOP */
     bool rest;              /* part of something whose task before it was counted as a whole */
     bool gang;              /* a transfer of all whose streams it takes, not only of device */
+    bool stall;             /* of the host: calls of the caching allocator that is short of memory */
     bool ahead;             /* for the next iteration: this one does not wait for it */
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;

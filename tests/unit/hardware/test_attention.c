@@ -185,6 +185,16 @@ static void windows_compute_the_blocks_that_they_touch(void **state) {
     dts_attention_shape chunks = long_shape(S, true, 4096);
     chunks.chunked = true;
     assert_close(pairs_of(&chunks), 64 * 16384.0 * 4096 / 2, 0.04, 0);
+    /* where they do not divide the sequence the last is as short as it is: blocks counted one by one */
+    for (int64_t w = 1280; w < S; w = w * 5 / 4 / TILE * TILE) {
+        double pairs = 0;
+        for (int64_t row = 0; row < S; row += TILE) {
+            const int64_t last = row + TILE < S ? row + TILE : S;
+            pairs += (double)TILE * (double)(last - row / w * w);
+        }
+        chunks.window = w;
+        assert_close(pairs_of(&chunks), 64 * pairs, 0.002, 0);
+    }
 }
 
 static void narrower_windows_are_never_slower(void **state) {

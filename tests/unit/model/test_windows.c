@@ -62,6 +62,31 @@ static void flops_count_what_a_window_shows(void **state) {
     assert_close(dts_model_forward_flops(&model, 2048, 0), dts_model_forward_flops(&whole, 2048, 0), 0, 0);
 }
 
+/* Counted in full is twice what the mask shows without its diagonal: of chunks, also where the last one is shorter, and
+ * of all positions. */
+static void flops_of_chunks_are_those_of_their_mask(void **state) {
+    (void)state;
+    static const struct {
+        int64_t length, window;
+    } cases[] = {{8, 4}, {9, 4}, {11, 4}, {12, 8}, {100, 64}, {1000, 333}, {4097, 4096}, {4096, 4096}, {777, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double shown = 0;
+        for (int64_t query = 0; query < cases[i].length; query++) {
+            for (int64_t key = 0; key <= query; key++) {
+                shown += key / cases[i].window == query / cases[i].window ? 1 : 0;
+            }
+        }
+        dts_model model = llama_3_70b();
+        dts_model dense = model;
+        model.attention_window = cases[i].window;
+        model.window_chunked = true;
+        const double length = (double)cases[i].length, full = length * length;
+        const double saved =
+            dts_model_forward_flops(&dense, cases[i].length, 0) - dts_model_forward_flops(&model, cases[i].length, 0);
+        assert_close(saved, 80.0 * 4 * 8192 * (full - (2 * shown - length)), 1e-12, 0);
+    }
+}
+
 /* Only fused attention knows windows; at the sequence's length there is none. */
 static void operators_of_local_layers(void **state) {
     (void)state;
@@ -97,8 +122,8 @@ static void operators_of_local_layers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(models_say_which_layers_have_one),
-                                       cmocka_unit_test(flops_count_what_a_window_shows),
-                                       cmocka_unit_test(operators_of_local_layers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_say_which_layers_have_one), cmocka_unit_test(flops_count_what_a_window_shows),
+        cmocka_unit_test(flops_of_chunks_are_those_of_their_mask), cmocka_unit_test(operators_of_local_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

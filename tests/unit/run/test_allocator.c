@@ -95,6 +95,16 @@ static void retries_cost_time(void **state) {
     assert_true(lost_s > 0.25 * (double)r->allocator.calls * 1e-3);
     assert_true(lost_s < 2 * (double)r->allocator.calls * 1e-3 + 0.5 * roomy->iteration_time_s);
     assert_true(r->time_s.host_bound > roomy->time_s.host_bound);
+    /* the wait has a name, and is the bottleneck where it is the longest */
+    assert_close(r->allocator.stall_s, (double)r->allocator.calls * 1e-3, 0.25, 0);
+    assert_true(r->allocator.stall_s <= r->time_s.host_bound);
+    assert_close(roomy->allocator.stall_s, 0, 0, 0);
+    assert_null(strstr(r->bottleneck, "allocator"));
+    dts_result *slow = simulate_text(fsdp, BATCH(73, 2336) " stack.allocator.slow_path=60ms");
+    assert_non_null(strstr(slow->bottleneck, "memory near the GPU's capacity"));
+    const double others_s = slow->time_s.host_bound - slow->allocator.stall_s;
+    assert_true(others_s >= 0 && others_s < 0.02);
+    dts_result_free(slow);
     bool warned = false;
     for (size_t i = 0; i < r->warning_count; i++) {
         warned |= strstr(r->warnings[i], "cudaFree") != NULL;
