@@ -296,6 +296,31 @@ void dts_rules_values(const dts_mapping *rules, dts_direction direction, const c
     }
 }
 
+bool dts_rules_partners(const dts_mapping *rules, dts_direction direction, const char *path, const char *value,
+                        dts_text *out) {
+    part parts[PARTS_MOST];
+    for (const dts_mapping *rule = rules; rule->ours != NULL; rule++) {
+        size_t count = read_parts(rule, direction, parts);
+        bool takes = false;
+        for (size_t i = 0; i < count; i++) {
+            capture any = {0};
+            takes = takes || (same(parts[i].path, parts[i].path_length, path) && fits(&parts[i], value, &any));
+        }
+        bool told = false;
+        for (size_t i = 0; i < count && takes; i++) {
+            if (!same(parts[i].path, parts[i].path_length, path)) {
+                dts_text_add(out, told ? ", " : "");
+                dts_text_add_bytes(out, parts[i].path, parts[i].path_length + 1 + parts[i].value_length);
+                told = true;
+            }
+        }
+        if (takes) {
+            return told;
+        }
+    }
+    return false;
+}
+
 size_t dts_rules_paths(const dts_mapping *rules, dts_direction direction, dts_arena *arena, const char **out,
                        size_t most) {
     part parts[PARTS_MOST];

@@ -66,6 +66,11 @@ bool dts_rules_know(const dts_mapping *rules, dts_direction direction, const cha
 /* Adds the other side's values that rules accept for path, with commas: "none, full". */
 void dts_rules_values(const dts_mapping *rules, dts_direction direction, const char *path, dts_text *out);
 
+/* What else has to hold for the first rule that takes this value of path: "compile.enable=true". False: no rule takes
+ * it, or it counts by itself. */
+bool dts_rules_partners(const dts_mapping *rules, dts_direction direction, const char *path, const char *value,
+                        dts_text *out);
+
 /* The first path that each rule reading path would write, up to most of them, in the arena. */
 size_t dts_rules_results(const dts_mapping *rules, dts_direction direction, const char *path, dts_arena *arena,
                          const char **out, size_t most);

@@ -127,26 +127,42 @@ static void drop_default(const importer *i, const char *path, dts_settings *ours
     }
 }
 
+/* A value that counts only beside others, or that has no counterpart at all. */
+static void note_lost(importer *i, const dts_setting *s, const dts_mapping *rules) {
+    dts_text help = {0}, partners = {0};
+    if (dts_rules_partners(rules, DTS_TO_OURS, s->path, s->value, &partners)) {
+        dts_text_printf(&help, "it has one together with %s", dts_text_string(&partners));
+        dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&help), "'%s %s' has no counterpart like this",
+                         s->path, s->value);
+    } else {
+        dts_text_add(&help, "known: ");
+        dts_rules_values(rules, DTS_TO_OURS, s->path, &help);
+        dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&help), "'%s %s' has no counterpart, at least here",
+                         s->path, s->value);
+    }
+    dts_notes_add(i->notes, DTS_NOTE_LOST, dts_text_string(&help), &s->place, "%s = %s", s->path, s->value);
+    dts_text_free(&help);
+    dts_text_free(&partners);
+}
+
 /* What no rule took: known to be of no concern, a value without a counterpart, or unknown. */
 static void note_rest(importer *i, const dts_settings *theirs, dts_settings *ours) {
     for (size_t k = 0; k < theirs->count; k++) {
         const dts_setting *s = &theirs->items[k];
         const dts_mapping *rules = s->used ? NULL : dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path);
         const dts_remark *remark = dts_remark_find(i->launcher->irrelevant, s->path);
-        if (s->used) {
+        const dts_setting *again = dts_settings_find(theirs, s->path);
+        if (again != s) {
+            dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, "given again further down", &s->place, "%s = %s", s->path,
+                          s->value);
+        } else if (s->used) {
             dts_notes_add(i->notes, DTS_NOTE_USED, NULL, &s->place, "%s = %s", s->path, s->value);
         } else if (remark != NULL || strcmp(s->value, "false") == 0 || strcmp(s->value, "null") == 0) {
             dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, remark == NULL ? "switched off" : remark->text, &s->place,
                           "%s = %s", s->path, s->value);
         } else if (rules != NULL) {
             drop_default(i, s->path, ours);
-            dts_text known = {0};
-            dts_text_add(&known, "known: ");
-            dts_rules_values(rules, DTS_TO_OURS, s->path, &known);
-            dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&known),
-                             "'%s %s' has no counterpart, at least here", s->path, s->value);
-            dts_notes_add(i->notes, DTS_NOTE_LOST, dts_text_string(&known), &s->place, "%s = %s", s->path, s->value);
-            dts_text_free(&known);
+            note_lost(i, s, rules);
         } else {
             warn_unknown(i, s);
         }

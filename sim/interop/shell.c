@@ -153,8 +153,9 @@ static void jump(shell *s, size_t count) {
     }
 }
 
-/* Behind a $: adds what it stands for to text; whole arrays go to *list when the word is nothing else. */
-static void expand(shell *s, dts_text *text, words *list) {
+/* Behind a $: adds what it stands for to text; whole arrays go to *list when the word is nothing else, and without
+ * quotes around it their elements fall apart at blanks. */
+static void expand(shell *s, dts_text *text, words *list, bool quoted) {
     const char *start = s->at; /* at '$' */
     char next = start + 1 < s->end ? start[1] : '\0';
     if (next == '(') {
@@ -177,7 +178,9 @@ static void expand(shell *s, dts_text *text, words *list) {
         braces && length + 3 < whole && name[length] == ':' && name[length + 1] == '-' ? name + length + 2 : NULL;
     if (v != NULL) {
         for (size_t i = 0; i < v->value.count; i++) {
-            if (list != NULL) {
+            if (list != NULL && !quoted) {
+                split_words(s, v->value.items[i].text, &v->value.items[i].place, list);
+            } else if (list != NULL) {
                 add_word(s, list, v->value.items[i].text, &v->value.items[i].place);
             } else {
                 dts_text_add(text, i > 0 ? " " : "");
@@ -186,8 +189,8 @@ static void expand(shell *s, dts_text *text, words *list) {
         }
     } else if (standard != NULL) {
         const char *end = start + whole - 1;
-        const bool quoted = end - standard > 1 && (*standard == '"' || *standard == '\'') && end[-1] == *standard;
-        dts_text_add_bytes(text, standard + quoted, (size_t)(end - standard) - (quoted ? 2 : 0));
+        const bool inside = end - standard > 1 && (*standard == '"' || *standard == '\'') && end[-1] == *standard;
+        dts_text_add_bytes(text, standard + inside, (size_t)(end - standard) - (inside ? 2 : 0));
     } else {
         dts_text_add_bytes(text, start, whole == 1 ? 2 : whole);
         whole = whole == 1 ? 2 : whole; /* $1, $@ */
@@ -241,7 +244,7 @@ static void read_word(shell *s, words *out) {
             }
             advance(s);
         } else if (c == '$' && quote != '\'') {
-            expand(s, &text, lone ? out : NULL);
+            expand(s, &text, lone ? out : NULL, quote != '\0');
         } else {
             dts_text_add_bytes(&text, s->at, 1);
             advance(s);

@@ -1,5 +1,6 @@
 /* TOML as configurations use it: [sections], keys = strings, numbers, booleans, arrays in one line. Everything else is
  * refused with its place. */
+#include <ctype.h>
 #include <string.h>
 
 #include "interop/inside.h"
@@ -62,6 +63,21 @@ static dts_status read_section(reader *r, const char *at, const char *end) {
     return finish(r, close + 1, end);
 }
 
+/* 10_000 is 10000. */
+static void drop_underscores(char *number) {
+    char *to = number;
+    for (const char *at = number; number != NULL && *at != '\0'; at++) {
+        const bool between =
+            *at == '_' && at > number && isdigit((unsigned char)at[-1]) && isdigit((unsigned char)at[1]);
+        if (!between) {
+            *to++ = *at;
+        }
+    }
+    if (to != NULL) {
+        *to = '\0';
+    }
+}
+
 /* The value from at; *behind is where it ends. NULL after reporting. */
 static const char *read_value(const reader *r, const char *at, const char *end, const char **behind) {
     if (at < end && (*at == '"' || *at == '\'')) {
@@ -87,7 +103,10 @@ static const char *read_value(const reader *r, const char *at, const char *end, 
         last++;
     }
     *behind = last;
-    const char *value = dts_arena_strndup(r->out->arena, at, (size_t)(last - at));
+    char *value = dts_arena_strndup(r->out->arena, at, (size_t)(last - at));
+    if (isdigit((unsigned char)*at) || *at == '+' || *at == '-') {
+        drop_underscores(value);
+    }
     if (value != NULL && !dts_is_plain_value(value)) {
         refuse(r, at, "strings stand in quotes",
                last == at ? "the value is missing" : "neither a number, a boolean nor a string");

@@ -240,6 +240,8 @@ static const dts_mapping toml_rules[] = {
     {"plan.rank_samples=@", "training.batch_size=@", IN, NULL, false},
     {"parallelism.async_tensor=true", "parallelism.enable_async_tensor_parallel=true; compile.enable=true", 0, NULL,
      false},
+    {"parallelism.async_tensor=true", "parallelism.enable_async_tensor_parallel=true; training.compile=true", IN, NULL,
+     false},
     {"parallelism.async_tensor=false", "", 0, NULL, false},
     {"training.recompute=none", "activation_checkpoint.mode=none", 0, NULL, false},
     {"training.recompute=selective",

@@ -646,18 +646,18 @@ args:1:40: warning: unknown key 'sequence-parralel' is left out
       1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
         |                                        ^
   help: did you mean 'sequence-parallel'?
-args:1:60: warning: 'recompute-granularity full' has no counterpart, at least here
+args:1:60: warning: 'recompute-granularity full' has no counterpart like this
       1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
         |                                                            ^
-  help: known: selective, full
+  help: it has one together with recompute-method=uniform, recompute-num-layers=1
 args:1:89: warning: 'recompute-method block' has no counterpart, at least here
       1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
         |                                                                                         ^
   help: known: uniform
-args:1:114: warning: 'recompute-num-layers 3' has no counterpart, at least here
+args:1:114: warning: 'recompute-num-layers 3' has no counterpart like this
       1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
         |                                                                                                                  ^
-  help: known: 1, a number
+  help: it has one together with recompute-granularity=full, recompute-method=uniform
 args:1:7: error: expected a whole number, got 'two' [parallelism.tensor]
       1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
         |       ^
@@ -714,3 +714,39 @@ $ dtsim import huggingface pub.sh
 error: unexpected argument 'huggingface'
   help: a format is named with --from
 [2]
+% As published scripts write them: flags with their values in one quoted word of an array, flags given twice, a flag that counts beside others
+$ printf '%s\n' 'MODEL=(--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --position-embedding-type rope --swiglu --seq-length 1024 --apply-layernorm-1p)' 'if [ "$D" = fp8 ]; then' 'TYPE+=("--fp8-format hybrid" "--fp8-amax-history-len 1024")' 'fi' 'DATA=("--vocab-size 1000" --micro-batch-size 1 --global-batch-size 32 --bf16)' 'DATA+=("--vocab-size 32000" "--split 99,1,0")' 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py ${MODEL[@]} ${TYPE[@]} "${DATA[@]}" ${DATA[@]}' >arrays.sh; dtsim import arrays.sh --set cluster=dgx-h100 2>&1 | grep -E 'vocab|fp8|layernorm|precision|split'
+#   fp8-format = hybrid (line 3)
+#   vocab-size = 32000 (line 6)
+#   vocab-size 1000 = true (line 5)
+#   vocab-size 32000 = true (line 6)
+#   split 99,1,0 = true (line 6)
+#   apply-layernorm-1p = true (line 1): no effect on the time of an iteration
+#   fp8-amax-history-len = 1024 (line 3): the software profile says it (stack.…)
+#   vocab-size = 1000 (line 5): given again further down
+#   split = 99,1,0 (line 6): no effect on the time of an iteration
+  vocab: 32000
+  fp8:
+  precision: fp8
+arrays.sh:5:7: warning: unknown key 'vocab-size 1000' is left out
+      5 | DATA=("--vocab-size 1000" --micro-batch-size 1 --global-batch-size 32 --bf16)
+  help: did you mean 'vocab-size'?
+arrays.sh:6:8: warning: unknown key 'vocab-size 32000' is left out
+      6 | DATA+=("--vocab-size 32000" "--split 99,1,0")
+  help: did you mean 'vocab-size'?
+arrays.sh:6:29: warning: unknown key 'split 99,1,0' is left out
+      6 | DATA+=("--vocab-size 32000" "--split 99,1,0")
+$ printf '[model]\nname = "llama3"\n[training]\nlocal_batch_size = 1\nseq_len = 8_192\nsteps = 10_000\n[parallelism]\ntensor_parallel_degree = 8\nenable_async_tensor_parallel = true\n' > async.toml; dtsim import async.toml --set model=llama-3-8b --set cluster=dgx-h100 2>&1 | grep -A4 -E '^  (async|sequence_length)|warning'
+  sequence_length: 8192
+  recompute: selective
+  precision: amp-bf16
+  micro_batch: 1
+  global_batch: 1
+--
+async.toml:9:1: warning: 'parallelism.enable_async_tensor_parallel true' has no counterpart like this
+      9 | enable_async_tensor_parallel = true
+        | ^
+  help: it has one together with compile.enable=true
+$ printf 'compile = true\n' > tail.toml; sed '/seq_len/r tail.toml' async.toml > both.toml; dtsim import both.toml --set model=llama-3-8b --set cluster=dgx-h100 2>&1 | grep -E '^  (async|sequence_length)|warning'
+  async_tensor: true
+  sequence_length: 8192
