@@ -201,8 +201,10 @@ dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_pla
                               errno == ENOENT ? "no such file" : strerror(errno));
     }
     if (!S_ISREG(info.st_mode)) {
+        const char *config = dts_arena_printf(binder->arena, "%s/config.json", path);
+        const bool model = config != NULL && S_ISDIR(info.st_mode) && stat(config, &info) == 0;
         char help[64];
-        snprintf(help, sizeof help, "name a %s file", kind);
+        snprintf(help, sizeof help, model ? "name the config.json in it" : "name a %s file", kind);
         return dts_diag_error(binder->diag, reference, key, help, "cannot read '%s': it is no regular file",
                               dts_excerpt_of(path).text);
     }

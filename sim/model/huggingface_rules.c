@@ -325,6 +325,13 @@ static const dts_mapping glm4_moe[] = {DECODER,
 static const dts_mapping olmo2[] = {LLAMA_SIZES, GROUPED, RULE("qk_norm=true", ""), TIED("false"), {0}};
 static const dts_mapping olmo3[] = {LLAMA_SIZES,       GROUPED, RULE("qk_norm=true", ""), TIED("false"), WINDOW("4096"),
                                     GLOBAL_EVERY("4"), {0}};
+/* The same of its norms. */
+static const dts_mapping minimax_m2[] = {DECODER,
+                                         GROUPED,
+                                         RULE("qk_norm=@", "use_qk_norm=@"),
+                                         RULE("experts=@", "num_local_experts=@"),
+                                         RULE("experts_per_token=@", "num_experts_per_tok=@"),
+                                         {0}};
 static const dts_mapping granite[] = {LLAMA_SIZES, GROUPED, BIASES, TIED("false"), {0}};
 static const dts_mapping smollm3[] = {LLAMA_SIZES, GROUPED, BIASES, TIED("true"), {0}};
 static const dts_mapping seed_oss[] = {LLAMA_SIZES,
@@ -382,6 +389,7 @@ const dts_huggingface_family dts_huggingface_families[] = {
     {"olmo2", "llama", olmo2},
     {"olmo3", "llama", olmo3},
     {"granite", "llama", granite},
+    {"minimax_m2", "llama", minimax_m2},
     {"smollm3", "llama", smollm3},
     {"seed_oss", "llama", seed_oss},
     {"ernie4_5", "llama", ernie4_5},

@@ -750,3 +750,9 @@ async.toml:9:1: warning: 'parallelism.enable_async_tensor_parallel true' has no 
 $ printf 'compile = true\n' > tail.toml; sed '/seq_len/r tail.toml' async.toml > both.toml; dtsim import both.toml --set model=llama-3-8b --set cluster=dgx-h100 2>&1 | grep -E '^  (async|sequence_length)|warning'
   async_tensor: true
   sequence_length: 8192
+$ printf 'model: ./m\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\n' > folder.yaml; dtsim run folder.yaml
+folder.yaml:1:8: error: cannot read './m': it is no regular file [model]
+      1 | model: ./m
+        |        ^
+  help: name the config.json in it
+[1]

@@ -155,3 +155,7 @@ $ sed 's/,sgd,.*/,sgd,/' g.csv >empty.csv; dtsim validate empty.csv
 empty.csv: 2 rows, 2 simulated, 0 not
 empty.csv: warning: no row has a measured value: there is nothing to compare with
   help: fill in a column measured.…; `dtsim run TABLE.csv#ID` shows what a row takes
+$ printf 'model: m\n' >s.yaml; dtsim validate s.yaml
+error: 's.yaml' is no table of measurements
+  help: a table is a CSV file; `dtsim run` takes a scenario
+[1]

@@ -1,4 +1,6 @@
 /* dtsim validate: predictions against tables of measurements. */
+#include <string.h>
+
 #include "command.h"
 #include "overrides.h"
 #include "progress.h"
@@ -82,6 +84,14 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
 static int run(const validate_arguments *a) {
     if (a->count == 0) {
         return dts_tool_usage(a->tool, "`dtsim validate --help` says what a table looks like", "no table given");
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        const char *dot = strrchr(a->paths[i], '.');
+        if (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0)) {
+            dts_diag_fail(a->tool->diag, DTS_INVALID, "a table is a CSV file; `dtsim run` takes a scenario",
+                          "'%s' is no table of measurements", a->paths[i]);
+            return DTS_EXIT_INVALID;
+        }
     }
     size_t simulated = 0;
     dts_status status = validate(a, &simulated);

@@ -309,6 +309,17 @@ static const struct {
      "\"n_routed_experts\": 128, \"n_shared_experts\": 1, \"num_experts_per_tok\": 8, \"first_k_dense_replace\": 1, "
      "\"tie_word_embeddings\": false, \"num_nextn_predict_layers\": 1}",
      106852245504.0},
+    /* MiniMax-M2: 228,689,764,864 with a bias of each expert and norms of 6144 and 1024, ours of 128 each */
+    {"{\"model_type\": \"minimax_m2\", \"hidden_size\": 3072, \"intermediate_size\": 1536, \"num_hidden_layers\": 62, "
+     "\"num_attention_heads\": 48, \"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 200064, "
+     "\"hidden_act\": \"silu\", \"use_qk_norm\": true, \"num_local_experts\": 256, \"num_experts_per_tok\": 8, "
+     "\"tie_word_embeddings\": false}",
+     228689764864.0 - 62 * (256 + 6144 + 1024 - 2 * 128)},
+    /* OLMo-2-1124-7B: 7,298,617,344 with norms of 4096 each */
+    {"{\"model_type\": \"olmo2\", \"hidden_size\": 4096, \"intermediate_size\": 11008, \"num_hidden_layers\": 32, "
+     "\"num_attention_heads\": 32, \"num_key_value_heads\": 32, \"vocab_size\": 100352, \"hidden_act\": \"silu\", "
+     "\"attention_bias\": false, \"tie_word_embeddings\": false}",
+     7298617344.0 - 32 * (4096 + 4096 - 2 * 128)},
     /* Seed-OSS-36B */
     {"{\"model_type\": \"seed_oss\", \"hidden_size\": 5120, \"intermediate_size\": 27648, \"num_hidden_layers\": 64, "
      "\"num_attention_heads\": 80, \"num_key_value_heads\": 8, \"head_dim\": 128, \"vocab_size\": 155136, "
