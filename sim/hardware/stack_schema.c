@@ -67,6 +67,12 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, loss_in_place),
      .help =
          "the loss of a split vocabulary overwrites its fp32 logits (Megatron-LM), else each step makes a new tensor"},
+    {.key = "loss_metrics",
+     .type = DTS_FIELD_INT,
+     .preset = "0",
+     .maximum = 16,
+     .offset = offsetof(dts_stack, loss_metrics),
+     .help = "cross-entropies of every microbatch's logits beside the loss, which the training loop logs"},
     {.key = "loss_of_split",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

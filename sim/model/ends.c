@@ -18,6 +18,8 @@
  * [3].
  * - fused: one kernel that keeps the logits and later overwrites them with their gradient.
  *
+ * A metric is the forward of cross-entropy once more.
+ *
  * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
  * [2] NVIDIA/Megatron-LM megatron/core/tensor_parallel/cross_entropy.py; Korthikanti et al. 2022, arXiv 2205.05198,
  *     section 4.3 (4sbv/t).
@@ -168,6 +170,22 @@ static void add_loss(dts_builder *builder) {
     }
 }
 
+/* What is logged: made after backward of logits that the training loop still holds, so that its own tensors are no part
+ * of the peak. It stands before the loss, which is the last operator, and hands the logits on. */
+static void add_metrics(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double logits = (double)l->predicted * (double)l->V;
+    const double cast_B = l->e < FP32_B ? logits * (l->e + FP32_B) : 0;
+    const int count = builder->execution->loss_metrics;
+    if (count > 0) {
+        dts_add_memory(builder, "loss_metrics",
+                       (dts_passes){.forward_kernels = count * (cast_B > 0 ? 3 : 2),
+                                    .forward_B = count * (2 * FP32_B * logits + cast_B),
+                                    .input_B = logits * l->e,
+                                    .output_B = logits * l->e});
+    }
+}
+
 /* Logits and loss, with BERT's transform before. */
 static void add_language_model(dts_builder *builder) {
     const dts_local *l = &builder->local;
@@ -208,6 +226,7 @@ static void add_language_model(dts_builder *builder) {
         product->exchange_B = rows_B;
         product->gathers_again_B = l->regathers ? rows_B : 0;
     }
+    add_metrics(builder);
     add_loss(builder);
 }
 

@@ -202,6 +202,7 @@ typedef struct dts_execution {
     double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool loss_in_place;    /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
     bool loss_of_split;    /* that loss also without tensor parallelism */
+    int loss_metrics;      /* cross-entropies of the logits that nothing depends on */
     bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
     int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */

@@ -149,6 +149,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .frees_logits = stack->frees_logits,
         .loss_in_place = stack->loss_in_place,
         .loss_of_split = stack->loss_of_split,
+        .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
         .fuse_permute = stack->fuse_permute || stack->compile,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,

@@ -235,6 +235,25 @@ static void test_launches(void **state) {
     assert_int_equal(total(&model, DTS_PART_LAYER, &x).forward_kernels, sum.forward_kernels - 6 + 7);
 }
 
+/* A metric is a cross-entropy's forward once more: cast 2 + 4, log-softmax 4 + 4 B a logit; the loss stays last. */
+static void test_metrics(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 512);
+    const dts_operators without = operators_of(&model, DTS_PART_HEAD, &x, arena);
+    x.loss_metrics = 2;
+    const dts_operators with = operators_of(&model, DTS_PART_HEAD, &x, arena);
+    const dts_operator *metrics = find(with, "loss_metrics");
+    assert_int_equal(with.count, without.count + 1);
+    assert_string_equal(with.items[with.count - 1].name, "loss");
+    assert_int_equal(metrics->forward_kernels, 2 * 3);
+    assert_int_equal(metrics->backward_kernels, 0);
+    assert_close(metrics->forward_B, 2 * 14.0 * 2 * 512 * (double)model.vocab, 1e-12, 0);
+    assert_close(metrics->saved_B, 0, 0, 0);
+    dts_arena_free(arena);
+}
+
 /* Fusing takes launches and bytes away and leaves FLOPs and parameters alone. */
 static void test_fusions(void **state) {
     (void)state;
@@ -409,6 +428,7 @@ int main(void) {
         cmocka_unit_test(test_parameters_are_cut),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_exchanged_bytes),
+        cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_fusions),
         cmocka_unit_test(test_autocast),
         cmocka_unit_test(test_boundary),
