@@ -44,7 +44,9 @@ static void write_others(const dts_node *const *nodes, size_t count, const dts_n
         if (elsewhere) {
             dts_text_printf(help, "%s%s stands in %s", help->length > 0 ? "; " : "", nodes[i]->key,
                             file_name(place->file));
-            dts_text_printf(help, place->line > 0 ? ":%u" : "", (unsigned)place->line);
+            if (place->line > 0) {
+                dts_text_printf(help, ":%u", (unsigned)place->line);
+            }
         }
     }
 }
