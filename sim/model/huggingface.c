@@ -268,19 +268,45 @@ static dts_status note_rest(const dts_huggingface_family *family, const dts_sett
     return status;
 }
 
-/* "_name_or_path" or the model type, as a name. */
-static const char *model_name(const dts_settings *theirs, const dts_huggingface_family *family) {
+/* The last part of a path without its ending: *length characters. */
+static const char *last_part(const char *path, size_t end, size_t *length) {
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') {
+        begin--;
+    }
+    *length = end - begin;
+    for (size_t i = *length; i > 1; i--) {
+        if (strcmp(path + begin + i - 1, ".json") == 0) {
+            *length = i - 1;
+        }
+    }
+    return path + begin;
+}
+
+/* What the file calls the model, else how the file or, of a config.json, its folder is called, else the model type. */
+static const char *model_name(const dts_settings *theirs, const dts_huggingface_family *family, const char *file) {
+    size_t length = 0;
     const char *path = dts_settings_get(theirs, "_name_or_path");
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-    const char *name = path == NULL || path[0] == '\0' ? family->type : (slash == NULL ? path : slash + 1);
-    return name[0] == '\0' ? family->type : name;
+    const bool own = path != NULL && strcmp(path, "null") != 0;
+    const char *name = own ? last_part(path, strlen(path), &length) : NULL;
+    if (length == 0) {
+        name = last_part(file, strlen(file), &length);
+        if (length == strlen("config") && strncmp(name, "config", length) == 0) {
+            const size_t folder = (size_t)(name - file);
+            length = 0;
+            name = folder > 1 ? last_part(file, folder - 1, &length) : name;
+        }
+    }
+    const bool told = length > 0 && name[0] != '.';
+    return told ? dts_arena_strndup(theirs->arena, name, length) : family->type;
 }
 
 /* What the rules found, as the entries of a profile. */
-static void build(const dts_huggingface_family *family, const dts_settings *theirs, const dts_settings *ours,
-                  dts_settings *entries) {
+static void build(const dts_huggingface_family *family, const char *file, const dts_settings *theirs,
+                  const dts_settings *ours, dts_settings *entries) {
     dts_settings_add(entries, "extends", family->base, NULL);
-    dts_settings_add(entries, "name", model_name(theirs, family), NULL);
+    const char *name = model_name(theirs, family, file);
+    dts_settings_add(entries, "name", name != NULL ? name : family->type, NULL);
     dts_settings_set(entries, "description", "config.json of type %s", family->type);
     for (size_t i = 0; i < ours->count; i++) {
         const dts_setting *s = &ours->items[i];
@@ -334,7 +360,7 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     dts_status status = note_rest(family, &theirs, notes->used, notes->aside, diag);
     note_defaults(&ours, notes->assumed);
     if (status == DTS_OK) {
-        build(family, &theirs, &ours, &entries);
+        build(family, name, &theirs, &ours, &entries);
         status = dts_huggingface_windows(text, &entries, diag);
     }
     if (status == DTS_OK) {

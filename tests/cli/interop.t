@@ -477,7 +477,7 @@ $ printf '{"model_type": "gemma3", "image_token_index": 262144, "text_config": {
 #   vision_config
 #   model_type
 extends: llama
-name: gemma3_text
+name: vlm
 description: config.json of type gemma3_text
 layers: 34
 hidden: 2560
@@ -553,7 +553,7 @@ $ dtsim import $DATA/tests/golden/interop/mistral-7b.json | sed "s|$DATA/||"
 #   rope_theta
 #   torch_dtype
 extends: llama
-name: mistral
+name: mistral-7b
 description: config.json of type mistral
 layers: 32
 hidden: 4096
@@ -567,10 +567,10 @@ attention_window: 4096
 $ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim import m | grep -c .
 27
 $ printf 'model: {profile: m/config.json, layers: 16}\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\nparallelism: {data_parallel: fsdp}\n' > s.yaml; dtsim run s.yaml --set cluster.nodes=1 | grep -E 'Model|Plan'
-  Model                 mistral, 3.75 billion parameters
+  Model                 m, 3.75 billion parameters
   Plan                  fsdp 8
 $ dtsim import $DATA/tests/golden/interop/mistral-7b.json -o mistral.yaml; dtsim run s.yaml --set cluster.nodes=1 --set model=./mistral.yaml | grep -E 'Model|Plan'
-  Model                 mistral, 7.24 billion parameters
+  Model                 mistral-7b, 7.24 billion parameters
   Plan                  fsdp 8
 % Wrong and incomplete inputs.
 $ cp $DATA/tests/golden/interop/*.json $DATA/tests/golden/interop/*.toml .; dtsim import auto.json --scenario gcp-data-parallel/scaling-ddp | grep -E '^#   |stage'

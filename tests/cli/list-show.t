@@ -183,7 +183,7 @@ error: --set changes scenarios, not tables
   help: name a row: TABLE.csv#ID
 [2]
 $ mkdir m; cp $DATA/tests/golden/interop/mistral-7b.json m/config.json; dtsim show m | grep -E '^(name|description|layers|attention_window|#)'; dtsim show m/config.json --effective | grep -E '^(hidden|causal)'
-name: mistral
+name: m
 description: config.json of type mistral
 layers: 32
 attention_window: 4096

@@ -88,7 +88,45 @@ static void windows_are_numbers(void **state) {
     }
 }
 
+/* The file's own name for its model, the file's, its folder's, or the type. */
+static void models_are_called_as_their_files(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *own, *name;
+    } cases[] = {
+        {"config.json", NULL, "llama"},
+        {"./config.json", NULL, "llama"},
+        {"my-8b/config.json", NULL, "my-8b"},
+        {"/models/my-8b/config.json", NULL, "my-8b"},
+        {"../config.json", NULL, "llama"},
+        {"configs/my-8b.json", NULL, "my-8b"},
+        {"my-8b", NULL, "my-8b"},
+        {"config.json", "meta/Llama-8B", "Llama-8B"},
+        {"config.json", "", "llama"},
+        {"my.json", "meta/", "my"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[256];
+        snprintf(json, sizeof json, "{\"model_type\": \"llama\", \"_name_or_path\": %s%s%s}",
+                 cases[i].own != NULL ? "\"" : "", cases[i].own != NULL ? cases[i].own : "null",
+                 cases[i].own != NULL ? "\"" : "");
+        profiles p;
+        profiles_open(&p);
+        dts_document *file = NULL;
+        dts_node *profile = NULL;
+        assert_int_equal(dts_document_parse(json, strlen(json), cases[i].file, NULL, &file, p.diag), DTS_OK);
+        assert_int_equal(
+            dts_huggingface_profile(p.document, dts_document_root(file), cases[i].file, NULL, &profile, p.diag),
+            DTS_OK);
+        assert_string_equal(dts_node_get(profile, "name")->text, cases[i].name);
+        dts_document_free(file);
+        profiles_close(&p);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_text_model_is_read), cmocka_unit_test(windows_are_numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_text_model_is_read),
+                                       cmocka_unit_test(models_are_called_as_their_files),
+                                       cmocka_unit_test(windows_are_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
