@@ -41,7 +41,8 @@ static const term time_terms[] = {
     TERM("exposed communication", time_s.exposed_communication, dts_format_time, false),
     TERM("pipeline bubble", time_s.bubble, dts_format_time, false),
     TERM("exposed offload", time_s.exposed_offload, dts_format_time, false),
-    TERM("waiting for the host", time_s.host_bound, dts_format_time, false),
+    TERM("waiting for the host", time_s.launches, dts_format_time, false),
+    TERM("caching allocator", time_s.allocator, dts_format_time, false),
     TERM("optimizer", time_s.optimizer, dts_format_time, false),
     TERM("waiting for input", time_s.input_wait, dts_format_time, false),
 };

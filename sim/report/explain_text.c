@@ -148,7 +148,7 @@ static void write_shares(const page *p) {
         {"exposed communication", "the compute stream waits for a transfer", t->exposed_communication},
         {"bubble", "it waits for another stage", t->bubble},
         {"exposed offload", "it waits for a copy from or to the host", t->exposed_offload},
-        {"host", "it waits for a kernel to be launched", t->host_bound - t->allocator},
+        {"host", "it waits for a kernel to be launched", t->launches},
         {"allocator", "it waits for cudaFree and cudaMalloc: memory is near the GPU's capacity", t->allocator},
         {"optimizer", "the optimizer's kernels run, or wait for their launch", t->optimizer},
         {"input", "it waits for data", t->input_wait},

@@ -300,7 +300,7 @@ static void write_times(page *p) {
                 {"exposed communication", "communication", t->exposed_communication},
                 {"pipeline bubble", "bad", t->bubble},
                 {"exposed offload", "offload", t->exposed_offload},
-                {"waiting for the host", "host", t->host_bound - t->allocator},
+                {"waiting for the host", "host", t->launches},
                 {"caching allocator", "bad", t->allocator},
                 {"optimizer", "optimizer", t->optimizer},
                 {"waiting for input", "input", t->input_wait}};

@@ -16,7 +16,8 @@ static const part parts[] = {
     PART("exposed communication", "communication", exposed_communication),
     PART("pipeline bubble", "bad", bubble),
     PART("exposed offload", "offload", exposed_offload),
-    PART("waiting for the host", "host", host_bound),
+    PART("waiting for the host", "host", launches),
+    PART("caching allocator", "bad", allocator),
     PART("optimizer", "optimizer", optimizer),
     PART("waiting for input", "input", input_wait),
 };

@@ -230,7 +230,7 @@ static void write_times(const page *p) {
         {"exposed communication", t->exposed_communication, DTS_PAINT_COMMUNICATION},
         {"pipeline bubble", t->bubble, DTS_PAINT_BAD},
         {"exposed offload", t->exposed_offload, DTS_PAINT_OFFLOAD},
-        {"waiting for the host", t->host_bound - t->allocator, DTS_PAINT_HOST},
+        {"waiting for the host", t->launches, DTS_PAINT_HOST},
         {"caching allocator", t->allocator, DTS_PAINT_BAD},
         {"optimizer", t->optimizer, DTS_PAINT_OPTIMIZER},
         {"waiting for input", t->input_wait, DTS_PAINT_INPUT},

@@ -226,6 +226,7 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
                                     .exposed_offload = dts_time_to_s(t.offload),
                                     .host_bound = dts_time_to_s(t.host),
                                     .input_wait = dts_time_to_s(t.input),
+                                    .launches = dts_time_to_s(t.host - t.stalls),
                                     .allocator = dts_time_to_s(t.stalls)};
 }
 

@@ -30,7 +30,7 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
         {"copies to and from host memory", t->exposed_offload, "less offload, or prefetching further ahead"},
         {"waiting for the caching allocator, which is short of memory", t->allocator,
          "smaller microbatches, recomputation or sharding: memory that is free lets its cache serve the requests"},
-        {"waiting for the host to launch kernels", t->host_bound - t->allocator,
+        {"waiting for the host to launch kernels", t->launches,
          "larger microbatches, fused kernels, compilation or CUDA graphs"},
         {"the optimizer's step", t->optimizer, "a fused or multi-tensor optimizer, or sharded states"},
         {"waiting for input", t->input_wait, "more loader workers, samples that are prepared ahead, or more cores"},

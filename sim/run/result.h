@@ -17,7 +17,8 @@ typedef struct dts_memory_gib {
 /* Sums to the iteration time, for the GPU on the critical path. */
 typedef struct dts_time_shares {
     double compute, exposed_communication, bubble, exposed_offload, host_bound, optimizer, input_wait;
-    double allocator; /* no share of its own: what of host_bound the caching allocator's calls take near the capacity */
+    /* the parts of host_bound: launches of kernels, and the caching allocator's calls near the GPU's capacity */
+    double launches, allocator;
 } dts_time_shares;
 
 typedef struct dts_communication_row {

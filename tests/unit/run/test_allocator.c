@@ -104,6 +104,8 @@ static void retries_cost_time(void **state) {
     assert_non_null(strstr(slow->bottleneck, "memory near the GPU's capacity"));
     const double others_s = slow->time_s.host_bound - slow->allocator.stall_s;
     assert_true(others_s >= 0 && others_s < 0.02);
+    assert_close(slow->time_s.launches + slow->time_s.allocator, slow->time_s.host_bound, 1e-12, 0);
+    assert_close(slow->time_s.allocator, slow->allocator.stall_s, 0, 0);
     dts_result_free(slow);
     bool warned = false;
     for (size_t i = 0; i < r->warning_count; i++) {
