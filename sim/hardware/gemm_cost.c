@@ -125,7 +125,7 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);
     double time_s = fmax(tiles_s(gpu, shape, type, peak, matrix_units, tile_efficiency), chip_s);
     if (matrix_units) {
-        time_s *= alignment_factor(gemm, element_B, shape);
+        time_s *= alignment_factor(gemm, dts_numeric_data_bytes(type), shape);
     }
     if (shape->weight_gradient) {
         time_s *= gemm->weight_gradient_factor;

@@ -239,8 +239,24 @@ static void test_memory_bound(void **state) {
     profiles_close(&p);
 }
 
+/* Scales of blocks lie in a tensor of their own: rows of operands begin where those without scales do. */
+static void test_scales_do_not_misalign(void **state) {
+    (void)state;
+    profiles p;
+    profiles_open(&p);
+    dts_gpu gpu = {0};
+    profiles_load(&p, "hardware/gpus", &dts_gpu_schema, "b200", &gpu);
+    static const int64_t inner[] = {512, 768, 1536, 2048, 5120, 6144, 14336};
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        const double plain_s = gemm_s(&gpu, DTS_FP8, 1, 16384, 4096, inner[i]);
+        assert_close(gemm_s(&gpu, DTS_MXFP8, 1, 16384, 4096, inner[i]), plain_s, 0.005, 0);
+    }
+    profiles_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scales_do_not_misalign),
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_monotonic),
         cmocka_unit_test(test_waves),
