@@ -64,6 +64,7 @@ typedef struct dts_gpu {
     double gather_factor;     /* of kernels that put tokens in the order of their experts: time over that of others */
     double loss_factor;       /* the same of fused cross entropy */
     double norm_factor;       /* the same of LayerNorm, but for persistent kernels */
+    double block_cast_factor; /* the same of casts with scales of blocks along both dimensions */
     double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
     dts_flash_profile flash;
     double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */
@@ -141,9 +142,10 @@ typedef struct dts_inter {
     double nics_per_gpu; /* adapters that one GPU can reach without crossing the node: 1 also where GPUs share one */
     double nic_bandwidth_Bps; /* one NIC, one direction, specification */
     double node_goodput_Bps;  /* all NICs of a node, one direction, what many flows reach together */
-    double node_duplex_Bps;   /* both directions of a node together (host copies of TCP); 0: no such limit */
-    double tree_efficiency;   /* share of a flow's cap that a tree reaches */
-    double flow_cap_Bps;      /* one ring or flow, one direction; 0: none */
+    double all_to_all_Bps;  /* what a GPU sends to other nodes in an all-to-all, one direction; 0: as much as a ring */
+    double node_duplex_Bps; /* both directions of a node together (host copies of TCP); 0: no such limit */
+    double tree_efficiency; /* share of a flow's cap that a tree reaches */
+    double flow_cap_Bps;    /* one ring or flow, one direction; 0: none */
     double hop_latency_s;
     double base_latency_s;
     double fill_latency_s; /* as inside a node */
@@ -307,12 +309,14 @@ typedef struct dts_stack {
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
+    bool fuse_scaled_rotary, fuse_clamp, fuse_expert_bias;
     bool persistent_norm;  /* LayerNorm keeps its rows in registers (apex FastLayerNorm, Transformer Engine) */
     int experts;           /* dts_expert_style */
     int64_t experts_sms;   /* multiprocessors that exchanges of experts take from products of another pass */
     double experts_host_s; /* host time from the token counts of an expert layer to the launches that need them */
     int64_t device_dispatch_domain; /* GPUs joined by links from which on a dispatcher on the device needs no counts on
                                        the host; 0: none does */
+    bool device_dispatch_reads;     /* … but the counts of rows that came, where products are library calls */
     bool tokens_cross_once;         /* a token for several experts of a node crosses the network once (DeepEP) */
     bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */
     int tensor_backward_overlap; /* dts_backward_overlap: tensor-parallel transfers of backward run beside the products

@@ -46,6 +46,21 @@ static const dts_field fuse_fields[] = {
      .preset = "false",
      .offset = WITHIN(fuse_bias_gelu, fuse_permute),
      .help = "mixture of experts: tokens are sorted by expert, and summed again, in one kernel"},
+    {.key = "scaled_rotary",
+     .type = DTS_FIELD_BOOL,
+     .preset = "true",
+     .offset = WITHIN(fuse_bias_gelu, fuse_scaled_rotary),
+     .help = "with rotary: also where cosines and sines have a factor (model.rotary_scaled)"},
+    {.key = "clamp",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fuse_bias_gelu, fuse_clamp),
+     .help = "with bias_gelu: the kernel cuts the activation's inputs off itself (model.activation_clamp)"},
+    {.key = "expert_bias",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fuse_bias_gelu, fuse_expert_bias),
+     .help = "mixture of experts: biases of all experts' outputs, weighed by the gates, in one kernel"},
 };
 
 const dts_schema dts_stack_fuse_schema = {
@@ -53,7 +68,7 @@ const dts_schema dts_stack_fuse_schema = {
     .help = "fusions: each removes whole passes over memory and launches",
     .fields = fuse_fields,
     .field_count = sizeof fuse_fields / sizeof *fuse_fields,
-    .struct_size = WITHIN(fuse_bias_gelu, fuse_permute) + sizeof(bool),
+    .struct_size = WITHIN(fuse_bias_gelu, fuse_expert_bias) + sizeof(bool),
 };
 
 static const dts_field bert_fields[] = {

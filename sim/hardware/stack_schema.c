@@ -208,6 +208,13 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, device_dispatch_domain),
      .help = "GPUs joined by links from which on tokens are dispatched by the device and the host reads no counts; 0: "
              "never"},
+    {.key = "device_dispatch_reads",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, device_dispatch_reads),
+     .help = "with device_dispatch_domain: the host waits for the counts of rows that came, which the products of "
+             "experts need "
+             "unless they are grouped"},
     {.key = "tokens_cross_once",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

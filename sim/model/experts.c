@@ -28,7 +28,8 @@
  * them home sums the d rows of a token.
  *
  * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
- * all-to-all): the host waits for the router. Padded sizes are known beforehand.
+ * all-to-all): the host waits for the router, or, where the device dispatches, for the rows that have come, whose
+ * counts the products' sizes still are [7]. Padded sizes are known beforehand.
  *
  * Tensor parallelism: each rank routes its own positions, and the shared expert is split, gathers and scatters as the
  * dense block does. Experts are whole on each rank, or split among t of them (expert tensor parallelism [4]) as a dense
@@ -40,7 +41,8 @@
  * [3] Fedus, Zoph, Shazeer 2021, Switch Transformers, arXiv 2101.03961, section 2.2.
  * [4] NVIDIA/Megatron-LM megatron/core/transformer/moe/{router,moe_utils,token_dispatcher,experts}.py (0.12 and later).
  * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2.
- * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py. */
+ * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py.
+ * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias. */
 #include <math.h>
 
 #include "model/builder.h"
@@ -134,6 +136,7 @@ static void add_router(dts_builder *builder, const routed *r) {
     const dts_execution *execution = builder->execution;
     choice->host_reads =
         !pads && !execution->device_dispatch && (exchanges_tokens(builder) || !execution->grouped_products);
+    choice->host_dispatches = choice->host_reads;
 }
 
 static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {
@@ -235,6 +238,7 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
         if (builder->execution->expert_tensor == 1) {
             exchange_rows(builder, r, &sort->backward_exchange, sort);
         }
+        sort->host_reads = r->once && builder->execution->reads_sizes && !builder->execution->grouped_products;
     }
 }
 
@@ -249,6 +253,23 @@ static void add_combine(dts_builder *builder, const routed *r) {
     share_rows(builder, r, false);
     dts_operator *sum = (r->once ? add_device_combine : add_unpermute)(builder, r);
     exchange_rows(builder, r, &sum->backward_exchange, sum);
+}
+
+/* The gates have weighed the activation, so that biases behind the second product have to be weighed as well [7]. For
+ * each expert: b·gate, the sum, and all rows put together again; backward the gradients of b and of the gates, a
+ * product and a sum each, and those of the rows put together. */
+static void add_gated_bias(dts_builder *builder, const routed *r) {
+    const double rows_B = r->all * r->token_B;
+    const int experts = (int)r->local;
+    const bool fused = builder->execution->fuse_expert_bias;
+    dts_add_memory(builder, "expert_bias",
+                   (dts_passes){.forward_kernels = fused ? 1 : 2 * experts + 1,
+                                .forward_B = (fused ? 2 : 6) * rows_B,
+                                .backward_kernels = fused ? 1 : 4 * experts + 1,
+                                .backward_B = (fused ? 1 : 8) * rows_B,
+                                .input_B = rows_B,
+                                .output_B = rows_B,
+                                .workspace_B = fused ? 0 : 2 * rows_B});
 }
 
 static void add_routed(dts_builder *builder, const routed *r) {
@@ -270,12 +291,16 @@ static void add_routed(dts_builder *builder, const routed *r) {
     dts_add_linear(builder, &product);
     dts_add_inner_activation(builder, rows * (double)f);
     product.name = "expert_down";
+    product.bias = model->bias ? DTS_BIAS_DEFERRED : DTS_BIAS_NONE;
     product.n = l->h;
     product.k = f;
     product.saved_B = r->all * (double)f * l->e;
     product.row_split = parts > 1;
     product.role = DTS_LINEAR_FEED_FORWARD;
     dts_add_linear(builder, &product);
+    if (model->bias) {
+        add_gated_bias(builder, r);
+    }
     add_combine(builder, r);
 }
 

@@ -6,7 +6,8 @@
  * [2].
  *
  * [1] Korthikanti et al. 2022, arXiv 2205.05198, section 4.1.
- * [2] NVIDIA/Megatron-LM megatron/core/fusions/fused_bias_swiglu.py. */
+ * [2] NVIDIA/Megatron-LM megatron/core/fusions/fused_bias_swiglu.py.
+ * [3] The same, megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl. */
 #include "model/builder.h"
 
 /* Product(s) into the inner width. */
@@ -48,8 +49,24 @@ static void add_up(dts_builder *builder) {
     }
 }
 
+/* Both halves cut off, and put side by side again for a fused activation; backward the mask, and their gradients
+ * joined [3]. */
+static void add_clamp(dts_builder *builder, double T, bool joined) {
+    dts_add_memory(builder, "mlp_clamp",
+                   (dts_passes){.forward_kernels = joined ? 3 : 2,
+                                .forward_B = (joined ? 8 : 4) * T,
+                                .backward_kernels = joined ? 3 : 2,
+                                .backward_B = (joined ? 10 : 6) * T,
+                                .input_B = 2 * T,
+                                .output_B = 2 * T,
+                                .saved_B = 2 * T});
+}
+
 static void add_gated_activation(dts_builder *builder, double elements) {
     const double T = elements * builder->local.e;
+    if (builder->model->activation_clamp > 0 && !builder->execution->fuse_clamp) {
+        add_clamp(builder, T, builder->execution->fuse_bias_gelu);
+    }
     const bool silu = builder->model->activation_function == DTS_SILU;
     if (builder->execution->fuse_bias_gelu) {
         const bool bias = builder->model->bias; /* its gradient is summed here */

@@ -44,9 +44,11 @@ typedef struct dts_model {
     int64_t vocab;
     int64_t max_positions;   /* learned positions; 0: none */
     bool rotary;             /* rotary positions */
+    bool rotary_scaled;      /* their cosines and sines have a factor: YaRN's concentration */
     int64_t token_types;     /* BERT segment embeddings */
     bool gated_ffn;          /* SwiGLU, GeGLU: three matrices */
     int activation_function; /* dts_activation_function */
+    double activation_clamp; /* of both inputs of a gated activation; 0: none */
     bool rms_norm;           /* else LayerNorm with scale and shift */
     bool bias;               /* biases of the linear layers outside the query, key and value products */
     bool qkv_bias;
@@ -210,6 +212,9 @@ typedef struct dts_execution {
     bool device_dispatch;  /* tokens are sent to experts without their counts on the host */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
+    bool fuse_clamp;       /* the inner activation cuts its inputs off itself */
+    bool fuse_expert_bias; /* the bias behind the experts, weighed by the gates, is added in one kernel */
+    bool reads_sizes;      /* a dispatcher on the device tells the host how many rows came: sizes of library calls */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
     bool sums_branches;    /* blocks side by side: partial sums of both are added before one reduction */
     bool sums_branch_gradients; /* … and the gradients of a shared input */
@@ -287,6 +292,7 @@ typedef struct dts_operator {
                                the weight gradient, behind the product of the input gradient; 0: it does not */
     int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
+    bool host_dispatches;   /* … and then prepares the exchange of tokens (stack.experts_host) */
     bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
 } dts_operator;
 

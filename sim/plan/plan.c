@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "plan/internal.h"
@@ -51,9 +52,11 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
     bool kept = caches_weights(plan) && !dts_plan_shards_parameters(plan);
     bool current = recipe == DTS_FP8_TENSORWISE && plan->storage.product != DTS_MXFP8;
     bool shares = plan->storage.product == DTS_FP8 && (current || dts_plan_scales_rows(plan));
+    bool blocks = plan->storage.product == DTS_MXFP8 || plan->storage.product == DTS_NVFP4;
+    double block_factor = blocks ? plan->job.cluster->gpu.block_cast_factor : 1;
     return (dts_quantisation){.format = plan->storage.product,
                               .copies = operand_copies(plan),
-                              .transpose_factor = stack->fp8_transpose_factor,
+                              .transpose_factor = fmax(stack->fp8_transpose_factor, block_factor),
                               /* blocks find their scales while they are cast */
                               .amax_kernel = stack->fp8_amax_kernel && current,
                               .shared_scales = shares ? stack->fp8_shared_scales : DTS_SHARED_SCALES_NONE,
@@ -134,7 +137,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_softmax = stack->fuse_softmax || stack->compile,
         .fuse_norm = stack->fuse_norm || stack->compile,
         .persistent_norm = stack->persistent_norm,
-        .fuse_rotary = stack->fuse_rotary || stack->compile,
+        .fuse_rotary =
+            (stack->fuse_rotary && (!plan->job.model->rotary_scaled || stack->fuse_scaled_rotary)) || stack->compile,
         .fuse_sums = stack->compile,
         .expert = plan->expert,
         .expert_tensor = plan->expert_tensor,
@@ -151,6 +155,9 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .loss_of_split = stack->loss_of_split,
         .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
         .fuse_permute = stack->fuse_permute || stack->compile,
+        .fuse_clamp = stack->fuse_clamp || stack->compile,
+        .fuse_expert_bias = stack->fuse_expert_bias || stack->compile,
+        .reads_sizes = stack->device_dispatch_reads,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,
         .separate_qkv = stack->separate_qkv,

@@ -207,7 +207,8 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     }
     dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
     if (o->host_reads) {
-        dts_build_read(b, w->pass->stage, b->plan->job.stack->experts_host_s, w->backward, w->last);
+        const double dispatch_s = o->host_dispatches ? b->plan->job.stack->experts_host_s : 0;
+        dts_build_read(b, w->pass->stage, dispatch_s, w->backward, w->last);
     }
     add_exchange(w, o, behind, &info);
 }

@@ -3,9 +3,10 @@
  * On its own, a pass leaves the compute stream idle whenever it exchanges something (tensor parallelism, experts): its
  * next kernel needs the result. A block cuts both passes behind their exchanges and issues the pieces in turns, so that
  * the kernels of one run while the other's exchange is on its way: DualPipe's overlapped forward and backward [1],
- * Megatron-LM's overlap of expert exchanges [2]. Piece i of n stands at (i + 1/2) / n of the block, so that both passes
- * advance together however many exchanges each has. Nothing becomes faster but waiting: kernels take their time one
- * after another. Passes without exchanges inside keep their order.
+ * Megatron-LM's overlap of expert exchanges [2]. Where experts are on several ranks, both cut there only: a layer has
+ * two such exchanges in either direction, so that the pieces pair up. Piece i of n stands at (i + 1/2) / n of the
+ * block, so that both passes advance together however many exchanges each has. Nothing becomes faster but waiting:
+ * kernels take their time one after another. Passes without exchanges inside keep their order.
  *
  * With full ranks an exchange is a task of the first rank that issues it; the others are cut at the same places, behind
  * their own issues of it.
@@ -26,9 +27,17 @@ void dts_overlap_begin(dts_builder *b) {
     b->cut_count = 0;
 }
 
+/* Do blocks end at an exchange of this group? */
+static bool cuts_at(const dts_builder *b, dts_group_kind group) {
+    if (b->plan->expert > 1) {
+        return group == DTS_GROUP_EXPERT;
+    }
+    return group != DTS_GROUP_DATA && group != DTS_GROUP_PIPELINE && group != DTS_GROUP_REPLICA &&
+           group != DTS_GROUP_EXPERT_DATA;
+}
+
 void dts_overlap_cut(dts_builder *b, dts_group_kind group) {
-    if (group == DTS_GROUP_DATA || group == DTS_GROUP_PIPELINE || group == DTS_GROUP_REPLICA ||
-        group == DTS_GROUP_EXPERT_DATA || !dts_build_may_overlap(b)) {
+    if (!cuts_at(b, group) || !dts_build_may_overlap(b)) {
         return;
     }
     if (b->cut_count == b->cut_capacity) {

@@ -268,11 +268,69 @@ static void test_host_reads(void **state) {
     dts_arena_free(arena);
 }
 
+/* Behind the gates, biases of outputs are weighed: each expert's by two kernels, and rows put together by one (rows of
+ * half numbers: written, three times touched by a sum, copied). The inputs of the activation are cut off, two kernels,
+ * and joined. */
+static void test_biases_and_clamps(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = mixtral();
+    model.bias = true;
+    model.activation_clamp = 7;
+    dts_execution x = fused_bf16(1, 4096, 4);
+    dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    const double rows = 2 * 4096, h = 4096, f = 14336;
+    const dts_operator *bias = find(layer, "expert_bias"), *clamp = find(layer, "mlp_clamp");
+    assert_int_equal(bias->forward_kernels, 2 * 2 + 1);
+    assert_int_equal(bias->backward_kernels, 4 * 2 + 1);
+    assert_close(bias->forward_B, (2 + 6 + 4) * rows * h, 0, 0);
+    assert_close(bias->backward_B, (4 + 6 + 6) * rows * h, 0, 0);
+    assert_int_equal(clamp->forward_kernels, 3);
+    assert_close(clamp->forward_B, (4 + 4) * rows * 2 * f, 0, 0);
+    assert_close(clamp->backward_B, (6 + 4) * rows * 2 * f, 0, 0);
+    assert_close(clamp->saved_B, 2 * rows * 2 * f, 0, 0);
+    assert_close(find(layer, "expert_down")->parameters[1], 2 * h, 0, 0);
+    x.fuse_clamp = x.fuse_expert_bias = true;
+    layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    assert_int_equal(find(layer, "expert_bias")->forward_kernels, 1);
+    for (size_t i = 0; i < layer.count; i++) {
+        assert_true(strcmp(layer.items[i].name, "mlp_clamp") != 0);
+    }
+    dts_arena_free(arena);
+}
+
+/* A dispatcher on the device asks for no counts of its own, but library calls for each expert have to know their sizes.
+ */
+static void test_sizes_behind_device_dispatch(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = mixtral();
+    dts_execution x = fused_bf16(1, 4096, 4);
+    x.device_dispatch = true;
+    assert_false(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "sort_by_expert")->host_reads);
+    x.reads_sizes = true;
+    dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    assert_true(find(layer, "sort_by_expert")->host_reads);
+    assert_false(find(layer, "sort_by_expert")->host_dispatches);
+    assert_false(find(layer, "route")->host_reads);
+    x.grouped_products = true;
+    assert_false(find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "sort_by_expert")->host_reads);
+    dts_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flops),     cmocka_unit_test(test_latent_flops), cmocka_unit_test(test_which_layers),
-        cmocka_unit_test(test_exchanges), cmocka_unit_test(test_products),     cmocka_unit_test(test_imbalance),
-        cmocka_unit_test(test_saved),     cmocka_unit_test(test_host_reads),   cmocka_unit_test(test_device_dispatch),
+        cmocka_unit_test(test_biases_and_clamps),
+        cmocka_unit_test(test_sizes_behind_device_dispatch),
+        cmocka_unit_test(test_flops),
+        cmocka_unit_test(test_latent_flops),
+        cmocka_unit_test(test_which_layers),
+        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_imbalance),
+        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_host_reads),
+        cmocka_unit_test(test_device_dispatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,11 +52,56 @@ static void host_time_behind_token_counts_is_exposed(void **state) {
     dts_result *plain = simulate_text(base, "stack.experts_host=0");
     dts_result *slow = simulate_text(base, "stack.experts_host=10ms");
     assert_close(slow->iteration_time_s - plain->iteration_time_s, LAYERS * 4 * 10e-3, 0.02, 0);
-    dts_result *device = simulate_text(base, "stack.experts_host=10ms stack.device_dispatch_domain=8");
+    dts_result *device = simulate_text(base,
+                                       "stack.experts_host=10ms stack.device_dispatch_domain=8 "
+                                       "stack.device_dispatch_reads=false");
     assert_true(device->iteration_time_s <= plain->iteration_time_s);
     dts_result_free(plain);
     dts_result_free(slow);
     dts_result_free(device);
+}
+
+/* Sizes of the products that follow a dispatch on the device are read from it: the GPU idles until the first launch. */
+static void sizes_are_read_behind_a_dispatch_on_the_device(void **state) {
+    (void)state;
+    dts_result *blind = simulate_text(base,
+                                      "stack.device_dispatch_domain=8 stack.device_dispatch_reads=false "
+                                      "stack.launch=100us training.micro_batch=4");
+    dts_result *reads = simulate_text(base, "stack.device_dispatch_domain=8 stack.launch=100us training.micro_batch=4");
+    assert_true(reads->iteration_time_s > blind->iteration_time_s);
+    dts_result_free(blind);
+    dts_result_free(reads);
+}
+
+/* Two passes in turns change at the exchanges of experts, as in Megatron-Core, however many others tensor parallelism
+ * has between them: most of what experts exchange is hidden. */
+static void turns_end_at_exchanges_of_experts(void **state) {
+    (void)state;
+    static const char *const turns =
+        "model: {profile: llama-moe, layers: 8, hidden: 4096, heads: 32, vocab: 32000, ffn_hidden: 4096, experts: 32}\n"
+        "cluster: {profile: dgx-h100, nodes: 4}\n"
+        "stack: {profile: megatron-core, experts_host: 0}\n"
+        "training: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: zero1, expert: 16, tensor: 2, sequence: true, pipeline: 2, virtual_stages: 2, "
+        "schedule: interleaved-1f1b-moe-overlap}\n";
+    dts_result *r = simulate_text(turns, "");
+    const dts_communication_row *row = communication_row(r, "all-to-all", "expert");
+    assert_true(row->exposed_s < 0.4 * row->total_s);
+    dts_result_free(r);
+}
+
+/* Factors of the rotary embedding are for the fused kernel or against it, as the stack says. */
+static void scaled_positions_may_need_kernels_of_their_own(void **state) {
+    (void)state;
+    dts_result *plain = simulate_text(base, "training.micro_batch=4");
+    dts_result *scaled = simulate_text(base, "training.micro_batch=4 model.rotary_scaled=true");
+    dts_result *fused =
+        simulate_text(base, "training.micro_batch=4 model.rotary_scaled=true stack.fuse.scaled_rotary=true");
+    assert_true(scaled->iteration_time_s > plain->iteration_time_s);
+    assert_close(fused->iteration_time_s, plain->iteration_time_s, 0, 0);
+    dts_result_free(plain);
+    dts_result_free(scaled);
+    dts_result_free(fused);
 }
 
 /* Tensors of four casts of two experts a layer and microbatch, each of four kernels with current scaling and of one
@@ -198,7 +243,10 @@ static void tokens_may_cross_once(void **state) {
     double total_s[3];
     for (int i = 0; i < 3; i++) {
         char all[LONGEST_SETTINGS];
-        snprintf(all, sizeof all, "%s cluster.inter.base_latency=0s cluster.inter.hop_latency=0s", settings[i]);
+        snprintf(all, sizeof all,
+                 "%s cluster.inter.base_latency=0s cluster.inter.hop_latency=0s "
+                 "cluster.inter.all_to_all_bandwidth=0",
+                 settings[i]);
         dts_result *r = simulate_text(base, all);
         total_s[i] = communication_row(r, "all-to-all", "expert")->total_s;
         dts_result_free(r);
@@ -328,6 +376,9 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_sent_there_and_back),
+        cmocka_unit_test(sizes_are_read_behind_a_dispatch_on_the_device),
+        cmocka_unit_test(scaled_positions_may_need_kernels_of_their_own),
+        cmocka_unit_test(turns_end_at_exchanges_of_experts),
         cmocka_unit_test(host_time_behind_token_counts_is_exposed),
         cmocka_unit_test(casts_of_experts_take_the_host),
         cmocka_unit_test(nodes_that_share_links_are_one),

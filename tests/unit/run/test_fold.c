@@ -103,7 +103,7 @@ static void transfers_that_move_at_the_end_are_not_missed(void **state) {
         "training: {global_batch: 5376, micro_batch: 7, sequence_length: 128, precision: fp32, "
         "optimizer: sgd-momentum}\n"
         "parallelism: {pipeline: 2, context: 4, expert: 1, expert_tensor: 2}\n",
-        "", true);
+        "stack.fuse.expert_bias=true", true);
 }
 
 /* Copies of activations set the pace, and the kernels between them wait for their launches until the host is ahead. */
