@@ -171,9 +171,9 @@ name: b
   nodes: 2
   micro_batch: 4
 $ dtsim show g.csv#b --effective | grep -E '^(key|cluster.nodes|training.precision)'
-key                                      value                            source
-cluster.nodes                            2
-training.precision                       fp16
+key                                          value                        source
+cluster.nodes                                2
+training.precision                           fp16
 $ dtsim show g.csv#c
 error: no row 'c' in g.csv
   help: did you mean 'a'?
