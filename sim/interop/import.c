@@ -220,9 +220,10 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
     }
 }
 
-/* Does the file say anything but how many processes there are? */
+/* Does the file say anything but how many processes there are, and what other trainers have flags of that name for? */
 static bool says_something(const dts_settings *theirs) {
-    static const char *const launch[] = {"nnodes", "nproc-per-node", "node-rank", "master-addr", "master-port"};
+    static const char *const launch[] = {"nnodes",      "nproc-per-node", "node-rank", "master-addr",
+                                         "master-port", "bf16",           "fp16",      "optimizer"};
     bool says = false;
     for (size_t k = 0; k < theirs->count && !says; k++) {
         says = theirs->items[k].used;
@@ -231,6 +232,26 @@ static bool says_something(const dts_settings *theirs) {
         }
     }
     return says;
+}
+
+/* A launch line may name the file that holds the plan. */
+static dts_status refuse_launch_line(const dts_settings *theirs, const char *name, dts_diag *diag) {
+    static const char *const keys[] = {"deepspeed", "deepspeed-config", "config-file", "job.config_file"};
+    dts_text help = {0};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && help.length == 0; i++) {
+        const char *value = dts_settings_get(theirs, keys[i]);
+        if (value != NULL && strchr(value, '.') != NULL) {
+            dts_text_printf(&help, "import the file that it names: %s", value);
+        }
+    }
+    if (help.length == 0) {
+        dts_text_add(&help, "give the script that holds the arguments of the training");
+    }
+    dts_status status =
+        dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
+                      "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
+    dts_text_free(&help);
+    return status;
 }
 
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
@@ -251,8 +272,7 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
         dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     }
     if (launcher == &dts_launcher_megatron && !says_something(&theirs)) {
-        return dts_diag_fail(diag, DTS_INVALID, "give the script that holds the arguments of the training",
-                             "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
+        return refuse_launch_line(&theirs, name, diag);
     }
     for (size_t k = 0; k < open_ones.count; k++) {
         drop_default(&i, open_ones.items[k].path, &ours);

@@ -135,11 +135,19 @@ static const dts_mapping token_rules[] = {
     {0},
 };
 
-/* The command line chooses a class for activation_checkpoint by subcommand; flags cannot. */
+/* The command line chooses a class for activation_checkpoint by subcommand; flags cannot. Flags of 2025 are the TOML's
+ * keys. */
 static const dts_mapping token_rules_cli[] = {
     {"training.sequence_length=@", "training.max_context_length=@", 0, NULL, false},
+    {"training.sequence_length=@", "training.seq_len=@", IN, NULL, false},
     {"training.micro_batch=*", "", OUT, NULL, false},
+    {"training.micro_batch=@", "parallelism.pipeline_parallel_microbatch_size=@", IN, NULL, false},
     {"training.global_batch=*", "", OUT, NULL, false},
+    {"training.global_batch=@", "training.global_batch_size=@", IN, NULL, false},
+    {"plan.rank_samples=@", "training.local_batch_size=@", IN, NULL, false},
+    {"training.recompute=none", "activation_checkpoint.mode=none", IN, NULL, false},
+    {"training.recompute=selective", "activation_checkpoint.mode=selective", IN, NULL, false},
+    {"training.recompute=full", "activation_checkpoint.mode=full", IN, NULL, false},
     {"plan.microbatch_tokens=@", "training.num_tokens_per_microbatch_per_dp_rank=@", 0, NULL, false},
     {"plan.step_tokens=@", "training.num_tokens_per_train_step=@", 0, NULL, false},
     {"plan.microbatches=@; plan.pipelined=true", "parallelism.num_pp_microbatches=@", OUT, NULL, false},

@@ -756,3 +756,34 @@ folder.yaml:1:8: error: cannot read './m': it is no regular file [model]
         |        ^
   help: name the config.json in it
 [1]
+$ printf 'torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16\n' > clm.sh; dtsim import clm.sh --set cluster=dgx-h100
+error: clm.sh: a launch line without arguments of Megatron-LM: the plan is the script's
+  help: import the file that it names: ds.json
+[1]
+$ printf './run_train.sh --training.local_batch_size 2 --parallelism.tensor_parallel_degree 2 --training.seq_len 8192 --activation_checkpoint.mode full --model.converters=quantize.linear.float8 --quantize.linear.float8.recipe_name rowwise\n' > tt.sh; dtsim import tt.sh --set cluster=dgx-h100 --set model=llama-3-8b | grep -v '^#'
+name: tt
+cluster: dgx-h100
+model: llama-3-8b
+parallelism:
+  async_tensor: false
+  data_parallel: fsdp
+  tensor: 2
+  sequence: true
+  context: 1
+  context_method: all-gather
+  pipeline: 1
+  expert: 1
+  schedule: 1f1b
+stack:
+  profile: torchtitan
+  fp8:
+    recipe: rowwise
+    all_gather: false
+training:
+  sequence_length: 8192
+  recompute: full
+  precision: fp8
+  micro_batch: 2
+  global_batch: 8
+offload:
+  parameters: none
