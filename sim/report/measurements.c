@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "report/table.h"
 #include "run/run.h"
@@ -50,10 +51,34 @@ static double measured_value(const dts_table_cell *cell, dts_diag *diag) {
     return value;
 }
 
+/* A name of a table's own columns that is written otherwise: "ID", or a metric without "measured."; else NULL. */
+static const char *meant(const char *column) {
+    static const char *const notes[] = {"id", "source", "note"};
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+        if (strcasecmp(column, notes[i]) == 0) {
+            return notes[i];
+        }
+    }
+    for (size_t m = 0; m < DTS_METRIC_COUNT; m++) {
+        if (strcmp(column, dts_metrics[m].name) == 0) {
+            return column;
+        }
+    }
+    return NULL;
+}
+
 /* A key that no scenario has is an error of the table, not of each row, and also where every cell is empty. */
 static dts_status check_key(const dts_table_cell *cell, dts_diag *diag) {
     if (is_note(cell->text) || strncmp(cell->text, measured_prefix, sizeof measured_prefix - 1) == 0) {
         return DTS_OK;
+    }
+    const char *other = meant(cell->text);
+    if (other != NULL) {
+        dts_text help = {0};
+        dts_text_printf(&help, "did you mean '%s%s'?", other == cell->text ? measured_prefix : "", other);
+        dts_diag_error(diag, &cell->place, NULL, dts_text_string(&help), "unknown column '%s'", cell->text);
+        dts_text_free(&help);
+        return DTS_INVALID;
     }
     return dts_schema_check_key(&dts_scenario_schema, cell->text, &cell->place, diag);
 }

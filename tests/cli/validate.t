@@ -159,3 +159,16 @@ $ printf 'model: m\n' >s.yaml; dtsim validate s.yaml
 error: 's.yaml' is no table of measurements
   help: a table is a CSV file; `dtsim run` takes a scenario
 [1]
+$ sed '1s/^id,/ID,/; 1s/measured\.//' g.csv >names.csv; dtsim validate names.csv
+names.csv:1:1: error: unknown column 'ID'
+      1 | ID,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,iteration_s
+        | ^
+  help: did you mean 'id'?
+names.csv:1:144: error: unknown column 'iteration_s'
+      1 | ID,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,iteration_s
+        |                                                                                                                                                ^
+  help: did you mean 'measured.iteration_s'?
+names.csv: error: no column 'id'
+names.csv: error: no column 'measured.…' to compare with
+  help: e.g. measured.iteration_s
+[1]
