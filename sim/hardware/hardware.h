@@ -343,6 +343,7 @@ typedef struct dts_stack {
     int parallel_blocks;         /* dts_parallel_reduction */
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
+    double chunk_sum_factor;     /* time of the kernel that adds up scattered chunks over that of its bytes */
     bool tensor_overlap; /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
     /* Transformer Engine's user buffers: multiprocessors that transfers beside products take; 0: copy engines move them
      */

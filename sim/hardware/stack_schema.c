@@ -289,6 +289,15 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, async_backward),
      .help = "parallelism.async_tensor cuts transfers of backward into chunks, too; quantised: around 8- and 4-bit "
              "products only"},
+    {.key = "chunk_sum_factor",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 100,
+     .preset = "1",
+     .offset = offsetof(dts_stack, chunk_sum_factor),
+     .help = "parallelism.async_tensor: time of the kernel that adds up the chunks that a rank received, over the time "
+             "that "
+             "its bytes take"},
     {.key = "tensor_overlap",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -5,7 +5,8 @@
  *   all-gather → product       the rank's own chunk is multiplied at once, while copies bring the other T-1, one after
  *                              another; chunk i waits for copy i [1]
  *   product → reduce-scatter   the chunks of others come first and are copied to them while the next is multiplied; the
- *                              rank's own is last, and a kernel adds up the T partial sums: (T+1)·(m/T)·n·e bytes [1]
+ *                              rank's own is last, and a kernel adds up the T partial sums: (T+1)·(m/T)·n·e bytes [1],
+ *                              for which it may take longer than they do (stack.chunk_sum_factor)
  *
  * Each copy moves 1/T of the tensor from GPU to GPU: (T-1)/T of it in all, as a ring would. Copies are made by copy
  * engines and take no multiprocessors.
@@ -151,7 +152,8 @@ dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind
         sum.name = "sum_chunks";
         sum.flops = 0;
         double bytes = (double)(chunks + 1) * chunk_B;
-        dts_id added = dts_walk_kernels(w, 1, dts_gpu_memory_s(&w->b->plan->job.cluster->gpu, bytes), &sum);
+        const double sum_s = dts_gpu_memory_s(&w->b->plan->job.cluster->gpu, bytes);
+        dts_id added = dts_walk_kernels(w, 1, sum_s * w->b->plan->job.stack->chunk_sum_factor, &sum);
         dts_graph_depend(w->b->graph, added, sent);
     }
     return first;

@@ -103,6 +103,29 @@ static void a_product_waits_for_its_last_chunk_only(void **state) {
     dts_result_free(r);
 }
 
+/* A rank adds up eight chunks and writes one, each 1/8 of the tensor. */
+static void chunks_are_added_up_at_the_stack_s_rate(void **state) {
+    (void)state;
+    const double bytes = (TENSOR + 1) * 4.0 * SEQUENCE * HIDDEN * 2 / TENSOR, rate_Bps = 3350e9 * 0.852;
+    static const struct {
+        const char *settings;
+        double factor;
+    } cases[] = {{"parallelism.async_tensor=true", 1.9}, {"parallelism.async_tensor=true stack.chunk_sum_factor=1", 1}};
+    for (size_t c = 0; c < 2; c++) {
+        dts_result *r = simulate_text(base, cases[c].settings);
+        size_t count = 0;
+        for (size_t i = 0; i < r->span_count; i++) {
+            if (strcmp(r->spans[i].name, "sum_chunks") == 0) {
+                assert_close(dts_time_to_s(r->spans[i].end - r->spans[i].start), cases[c].factor * bytes / rate_Bps,
+                             1e-6, 0);
+                count++;
+            }
+        }
+        assert_int_equal(count, 2 * 4); /* the outputs of attention and feed-forward of four layers, in forward */
+        dts_result_free(r);
+    }
+}
+
 static size_t gathered_chunks(const char *settings) {
     dts_result *r = simulate_text(base, settings);
     size_t count = 0;
@@ -188,6 +211,7 @@ int main(void) {
         cmocka_unit_test(chunks_carry_the_same_bytes),
         cmocka_unit_test(large_products_are_never_slower_in_chunks),
         cmocka_unit_test(a_product_waits_for_its_last_chunk_only),
+        cmocka_unit_test(chunks_are_added_up_at_the_stack_s_rate),
         cmocka_unit_test(a_stack_leaves_transfers_of_backward_whole),
         cmocka_unit_test(whole_transfers_are_joined_and_cut),
         cmocka_unit_test(a_stack_overlaps_where_it_can),
