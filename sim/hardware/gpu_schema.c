@@ -296,6 +296,16 @@ static const dts_field flash_fields[] = {
      .maximum = 2,
      .offset = FLASH(wide_backward),
      .help = "the same in backward"},
+    {.key = "lasting",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0.1,
+     .maximum = 1,
+     .preset = "1",
+     .offset = FLASH(lasting),
+     .help =
+         "where power limits it: rate under load that lasts over that of bursts, of kernels that are as fast as what "
+         "stands here; slower ones and cuDNN's are taken as they are"},
     {.key = "cudnn",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_NUMBER,

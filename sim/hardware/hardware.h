@@ -43,6 +43,7 @@ typedef struct dts_flash_profile {
     int64_t backward_tile; /* 0: both as in forward */
     double wide_forward;   /* efficiency with heads wider than 128 over that at 128; 0: as head_dim_half says */
     double wide_backward;
+    double lasting;    /* rate of FlashAttention-2 under load that lasts over that of bursts, which these are */
     double cudnn;      /* rate of cuDNN's fused attention over these */
     double cudnn_half; /* the same with heads of 64 and narrower */
 } dts_flash_profile;

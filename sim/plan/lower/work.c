@@ -91,7 +91,8 @@ double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *sh
     const dts_gpu *gpu = &b->plan->job.cluster->gpu;
     const dts_stack *stack = b->plan->job.stack;
     const double cudnn = shape->head_dim > 64 ? gpu->flash.cudnn : gpu->flash.cudnn_half;
-    const double speed = stack->flash_speed * (stack->cudnn_attention ? cudnn : 1);
+    const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
+    const double speed = stack->flash_speed * (stack->cudnn_attention ? cudnn : own);
     return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, shape) / speed;
 }
 
