@@ -42,7 +42,7 @@ static void recomputation_is_launched_as_forward_is(void **state) {
     dts_result *r = simulate_text(base, settings);
     double longest_s = 0;
     size_t repeated = kernels_of(r, DTS_SPAN_RECOMPUTE, NULL, &longest_s);
-    assert_true(repeated > 10 * LAYERS);
+    assert_true(repeated > (size_t)10 * LAYERS);
     assert_close(r->iteration_time_s - time_of(slow), 1e-3 * (double)repeated, 0.05, 0);
     dts_result_free(r);
 }
