@@ -26,6 +26,18 @@ static void applied(void *context, const dts_mapping *rule, const dts_setting *f
     }
 }
 
+/* Is it a part of a setting that a rule took whole, as training.recompute.every of training.recompute? */
+static bool is_part_of_used(const dts_settings *ours, const dts_setting *part) {
+    for (size_t i = 0; i < ours->count; i++) {
+        const dts_setting *s = &ours->items[i];
+        const size_t length = strlen(s->path);
+        if (s->used && strncmp(part->path, s->path, length) == 0 && part->path[length] == '.' && s->value[0] == '{') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Keys that no rule took: they live elsewhere, or are lost. */
 static void note_rest(exporter *e, const dts_settings *ours) {
     static const char *const silent[] = {"name", "description", "expect", "fidelity", "plan", "extends", "graph"};
@@ -33,7 +45,7 @@ static void note_rest(exporter *e, const dts_settings *ours) {
     size_t told_count = 0;
     for (size_t i = 0; i < ours->count; i++) {
         const dts_setting *s = &ours->items[i];
-        bool quiet = s->used || s->preset;
+        bool quiet = s->used || s->preset || is_part_of_used(ours, s);
         for (size_t k = 0; k < sizeof silent / sizeof silent[0] && !quiet; k++) {
             size_t length = strlen(silent[k]);
             quiet = strncmp(s->path, silent[k], length) == 0 && (s->path[length] == '\0' || s->path[length] == '.');

@@ -641,25 +641,39 @@ mistral-gelu.json:2:122: warning: unknown key 'experimental_router' of a mistral
       2 |  "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "hidden_act": "gelu", "experimental_router": 7}
         |                                                                                                                          ^
 [1]
-$ printf 'train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3\n' > args; dtsim import args --scenario pipelines/1f1b
+% Megatron-LM's block method is recomputation of the first layers of every chunk, both ways.
+$ printf 'train --num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50304 --bf16 --recompute-granularity full --recompute-method block --recompute-num-layers 3\n' > block.args; dtsim import block.args --from megatron-lm --set cluster=dgx-h100 -o block.yaml 2>/dev/null; grep -A1 recompute block.yaml
+#   recompute-granularity = full (line 1)
+#   recompute-method = block (line 1)
+#   recompute-num-layers = 3 (line 1)
+# defaults of the launcher:
+--
+  recompute:
+    first: 3
+$ DTSIM_DATA=$DATA dtsim export block.yaml --to megatron-lm 2>/dev/null | grep recompute
+#   training.recompute = {first: 3}
+    --recompute-granularity full \
+    --recompute-method block \
+    --recompute-num-layers 3 \
+$ printf 'train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3\n' > args; dtsim import args --scenario pipelines/1f1b
 args:1:40: warning: unknown key 'sequence-parralel' is left out
-      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3
         |                                        ^
   help: did you mean 'sequence-parallel'?
 args:1:60: warning: 'recompute-granularity full' has no counterpart like this
-      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3
         |                                                            ^
   help: it has one together with recompute-method=uniform, recompute-num-layers=1
-args:1:89: warning: 'recompute-method block' has no counterpart, at least here
-      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+args:1:89: warning: 'recompute-method half' has no counterpart, at least here
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3
         |                                                                                         ^
-  help: known: uniform
-args:1:114: warning: 'recompute-num-layers 3' has no counterpart like this
-      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
-        |                                                                                                                  ^
+  help: known: uniform, block
+args:1:113: warning: 'recompute-num-layers 3' has no counterpart like this
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3
+        |                                                                                                                 ^
   help: it has one together with recompute-granularity=full, recompute-method=uniform
 args:1:7: error: expected a whole number, got 'two' [parallelism.tensor]
-      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method block --recompute-num-layers 3
+      1 | train --tensor-model-parallel-size two --sequence-parralel --recompute-granularity full --recompute-method half --recompute-num-layers 3
         |       ^
   help: write a whole number such as 8
 [1]
