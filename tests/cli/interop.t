@@ -511,7 +511,7 @@ parallelism:
   tensor: 1
   sequence: false
   context: 1
-  context_method: all-gather
+  context_method: ring
   pipeline: 1
   expert: 1
   schedule: 1f1b
@@ -784,7 +784,7 @@ parallelism:
   tensor: 2
   sequence: true
   context: 1
-  context_method: all-gather
+  context_method: ring
   pipeline: 1
   expert: 1
   schedule: 1f1b
