@@ -377,8 +377,9 @@ static void write_stages(page *p) {
                  "<th>compute</th><th>idle</th><th>peak memory (GiB)</th><th class=\"left\">reached by</th></tr>\n");
     for (size_t i = 0; i < r->stage_count; i++) {
         const dts_stage_row *row = &r->stages[i];
-        dts_text_printf(p->out, "<tr><td>%" PRId64 "</td><td>%" PRId64 "-%" PRId64 "</td>", row->stage,
-                        row->first_layer, row->first_layer + row->layer_count - 1);
+        dts_text_printf(p->out, "<tr><td>%" PRId64 "</td><td>", row->stage);
+        dts_stage_layers(row, p->out);
+        dts_text_add(p->out, "</td>");
         add_cell(p, dts_format_large, row->parameters);
         add_cell(p, dts_format_time, row->compute_s);
         add_cell(p, dts_format_percent, row->bubble_fraction);

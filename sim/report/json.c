@@ -9,6 +9,17 @@ static void add_rows(dts_json *json, cJSON *root, const char *name, const dts_re
     }
 }
 
+static void add_chunks(dts_json *json, cJSON *stages, const dts_result *result) {
+    for (size_t i = 0; i < result->stage_count; i++) {
+        cJSON *chunks = dts_json_array(json, cJSON_GetArrayItem(stages, (int)i), "chunks");
+        for (size_t c = 0; c < result->stages[i].chunk_count; c++) {
+            cJSON *chunk = dts_json_object(json, chunks, NULL);
+            dts_json_number(json, chunk, "first_layer", (double)result->stages[i].chunks[c].first_layer);
+            dts_json_number(json, chunk, "layer_count", (double)result->stages[i].chunks[c].layer_count);
+        }
+    }
+}
+
 dts_status dts_report_json(const dts_result *result, const dts_report_options *options, dts_text *out) {
     dts_json json;
     cJSON *root = dts_json_begin(&json);
@@ -20,6 +31,7 @@ dts_status dts_report_json(const dts_result *result, const dts_report_options *o
     add_rows(&json, root, "communication", &dts_communication_fields, result->communication,
              result->communication_count, sizeof *result->communication);
     add_rows(&json, root, "stages", &dts_stage_fields, result->stages, result->stage_count, sizeof *result->stages);
+    add_chunks(&json, cJSON_GetObjectItemCaseSensitive(root, "stages"), result);
     cJSON *warnings = dts_json_array(&json, root, "warnings");
     for (size_t i = 0; i < result->warning_count; i++) {
         dts_json_string(&json, warnings, NULL, result->warnings[i]);

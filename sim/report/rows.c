@@ -1,5 +1,6 @@
 #include "report/rows.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "report/format.h"
@@ -58,4 +59,45 @@ void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
         dts_format_duration(run->restart_s, out);
         dts_text_add(out, ".");
     }
+}
+
+/* The layers from chunk *at on that follow on each other; false: there are no more. */
+static bool next_range(const dts_stage_row *row, size_t *at, dts_chunk_row *out) {
+    *out = (dts_chunk_row){0};
+    for (; *at < row->chunk_count; ++*at) {
+        const dts_chunk_row *chunk = &row->chunks[*at];
+        if (out->layer_count == 0) {
+            *out = *chunk;
+        } else if (chunk->layer_count > 0) {
+            if (chunk->first_layer != out->first_layer + out->layer_count) {
+                break;
+            }
+            out->layer_count += chunk->layer_count;
+        }
+    }
+    return out->layer_count > 0;
+}
+
+static void write_range(const dts_chunk_row *range, dts_text *out) {
+    dts_text_printf(out, "%" PRId64, range->first_layer);
+    if (range->layer_count > 1) {
+        dts_text_printf(out, "-%" PRId64, range->first_layer + range->layer_count - 1);
+    }
+}
+
+void dts_stage_layers(const dts_stage_row *row, dts_text *out) {
+    enum { TOLD = 3 }; /* at most: of more the first two and the last */
+    size_t count = 0;
+    dts_chunk_row range;
+    for (size_t at = 0; next_range(row, &at, &range);) {
+        count++;
+    }
+    size_t i = 0;
+    for (size_t at = 0; next_range(row, &at, &range); i++) {
+        if (count <= TOLD || i + 1 < TOLD || i + 1 == count) {
+            dts_text_add(out, i == 0 ? "" : count > TOLD && i + 1 == count ? ", … " : ", ");
+            write_range(&range, out);
+        }
+    }
+    dts_text_add(out, count == 0 ? "none" : "");
 }

@@ -78,8 +78,14 @@ void dts_style_plain(const dts_style *style, const char *string, dts_text *out) 
     while (*string != '\0') {
         size_t length = character_length(string);
         bool times = strncmp(string, "×", length) == 0, product = strncmp(string, "·", length) == 0;
-        bool ascii = (unsigned char)*string < 0x80;
-        dts_text_add_bytes(out, ascii ? string : times ? "x" : product ? "*" : "?", 1);
+        bool ellipsis = strncmp(string, "…", length) == 0, ascii = (unsigned char)*string < 0x80;
+        dts_text_add_bytes(out,
+                           ascii      ? string
+                           : times    ? "x"
+                           : product  ? "*"
+                           : ellipsis ? "..."
+                                      : "?",
+                           ellipsis ? 3 : 1);
         string += length;
     }
 }

@@ -323,8 +323,12 @@ static void write_stages(const page *p) {
     for (size_t i = 0; i < r->stage_count; i++) {
         const dts_stage_row *row = &r->stages[i];
         dts_grid_printf(grid, "%lld", (long long)row->stage);
-        dts_grid_printf(grid, "%lld-%lld", (long long)row->first_layer,
-                        (long long)(row->first_layer + row->layer_count - 1));
+        dts_text layers = {0}, shown = {0};
+        dts_stage_layers(row, &layers);
+        dts_style_plain(p->style, dts_text_string(&layers), &shown);
+        dts_grid_add(grid, dts_text_string(&shown));
+        dts_text_free(&layers);
+        dts_text_free(&shown);
         dts_grid_add(grid, dts_formatted(dts_format_large, row->parameters, buffer, sizeof buffer));
         dts_grid_add(grid, dts_formatted(dts_format_time, row->compute_s, buffer, sizeof buffer));
         dts_grid_add(grid, dts_formatted(dts_format_percent, row->bubble_fraction, buffer, sizeof buffer));

@@ -13,6 +13,7 @@
  * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "run/measure.h"
 #include "run/stalls.h"
@@ -63,9 +64,16 @@ static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *are
     bool inside = info->block != NULL && info->block->peak_name != NULL;
     const char *name = inside ? info->block->peak_name : info->name;
     int32_t layer = inside ? peak_layer(m, info) : info->layer;
-    return info->microbatch >= 0 && layer >= 0
-               ? dts_arena_printf(arena, "%s, layer %" PRId32 ", microbatch %" PRId32, name, layer, info->microbatch)
-               : dts_arena_strdup(arena, name);
+    if (info->microbatch < 0 || layer < 0) {
+        return dts_arena_strdup(arena, name);
+    }
+    if (layer == 0 || layer > m->plan->job.model->layers) {
+        const char *part = layer == 0 ? "embedding" : "head";
+        return strcmp(name, part) == 0
+                   ? dts_arena_printf(arena, "%s, microbatch %" PRId32, name, info->microbatch)
+                   : dts_arena_printf(arena, "%s, %s, microbatch %" PRId32, name, part, info->microbatch);
+    }
+    return dts_arena_printf(arena, "%s, layer %" PRId32 ", microbatch %" PRId32, name, layer, info->microbatch);
 }
 
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {

@@ -29,8 +29,14 @@ typedef struct dts_communication_row {
     double total_s, exposed_s;
 } dts_communication_row;
 
+typedef struct dts_chunk_row {
+    int64_t first_layer, layer_count; /* layers from 0 */
+} dts_chunk_row;
+
 typedef struct dts_stage_row {
-    int64_t stage, first_layer, layer_count;
+    int64_t stage, first_layer, layer_count; /* of its first chunk; of all */
+    dts_chunk_row *chunks;                   /* one after another they may lie anywhere in the model */
+    size_t chunk_count;
     double parameters; /* elements on one rank */
     double begins_s;   /* its iteration; 0 unless stages begin one after another (optimizer.post_validation) */
     double compute_s, bubble_fraction;

@@ -81,9 +81,15 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
         row->parameters = m->lowered->stage_parameters[p] + m->lowered->stage_frozen[p];
         row->bubble_fraction = accounts.shares.bubble / result->iteration_time_s;
         result->bubble_fraction += row->bubble_fraction / (double)plan->pipeline;
+        row->chunk_count = (size_t)plan->virtual_stages;
+        row->chunks = dts_arena_array(result->arena, row->chunk_count, sizeof *row->chunks);
+        if (row->chunks == NULL) {
+            return DTS_NOMEM;
+        }
         for (int64_t v = 0; v < plan->virtual_stages; v++) {
             const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, p, v)];
-            row->first_layer = v == 0 ? chunk->first_layer : row->first_layer;
+            row->chunks[v] = (dts_chunk_row){.first_layer = chunk->first_layer, .layer_count = chunk->layers};
+            row->first_layer = row->chunks[0].first_layer;
             row->layer_count += chunk->layers;
         }
     }

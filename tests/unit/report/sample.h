@@ -14,6 +14,7 @@ typedef struct sample {
     dts_span spans[SAMPLE_SPANS];
     dts_memory_sample memory[6];
     dts_stage_row stages[2];
+    dts_chunk_row chunks[2];
     dts_communication_row communication[2];
     const char *warnings[1];
 } sample;
@@ -87,6 +88,12 @@ static inline void sample_tables(sample *s) {
     s->stages[1].stage = 1;
     s->stages[1].first_layer = 13;
     s->stages[1].peak_device_gib = 14;
+    for (size_t i = 0; i < 2; i++) {
+        s->chunks[i] =
+            (dts_chunk_row){.first_layer = s->stages[i].first_layer, .layer_count = s->stages[i].layer_count};
+        s->stages[i].chunks = &s->chunks[i];
+        s->stages[i].chunk_count = 1;
+    }
     s->communication[0] = (dts_communication_row){"all-reduce", "data", 2.8e9, 112, 0.002, 0.0015};
     s->communication[1] = (dts_communication_row){"send-recv", "pipeline", 8.4e6, 8, 0.0004, 0};
     s->warnings[0] =

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "report/report.h"
+#include "report/rows.h"
 #include "sample.h"
 
 static const dts_report_options plain = {.style = {.width = 80, .color = false, .unicode = true}};
@@ -229,6 +230,52 @@ static void page_fits_the_window_and_says_what_was_asked(void **state) {
     dts_text_free(&text);
 }
 
+static void stages_name_the_layers_of_every_chunk(void **state) {
+    (void)state;
+    static const struct {
+        dts_chunk_row chunks[6];
+        size_t count;
+        const char *layers;
+    } cases[] = {{{{0, 4}}, 1, "0-3"},
+                 {{{5, 1}}, 1, "5"},
+                 {{{5, 0}}, 1, "none"},
+                 {{{0, 2}, {8, 2}, {16, 1}}, 3, "0-1, 8-9, 16"},
+                 {{{6, 2}, {8, 2}}, 2, "6-9"},          /* the turn of a V */
+                 {{{6, 2}, {0, 0}, {8, 1}}, 3, "6-8"},  /* a chunk of the head alone */
+                 {{{12, 6}, {6, 6}}, 2, "12-17, 6-11"}, /* two directions */
+                 {{{0, 4}, {16, 4}, {32, 4}, {48, 4}, {64, 4}}, 5, "0-3, 16-19, … 64-67"}};
+    sample s;
+    sample_fill(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_chunk_row chunks[6];
+        memcpy(chunks, cases[i].chunks, sizeof chunks);
+        s.stages[0].chunks = chunks;
+        s.stages[0].chunk_count = cases[i].count;
+        dts_text text = {0};
+        dts_stage_layers(&s.stages[0], &text);
+        assert_string_equal(dts_text_string(&text), cases[i].layers);
+        dts_text_clear(&text);
+        assert_int_equal(dts_report_json(&s.result, &plain, &text), DTS_OK);
+        cJSON *root = cJSON_Parse(dts_text_string(&text));
+        const cJSON *stage = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "stages"), 0);
+        const cJSON *array = cJSON_GetObjectItemCaseSensitive(stage, "chunks");
+        assert_int_equal(cJSON_GetArraySize(array), cases[i].count);
+        for (size_t c = 0; c < cases[i].count; c++) {
+            const cJSON *chunk = cJSON_GetArrayItem(array, (int)c);
+            assert_close(number(chunk, "first_layer"), (double)chunks[c].first_layer, 0, 0);
+            assert_close(number(chunk, "layer_count"), (double)chunks[c].layer_count, 0, 0);
+        }
+        cJSON_Delete(root);
+        dts_text_clear(&text);
+        const dts_report_options ascii = {.style = {.width = 120}};
+        assert_int_equal(dts_report_text(&s.result, &ascii, &text), DTS_OK);
+        for (size_t k = 0; k < text.length; k++) {
+            assert_in_range(text.data[k], 1, 127);
+        }
+        dts_text_free(&text);
+    }
+}
+
 static void page_names_a_cure_when_it_does_not_fit(void **state) {
     (void)state;
     sample s;
@@ -340,6 +387,7 @@ int main(void) {
         cmocka_unit_test(trace_of_nothing_is_valid),
         cmocka_unit_test(trace_reports_a_full_disk),
         cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
+        cmocka_unit_test(stages_name_the_layers_of_every_chunk),
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
         cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
         cmocka_unit_test(whole_run_is_told_when_it_was_asked_for),

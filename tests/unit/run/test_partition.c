@@ -75,6 +75,11 @@ static void stages_get_what_is_given(void **state) {
     r = simulate_text(base, "parallelism.partition=[3,2,3,1] parallelism.schedule=chimera");
     assert_int_equal(r->stages[0].layer_count, 3 + 1);
     assert_int_equal(r->stages[1].layer_count, 2 + 3);
+    assert_int_equal(r->stages[1].chunk_count, 2);
+    assert_int_equal(r->stages[1].chunks[0].first_layer, 3);
+    assert_int_equal(r->stages[1].chunks[0].layer_count, 2);
+    assert_int_equal(r->stages[1].chunks[1].first_layer, 5);
+    assert_int_equal(r->stages[1].chunks[1].layer_count, 3);
     dts_result_free(r);
 }
 
