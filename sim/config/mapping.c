@@ -296,21 +296,42 @@ void dts_rules_values(const dts_mapping *rules, dts_direction direction, const c
     }
 }
 
+static bool reads_value(const part *parts, size_t count, const char *path, const char *value) {
+    bool takes = false;
+    for (size_t i = 0; i < count; i++) {
+        capture any = {0};
+        takes = takes || (same(parts[i].path, parts[i].path_length, path) && fits(&parts[i], value, &any));
+    }
+    return takes;
+}
+
+bool dts_rules_take(const dts_mapping *rules, dts_direction direction, const char *path, const char *value) {
+    part parts[PARTS_MOST];
+    for (const dts_mapping *rule = rules; rule->ours != NULL; rule++) {
+        if (read_parts(rule, direction, parts) == 1 && reads_value(parts, 1, path, value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool dts_rules_partners(const dts_mapping *rules, dts_direction direction, const char *path, const char *value,
                         dts_text *out) {
     part parts[PARTS_MOST];
+    if (dts_rules_take(rules, direction, path, value)) {
+        return false;
+    }
     for (const dts_mapping *rule = rules; rule->ours != NULL; rule++) {
         size_t count = read_parts(rule, direction, parts);
-        bool takes = false;
-        for (size_t i = 0; i < count; i++) {
-            capture any = {0};
-            takes = takes || (same(parts[i].path, parts[i].path_length, path) && fits(&parts[i], value, &any));
-        }
+        const bool takes = reads_value(parts, count, path, value);
         bool told = false;
         for (size_t i = 0; i < count && takes; i++) {
             if (!same(parts[i].path, parts[i].path_length, path)) {
                 dts_text_add(out, told ? ", " : "");
-                dts_text_add_bytes(out, parts[i].path, parts[i].path_length + 1 + parts[i].value_length);
+                const bool pattern = memchr(parts[i].value, '@', parts[i].value_length) != NULL ||
+                                     memchr(parts[i].value, '*', parts[i].value_length) != NULL;
+                const size_t equals = pattern ? 0 : 1 + parts[i].value_length;
+                dts_text_add_bytes(out, parts[i].path, parts[i].path_length + equals);
                 told = true;
             }
         }

@@ -66,8 +66,11 @@ bool dts_rules_know(const dts_mapping *rules, dts_direction direction, const cha
 /* Adds the other side's values that rules accept for path, with commas: "none, full". */
 void dts_rules_values(const dts_mapping *rules, dts_direction direction, const char *path, dts_text *out);
 
-/* What else has to hold for the first rule that takes this value of path: "compile.enable=true". False: no rule takes
- * it, or it counts by itself. */
+/* Does a rule take this value of path without anything beside it? */
+bool dts_rules_take(const dts_mapping *rules, dts_direction direction, const char *path, const char *value);
+
+/* What else has to hold for the first rule that takes this value of path: "compile.enable=true", or its path alone
+ * where several values do. False: no rule takes it, or it counts by itself. */
 bool dts_rules_partners(const dts_mapping *rules, dts_direction direction, const char *path, const char *value,
                         dts_text *out);
 

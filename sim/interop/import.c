@@ -127,13 +127,17 @@ static void drop_default(const importer *i, const char *path, dts_settings *ours
     }
 }
 
-/* A value that counts only beside others, or that has no counterpart at all. */
+/* A value that counts only beside others, that gave way to another one, or that has no counterpart at all. */
 static void note_lost(importer *i, const dts_setting *s, const dts_mapping *rules) {
     dts_text help = {0}, partners = {0};
     if (dts_rules_partners(rules, DTS_TO_OURS, s->path, s->value, &partners)) {
         dts_text_printf(&help, "it has one together with %s", dts_text_string(&partners));
         dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&help), "'%s %s' has no counterpart like this",
                          s->path, s->value);
+    } else if (dts_rules_take(rules, DTS_TO_OURS, s->path, s->value)) {
+        dts_text_add(&help, "another setting of this file comes first");
+        dts_diag_warning(i->diag, &s->place, NULL, dts_text_string(&help), "'%s %s' does not count here", s->path,
+                         s->value);
     } else {
         dts_text_add(&help, "known: ");
         dts_rules_values(rules, DTS_TO_OURS, s->path, &help);
