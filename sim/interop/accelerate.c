@@ -3,6 +3,7 @@
  *
  * Source: huggingface/accelerate commands/config/cluster.py, commands/launch.py, utils/dataclasses.py,
  * parallelism_config.py, commit 16cb6eb. */
+#include <ctype.h>
 #include <string.h>
 
 #include "interop/inside.h"
@@ -221,6 +222,21 @@ static const dts_choice choices[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* FP8RecipeKwargs compares in capitals. */
+static dts_status read(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    const dts_status status = dts_read_document(text, length, name, out, diag);
+    dts_setting *backend = status == DTS_OK ? dts_settings_find(out, "fp8_config.backend") : NULL;
+    if (backend != NULL) {
+        char *capitals = dts_arena_strndup(out->arena, backend->value, strlen(backend->value));
+        for (char *at = capitals; at != NULL && *at != '\0'; at++) {
+            *at = (char)toupper((unsigned char)*at);
+        }
+        out->failed = out->failed || capitals == NULL;
+        backend->value = capitals == NULL ? backend->value : capitals;
+    }
+    return status;
+}
+
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     dts_text_printf(out, "# %s for accelerate: accelerate launch --config_file FILE train.py\n", facts->name);
     dts_notes_write(facts->notes, "# ", out);
@@ -239,5 +255,5 @@ const dts_launcher dts_launcher_accelerate = {
     .choices = choices,
     .comment = "# ",
     .write = write,
-    .read = dts_read_document,
+    .read = read,
 };
