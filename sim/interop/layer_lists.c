@@ -2,10 +2,12 @@
  * one or a zero for each layer, written as an expression of Python: ([0]*3+[1]*58), [1,1,0]*12.
  *
  *   window of attention (left, right): the positions before and behind a query, itself counted in neither [1]
- *   --moe-layer-freq: 1 has experts;  --window-attn-skip-freq: 1 has the window; every n-th layer has none [2]
+ *   --window-attn-skip-freq: 1 has the window; n: the last of every n layers has none [2]
+ *   --moe-layer-freq: 1 has experts; n: the first of every n layers has them [3], where model.moe_every is the last
  *
  * [1] Transformer Engine, transformer_engine/pytorch/attention: window_size, inclusive bounds.
  * [2] megatron/training/arguments.py (moe_freq_type), megatron/core/transformer/utils.py (is_layer_window_attention).
+ * [3] megatron/core/models/gpt/gpt_layer_specs.py (get_gpt_decoder_layer_specs): layer i has them if i % n == 0.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -44,8 +46,8 @@ static void add_list(dts_settings *out, const char *path, const dts_model *model
 
 static void add_expert_layers(const dts_model *model, dts_settings *out) {
     const int64_t first = model->first_dense_layers, every = model->moe_every;
-    if (model->experts > 0 && first == 0) {
-        put(out, "plan.expert_layers", every);
+    if (model->experts > 0 && first == 0 && every == 1) {
+        put(out, "plan.expert_layers", 1);
     } else if (model->experts > 0 && every == 1) {
         dts_settings_set(out, "plan.expert_layers", "([0]*%" PRId64 "+[1]*%" PRId64 ")", first, model->layers - first);
     } else if (model->experts > 0) {
@@ -185,9 +187,50 @@ static dts_status refuse(const dts_setting *s, const char *help, dts_diag *diag)
 }
 
 typedef struct words {
-    const char *path, *first, *every;
+    const char *path, *first, *every, *help;
     bool (*pattern)(const layer_list *list, int64_t *first, int64_t *every);
+    bool number_is_list; /* n above 1 is no pattern of ours: the first of every n layers */
 } words;
+
+/* n as the list that it means. */
+static bool list_of_number(int64_t n, int64_t layers, layer_list *list) {
+    for (list->count = 0; list->count < (size_t)layers && list->count < LAYERS_MOST; list->count++) {
+        list->has[list->count] = list->count % (size_t)n == 0;
+    }
+    return list->count == (size_t)layers;
+}
+
+static dts_status refuse_first_of_each(const dts_setting *s, int64_t n, int64_t layers, dts_diag *diag) {
+    dts_text help = {0};
+    dts_text_printf(&help, "it means the first of every %" PRId64 " layers", n);
+    if (layers >= 2 * n) {
+        dts_text_printf(&help, "; the last of them can be: ([0]*%" PRId64 "+[1])*%" PRId64, n - 1, layers / n);
+    }
+    if (layers < 2 * n) {
+        dts_text_add(&help, "; write the layers as a list: a number of layers at the start without experts can be");
+    } else if (layers % n > 0) {
+        dts_text_printf(&help, "+[0]*%" PRId64, layers % n);
+    }
+    const dts_status status = refuse(s, dts_text_string(&help), diag);
+    dts_text_free(&help);
+    return status;
+}
+
+/* A number above 1 that means the first of so many layers. */
+static dts_status complete_first_of_each(const words *w, const dts_setting *s, dts_settings *ours, dts_diag *diag) {
+    const int64_t n = dts_settings_count(ours, w->path), layers = dts_settings_count(ours, "model.layers");
+    layer_list list;
+    int64_t first, every;
+    if (layers == 0) {
+        return DTS_OK; /* the model comes from elsewhere, with its layers */
+    }
+    if (!list_of_number(n, layers, &list) || !w->pattern(&list, &first, &every)) {
+        return refuse_first_of_each(s, n, layers, diag);
+    }
+    put(ours, w->first, first);
+    put(ours, w->every, every);
+    return DTS_OK;
+}
 
 static dts_status complete(const words *w, dts_settings *ours, dts_diag *diag) {
     const dts_setting *s = dts_settings_find(ours, w->path);
@@ -195,12 +238,15 @@ static dts_status complete(const words *w, dts_settings *ours, dts_diag *diag) {
         return DTS_OK;
     }
     int64_t first = 0, every = dts_settings_count(ours, w->path);
+    if (every > 1 && w->number_is_list) {
+        return complete_first_of_each(w, s, ours, diag);
+    }
     if (every == 0) {
         const int64_t layers = dts_settings_count(ours, "model.layers");
         const char *at = s->value;
         layer_list list = {.count = 0};
         if (!read_sum(&at, &list)) {
-            return refuse(s, "write every n-th layer as a number, or all layers as ([0]*3+[1]*58) or [1,1,0]*12", diag);
+            return refuse(s, w->help, diag);
         }
         if (layers > 0 && (int64_t)list.count != layers) {
             return dts_diag_error(diag, &s->place, NULL, "one number for each layer",
@@ -243,9 +289,14 @@ static dts_status complete_window(dts_settings *ours, dts_diag *diag) {
 }
 
 dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag) {
-    static const words experts = {"plan.expert_layers", "model.first_dense_layers", "model.moe_every", expert_pattern};
-    static const words windows = {"plan.window_layers", "model.first_global_layers", "model.global_every",
-                                  window_pattern};
+    static const words experts = {
+        "plan.expert_layers", "model.first_dense_layers",
+        "model.moe_every",    "write 1 for all layers, or a list of them as ([0]*3+[1]*58) or [0,1]*12",
+        expert_pattern,       true};
+    static const words windows = {
+        "plan.window_layers", "model.first_global_layers",
+        "model.global_every", "write every n-th layer as a number, or all layers as ([0]*3+[1]*58) or [1,1,0]*12",
+        window_pattern,       false};
     dts_status status = complete(&experts, ours, diag);
     status = status == DTS_OK ? complete_window(ours, diag) : status;
     if (status == DTS_OK && dts_settings_count(ours, "model.attention_window") > 0) {

@@ -53,6 +53,34 @@ static void windows_come_back(void **state) {
     }
 }
 
+/* moe_layer_pattern of get_gpt_decoder_layer_specs in megatron/core/models/gpt/gpt_layer_specs.py, for the forms that
+ * are written here. */
+static bool theirs_has_experts(const char *freq, int64_t layer) {
+    return freq[0] == '[' || freq[0] == '(' ? theirs_is_local(freq, layer) : layer % strtol(freq, NULL, 10) == 0;
+}
+
+static void experts_come_back(void **state) {
+    (void)state;
+    for (int64_t first = 0; first < 4; first++) {
+        for (int64_t every = 1; every < 5; every++) {
+            const dts_model model = {.layers = 12, .experts = 8, .first_dense_layers = first, .moe_every = every};
+            dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+            dts_settings s = {.arena = arena};
+            dts_layer_lists_of(&model, &s);
+            const char *freq = dts_settings_get(&s, "plan.expert_layers");
+            for (int64_t i = 0; i < model.layers; i++) {
+                const bool ours = i >= first && (i - first + 1) % every == 0;
+                assert_int_equal(theirs_has_experts(freq, i), ours);
+            }
+            dts_settings_add(&s, "model.layers", "12", NULL);
+            assert_int_equal(dts_layer_lists_complete(&s, NULL), DTS_OK);
+            assert_int_equal(dts_settings_count(&s, "model.first_dense_layers"), first);
+            assert_int_equal(dts_settings_count(&s, "model.moe_every"), every);
+            dts_arena_free(arena);
+        }
+    }
+}
+
 static dts_status read(const char *path, const char *value, dts_arena *arena, dts_settings *s) {
     *s = (dts_settings){.arena = arena};
     dts_settings_add(s, "model.layers", "6", NULL);
@@ -73,8 +101,10 @@ static void lists_are_read(void **state) {
         {"plan.expert_layers", "[0]+[1]*5", true, 1, 1},
         {"plan.expert_layers", "[0,1]*3", true, 0, 2},
         {"plan.expert_layers", "([0] * 2 + [0,1] * 2)", true, 2, 2},
-        {"plan.expert_layers", "2", true, 0, 2},
-        {"plan.expert_layers", "[1,0]*3", false, 0, 0}, /* Megatron-LM's 2: ours counts the last of two */
+        {"plan.expert_layers", "1", true, 0, 1},
+        {"plan.expert_layers", "2", false, 0, 0}, /* as [1,0]*3: ours counts the last of two */
+        {"plan.expert_layers", "7", false, 0, 0},
+        {"plan.expert_layers", "[1,0]*3", false, 0, 0},
         {"plan.expert_layers", "[0]*6", false, 0, 0},
         {"plan.window_layers", "[1,1,0]*2", true, 0, 3},
         {"plan.window_layers", "([1]*2+[0])*2", true, 0, 3},
@@ -136,7 +166,7 @@ static void windows_count_the_query(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_come_back), cmocka_unit_test(lists_are_read),
-                                       cmocka_unit_test(windows_count_the_query)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_come_back), cmocka_unit_test(experts_come_back),
+                                       cmocka_unit_test(lists_are_read), cmocka_unit_test(windows_count_the_query)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
