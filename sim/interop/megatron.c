@@ -2,7 +2,8 @@
  *
  * Sources: NVIDIA/Megatron-LM megatron/training/arguments.py, megatron/core/model_parallel_config.py and
  * megatron/core/transformer/transformer_config.py (most flags are generated from their fields), commit d98e8a6; old
- * names from the scripts of Narayanan et al. 2021. */
+ * names from the scripts of Narayanan et al. 2021; --enable-gpt-oss: megatron/post_training.
+ * [1] megatron/core/models/common/embeddings/yarn_rotary_pos_embedding.py: _yarn_get_concentration_factor. */
 #include <string.h>
 
 #include "interop/inside.h"
@@ -22,17 +23,26 @@ static const dts_mapping model_rules[] = {
     {"model.vocab=@", "vocab-size=@; make-vocab-size-divisible-by=1", 0, NULL, false},
     {"model.vocab=@", "padded-vocab-size=@", IN, NULL, false},
     {"model.vocab=@", "vocab-size=@", IN, NULL, false},
+    {"model.rotary=true; model.rotary_scaled=true", "enable-gpt-oss=true", IN, NULL, false},
+    {"model.rotary=true; model.rotary_scaled=true", "position-embedding-type=yarn", OUT, NULL, false},
     {"model.rotary=true", "position-embedding-type=rope", 0, NULL, false},
+    /* YaRN's factor is a quotient of the two [1] */
+    {"model.rotary=true", "position-embedding-type=yarn; mscale=@; mscale-all-dim=@", IN, NULL, false},
+    {"model.rotary=true", "position-embedding-type=yarn; yarn-mscale=@; yarn-mscale-all-dim=@", IN, NULL, false},
+    {"model.rotary=true; model.rotary_scaled=true", "position-embedding-type=yarn", IN, NULL, false},
     {"model.rotary=false; model.max_positions=@", "position-embedding-type=learned_absolute; max-position-embeddings=@",
      0, NULL, false},
     {"model.rotary=false", "position-embedding-type=none", 0, NULL, false},
     {"model.rotary=true", "use-rotary-position-embeddings=true", IN, NULL, false},
     {"model.rotary=false; model.max_positions=@", "max-position-embeddings=@", IN, NULL, false},
     {"model.rotary=false", "", IN, NULL, false},
+    {"model.rotary_scaled=false", "", OUT, NULL, false},
+    {"model.activation_clamp=@", "activation-func-clamp-value=@", 0, NULL, false},
     {"model.rms_norm=true", "normalization=RMSNorm", 0, NULL, false},
     {"model.rms_norm=false", "normalization=LayerNorm", 0, NULL, false},
     {"model.rms_norm=false", "", IN, NULL, false},
     {"model.gated_ffn=true; model.activation_function=silu", "swiglu=true", 0, NULL, false},
+    {"model.gated_ffn=true; model.activation_function=silu", "quick-geglu=true", IN, NULL, false},
     {"model.gated_ffn=false; model.activation_function=gelu", "", 0, NULL, false},
     {"model.gated_ffn=false; model.activation_function=gelu_new", "", OUT,
      "Megatron-LM's GELU is one fused kernel: gelu is written", false},
@@ -254,6 +264,7 @@ static const dts_remark elsewhere[] = {
 
 #define TIME "no effect on the time of an iteration"
 #define SOFT "the software profile says it (stack.…)"
+#define YARN "model.rotary_scaled says whether cosines and sines have a factor"
 static const dts_remark irrelevant[] = {
     {"train-", TIME},
     {"lr-", TIME},
@@ -350,10 +361,13 @@ static const dts_remark irrelevant[] = {
     {"profile-", TIME},
     {"use-pytorch-profiler", TIME},
     {"use-rope-scaling", TIME},
+    {"rope-type", YARN},
     {"rope-", TIME},
+    {"yarn-mscale", YARN},
+    {"yarn-", TIME},
     {"no-rope-fusion", SOFT},
-    {"mscale", TIME},
-    {"mscale-", TIME},
+    {"mscale", YARN},
+    {"mscale-", YARN},
     {"attention-softmax-in-fp32", SOFT},
     {"no-query-key-layer-scaling", TIME},
     {"apply-query-key-layer-scaling", TIME},
@@ -396,7 +410,6 @@ static const dts_remark irrelevant[] = {
     {"moe-flex-dispatcher-backend", SOFT},
     {"moe-deepep-num-sms", SOFT},
     {"glu-linear-offset", TIME},
-    {"activation-func-clamp-value", TIME},
     {"reuse-grad-buf-for-mxfp8-param-ag", SOFT},
     {"ddp-", SOFT},
     {"gradient-reduce-", SOFT},

@@ -433,6 +433,43 @@ acc8.yaml:6:12: error: unknown value 'MSAMP' of fp8_config.backend
         |            ^
   help: known: TE, AO; MS-AMP cannot be simulated
 [1]
+$ sed 's/MSAMP/te/' acc8.yaml > acc9.yaml; dtsim import acc9.yaml --scenario gcp-data-parallel/scaling-ddp --set cluster=dgx-h100 | grep -E 'backend|recipe:'
+#   fp8_config.backend = TE (line 6)
+    recipe: delayed
+% a second converter gives way to the first, and says so
+$ sed 's/"quantize.linear.mx", "quantize.grouped_mm.mx"/"float8", "mx"/' mx.toml | head -5 > two.toml; dtsim import two.toml --set model=llama-3-8b --set cluster=dgx-b200 2>&1 >/dev/null
+two.toml:2:1: warning: 'model.converters.mx true' does not count here
+      2 | converters = ["float8", "mx"]
+        | ^
+  help: another setting of this file comes first
+% gpt-oss: YaRN's factor and the clamp of activations, there and back; a factor of one is none
+$ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 36 --hidden-size 2880 --num-attention-heads 64 --kv-channels 64 --seq-length 4096 --max-position-embeddings 40960 --position-embedding-type yarn --rotary-base 150000 --yarn-rotary-scaling-factor 32 --normalization RMSNorm --padded-vocab-size 201088 --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 --num-experts 128 --moe-router-topk 4 --moe-layer-freq "([0]*1+[1])*18" --micro-batch-size 1 --global-batch-size 32 --bf16\n' > oss.args; dtsim import oss.args --set cluster=dgx-h100 -o oss.yaml; grep -E 'rotary|yarn|clamp|gated|moe_every' oss.yaml
+#   position-embedding-type = yarn (line 1)
+#   activation-func-clamp-value = 7.0 (line 1)
+#   max-position-embeddings = 40960 (line 1): rotary positions have no table
+#   rotary-base = 150000 (line 1): no effect on the time of an iteration
+#   yarn-rotary-scaling-factor = 32 (line 1): no effect on the time of an iteration
+  rotary: true
+  rotary_scaled: true
+  activation_clamp: 7.0
+  gated_ffn: true
+  moe_every: 2
+$ DTSIM_DATA=$DATA dtsim export oss.yaml --to megatron-lm 2>/dev/null | grep -E -- '--(pos|act|moe-layer|swiglu)'
+    --position-embedding-type yarn \
+    --activation-func-clamp-value 7.0 \
+    --swiglu \
+    --moe-layer-freq '[0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1]' \
+$ sed 's/yarn /yarn --mscale 1.0 --mscale-all-dim 1.0 /' oss.args > one.args; dtsim import one.args --set cluster=dgx-h100 | grep -E 'rotary:|rotary_scaled|mscale'
+#   mscale = 1.0 (line 1)
+#   mscale-all-dim = 1.0 (line 1)
+  rotary: true
+$ sed 's/--position-embedding-type yarn/--enable-gpt-oss/' oss.args > flag.args; dtsim import flag.args --set cluster=dgx-h100 | grep -E 'rotary:|rotary_scaled'
+  rotary: true
+  rotary_scaled: true
+% Megatron-LM's number is the first of so many layers
+$ sed 's/"(.0.*18" /2 /' oss.args > two.args; dtsim import two.args --set cluster=dgx-h100 2>&1 | grep -E 'error|help'
+two.args:1:428: error: '2' cannot be expressed
+  help: it means the first of every 2 layers; the last of them can be: ([0]*1+[1])*18
 % Windows of attention, there and back; launchers whose files have no word for them say so
 $ printf 'model: gemma-3-27b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: megatron-core\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 8192, precision: bf16}\nparallelism: {tensor: 8, data_parallel: ddp}\n' > w.yaml; dtsim export w.yaml --to megatron-lm 2>/dev/null > w.sh; grep window w.sh
     --window-size 1023,0 \
