@@ -5,6 +5,7 @@
  * latest one of the same size, category, microbatch, layer and chunk, or else the latest of that size and category.
  *   - Within one task requests come before frees: an output is there before its input goes.
  *   - A temporary that goes while an operator keeps a tensor of its size is that tensor: the input that it saves.
+ *   - Activations that are offloaded leave the GPU tensor by tensor, and come back as the same ones.
  *   - Tensors that live the whole iteration come first; gradients that autograd makes come where the first backward
  *     makes them (in every iteration where zero_grad drops them), moments after the first iteration.
  *   - Buffers of sharded parameters are requested on the stream of their collectives [2], all else on one stream.
@@ -58,7 +59,9 @@ typedef struct replayer {
     size_t count, capacity;
     uint32_t spare;
     uint32_t newest[DTS_MEMORY_CATEGORY_COUNT];
-    uint32_t *slots;   /* [SLOTS] newest tensor of each hash */
+    uint32_t *slots; /* [SLOTS] newest tensor of each hash */
+    tensor *parked;  /* on the host: what they are, without a block */
+    size_t parked_count, parked_capacity;
     dts_tensors known; /* that live the whole iteration */
     uint32_t *born;    /* [known.count] blocks of those that a task makes */
     size_t next_born;
@@ -274,6 +277,54 @@ static void pass_on(replayer *r, dts_memory_event *group, size_t count) {
     }
 }
 
+static bool of_one_part(const tensor *a, const tensor *b) {
+    return a->microbatch == b->microbatch && a->layer == b->layer && a->chunk == b->chunk;
+}
+
+static bool is_offload(const replayer *r, const dts_memory_event *e) {
+    return e->category == DTS_MEMORY_ACTIVATIONS && r->lowered->infos[e->task].role == DTS_ROLE_OFFLOAD;
+}
+
+/* The tensors of a part of the model leave the GPU: sum is their bytes. */
+static void park(replayer *r, const tensor *sum, dts_time when) {
+    int64_t left_B = sum->bytes;
+    for (int others = 0; others < 2; others++) { /* those of the part first */
+        for (uint32_t id = r->newest[sum->category]; id != NONE && left_B > 0;) {
+            const tensor t = r->tensors[id];
+            if (t.bytes <= left_B && (others == 1 || of_one_part(&t, sum))) {
+                tensor *parked = dts_array_room(r->parked, &r->parked_capacity, r->parked_count + 1, sizeof *parked);
+                if (parked == NULL) {
+                    r->failed = true;
+                    return;
+                }
+                r->parked = parked;
+                parked[r->parked_count] = *sum; /* as what it comes back */
+                parked[r->parked_count++].bytes = t.bytes;
+                left_B -= t.bytes;
+                let_go(r, id, when);
+            }
+            id = t.older;
+        }
+    }
+}
+
+/* They come back, in the order in which they were made. */
+static void unpark(replayer *r, const tensor *sum, dts_id task) {
+    tensor rest = *sum;
+    for (size_t i = r->parked_count; i-- > 0;) {
+        const tensor t = r->parked[i];
+        if (of_one_part(&t, sum) && t.bytes <= rest.bytes) {
+            rest.bytes -= t.bytes;
+            request(r, &t, task);
+            r->parked_count--;
+            memmove(&r->parked[i], &r->parked[i + 1], (r->parked_count - i) * sizeof *r->parked);
+        }
+    }
+    if (rest.bytes > 0) {
+        request(r, &rest, task);
+    }
+}
+
 /* What one task does at one moment. */
 static void replay_group(replayer *r, const dts_memory_event *events, size_t count) {
     enum { MOST = 32 };
@@ -285,14 +336,16 @@ static void replay_group(replayer *r, const dts_memory_event *events, size_t cou
         for (size_t i = 0; i < some; i++) {
             if (group[i].bytes > 0) {
                 tensor t = tensor_of(r, &group[i]);
-                request(r, &t, group[i].task);
+                (is_offload(r, &group[i]) ? unpark : request)(r, &t, group[i].task);
             }
         }
         for (size_t i = 0; i < some; i++) {
             if (group[i].bytes < 0) {
                 tensor t = tensor_of(r, &group[i]);
-                uint32_t id = find(r, &t);
-                if (id != NONE) {
+                uint32_t id = is_offload(r, &group[i]) ? NONE : find(r, &t);
+                if (is_offload(r, &group[i])) {
+                    park(r, &t, group[i].when);
+                } else if (id != NONE) {
                     let_go(r, id, group[i].when);
                 } else {
                     let_go_parts(r, &t, group[i].when);
@@ -366,6 +419,7 @@ static void iterate(replayer *r, const dts_memory_log *log, dts_id device, bool 
         from = to;
     }
     bear(r, DTS_TIME_MAX);
+    r->parked_count = 0;
     for (unsigned c = 0; c < DTS_MEMORY_CATEGORY_COUNT; c++) {
         while (r->newest[c] != NONE) { /* versions of weights, states on their way: the next iteration asks again */
             let_go(r, r->newest[c], 0);
@@ -436,6 +490,7 @@ dts_status dts_replay_device(const dts_plan *plan, const dts_lowered *lowered, c
     }
     dts_caching_free(r.allocator);
     free(r.tensors);
+    free(r.parked);
     free(r.slots);
     free(r.born);
     return r.failed ? DTS_NOMEM : DTS_OK;

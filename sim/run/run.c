@@ -175,8 +175,9 @@ static void warn_of_allocator(const dts_measured *m, dts_result *result) {
     if (result->allocator.out_of_memory_gib > 0) {
         warn(result,
              dts_arena_printf(result->arena,
-                              "live tensors fit, but what the caching allocator has free lies in pieces: a request for "
-                              "%.2f GiB fails even after a retry",
+                              "may run out of memory: live tensors fit, but what the caching allocator has free lies "
+                              "in pieces, and in its replay a request for %.2f GiB fails even after a retry; the time "
+                              "is that of a GPU with enough memory",
                               result->allocator.out_of_memory_gib));
     } else if (result->allocator.retries > 0) {
         warn(result, dts_arena_printf(result->arena,

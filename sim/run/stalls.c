@@ -2,8 +2,9 @@
  *
  * When cudaMalloc fails, the allocator frees all that it holds in unused segments and asks again; later requests of the
  * iteration then need cudaMalloc, where the cache served them before. A retry waits for all work of the GPU (cudaFree
- * does, and the allocator for its events [1]), and every call takes the stack's allocator.slow_path. Both are tasks of
- * the host thread in a second simulation, at the kernels where they happened: what they cost comes out of it.
+ * does, and the allocator for its events [1]), and every call takes the stack's allocator.slow_path; with expandable
+ * segments, which a request maps and unmaps page by page, the first page does and the others allocator.page. Both are
+ * tasks of the host thread in a second simulation, at the kernels where they happened: what they cost comes out of it.
  *
  * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks; CUDA C++ Programming Guide, "Implicit
  *     Synchronization". */
@@ -52,6 +53,13 @@ void dts_replays_free(dts_replay *replays, int64_t stages) {
     free(replays);
 }
 
+static double stall_s(const dts_stack *stack, const dts_allocator_stall *s) {
+    if (stack->allocator_expandable && s->calls > 0) {
+        return stack->slow_path_s + (double)(s->calls - 1) * stack->allocator_page_s;
+    }
+    return (double)s->calls * stack->slow_path_s;
+}
+
 /* A pattern of retries that repeats, in a run that goes on. */
 static bool retries(const dts_replay *replay) {
     return replay->retries > 0 && !replay->out_of_memory;
@@ -77,10 +85,8 @@ dts_status dts_replay_stalls(const dts_plan *plan, const dts_lowered *lowered, c
         for (size_t i = 0; retries(&replays[p]) && i < replays[p].stall_count; i++) {
             const dts_allocator_stall *s = &replays[p].stalls[i];
             if (s->task != DTS_NO_ID) {
-                stalls[(*count)++] = (dts_host_stall){.device = device,
-                                                      .task = s->task,
-                                                      .seconds = (double)s->calls * plan->job.stack->slow_path_s,
-                                                      .waits = s->retries};
+                stalls[(*count)++] = (dts_host_stall){
+                    .device = device, .task = s->task, .seconds = stall_s(plan->job.stack, s), .waits = s->retries};
             }
         }
     }

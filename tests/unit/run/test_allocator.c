@@ -143,6 +143,43 @@ static void blocks_are_followed_in_few_microbatches(void **state) {
     dts_result_free(all);
 }
 
+static const char *const llama =
+    "model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: pytorch-2\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 8192, precision: bf16}\n"
+    "parallelism: {data_parallel: fsdp}\n";
+
+/* What is copied to the host leaves the GPU tensor by tensor and comes back as such: nothing of it stays behind, so
+ * that hardly more is reserved than lives, and longer sequences reserve more. */
+static void offloaded_activations_leave_nothing_behind(void **state) {
+    (void)state;
+    double before_gib = 0;
+    static const char *const lengths[] = {"4096", "8192", "10240"};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char settings[100];
+        snprintf(settings, sizeof settings, "offload.activations=cpu training.sequence_length=%s", lengths[i]);
+        dts_result *r = simulate_text(llama, settings);
+        assert_true(r->fits);
+        assert_close(r->allocator.out_of_memory_gib, 0, 0, 0);
+        assert_true(r->peak_reserved_gib < 1.25 * r->peak_allocated_gib);
+        assert_true(r->peak_reserved_gib > before_gib);
+        before_gib = r->peak_reserved_gib;
+        dts_result_free(r);
+    }
+}
+
+/* Pages of expandable segments take less than calls of cudaMalloc. */
+static void near_the_capacity(void **state) {
+    (void)state;
+    dts_result *pages = simulate_text(llama, "stack=torchtitan training.sequence_length=7936");
+    dts_result *calls =
+        simulate_text(llama, "stack.profile=torchtitan training.sequence_length=7936 stack.allocator.page=1ms");
+    assert_true(pages->fits && pages->allocator.retries > 0);
+    assert_int_equal(pages->allocator.calls, calls->allocator.calls);
+    assert_true(pages->allocator.stall_s < 0.3 * calls->allocator.stall_s);
+    dts_result_free(pages);
+    dts_result_free(calls);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserved_is_more_than_allocated),
@@ -151,6 +188,8 @@ int main(void) {
         cmocka_unit_test(more_room_changes_nothing),
         cmocka_unit_test(retries_cost_time),
         cmocka_unit_test(blocks_are_followed_in_few_microbatches),
+        cmocka_unit_test(offloaded_activations_leave_nothing_behind),
+        cmocka_unit_test(near_the_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
