@@ -141,12 +141,12 @@ typedef struct dts_inter {
     int transport; /* dts_transport */
     int64_t nics_per_node;
     double nics_per_gpu; /* adapters that one GPU can reach without crossing the node: 1 also where GPUs share one */
-    double nic_bandwidth_Bps; /* one NIC, one direction, specification */
-    double node_goodput_Bps;  /* all NICs of a node, one direction, what many flows reach together */
-    double all_to_all_Bps;  /* what a GPU sends to other nodes in an all-to-all, one direction; 0: as much as a ring */
-    double node_duplex_Bps; /* both directions of a node together (host copies of TCP); 0: no such limit */
-    double tree_efficiency; /* share of a flow's cap that a tree reaches */
-    double flow_cap_Bps;    /* one ring or flow, one direction; 0: none */
+    double nic_bandwidth_Bps;     /* one NIC, one direction, specification */
+    double node_goodput_Bps;      /* all NICs of a node, one direction, what many flows reach together */
+    double all_to_all_efficiency; /* share of what a GPU sends to other nodes in a ring that it does in an all-to-all */
+    double node_duplex_Bps;       /* both directions of a node together (host copies of TCP); 0: no such limit */
+    double tree_efficiency;       /* share of a flow's cap that a tree reaches */
+    double flow_cap_Bps;          /* one ring or flow, one direction; 0: none */
     double hop_latency_s;
     double base_latency_s;
     double fill_latency_s; /* as inside a node */

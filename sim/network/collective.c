@@ -10,9 +10,10 @@
  *   broadcast        n-1        S          (chunks follow each other: the steps only cost latency)
  *   reduce           n-1        S
  *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node; what stays reaches
- *                               intra.all_to_all_bandwidth where that is given, what leaves inter.all_to_all_bandwidth:
- *                               send and receive kernels fall short of rings. Those of a library of its own that lets
- *                               rows cross once (below) reach the adapters' rate
+ *                               intra.all_to_all_bandwidth where that is given, what leaves the share
+ *                               inter.all_to_all_efficiency of a ring's rate: send and receive kernels fall short of
+ *                               rings. Those of a library of its own that lets rows cross once (below) reach the
+ *                               adapters' rate
  *   … of tokens                 as above; rows for several members of a node may cross once and be handed on inside
  *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
@@ -184,10 +185,9 @@ static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placeme
     transfer.latency_s = cluster->intra.base_latency_s;
     if (placement.nodes > 1) {
         const double ring_Bps = inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node;
-        const bool slower = crossing == 1 && inter->all_to_all_Bps > 0 && inter->all_to_all_Bps < ring_Bps;
-        const double out_Bps = slower ? inter->all_to_all_Bps : ring_Bps;
-        transfer.nic_weight = inside * leaving * crossing * symmetric_nic_weight(inter) * ring_Bps / out_Bps;
-        transfer.rate_cap_Bps = out_Bps / (leaving * crossing);
+        const double efficiency = crossing == 1 ? inter->all_to_all_efficiency : 1;
+        transfer.nic_weight = inside * leaving * crossing * symmetric_nic_weight(inter) / efficiency;
+        transfer.rate_cap_Bps = ring_Bps * efficiency / (leaving * crossing);
         transfer.latency_s = inter->base_latency_s + inter->hop_latency_s;
     }
     set_alone(cluster, &transfer);

@@ -45,7 +45,7 @@ static void the_busiest_rank_decides(void **state) {
 static void tokens_between_nodes_are_not(void **state) {
     (void)state;
     outcome plain = run(DEEPSEEK, ""), once = run(DEEPSEEK, "stack.tokens_cross_once=true");
-    outcome as_rings = run(DEEPSEEK, "cluster.inter.all_to_all_bandwidth=0");
+    outcome as_rings = run(DEEPSEEK, "cluster.inter.all_to_all_efficiency=1");
     outcome turns = run(DEEPSEEK, "stack.tokens_cross_once=true parallelism.schedule=dualpipev");
     outcome both = run(DEEPSEEK, "stack.tokens_cross_once=true parallelism.schedule=dualpipe");
     outcome kept = run(DEEPSEEK, "stack.tokens_cross_once=true parallelism.schedule=dualpipev training.recompute=none");

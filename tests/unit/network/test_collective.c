@@ -13,6 +13,7 @@ static dts_cluster plain(void) {
                                 .nic_bandwidth_Bps = 25e9,
                                 .node_goodput_Bps = 200e9,
                                 .tree_efficiency = 0.92,
+                                .all_to_all_efficiency = 1,
                                 .all_reduce = DTS_ALGORITHM_RING};
     return cluster;
 }
@@ -51,17 +52,17 @@ static void test_closed_forms(void **state) {
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, bytes).alone_s, 7.0 / 8 * bytes / 300e9, 1e-12, 0);
     cluster.intra.all_to_all_Bps = 0;
     /* … and between nodes, where one GPU of each has an adapter for itself, or all have theirs */
-    cluster.inter.all_to_all_Bps = 20e9;
+    cluster.inter.all_to_all_efficiency = 0.8;
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 20e9, 1e-12, 0);
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 4, 4, bytes).alone_s, 3.0 / 4 * bytes / 20e9, 1e-12, 0);
     assert_close(collective(&cluster, DTS_ALL_GATHER, 32, 4, bytes).alone_s, 31.0 / 32 * bytes / 200e9, 1e-12, 0);
-    cluster.inter.all_to_all_Bps = 30e9; /* no more than the adapter */
-    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 25e9, 1e-12, 0);
-    cluster.inter.all_to_all_Bps = 20e9;
+    cluster.inter.node_goodput_Bps = 400e9; /* twice the network, half the time */
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 40e9, 1e-12, 0);
+    cluster.inter.node_goodput_Bps = 200e9;
     dts_transfer own = {0}; /* kernels that hand on rows are not NCCL's */
     dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, &own);
     assert_close(own.alone_s, 0.5 * 24.0 / 32 * bytes / 25e9, 1e-12, 0);
-    cluster.inter.all_to_all_Bps = 0;
+    cluster.inter.all_to_all_efficiency = 1;
     /* tokens: half of what leaves crosses, and is handed on to 7/8 of the other node's members */
     dts_transfer tokens = {0};
     dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, &tokens);

@@ -245,7 +245,7 @@ static void tokens_may_cross_once(void **state) {
         char all[LONGEST_SETTINGS];
         snprintf(all, sizeof all,
                  "%s cluster.inter.base_latency=0s cluster.inter.hop_latency=0s "
-                 "cluster.inter.all_to_all_bandwidth=0",
+                 "cluster.inter.all_to_all_efficiency=1",
                  settings[i]);
         dts_result *r = simulate_text(base, all);
         total_s[i] = communication_row(r, "all-to-all", "expert")->total_s;
