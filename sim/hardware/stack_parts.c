@@ -58,7 +58,7 @@ static const dts_field fuse_fields[] = {
      .help = "with bias_gelu: the kernel cuts the activation's inputs off itself (model.activation_clamp)"},
     {.key = "expert_bias",
      .type = DTS_FIELD_BOOL,
-     .preset = "false",
+     .preset = "true",
      .offset = WITHIN(fuse_bias_gelu, fuse_expert_bias),
      .help = "mixture of experts: biases of all experts' outputs, weighed by the gates, in one kernel"},
 };

@@ -96,6 +96,9 @@ static void test_known_numbers(void **state) {
     assert_int_equal(stack.attention, DTS_ATTENTION_MATERIALISED);
     assert_true(stack.fuse_norm && !stack.fuse_softmax && !stack.fuse_loss);
     assert_int_equal(stack.optimizer_style, DTS_OPTIMIZER_PER_TENSOR);
+    assert_true(stack.fuse_expert_bias); /* Megatron-Core's loop over experts is its own */
+    profiles_load(&p, "hardware/stacks", &dts_stack_schema, "megatron-core", &stack);
+    assert_true(!stack.fuse_expert_bias);
     profiles_close(&p);
 }
 
