@@ -113,16 +113,17 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
 /* Gradients that the last backward does not hide, and the parameters' way back. */
 static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes *p) {
     const dts_rank_collectives *x = &c->collectives;
-    double backward_s = p->input_s + p->weight_s;
+    const double backward_s = p->input_s + p->weight_s;
+    const double hides_s = k->plan->job.stack->ddp_overlap ? backward_s : 0; /* of DDP's buckets */
     if (k->plan->replicas == 1) {
         return 0;
     }
     switch ((dts_data_parallel)k->kind) {
         case DTS_DP_SINGLE_PROCESS:
         case DTS_DP_DDP:
-            return fmax(x->reduce_last_s, x->reduce_s - backward_s);
+            return fmax(x->reduce_last_s, x->reduce_s - hides_s);
         case DTS_DP_ZERO1:
-            return fmax(x->scatter_last_s, x->scatter_s - backward_s) + x->gather_s;
+            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + x->gather_s;
         case DTS_DP_ZERO2:
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:
