@@ -223,8 +223,16 @@ static dts_status check_gradient_sync(const dts_job *job, const dts_plan *plan, 
 /* A norm over all gradients of one microbatch: every rank has to have them. */
 static dts_status check_clipping(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const int kind = job->parallelism->data_parallel;
-    if (!dts_plan_clips_microbatches(plan) || (plan->pipeline == 1 && (kind == DTS_DP_DDP || kind == DTS_DP_ZERO1))) {
+    if (!dts_plan_clips_microbatches(plan)) {
         return DTS_OK;
+    }
+    if (plan->pipeline == 1 && (kind == DTS_DP_DDP || kind == DTS_DP_ZERO1)) {
+        return plan->replicas > 1 && job->stack->ddp_overlap
+                   ? dts_diag_error(diag, NULL, "stack.ddp.overlap",
+                                    "set stack.ddp.overlap: false, or stack.optimizer.clips_microbatches: false",
+                                    "buckets are reduced beside backward, before the last microbatch's gradients are "
+                                    "clipped")
+                   : DTS_OK;
     }
     return dts_diag_error(diag, NULL, "stack.optimizer.clips_microbatches",
                           "use ddp or zero1 without a pipeline, or stack.optimizer.clips_microbatches=false",

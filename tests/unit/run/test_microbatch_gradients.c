@@ -49,7 +49,7 @@ static void gradients_of_a_microbatch_wait_for_their_norm(void **state) {
     (void)state;
     static const char *const eight =
         "cluster.gpus_per_node=8 training.global_batch=32 training.sequence_length=16 "
-        "stack.accumulate_kernel=true ";
+        "stack.accumulate_kernel=true stack.ddp.overlap=false ";
     char settings[LONGEST_SETTINGS];
     dts_result *once = simulate_text(base, eight);
     snprintf(settings, sizeof settings, "%s" CLIPS, eight);
@@ -69,11 +69,24 @@ static void a_rank_without_all_gradients_cannot_clip_them(void **state) {
         snprintf(settings, sizeof settings, CLIPS "cluster.gpus_per_node=2 %s", plans[i]);
         assert_refused_with(NULL, base, settings, "by the norm of all of them", "use ddp or zero1 without a pipeline");
     }
-    snprintf(settings, sizeof settings, CLIPS "cluster.gpus_per_node=2 parallelism.data_parallel=zero1");
+    snprintf(settings, sizeof settings,
+             CLIPS "cluster.gpus_per_node=2 parallelism.data_parallel=zero1 stack.ddp.overlap=false");
     dts_result_free(simulate_text(base, settings));
     snprintf(settings, sizeof settings,
              CLIPS "cluster.gpus_per_node=2 parallelism.data_parallel=fsdp training.global_batch=2");
     dts_result_free(simulate_text(base, settings));
+}
+
+/* Ranks add up what has been clipped: buckets that go as they fill would be ahead of it. */
+static void nothing_is_reduced_before_it_is_clipped(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"ddp", "zero1"};
+    char settings[LONGEST_SETTINGS];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(settings, sizeof settings, CLIPS "cluster.gpus_per_node=2 parallelism.data_parallel=%s", kinds[i]);
+        assert_refused_with(NULL, base, settings, "before the last microbatch's gradients are clipped",
+                            "set stack.ddp.overlap: false");
+    }
 }
 
 /* Without overlap all of the reductions is waited for, in buckets of the same size; more than hides beside backward. */
@@ -106,6 +119,7 @@ int main(void) {
         cmocka_unit_test(clipping_costs_its_passes_in_every_microbatch),
         cmocka_unit_test(gradients_of_a_microbatch_wait_for_their_norm),
         cmocka_unit_test(a_rank_without_all_gradients_cannot_clip_them),
+        cmocka_unit_test(nothing_is_reduced_before_it_is_clipped),
         cmocka_unit_test(reductions_behind_backward_are_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
