@@ -64,11 +64,12 @@ static void add_clamp(dts_builder *builder, double T, bool joined) {
 
 static void add_gated_activation(dts_builder *builder, double elements) {
     const double T = elements * builder->local.e;
-    if (builder->model->activation_clamp > 0 && !builder->execution->fuse_clamp) {
-        add_clamp(builder, T, builder->execution->fuse_bias_gelu);
+    const bool fused = builder->execution->fuse_bias_gelu;
+    if (builder->model->activation_clamp > 0 && !(fused && builder->execution->fuse_clamp)) {
+        add_clamp(builder, T, fused);
     }
     const bool silu = builder->model->activation_function == DTS_SILU;
-    if (builder->execution->fuse_bias_gelu) {
+    if (fused) {
         const bool bias = builder->model->bias; /* its gradient is summed here */
         dts_add_memory(builder, silu ? "mlp_swiglu" : "mlp_geglu",
                        (dts_passes){.forward_kernels = 1,

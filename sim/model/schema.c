@@ -207,6 +207,31 @@ static dts_status check_blocks(dts_binder *binder, const dts_node *node, const c
     return status;
 }
 
+/* Keys that change what others ask for. */
+static dts_status check_details(dts_binder *binder, const dts_node *node, const char *key, const dts_model *model) {
+    dts_status status = DTS_OK;
+    if (model->activation_clamp > 0 && !model->gated_ffn) {
+        status = dts_bind_conflict(binder, node, key, "activation_clamp, gated_ffn",
+                                   "add gated_ffn: true, or leave activation_clamp out",
+                                   "activation_clamp cuts off the inputs of a gated activation, and there is none");
+    }
+    if (model->rotary_scaled && !model->rotary && model->qk_rope_head_dim == 0) {
+        status = dts_bind_conflict(binder, node, key, "rotary_scaled, rotary",
+                                   "add rotary: true, or leave rotary_scaled out",
+                                   "rotary_scaled stands without rotary positions");
+    }
+    if (model->shared_expert_gate && model->shared_expert_ffn_hidden == 0) {
+        status =
+            dts_bind_conflict(binder, node, key, "shared_expert_gate, shared_expert_ffn_hidden",
+                              "give shared_expert_ffn_hidden", "shared_expert_gate stands without a shared expert");
+    }
+    if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
+        status = dts_bind_conflict(binder, node, key, "head, pooler", "add pooler: true",
+                                   "a classification head needs a pooler");
+    }
+    return status;
+}
+
 static dts_status check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_model *model = bound;
     dts_status status = DTS_OK;
@@ -236,19 +261,11 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
                               "gated_ffn: true goes with activation_function: silu or gelu, and silu with gated_ffn",
                               "gated_ffn and activation_function do not fit together");
     }
-    if (model->shared_expert_gate && model->shared_expert_ffn_hidden == 0) {
-        status =
-            dts_bind_conflict(binder, node, key, "shared_expert_gate, shared_expert_ffn_hidden",
-                              "give shared_expert_ffn_hidden", "shared_expert_gate stands without a shared expert");
-    }
-    if (model->head == DTS_HEAD_CLASSIFICATION && !model->pooler) {
-        status = dts_bind_conflict(binder, node, key, "head, pooler", "add pooler: true",
-                                   "a classification head needs a pooler");
-    }
     const bool good[] = {
-        check_latent(binder, node, key, model) == DTS_OK, check_experts(binder, node, key, model) == DTS_OK,
-        check_window(binder, node, key, model) == DTS_OK, check_blocks(binder, node, key, model) == DTS_OK};
-    status = good[0] && good[1] && good[2] && good[3] ? status : DTS_INVALID;
+        check_details(binder, node, key, model) == DTS_OK, check_latent(binder, node, key, model) == DTS_OK,
+        check_experts(binder, node, key, model) == DTS_OK, check_window(binder, node, key, model) == DTS_OK,
+        check_blocks(binder, node, key, model) == DTS_OK};
+    status = good[0] && good[1] && good[2] && good[3] && good[4] ? status : DTS_INVALID;
     if (model->expected_tolerance > 0 && !(model->expected_parameters > 0)) {
         status = dts_bind_conflict(binder, node, key, "expected_tolerance, expected_parameters", "give both or none",
                                    "expected_tolerance stands without expected_parameters");

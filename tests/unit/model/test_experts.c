@@ -296,6 +296,9 @@ static void test_biases_and_clamps(void **state) {
     for (size_t i = 0; i < layer.count; i++) {
         assert_true(strcmp(layer.items[i].name, "mlp_clamp") != 0);
     }
+    x.fuse_bias_gelu = false; /* no kernel that could cut them off */
+    layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    assert_int_equal(find(layer, "mlp_clamp")->forward_kernels, 2);
     dts_arena_free(arena);
 }
 
