@@ -9,18 +9,28 @@
  *   backward  walks the ring the other way, so that the last block is the rank's own: C-1 sends of K and V, and C-1 of
  *             dK and dV, which every rank adds to before it sends them on (a kernel, 3·B)
  *
- * PyTorch [2], gathers, copies, operations, fp32_gradients:
- *   gathers         K and V of all ranks come by one all-gather, C·B, in forward and again in backward; the first step
- *                   is beside it
- *   copies          make K and V contiguous, two kernels of B each, and join them to be sent, 2·B: before each step but
- * the last, though a gather reads only the first of these; a compiler leaves out the others operations      merging an
- * output: to fp32 q·(e + 4), then out − σ(l' − l)·(out − out'): 12, 8 and 12 for each of q, and five kernels on the
- * log-sum-exps of 12 for each of q/d; the first output becomes fp32, too, and the sum half in the end, q·(4 + e)
- *                   gradients in fp32: dQ q·(e + 8); dK and dV v·(e + 8), and where a step sees half of the keys, half
- * of that and a copy that puts the halves together, 8·v; zeros in the beginning, 4·(q + v), half in the end, (4 + e)·(q
- * + v) A compiler makes one kernel of each sum: q·(e + 8) a merge, q·(e + 8) and v·(e + 8) a step. fp32_gradients  dK
- * and dV are joined (8·v, compiled with their sum) and sent on in fp32 after each step, 4·v, C times waits while a
- * graph is traced, the wait follows each transfer at once [3]: nothing is beside it
+ * PyTorch [2], by the keys of ring_attention:
+ *
+ * - gathers: K and V of all ranks come by one all-gather, C·B, in forward and again in backward; the first step is
+ *   beside it.
+ *
+ * - copies: K and V are made contiguous, two kernels of B each, and joined to be sent, 2·B: before each step but the
+ *   last, though a gather reads only the first of these; a compiler leaves out the others.
+ *
+ * - operations, to merge an output: to fp32, q·(e + 4), then out − σ(l' − l)·(out − out'): 12, 8 and 12 for each of q,
+ *   and five kernels on the log-sum-exps of 12 for each of q/d; the first output becomes fp32, too, and the sum half in
+ *   the end, q·(4 + e).
+ *
+ * - operations, to sum gradients in fp32: dQ, q·(e + 8); dK and dV, v·(e + 8), and where a step sees half of the keys,
+ *   half of that and a copy that puts the halves together, 8·v; zeros in the beginning, 4·(q + v), half in the end,
+ *   (4 + e)·(q + v).
+ *
+ * - operations, compiled: one kernel for each sum, q·(e + 8) a merge, q·(e + 8) and v·(e + 8) a step.
+ *
+ * - fp32_gradients: dK and dV are joined (8·v, compiled with their sum) and sent on in fp32 after each step, 4·v, C
+ *   times.
+ *
+ * - waits: while a graph is traced, the wait follows each transfer at once [3]: nothing is beside it.
  *
  * A transfer is a kernel of NCCL and takes multiprocessors from the attention beside it (builder.c). Ranks whose
  * queries half take part add up less than those whose keys do; the latter are taken, as the ring waits for its slowest.
