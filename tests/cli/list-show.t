@@ -174,6 +174,8 @@ $ dtsim show g.csv#b --effective | grep -E '^(key|cluster.nodes|training.precisi
 key                                          value                        source
 cluster.nodes                                2
 training.precision                           fp16
+$ mkdir old.csv.d; cp g.csv old.csv.d/g.csv; dtsim show old.csv.d/g.csv#b | grep '^name'
+name: b
 $ dtsim show g.csv#c
 error: no row 'c' in g.csv
   help: did you mean 'a'?

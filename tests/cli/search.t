@@ -15,7 +15,7 @@ $ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first again: /,/[^\\]$
 scenario
 % What does not fit says what is missing and what lifts it.
 $ dtsim search small.yaml --set model.hidden=12288 --set model.heads=96 --over parallelism.data_parallel=ddp --over offload=none --simulate 4 --width 200 | grep -E 'does not fit|What binds' | sed -E 's/[0-9.]+ (GiB|s)/N \1/g; s/fits: .*/fits/'
-First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.
+First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
 What binds: memory. The plan that comes nearest needs N GiB more on each GPU, and optimizer states take N GiB. Without --over a plan fits
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
 Megatron's rule does not fit: it needs N GiB more, and optimizer states take N GiB. No change of up to 3 keys lifts that.
@@ -206,7 +206,7 @@ error: --over: 'two' is no value of parallelism.tensor
 % Where the GPU's memory would do and that of the nodes does not.
 $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-80gb --set cluster.gpus_per_node=8 --over offload=none,optimizer+gradients+parameters --over training.recompute=full --simulate 2 --top 1 --width 200 | grep -E 'host!|of all these' | sed -E 's/[0-9.,]+ (GiB|s|%)/N \1/g; s/ +[0-9,]+ / N /'
  N       N s       421  N %  N GiB host!                  fsdp 8 · micro 1 · recompute full · offload optimizer, gradients, parameters
-First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.
+First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
 % Layers with choices of their own.
 $ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'

@@ -237,7 +237,10 @@ static const char *path_of(const show_arguments *a) {
 /* "gpus/a100-40gb", "a100-40gb", a scenario's name, or a path. */
 static dts_status show_name(const show_arguments *a, dts_text *out) {
     const char *mark = strstr(a->name, ".csv");
-    if (mark != NULL && (mark[4] == '\0' || mark[4] == '#')) {
+    while (mark != NULL && mark[4] != '\0' && mark[4] != '#') { /* folders may be called so, too */
+        mark = strstr(mark + 1, ".csv");
+    }
+    if (mark != NULL) {
         return show_measurements(a, mark + 4, out);
     }
     const char *path = path_of(a);

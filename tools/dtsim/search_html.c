@@ -241,9 +241,10 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
     }
     dts_text_add(out, "<h2>Plans</h2>\n");
     write_table(search, dts_search_shows, top, out);
-    dts_text_add(out,
-                 "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
-                 "number does not fit; with &quot;host&quot;, it is the memory of the nodes that lacks.</p>\n");
+    dts_text_add(
+        out,
+        "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
+        "number does not fit; with &quot;host&quot;, it is the memory or drives of the nodes that lack room.</p>\n");
     if (all > shown) {
         dts_text_printf(out, "<details><summary>All %zu simulated plans</summary>\n", all);
         write_table(search, is_any, top, out);

@@ -451,7 +451,8 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     }
     dts_text_add(out, "\n");
     if (!any && search->count > 0) {
-        dts_text_add(out, "First what lacks least. ! does not fit the GPU; host! not the memory of the nodes.\n");
+        dts_text_add(out,
+                     "First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.\n");
     }
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
