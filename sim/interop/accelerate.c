@@ -222,19 +222,23 @@ static const dts_choice choices[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+static const char *capitals(dts_arena *arena, const char *word) {
+    char *copy = dts_arena_strndup(arena, word, strlen(word));
+    for (char *at = copy; at != NULL && *at != '\0'; at++) {
+        *at = (char)toupper((unsigned char)*at);
+    }
+    return copy;
+}
+
 /* FP8RecipeKwargs compares in capitals. */
 static dts_status read(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
     const dts_status status = dts_read_document(text, length, name, out, diag);
-    dts_setting *backend = status == DTS_OK ? dts_settings_find(out, "fp8_config.backend") : NULL;
-    if (backend != NULL) {
-        char *capitals = dts_arena_strndup(out->arena, backend->value, strlen(backend->value));
-        for (char *at = capitals; at != NULL && *at != '\0'; at++) {
-            *at = (char)toupper((unsigned char)*at);
-        }
-        out->failed = out->failed || capitals == NULL;
-        backend->value = capitals == NULL ? backend->value : capitals;
+    dts_setting *backend = dts_settings_find(out, "fp8_config.backend");
+    if (status != DTS_OK || backend == NULL) {
+        return status;
     }
-    return status;
+    backend->value = capitals(out->arena, backend->value);
+    return backend->value == NULL ? dts_diag_nomem(diag) : DTS_OK;
 }
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
