@@ -125,7 +125,7 @@ static bool suggest_case(const char *text, size_t length, dts_dimension wanted, 
     return false;
 }
 
-/* "128k": the number written out. */
+/* "128k": the number written out; sequence lengths in k are mostly multiples of 1024. */
 static bool suggest_written_out(const dts_number *n, const char *text, size_t length, char *help, size_t help_B) {
     static const struct {
         char letter;
@@ -134,7 +134,10 @@ static bool suggest_written_out(const dts_number *n, const char *text, size_t le
     for (size_t i = 0; length == 1 && i < sizeof suffixes / sizeof suffixes[0]; i++) {
         double value = 0;
         if (suffixes[i].letter == text[0] && dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
-            snprintf(help, help_B, "write the number out: %.15g", value);
+            const int written = snprintf(help, help_B, "write the number out: %.15g", value);
+            if (suffixes[i].exponent == 3) {
+                snprintf(help + written, help_B - (size_t)written, " or %.15g", value * 1.024);
+            }
             return true;
         }
     }

@@ -125,7 +125,11 @@ static dts_status refuse_int(const target *t) {
         snprintf(help, sizeof help, "write the number in decimal");
     } else if (digits > 0 && suffix != NULL) {
         static const int exponents[] = {3, 3, 6, 6, 9, 9, 9, 9, 12, 12};
-        snprintf(help, sizeof help, "write the number out: %.15g", value * pow(10, exponents[suffix - suffixes]));
+        const int exponent = exponents[suffix - suffixes];
+        const int written = snprintf(help, sizeof help, "write the number out: %.15g", value * pow(10, exponent));
+        if (exponent == 3) { /* lengths of sequences in k are mostly multiples of 1024 */
+            snprintf(help + written, sizeof help - (size_t)written, " or %.15g", value * 1024);
+        }
     } else if (length > 0 && text[length] == '\0' && value != floor(value)) {
         snprintf(help, sizeof help, "write a whole number, such as %.0f", floor(value));
     } else if (length > 0 && text[length] != '\0') {

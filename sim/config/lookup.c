@@ -47,6 +47,12 @@ const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size
 }
 
 const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
+    for (const dts_key_hint *hint = schema->hints; hint != NULL && hint->key != NULL; hint++) {
+        if (strcmp(hint->key, key) == 0) {
+            dts_text_add(help, hint->help);
+            return NULL;
+        }
+    }
     const char *names[NAMES_MOST] = {NULL};
     size_t count = 0;
     for (; count < schema->field_count && count < NAMES_MOST; count++) {

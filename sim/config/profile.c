@@ -166,6 +166,12 @@ static dts_status unknown_name(const lookup *l, const char *name) {
     }
     dts_text help = {0};
     bool suggested = suggest_names(name, names, count, &help);
+    const bool here = l->reference == NULL || l->reference->file == NULL || strchr(l->reference->file, '/') == NULL;
+    struct stat info;
+    if (!suggested && here && stat(name, &info) == 0) {
+        dts_text_printf(&help, "a path holds a '/': write ./%s", dts_excerpt_of(name).text);
+        suggested = true;
+    }
     if (!suggested && count == 0) {
         dts_text_printf(&help,
                         "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data "
@@ -203,8 +209,12 @@ dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_pla
     if (!S_ISREG(info.st_mode)) {
         const char *config = dts_arena_printf(binder->arena, "%s/config.json", path);
         const bool model = config != NULL && S_ISDIR(info.st_mode) && stat(config, &info) == 0;
+        if (model) { /* the folder of a Hugging Face model */
+            *out = config;
+            return DTS_OK;
+        }
         char help[64];
-        snprintf(help, sizeof help, model ? "name the config.json in it" : "name a %s file", kind);
+        snprintf(help, sizeof help, "name a %s file", kind);
         return dts_diag_error(binder->diag, reference, key, help, "cannot read '%s': it is no regular file",
                               dts_excerpt_of(path).text);
     }

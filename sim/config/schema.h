@@ -63,6 +63,11 @@ static inline bool dts_field_always(const dts_field *field) {
 /* A profile file in another tool's format as one of ours, in the binder's document; any other file is *out itself. */
 typedef dts_status dts_profile_adopter(dts_binder *binder, dts_node *root, dts_node **out);
 
+/* A key that people look for in a map under another tool's name, or in the wrong map. */
+typedef struct dts_key_hint {
+    const char *key, *help; /* help: where it is, or what it follows from */
+} dts_key_hint;
+
 struct dts_schema {
     const char *name; /* "scenario", "gpu", … */
     const char *help;
@@ -72,6 +77,7 @@ struct dts_schema {
     /* After all fields were bound: what single fields cannot say (a <= b). May be NULL. */
     dts_status (*check)(dts_binder *binder, const dts_node *node, const char *key, void *bound);
     dts_profile_adopter *adopt; /* files of this kind that another tool wrote; may be NULL */
+    const dts_key_hint *hints;  /* key NULL behind the last; NULL: none */
 };
 
 /* Where profiles are looked for: `folder/NAME.yaml` under each root in turn. */

@@ -179,6 +179,9 @@ static const dts_remark irrelevant[] = {
     {NULL, NULL},
 };
 
+/* deepspeed/runtime/config.py, _do_error_check: one of them only. */
+static const dts_clash clashes[] = {{"fp16.enabled", "bf16.enabled"}, {NULL, NULL}};
+
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     (void)facts;
     return dts_write_json(settings, out);
@@ -191,6 +194,7 @@ const dts_launcher dts_launcher_deepspeed = {
     .rules = {rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
+    .clashes = clashes,
     .comment = NULL,
     .write = write,
     .read = dts_read_document,

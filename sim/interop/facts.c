@@ -150,6 +150,45 @@ static bool keeps_batch(dts_settings *ours, const dts_settings *base, int64_t da
     return true;
 }
 
+/* The GPUs of which each works on samples of its own [1]; 0: not known. */
+static int64_t data_ranks(const dts_settings *ours, const dts_settings *base) {
+    int64_t gpus = dts_settings_count(ours, "plan.gpus"), others = 1;
+    if (gpus == 0) {
+        int64_t nodes = number(ours, base, "cluster.nodes"), per_node = number(ours, base, "cluster.gpus_per_node");
+        gpus = nodes > 0 && per_node > 0 ? nodes * per_node : 0;
+    }
+    static const char *const degrees[] = {"parallelism.tensor", "parallelism.context", "parallelism.pipeline"};
+    for (size_t i = 0; i < 3; i++) {
+        int64_t degree = number(ours, base, degrees[i]);
+        others *= degree > 0 ? degree : 1;
+    }
+    return gpus % others == 0 ? gpus / others : 0;
+}
+
+/* A file that gives all three numbers of a batch has to agree with itself, and with the GPUs [1]. */
+static dts_status check_batch(const dts_settings *ours, const dts_settings *base, dts_diag *diag) {
+    const dts_setting *batch = dts_settings_find(ours, "training.global_batch");
+    const int64_t global = dts_settings_count(ours, "training.global_batch");
+    const int64_t micro = dts_settings_count(ours, "training.micro_batch");
+    const int64_t steps = dts_settings_count(ours, "plan.microbatches");
+    if (global == 0 || micro == 0 || steps == 0) {
+        return DTS_OK;
+    }
+    const int64_t ranks = data_ranks(ours, base), sum = micro * steps * (ranks > 0 ? ranks : 1);
+    if (ranks > 0 ? global == sum : global % sum == 0) {
+        return DTS_OK;
+    }
+    char known[64] = "the data-parallel ranks", product[32] = "";
+    if (ranks > 0) {
+        snprintf(known, sizeof known, "%" PRId64 " data-parallel ranks", ranks);
+        snprintf(product, sizeof product, " = %" PRId64, sum);
+    }
+    return dts_diag_error(diag, &batch->place, NULL, "leave one of the three out: it follows from the others",
+                          "a batch of %" PRId64 " is not micro-batch %" PRId64 " × %" PRId64
+                          " accumulation steps × %s%s",
+                          global, micro, steps, known, product);
+}
+
 /* [1] from tokens, from what one rank takes, and from microbatches. */
 static void complete_batch(dts_settings *ours, const dts_settings *base) {
     int64_t sequence = number(ours, base, "training.sequence_length");
@@ -169,25 +208,12 @@ static void complete_batch(dts_settings *ours, const dts_settings *base) {
     }
     int64_t micro = number(ours, base, "training.micro_batch");
     int64_t global = dts_settings_count(ours, "training.global_batch");
-    int64_t gpus = dts_settings_count(ours, "plan.gpus");
-    if (gpus == 0) {
-        int64_t nodes = number(ours, base, "cluster.nodes"), per_node = number(ours, base, "cluster.gpus_per_node");
-        gpus = nodes > 0 && per_node > 0 ? nodes * per_node : 0;
-    }
     int64_t data = dts_settings_count(ours, "parallelism.data");
     if (data == 0 && global > 0 && microbatches > 0 && micro > 0 && global % (microbatches * micro) == 0) {
         data = global / (microbatches * micro);
         put(ours, "parallelism.data", data);
     }
-    if (data == 0 && gpus > 0) {
-        int64_t others = 1;
-        static const char *const degrees[] = {"parallelism.tensor", "parallelism.context", "parallelism.pipeline"};
-        for (size_t i = 0; i < 3; i++) {
-            int64_t degree = number(ours, base, degrees[i]);
-            others *= degree > 0 ? degree : 1;
-        }
-        data = gpus % others == 0 ? gpus / others : 0;
-    }
+    data = data > 0 ? data : data_ranks(ours, base);
     if (global == 0 && samples == 0 && keeps_batch(ours, base, data, microbatches)) {
         return;
     }
@@ -266,6 +292,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
         dts_settings_set(ours, "parallelism.sequence",
                          "false"); /* as Megatron-LM's arguments.py does, with a warning */
     }
+    status = status == DTS_OK ? check_batch(ours, base, diag) : status;
     complete_batch(ours, base);
     int64_t layers = number(ours, base, "model.layers"),
             pipeline = dts_settings_count(ours, "parallelism.pipeline"); /* [2] */

@@ -98,6 +98,35 @@ static dts_status check_words(importer *i, dts_settings *theirs) {
     return status;
 }
 
+/* Switches of which one only may be on. */
+static dts_status check_clashes(const importer *i, const dts_settings *theirs) {
+    dts_status status = DTS_OK;
+    for (const dts_clash *clash = i->launcher->clashes; clash != NULL && clash->one != NULL; clash++) {
+        const dts_setting *one = dts_settings_find(theirs, clash->one),
+                          *other = dts_settings_find(theirs, clash->other);
+        if (one != NULL && other != NULL && strcmp(one->value, "true") == 0 && strcmp(other->value, "true") == 0) {
+            status = dts_diag_error(i->diag, &one->place, NULL, "leave one of them out", "both '%s' and '%s' are on",
+                                    clash->one, clash->other);
+        }
+    }
+    return status;
+}
+
+/* The model by its name in the file, where the scenario names none. */
+static void name_model(const importer *i, const dts_settings *base, dts_settings *theirs, dts_settings *ours) {
+    if (i->launcher->models == NULL || dts_settings_find(base, "model") != NULL ||
+        dts_settings_find(base, "model.layers") != NULL) {
+        return;
+    }
+    dts_rules_apply(i->launcher->models, DTS_TO_OURS, theirs, ours, NULL, NULL);
+    const dts_setting *flavor = dts_settings_find(theirs, "model.flavor");
+    if (flavor != NULL && !flavor->used) {
+        dts_diag_warning(i->diag, &flavor->place, NULL,
+                         "name it: --set model=llama-3-8b, or --scenario SCENARIO; `dtsim list models`",
+                         "no profile stands for the flavor '%s': the model is not read", flavor->value);
+    }
+}
+
 static void warn_unknown(importer *i, const dts_setting *s) {
     const char *names[512];
     size_t count = 0;
@@ -208,6 +237,10 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
     const dts_setting *layers = dts_settings_find(ours, "model.layers");
     const char *family = dts_settings_get(ours, "model.architecture");
     clear_plan(i, base, list, &whole);
+    const char *known = dts_settings_get(ours, "plan.model");
+    if (known != NULL) {
+        add(list, "model", known, &whole);
+    }
     if (layers != NULL) {
         add(list, "model", family != NULL && strcmp(family, "llama") == 0 ? "llama" : "gpt", &whole);
     }
@@ -269,12 +302,14 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     dts_settings open_ones = {.arena = notes->arena};
     set_aside(&i, &theirs, &open_ones);
     status = check_words(&i, &theirs);
+    status = check_clashes(&i, &theirs) == DTS_OK ? status : DTS_INVALID;
     if (status != DTS_OK) {
         return status;
     }
     for (size_t t = 0; t < 4 && launcher->rules[t] != NULL; t++) {
         dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     }
+    name_model(&i, base, &theirs, &ours);
     if (launcher == &dts_launcher_megatron && !says_something(&theirs)) {
         return refuse_launch_line(&theirs, name, diag);
     }

@@ -50,6 +50,11 @@ typedef struct dts_choice {
     const char *help;   /* what else there is to say; NULL: nothing */
 } dts_choice;
 
+/* Import: two switches of theirs of which one only may be on. A table ends with a NULL. */
+typedef struct dts_clash {
+    const char *one, *other;
+} dts_clash;
+
 /* What a writer may want beside its settings. */
 typedef struct dts_plan_facts {
     const char *name;         /* of the scenario */
@@ -64,8 +69,10 @@ typedef struct dts_launcher {
     const dts_remark *elsewhere;  /* export: keys of ours that live elsewhere */
     const dts_remark *irrelevant; /* import: keys of theirs that change nothing here */
     const dts_choice *choices;    /* import; NULL: none */
-    bool whole_plan;              /* its files say all of `parallelism`: what is not written is not there */
-    const char *comment;          /* begins a comment; NULL: the format has none */
+    const dts_clash *clashes;     /* import; NULL: none */
+    const dts_mapping *models; /* import: their names of models; they count where the scenario has none. NULL: none */
+    bool whole_plan;           /* its files say all of `parallelism`: what is not written is not there */
+    const char *comment;       /* begins a comment; NULL: the format has none */
     /* NULL: cannot be exported to, or imported from */
     dts_status (*write)(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out);
     dts_status (*read)(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);

@@ -426,6 +426,9 @@ static const dts_choice choices[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* megatron/training/arguments.py, validate_args: one of them only. */
+static const dts_clash clashes[] = {{"fp16", "bf16"}, {NULL, NULL}};
+
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     dts_text_add(out, "#!/bin/bash\n");
     dts_text_printf(out, "# %s as Megatron-LM arguments. Give data, tokenizer and learning rate as \"$@\".\n",
@@ -448,6 +451,7 @@ const dts_launcher dts_launcher_megatron = {
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .choices = choices,
+    .clashes = clashes,
     .whole_plan = true,
     .comment = "# ",
     .write = write,

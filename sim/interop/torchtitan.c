@@ -149,6 +149,8 @@ static const dts_mapping token_rules_cli[] = {
     {"training.global_batch=*", "", OUT, NULL, false},
     {"training.global_batch=@", "training.global_batch_size=@", IN, NULL, false},
     {"plan.rank_samples=@", "training.local_batch_size=@", IN, NULL, false},
+    {"stack.compile=@", "compile.enable=@", IN, NULL, false},
+    {"stack.compile=@", "training.compile=@", IN, NULL, false},
     {"training.recompute=none", "activation_checkpoint.mode=none", IN, NULL, false},
     {"training.recompute=selective", "activation_checkpoint.mode=selective", IN, NULL, false},
     {"training.recompute=full", "activation_checkpoint.mode=full", IN, NULL, false},
@@ -160,6 +162,14 @@ static const dts_mapping token_rules_cli[] = {
     {"parallelism.async_tensor=false", "", 0, NULL, false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},
     {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
+    {0},
+};
+
+/* Flavors whose sizes a profile of ours has: torchtitan/models/llama3/__init__.py. */
+static const dts_mapping flavors[] = {
+    {"plan.model=llama-3-8b", "model.name=llama3; model.flavor=8B", IN, NULL, false},
+    {"plan.model=llama-3-70b", "model.name=llama3; model.flavor=70B", IN, NULL, false},
+    {"plan.model=llama-3-405b", "model.name=llama3; model.flavor=405B", IN, NULL, false},
     {0},
 };
 
@@ -255,6 +265,8 @@ static const dts_mapping toml_rules[] = {
     {"parallelism.async_tensor=true", "parallelism.enable_async_tensor_parallel=true; training.compile=true", IN, NULL,
      false},
     {"parallelism.async_tensor=false", "", 0, NULL, false},
+    {"stack.compile=@", "compile.enable=@", IN, NULL, false},
+    {"stack.compile=@", "training.compile=@", IN, NULL, false},
     {"training.recompute=none", "activation_checkpoint.mode=none", 0, NULL, false},
     {"training.recompute=selective",
      "activation_checkpoint.mode=selective; activation_checkpoint.selective_ac_option=op", 0, NULL, false},
@@ -300,7 +312,6 @@ static const dts_remark irrelevant[] = {
     {"training.max_norm", "stack.optimizer.gradient_clipping"},
     {"training.dtype", "the software profile says it"},
     {"training.mixed_precision_reduce", "stack.fsdp.reduce_fp32"},
-    {"training.compile", "stack.compile"},
     {"training.gc_freq", TIME},
     {"training.deterministic", TIME},
     {"comm", TIME},
@@ -389,6 +400,7 @@ const dts_launcher dts_launcher_torchtitan_cli = {
     .whole_plan = true,
     .comment = "# ",
     .choices = float8_choices,
+    .models = flavors,
     .write = write_cli,
     .read = read_flags,
 };
@@ -403,6 +415,7 @@ const dts_launcher dts_launcher_torchtitan_toml = {
     .whole_plan = true,
     .comment = "# ",
     .choices = float8_choices,
+    .models = flavors,
     .write = write_toml,
     .read = read_toml,
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/excerpt.h"
 #include "plan/internal.h"
 
 static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16",    "amp-fp16", "amp-bf16",
@@ -22,6 +23,8 @@ static const char *const costs_names[] = {"measured", "equal", NULL};
 static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
 
 enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
+
+static const char recompute_help[] = "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}";
 
 /* recompute: none | selective | full | except-last | sqrt | {every: n} | {first: n} */
 static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
@@ -48,7 +51,14 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
     (void)field;
     dts_recompute *recompute = out;
     if (node->kind == DTS_NODE_MAP) {
-        bool is_first = node->first != NULL && node->first->key != NULL && strcmp(node->first->key, "first") == 0;
+        static const char *const forms[] = {"every", "first"};
+        const char *given = node->first != NULL ? node->first->key : NULL;
+        const char *form = given != NULL ? dts_nearest_name(given, forms, 2) : "every";
+        if (form == NULL) {
+            return dts_diag_error(binder->diag, &node->first->key_place, key, recompute_help, "unknown key '%s'",
+                                  dts_excerpt_of(given).text);
+        }
+        const bool is_first = strcmp(form, "first") == 0;
         recompute->kind = is_first ? DTS_RECOMPUTE_FIRST : DTS_RECOMPUTE_EVERY;
         return dts_bind(binder, is_first ? &first_schema : &every_schema, node, key, recompute);
     }
@@ -59,12 +69,10 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
                 return DTS_OK;
             }
         }
-        return dts_diag_error(binder->diag, &node->place, key,
-                              "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}",
-                              "unknown recomputation '%s'", node->text);
+        return dts_diag_error(binder->diag, &node->place, key, recompute_help, "unknown recomputation '%s'",
+                              node->text);
     }
-    return dts_diag_error(binder->diag, &node->place, key,
-                          "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}",
+    return dts_diag_error(binder->diag, &node->place, key, recompute_help,
                           "a recomputation is a name, {every: n} or {first: n}");
 }
 
@@ -264,15 +272,36 @@ static const dts_field input_fields[] = {
 };
 #undef STRUCT
 
-#define SCHEMA(schema_name, table, type, text)                                                             \
+/* Keys of other tools, and keys looked for in the wrong map. */
+#define FROM_BATCH \
+    "it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch"
+static const dts_key_hint training_hints[] = {
+    {"grad_accum", FROM_BATCH},
+    {"gradient_accumulation", FROM_BATCH},
+    {"gradient_accumulation_steps", FROM_BATCH},
+    {"accumulation", FROM_BATCH},
+    {"seq_len", "write sequence_length"},
+    {"seq_length", "write sequence_length"},
+    {NULL, NULL},
+};
+static const dts_key_hint parallelism_hints[] = {
+    {"sequence_parallel", "write sequence: true, which shards activations along the sequence beside tensor"},
+    {"recompute", "write training.recompute"},
+    {"grad_accum", FROM_BATCH},
+    {"gradient_accumulation_steps", FROM_BATCH},
+    {NULL, NULL},
+};
+
+#define SCHEMA(schema_name, table, type, text, other_keys)                                                 \
     {                                                                                                      \
         .name = schema_name, .help = text, .fields = table, .field_count = sizeof table / sizeof table[0], \
-        .struct_size = sizeof(type)                                                                        \
+        .struct_size = sizeof(type), .hints = other_keys                                                   \
     }
 
-const dts_schema dts_training_schema = SCHEMA("training", training_fields, dts_training, "the training job");
+const dts_schema dts_training_schema =
+    SCHEMA("training", training_fields, dts_training, "the training job", training_hints);
 const dts_schema dts_parallelism_schema =
-    SCHEMA("parallelism", parallelism_fields, dts_parallelism, "how the job is laid over the GPUs");
+    SCHEMA("parallelism", parallelism_fields, dts_parallelism, "how the job is laid over the GPUs", parallelism_hints);
 const dts_schema dts_offload_schema =
-    SCHEMA("offload", offload_fields, dts_offload, "what rests in host memory or on NVMe between uses");
-const dts_schema dts_input_schema = SCHEMA("input", input_fields, dts_input, "data loading");
+    SCHEMA("offload", offload_fields, dts_offload, "what rests in host memory or on NVMe between uses", NULL);
+const dts_schema dts_input_schema = SCHEMA("input", input_fields, dts_input, "data loading", NULL);

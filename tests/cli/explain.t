@@ -85,6 +85,23 @@ $ dtsim explain 'g.csv#a 1' --no-what-if | head -1 | sed 's/[0-9.][0-9.]* ms/#/'
 a 1: # an iteration
 $ dtsim run 'g.csv#a 1' --set name=other | head -1
 other
+$ dtsim sweep 'g.csv#a 1' --vary training.micro_batch=4,8 --format csv | cut -d, -f1-2 | head -3
+training.micro_batch,outcome
+4,simulated
+8,simulated
+$ dtsim search 'g.csv#a 1' --simulate 4 | grep -A1 'dtsim run'
+The first again: dtsim run 'g.csv#a 1' \
+    --set 'parallelism.data=8' \
+$ dtsim search 'g.csv#a 1' --simulate 4 --set training.precision=bf16 --export deepspeed 2>/dev/null | grep -A1 bf16
+	"bf16":	{
+		"enabled":	true
+$ dtsim search 'g.csv#a 1' --tokens 1e9 --simulate 2 >/dev/null
+$ dtsim advise 'g.csv#a 1' --set training.global_batch=128 | head -1
+mingpt-large (834 million parameters) on 8 × A100-SXM4-40GB, 128 samples of 256 tokens a step
+$ dtsim advise 'g.csv#a 3'
+error: no row 'a 3' in g.csv
+  help: did you mean 'a 1'?
+[1]
 $ dtsim run 'g.csv#a 2'
 error: no row 'a 2' in g.csv
   help: did you mean 'a 1'?

@@ -630,13 +630,9 @@ zero3-offload.json:2:23: error: missing key 'sequence_length' [training]
       2 |   "train_batch_size": 64,
         |                       ^
   help: add 'sequence_length': tokens per sample
-zero3-offload.json:1:1: error: missing key 'model'
-      1 | {}
-        | ^
+zero3-offload.json: error: missing key 'model'
   help: add 'model': model profile; `dtsim list models`
-zero3-offload.json:1:1: error: missing key 'cluster'
-      1 | {}
-        | ^
+zero3-offload.json: error: missing key 'cluster'
   help: add 'cluster': cluster profile; `dtsim list clusters`
 warning: a launcher's file says only a part of a scenario
   help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
@@ -801,11 +797,10 @@ async.toml:9:1: warning: 'parallelism.enable_async_tensor_parallel true' has no 
 $ printf 'compile = true\n' > tail.toml; sed '/seq_len/r tail.toml' async.toml > both.toml; dtsim import both.toml --set model=llama-3-8b --set cluster=dgx-h100 2>&1 | grep -E '^  (async|sequence_length)|warning'
   async_tensor: true
   sequence_length: 8192
-$ printf 'model: ./m\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\n' > folder.yaml; dtsim run folder.yaml
-folder.yaml:1:8: error: cannot read './m': it is no regular file [model]
-      1 | model: ./m
-        |        ^
-  help: name the config.json in it
+$ printf 'model: ./m\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 4096}\n' > folder.yaml; dtsim run folder.yaml | grep Model; dtsim run folder.yaml --set model=m
+  Model                 m, 7.24 billion parameters
+--set: error: no profile 'm' in models/ [model]
+  help: a path holds a '/': write ./m
 [1]
 $ printf 'torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16\n' > clm.sh; dtsim import clm.sh --set cluster=dgx-h100
 error: clm.sh: a launch line without arguments of Megatron-LM: the plan is the script's
@@ -838,3 +833,52 @@ training:
   global_batch: 8
 offload:
   parameters: none
+% Numbers of a batch that disagree, and precisions that exclude each other
+$ printf '{"train_batch_size": 64,\n "train_micro_batch_size_per_gpu": 2,\n "gradient_accumulation_steps": 5}\n' > batch.json; dtsim import batch.json --from deepspeed --set model=llama-3-8b --set cluster=dgx-h100 --set training.sequence_length=2048
+batch.json:1:22: error: a batch of 64 is not micro-batch 2 × 5 accumulation steps × 8 data-parallel ranks = 80
+      1 | {"train_batch_size": 64,
+        |                      ^
+  help: leave one of the three out: it follows from the others
+[1]
+$ sed 's/64/160/' batch.json > two.json; dtsim import two.json --from deepspeed --set model=llama-3-8b --set cluster=dgx-h100 --set training.sequence_length=2048 2>&1 | grep error
+two.json:1:22: error: a batch of 160 is not micro-batch 2 × 5 accumulation steps × 8 data-parallel ranks = 80
+$ dtsim import two.json --from deepspeed --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=2 --set training.sequence_length=2048 | grep batch:
+  global_batch: 160
+  micro_batch: 2
+$ dtsim import batch.json --from deepspeed 2>&1 | grep error
+batch.json:1:22: error: a batch of 64 is not micro-batch 2 × 5 accumulation steps × the data-parallel ranks
+$ printf '{"train_batch_size": 64,\n "fp16": {"enabled": true},\n "bf16": {"enabled": true}}\n' > both.json; dtsim import both.json --set cluster=dgx-h100
+both.json:2:22: error: both 'fp16.enabled' and 'bf16.enabled' are on
+      2 |  "fp16": {"enabled": true},
+        |                      ^
+  help: leave one of them out
+[1]
+$ sed 's/--bf16/--bf16 --fp16/' fp8.sh > both.sh; dtsim import both.sh --set cluster=dgx-h100 2>&1 | grep -A3 error
+both.sh:1:33: error: both 'fp16' and 'bf16' are on
+      1 | torchrun pretrain_gpt.py --bf16 --fp16 --fp8-format hybrid --seq-length 2048 --micro-batch-size 1 --global-batch-size 8
+        |                                 ^
+  help: leave one of them out
+$ sed 's/--fp8-format hybrid/--recompute-method block/' fp8.sh > block.sh; dtsim import block.sh --set model=gpt3-175b --set cluster=dgx-h100 2>&1 | grep help
+  help: it has one together with recompute-granularity=full, recompute-num-layers
+% torchtitan's flavors of Llama 3 are models; another is said not to be read, and a model that is given counts
+$ printf '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n[compile]\nenable = false\n' > flavor.toml; dtsim import flavor.toml --set cluster=dgx-h100 | grep -E '^model|compile|flavor'
+# Imported from flavor.toml.
+#   model.flavor = 70B (line 3)
+#   compile.enable = false (line 8)
+name: flavor
+model: llama-3-70b
+  compile: false
+$ sed 's/^enable = false/enable = true/' flavor.toml > compiled.toml; dtsim import compiled.toml --set cluster=dgx-h100 --set model=llama-3-8b | grep -E '^model|compile:|flavor'
+#   model.flavor = 70B (line 3): give the model with --set model=NAME or --scenario
+model: llama-3-8b
+  compile: true
+$ sed 's/70B/3B/' flavor.toml > small.toml; dtsim import small.toml --set cluster=dgx-h100
+small.toml:3:1: warning: no profile stands for the flavor '3B': the model is not read
+      3 | flavor = "3B"
+        | ^
+  help: name it: --set model=llama-3-8b, or --scenario SCENARIO; `dtsim list models`
+small.toml: error: missing key 'model'
+  help: add 'model': model profile; `dtsim list models`
+warning: a launcher's file says only a part of a scenario
+  help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
+[1]

@@ -127,3 +127,20 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set model.heads=7
 [1]
 $ dtsim run gcp-data-parallel/scaling-ddp --set model=gpt2 --set model.hidden=770 --set model.heads=12 2>&1 | head -1
 --set: error: hidden 770 is not a multiple of heads 12 [model.hidden]
+% keys under other tools' names, and numbers in k
+$ for set in parallelism.sequence_parallel=true parallelism.recompute=full training.grad_accum=4 training.gradient_accumulation_steps=4 training.sequence_length=8k 'training.recompute={last: 3}' 'training.recompute={frst: 3}'; do dtsim run gcp-data-parallel/scaling-ddp --set "$set" 2>&1; done
+--set: error: unknown key 'sequence_parallel' [parallelism]
+  help: write sequence: true, which shards activations along the sequence beside tensor
+--set: error: unknown key 'recompute' [parallelism]
+  help: write training.recompute
+--set: error: unknown key 'grad_accum' [training]
+  help: it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch
+--set: error: unknown key 'gradient_accumulation_steps' [training]
+  help: it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch
+--set: error: expected a whole number, got '8k' [training.sequence_length]
+  help: write the number out: 8000 or 8192
+--set: error: unknown key 'last' [training.recompute]
+  help: write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}
+--set: error: unknown key 'frst' [training.recompute]
+  help: did you mean 'first'?
+[1]

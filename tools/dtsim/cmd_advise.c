@@ -1,9 +1,9 @@
 /* dtsim advise: which strategy, by rule of thumb and by simulation. */
 #include "advise_write.h"
 #include "command.h"
-#include "kinds.h"
 #include "overrides.h"
 #include "progress.h"
+#include "subject.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_THREADS };
 
@@ -83,14 +83,14 @@ static int run(advise_arguments *a, int argc, char **argv) {
     if (a->scenario == NULL) {
         return dts_tool_no_scenario(a->tool);
     }
-    const char *path = NULL;
-    const dts_status found = dts_scenario_find(a->tool, a->scenario, &path);
+    dts_subject subject;
+    const dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
     if (found != DTS_OK) {
         return dts_tool_exit(found);
     }
     dts_scenario *scenario = NULL;
-    dts_status status =
-        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    dts_status status = dts_scenario_load(subject.path, subject.overrides, subject.override_count, &a->tool->profiles,
+                                          &scenario, a->tool->diag);
     if (status == DTS_OK && dts_scenario_get(scenario)->graph.operators.count > 0) {
         status = dts_diag_error(a->tool->diag, NULL, NULL, "`dtsim search` cuts its operators",
                                 "a graph of operators has no layers to lay out");

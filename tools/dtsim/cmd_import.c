@@ -214,7 +214,7 @@ static dts_status check(const import_arguments *a, const dts_subject *base, cons
     dts_status status =
         base->path != NULL
             ? dts_scenario_load(base->path, overrides, count, &a->tool->profiles, &scenario, a->tool->diag)
-            : dts_scenario_parse("{}", 2, a->path, overrides, count, &a->tool->profiles, &scenario, a->tool->diag);
+            : dts_scenario_load(NULL, overrides, count, &a->tool->profiles, &scenario, a->tool->diag);
     if (status == DTS_OK) {
         dts_job job = dts_scenario_job(dts_scenario_get(scenario));
         dts_plan plan;
@@ -245,11 +245,12 @@ static dts_status import_scenario(const import_arguments *a, const dts_text *tex
         return status;
     }
     dts_override *all =
-        dts_arena_array(a->tool->arena, subject.override_count + count + a->overrides.count, sizeof *all);
+        dts_arena_array(a->tool->arena, 1 + subject.override_count + count + a->overrides.count, sizeof *all);
     if (all == NULL) {
         return dts_diag_nomem(a->tool->diag);
     }
     size_t n = 0;
+    all[n++] = (dts_override){.key = "name", .value = base_name(a), .place = {.file = a->path}};
     bool own_model = false; /* --set model=NAME: the file's model is not wanted */
     for (size_t i = 0; i < subject.override_count; i++) {
         all[n++] = subject.overrides[i];

@@ -5,7 +5,6 @@
 #include "axes.h"
 #include "base/quantity.h"
 #include "command.h"
-#include "kinds.h"
 #include "overrides.h"
 #include "progress.h"
 #include "search_export.h"
@@ -267,7 +266,8 @@ static dts_status check_price(const search_arguments *a, const dts_scenario_valu
                           "the price of cluster %s is unknown", base->cluster.name);
 }
 
-static int answer(const search_arguments *a, const char *path, const dts_scenario *scenario, dts_store *store) {
+static int answer(const search_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
+                  dts_store *store) {
     dts_text study = {0}, document = {0};
     dts_text_printf(&study, "search %s", a->scenario);
     dts_effective_document(scenario, &document);
@@ -283,8 +283,7 @@ static int answer(const search_arguments *a, const char *path, const dts_scenari
     request.store = store;
     request.study = dts_text_string(&study);
     request.document = dts_text_string(&document);
-    dts_search_export export = {
-        .tool = a->tool, .path = path, .overrides = &a->overrides, .base = request.base, .launcher = a->launcher};
+    dts_search_export export = {.tool = a->tool, .subject = subject, .base = request.base, .launcher = a->launcher};
     if (a->launcher != NULL) {
         request.accepts = dts_search_export_accepts;
         request.accepts_context = &export;
@@ -310,11 +309,11 @@ static int answer(const search_arguments *a, const char *path, const dts_scenari
 enum { SIMULATIONS_OF_OFFER = 8 };
 
 /* What to rent. */
-static int rent(const search_arguments *a, const char *path, dts_store *store) {
+static int rent(const search_arguments *a, const dts_subject *subject, dts_store *store) {
     dts_progress progress;
     dts_progress_begin(&progress, "offers");
     dts_rent_command command = {.scenario = a->scenario,
-                                .path = path,
+                                .subject = subject,
                                 .overrides = &a->overrides,
                                 .offers_given = a->space != dts_search_spaces[DTS_SPACE_RENT],
                                 .clusters = a->clusters,
@@ -368,10 +367,10 @@ static int check_chains(const search_arguments *a) {
 }
 
 /* One cluster. */
-static int search_one(const search_arguments *a, const char *path, dts_store *store) {
+static int search_one(const search_arguments *a, const dts_subject *subject, dts_store *store) {
     dts_scenario *scenario = NULL;
-    dts_status status =
-        dts_scenario_load(path, a->overrides.items, a->overrides.count, &a->tool->profiles, &scenario, a->tool->diag);
+    dts_status status = dts_scenario_load(subject->path, subject->overrides, subject->override_count,
+                                          &a->tool->profiles, &scenario, a->tool->diag);
     bool graph = status == DTS_OK && dts_scenario_get(scenario)->graph.operators.count > 0;
     bool operators = a->space == NULL ? graph : a->space == dts_search_spaces[DTS_SPACE_SOAP];
     if (status == DTS_OK && graph && !operators) {
@@ -380,7 +379,7 @@ static int search_one(const search_arguments *a, const char *path, dts_store *st
     }
     status = status == DTS_OK && !operators ? check_price(a, dts_scenario_get(scenario)) : status;
     int code = status != DTS_OK ? dts_tool_exit(status) : operators ? answer_operators(a, scenario) : check_chains(a);
-    code = status == DTS_OK && !operators && code == 0 ? answer(a, path, scenario, store) : code;
+    code = status == DTS_OK && !operators && code == 0 ? answer(a, subject, scenario, store) : code;
     dts_scenario_free(scenario);
     return code;
 }
@@ -438,8 +437,8 @@ static int run(search_arguments *a, int argc, char **argv) {
     if (a->scenario == NULL) {
         return dts_tool_no_scenario(a->tool);
     }
-    const char *path = NULL;
-    const dts_status found = dts_scenario_find(a->tool, a->scenario, &path);
+    dts_subject subject;
+    const dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
     if (found != DTS_OK) {
         return dts_tool_exit(found);
     }
@@ -453,7 +452,7 @@ static int run(search_arguments *a, int argc, char **argv) {
     dts_store *store = NULL;
     dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);
     if (status == DTS_OK) {
-        code = renting ? rent(a, path, store) : search_one(a, path, store);
+        code = renting ? rent(a, &subject, store) : search_one(a, &subject, store);
     } else {
         code = dts_tool_exit(status);
     }

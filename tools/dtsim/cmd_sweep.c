@@ -3,9 +3,9 @@
 
 #include "axes.h"
 #include "command.h"
-#include "kinds.h"
 #include "overrides.h"
 #include "progress.h"
+#include "subject.h"
 #include "sweep_write.h"
 
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_THREADS };
@@ -78,15 +78,15 @@ static void warn_of_change(const sweep_arguments *a, const dts_sweep *sweep) {
     }
 }
 
-static dts_status sweep(const sweep_arguments *a, const char *path, dts_store *store, bool *interrupted,
+static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dts_store *store, bool *interrupted,
                         size_t *simulated) {
     dts_text study = {0};
     name_study(a, &study);
     dts_progress progress;
     dts_progress_begin(&progress, "combinations");
-    dts_sweep_request request = {.path = path,
-                                 .overrides = a->overrides.items,
-                                 .override_count = a->overrides.count,
+    dts_sweep_request request = {.path = subject->path,
+                                 .overrides = subject->overrides,
+                                 .override_count = subject->override_count,
                                  .axes = a->axes.items,
                                  .axis_count = a->axes.count,
                                  .profiles = &a->tool->profiles,
@@ -154,8 +154,8 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (twice != NULL) {
         return dts_tool_usage(a->tool, "leave one of them out", "'%s' is both set and varied", twice);
     }
-    const char *path = NULL;
-    const dts_status found = dts_scenario_find(a->tool, a->scenario, &path);
+    dts_subject subject;
+    const dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
     if (found != DTS_OK) {
         return dts_tool_exit(found);
     }
@@ -164,7 +164,7 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     bool interrupted = false;
     size_t simulated = 0;
     if (status == DTS_OK) {
-        status = sweep(a, path, store, &interrupted, &simulated);
+        status = sweep(a, &subject, store, &interrupted, &simulated);
     }
     dts_store_close(store);
     if (status == DTS_OK && interrupted) {

@@ -10,16 +10,16 @@ enum { MOST_FOUND = 64, MOST_REASONS = 16, SHOWN_REASONS = 5, CELL = 64 };
 
 /* The scenario with a candidate's settings on top, in arena. False: no memory. */
 static bool subject_of(const dts_search_export *e, const dts_candidate *candidate, dts_arena *arena, dts_subject *out) {
-    size_t given = e->overrides->count;
+    size_t given = e->subject->override_count;
     dts_override *all = dts_arena_array(arena, given + MOST_FOUND, sizeof *all);
     if (all == NULL) {
         return false;
     }
     for (size_t i = 0; i < given; i++) {
-        all[i] = e->overrides->items[i];
+        all[i] = e->subject->overrides[i];
     }
     size_t found = dts_search_overrides(candidate, e->base, arena, all + given, MOST_FOUND);
-    *out = (dts_subject){.path = e->path, .overrides = all, .override_count = given + found};
+    *out = (dts_subject){.path = e->subject->path, .overrides = all, .override_count = given + found};
     return true;
 }
 

@@ -7,8 +7,7 @@
 
 typedef struct dts_search_export {
     dts_tool *tool;
-    const char *path; /* of the scenario */
-    const dts_overrides *overrides;
+    const dts_subject *subject; /* what is searched, with --set on top */
     const dts_scenario_values *base;
     const dts_launcher *launcher;
 } dts_search_export;

@@ -79,9 +79,9 @@ static int code_of(const dts_rent *rent) {
 int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     dts_text study = {0};
     dts_text_printf(&study, "search %s", c->scenario);
-    dts_rent_request request = {.path = c->path,
-                                .overrides = c->overrides->items,
-                                .override_count = c->overrides->count,
+    dts_rent_request request = {.path = c->subject->path,
+                                .overrides = c->subject->overrides,
+                                .override_count = c->subject->override_count,
                                 .profiles = &tool->profiles,
                                 .clusters = c->clusters,
                                 .cluster_count = c->cluster_count,

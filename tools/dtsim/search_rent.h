@@ -3,13 +3,14 @@
 #define DTS_TOOLS_DTSIM_SEARCH_RENT_H
 
 #include "command.h"
-#include "overrides.h"
 #include "progress.h"
 #include "search/rent.h"
+#include "subject.h"
 
 typedef struct dts_rent_command {
-    const char *scenario, *path; /* as the user named it, and its file */
-    const dts_overrides *overrides;
+    const char *scenario;           /* as the user named it */
+    const dts_subject *subject;     /* what it stands for, with --set on top */
+    const dts_overrides *overrides; /* --set alone */
     bool offers_given; /* not --space rent: the scenario's own cluster and nodes stand for what is not given */
     const char *const *clusters, *const *nodes;
     size_t cluster_count, node_count;

@@ -280,7 +280,8 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     size_t count = arena == NULL ? 0
                                  : dts_search_overrides(&search->findings[0].candidate, search->base, arena, settings,
                                                         MOST_SETTINGS);
-    dts_text_printf(out, "dtsim run %s", options->scenario);
+    const char *quote = strchr(options->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
+    dts_text_printf(out, "dtsim run %s%s%s", quote, options->scenario, quote);
     for (size_t i = 0; i < options->override_count; i++) {
         dts_text_printf(out, " \\\n    --set '%s=%s'", options->overrides[i].key, options->overrides[i].value);
     }

@@ -110,7 +110,7 @@ static const bad_case bad[] = {
     {"3 USD/h", DTS_DIM_MONEY, "expected an amount of money, got a price per hour: '3 USD/h'",
      "write an amount of money such as 150000 USD or 1.5 MUSD"},
     {"3 EUR/h", DTS_DIM_MONEY_RATE, "unknown unit 'EUR/h' in '3 EUR/h'", "write a price per hour such as 29.39 USD/h"},
-    {"128k", DTS_DIM_NUMBER, "unknown unit 'k' in '128k'", "write the number out: 128000"},
+    {"128k", DTS_DIM_NUMBER, "unknown unit 'k' in '128k'", "write the number out: 128000 or 131072"},
     {"1.5B", DTS_DIM_NUMBER, "expected a plain number, got a size: '1.5B'", "write a plain number such as 0.8 or 80 %"},
     {"abc", DTS_DIM_BYTES, "expected a size, got 'abc'", "write a size such as 40 GiB or 25 MB"},
     {"", DTS_DIM_BYTES, "expected a size, got ''", "write a size such as 40 GiB or 25 MB"},
