@@ -165,7 +165,8 @@ static int64_t data_ranks(const dts_settings *ours, const dts_settings *base) {
     return gpus % others == 0 ? gpus / others : 0;
 }
 
-/* A file that gives all three numbers of a batch has to agree with itself, and with the GPUs [1]. */
+/* A file that gives all three numbers of a batch has to agree with itself, and with the GPUs [1]: fewer ranks than
+ * there are may be stages of a pipeline that the script cuts. */
 static dts_status check_batch(const dts_settings *ours, const dts_settings *base, dts_diag *diag) {
     const dts_setting *batch = dts_settings_find(ours, "training.global_batch");
     const int64_t global = dts_settings_count(ours, "training.global_batch");
@@ -174,14 +175,14 @@ static dts_status check_batch(const dts_settings *ours, const dts_settings *base
     if (global == 0 || micro == 0 || steps == 0) {
         return DTS_OK;
     }
-    const int64_t ranks = data_ranks(ours, base), sum = micro * steps * (ranks > 0 ? ranks : 1);
-    if (ranks > 0 ? global == sum : global % sum == 0) {
+    const int64_t ranks = data_ranks(ours, base), part = micro * steps;
+    if (global % part == 0 && (ranks == 0 || ranks % (global / part) == 0)) {
         return DTS_OK;
     }
     char known[64] = "the data-parallel ranks", product[32] = "";
     if (ranks > 0) {
         snprintf(known, sizeof known, "%" PRId64 " data-parallel ranks", ranks);
-        snprintf(product, sizeof product, " = %" PRId64, sum);
+        snprintf(product, sizeof product, " = %" PRId64, part * ranks);
     }
     return dts_diag_error(diag, &batch->place, NULL, "leave one of the three out: it follows from the others",
                           "a batch of %" PRId64 " is not micro-batch %" PRId64 " × %" PRId64

@@ -139,7 +139,7 @@ static const wrong_case wrong[] = {
      "      3 | low: 1,000\n        |      ^\n  help: write the number without separators\n"},
     {"low: 2k",
      "x.yaml:3:6: error: expected a whole number, got '2k' [low]\n"
-     "      3 | low: 2k\n        |      ^\n  help: write the number out: 2000\n"},
+     "      3 | low: 2k\n        |      ^\n  help: write the number out: 2000 or 2048\n"},
     {"low: 8 GPUs",
      "x.yaml:3:6: error: expected a whole number, got '8 GPUs' [low]\n"
      "      3 | low: 8 GPUs\n        |      ^\n  help: write one whole number, without a unit or a formula\n"},
