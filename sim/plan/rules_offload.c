@@ -5,11 +5,11 @@ static dts_status check_host(const dts_job *job, const char *what, dts_diag *dia
     const dts_cluster *cluster = job->cluster;
     dts_status status = DTS_OK;
     if (!(cluster->host.memory_B > 0) || !(cluster->host.memory_bandwidth_Bps > 0)) {
-        status = dts_diag_error(diag, NULL, "cluster.host", "set host.memory and host.memory_bandwidth",
+        status = dts_diag_error(diag, NULL, "cluster.host", "set cluster.host.memory and cluster.host.memory_bandwidth",
                                 "%s needs the node's memory, which cluster %s does not give", what, cluster->name);
     }
     if (!(cluster->gpu.pcie_bandwidth_Bps > 0)) {
-        status = dts_diag_error(diag, NULL, "cluster.gpu.pcie_bandwidth", "set gpu.pcie_bandwidth",
+        status = dts_diag_error(diag, NULL, "cluster.gpu.pcie_bandwidth", "set cluster.gpu.pcie_bandwidth",
                                 "%s needs the host link, which GPU %s does not give", what, cluster->gpu.name);
     }
     return status;
@@ -25,7 +25,8 @@ static dts_status check_nvme(const dts_plan *plan, dts_diag *diag) {
     if (!(cluster->host.nvme_capacity_B > 0) || !(cluster->host.nvme_read_Bps > 0) ||
         !(cluster->host.nvme_write_Bps > 0)) {
         status = dts_diag_error(
-            diag, NULL, "cluster.host", "use cpu, or set host.nvme_capacity, host.nvme_read and host.nvme_write",
+            diag, NULL, "cluster.host",
+            "use cpu, or set cluster.host.nvme_capacity, cluster.host.nvme_read and cluster.host.nvme_write",
             "offload to NVMe needs the node's drives, which cluster %s does not give", cluster->name);
     }
     if (!o->pin_memory) {

@@ -43,6 +43,7 @@ static const term time_terms[] = {
     TERM("exposed offload", time_s.exposed_offload, dts_format_time, false),
     TERM("waiting for the host", time_s.launches, dts_format_time, false),
     TERM("caching allocator", time_s.allocator, dts_format_time, false),
+    TERM("token counts (host)", time_s.token_counts, dts_format_time, false),
     TERM("optimizer", time_s.optimizer, dts_format_time, false),
     TERM("waiting for input", time_s.input_wait, dts_format_time, false),
 };

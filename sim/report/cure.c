@@ -3,36 +3,83 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What a category is called, and what makes it smaller. */
+/* What makes a category smaller. */
+typedef enum remedy_kind { STATES, ACTIVATIONS, TEMPORARIES, BUFFERS, RESERVE } remedy_kind;
+
 typedef struct remedy {
     const char *name;
     size_t offset; /* in dts_memory_gib */
-    const char *keys;
-    const char *keys_sharded;    /* when the plan shards already; NULL: the same */
-    const char *keys_recomputed; /* when activations are recomputed already; NULL: the same */
+    remedy_kind kind;
 } remedy;
+
+static const remedy remedies[] = {
+    {"parameters", offsetof(dts_memory_gib, parameters), STATES},
+    {"gradients", offsetof(dts_memory_gib, gradients), STATES},
+    {"optimizer states", offsetof(dts_memory_gib, optimizer), STATES},
+    {"activations", offsetof(dts_memory_gib, activations), ACTIVATIONS},
+    {"temporary buffers", offsetof(dts_memory_gib, temporary), TEMPORARIES},
+    {"communication buffers", offsetof(dts_memory_gib, communication), BUFFERS},
+    {"the allocator's reserve", offsetof(dts_memory_gib, fragmentation), RESERVE},
+};
+
+static bool is_sharded(const dts_result *r) {
+    return r->plan != NULL && (strstr(r->plan, "fsdp") != NULL || strstr(r->plan, "zero3") != NULL);
+}
+
+static const char *states_cure(const dts_result *r) {
+    const bool offloads = r->host_peak_gib > 0 || r->nvme_peak_gib > 0;
+    if (r->gpus == 1 && r->trainable_parameters < r->parameters) {
+        return "weights in 4 bits (training.adapters.lora.base: nf4) or more GPUs make them smaller";
+    }
+    if (r->gpus == 1) {
+        return offloads
+                   ? "training.adapters (low rank, with base: nf4) or more GPUs make them smaller"
+                   : "offload.optimizer=cpu takes states off the GPU, training.adapters (low rank, with base: nf4) "
+                     "makes all of them smaller";
+    }
+    if (!is_sharded(r)) {
+        return "parallelism.data_parallel=fsdp or a higher parallelism.pipeline splits them over GPUs";
+    }
+    return r->nodes == 1 && !offloads ? "a higher parallelism.pipeline or more GPUs split them further, offload "
+                                        "(offload.optimizer=cpu, offload.parameters=cpu) takes them off the GPUs"
+                                      : "a higher parallelism.pipeline or more GPUs split them further";
+}
 
 /* Hardware FLOPs over model FLOPs from which on a plan recomputes: full recomputation comes to 4/3. */
 static const double recomputing = 1.1;
 
-static const char split_states[] =
-    "parallelism.data_parallel=fsdp or a higher parallelism.pipeline splits them over GPUs";
-static const char split_more[] = "a higher parallelism.pipeline or more GPUs split them further";
+static const char *activations_cure(const dts_result *r) {
+    const bool recomputes = r->hfu > recomputing * r->mfu;
+    if (r->micro_batch > 1) {
+        return !recomputes    ? "training.recompute=full or a smaller training.micro_batch makes them smaller"
+               : r->gpus == 1 ? "a smaller training.micro_batch makes them smaller"
+                              : "a smaller training.micro_batch or a higher parallelism.pipeline makes them smaller";
+    }
+    if (!recomputes) {
+        return "training.recompute=full makes them smaller";
+    }
+    return r->gpus == 1 ? "offload.activations=cpu or a shorter training.sequence_length makes them smaller"
+                        : "a higher parallelism.tensor, parallelism.context or parallelism.pipeline makes them smaller";
+}
 
-static const remedy remedies[] = {
-    {"parameters", offsetof(dts_memory_gib, parameters), split_states, split_more, NULL},
-    {"gradients", offsetof(dts_memory_gib, gradients), split_states, split_more, NULL},
-    {"optimizer states", offsetof(dts_memory_gib, optimizer), split_states, split_more, NULL},
-    {"activations", offsetof(dts_memory_gib, activations),
-     "training.recompute=full or a smaller training.micro_batch makes them smaller", NULL,
-     "a smaller training.micro_batch or a higher parallelism.pipeline makes them smaller"},
-    {"temporary buffers", offsetof(dts_memory_gib, temporary), "a smaller training.micro_batch makes them smaller",
-     NULL, NULL},
-    {"communication buffers", offsetof(dts_memory_gib, communication), "a smaller stack.ddp.bucket makes them smaller",
-     "a higher parallelism.pipeline makes them smaller", NULL},
-    {"the allocator's reserve", offsetof(dts_memory_gib, fragmentation),
-     "all that lowers the other parts lowers it too", NULL, NULL},
-};
+static const char *cure_of(const dts_result *r, remedy_kind kind) {
+    switch (kind) {
+        case STATES:
+            return states_cure(r);
+        case ACTIVATIONS:
+            return activations_cure(r);
+        case TEMPORARIES:
+            return r->micro_batch > 1 ? "a smaller training.micro_batch makes them smaller"
+                   : r->gpus == 1     ? "a shorter training.sequence_length makes them smaller"
+                                      : "a higher parallelism.tensor or parallelism.context makes them smaller";
+        case BUFFERS:
+            return is_sharded(r) ? "a higher parallelism.pipeline makes them smaller"
+                                 : "a smaller stack.ddp.bucket makes them smaller";
+        case RESERVE:
+            break;
+    }
+    return "all that lowers the other parts lowers it too";
+}
 
 void dts_report_cure(const dts_result *result, dts_text *out) {
     if (result->host_peak_gib > result->host_capacity_gib) {
@@ -56,14 +103,7 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
             largest = &remedies[i];
         }
     }
-    const char *keys = largest->keys;
-    if (result->plan != NULL && (strstr(result->plan, "fsdp") != NULL || strstr(result->plan, "zero3") != NULL) &&
-        largest->keys_sharded != NULL) {
-        keys = largest->keys_sharded;
-    }
-    if (result->hfu > recomputing * result->mfu && largest->keys_recomputed != NULL) {
-        keys = largest->keys_recomputed;
-    }
     dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB): %s.",
-                    result->peak_device_gib - result->capacity_gib, largest->name, largest_gib, keys);
+                    result->peak_device_gib - result->capacity_gib, largest->name, largest_gib,
+                    cure_of(result, largest->kind));
 }

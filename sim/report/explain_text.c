@@ -150,6 +150,7 @@ static void write_shares(const page *p) {
         {"exposed offload", "it waits for a copy from or to the host", t->exposed_offload},
         {"host", "it waits for a kernel to be launched", t->launches},
         {"allocator", "it waits for cudaFree and cudaMalloc: memory is near the GPU's capacity", t->allocator},
+        {"token counts", "it waits for the host, which waits for the token counts of experts", t->token_counts},
         {"optimizer", "the optimizer's kernels run, or wait for their launch", t->optimizer},
         {"input", "it waits for data", t->input_wait},
     };

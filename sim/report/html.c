@@ -302,6 +302,7 @@ static void write_times(page *p) {
                 {"exposed offload", "offload", t->exposed_offload},
                 {"waiting for the host", "host", t->launches},
                 {"caching allocator", "bad", t->allocator},
+                {"token counts (host)", "host", t->token_counts},
                 {"optimizer", "optimizer", t->optimizer},
                 {"waiting for input", "input", t->input_wait}};
     dts_text_add(p->out, "<h2>Where the time goes (GPU on the critical path)</h2>\n<table>\n");

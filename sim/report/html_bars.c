@@ -18,6 +18,7 @@ static const part parts[] = {
     PART("exposed offload", "offload", exposed_offload),
     PART("waiting for the host", "host", launches),
     PART("caching allocator", "bad", allocator),
+    PART("token counts (host)", "host", token_counts),
     PART("optimizer", "optimizer", optimizer),
     PART("waiting for input", "input", input_wait),
 };

@@ -232,6 +232,7 @@ static void write_times(const page *p) {
         {"exposed offload", t->exposed_offload, DTS_PAINT_OFFLOAD},
         {"waiting for the host", t->launches, DTS_PAINT_HOST},
         {"caching allocator", t->allocator, DTS_PAINT_BAD},
+        {"token counts (host)", t->token_counts, DTS_PAINT_HOST},
         {"optimizer", t->optimizer, DTS_PAINT_OPTIMIZER},
         {"waiting for input", t->input_wait, DTS_PAINT_INPUT},
     };

@@ -21,7 +21,7 @@ typedef struct tally {
     const dts_measured *m;
     dts_id device;
     dts_time compute, optimizer, communication, bubble, offload, host, input;
-    dts_time stalls; /* of host */
+    dts_time stalls, counts; /* of host */
     dts_accounts *out;
 } tally;
 
@@ -52,6 +52,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
         case DTS_ROLE_HOST:
             *(for_optimizer ? &t->optimizer : &t->host) += length;
             t->stalls += info->stall && !for_optimizer ? length : 0;
+            t->counts += info->counts && !for_optimizer ? length : 0;
             break;
         case DTS_ROLE_COMMUNICATION:
             if (dts_takes_part(t->m, blocker, t->device)) {
@@ -98,13 +99,14 @@ dts_measured dts_measured_on(const dts_measured *m, dts_id device) {
 
 /* Tasks that are charged alike for every device but their own: those of the host (anyone's), and those of one device.
  * A transfer between two devices or more stands for itself. */
-#define RUN_OF_STALL (UINT32_MAX - 2)
-#define RUN_OF_HOST  (UINT32_MAX - 1)
-#define RUN_OF_ONE   UINT32_MAX
+#define RUN_OF_COUNTS (UINT32_MAX - 3)
+#define RUN_OF_STALL  (UINT32_MAX - 2)
+#define RUN_OF_HOST   (UINT32_MAX - 1)
+#define RUN_OF_ONE    UINT32_MAX
 
 static uint32_t run_key(const dts_task_info *info) {
     if (info->role == DTS_ROLE_HOST) {
-        return info->stall ? RUN_OF_STALL : RUN_OF_HOST;
+        return info->stall ? RUN_OF_STALL : info->counts ? RUN_OF_COUNTS : RUN_OF_HOST;
     }
     bool several = info->role == DTS_ROLE_COMMUNICATION && (info->device != info->peer || info->gang);
     return several ? RUN_OF_ONE : info->device;
@@ -168,6 +170,7 @@ static void charge_block(tally *t, const dts_block *block) {
     t->compute += block->busy;
     t->communication += block->duration - block->busy - block->launches;
     t->host += block->launches;
+    t->counts += block->counts;
     for (size_t i = 0; i < block->row_count; i++) {
         const dts_block_row *row = &block->rows[i];
         t->out->exposed_by_row[row->group][column(row->collective)] += dts_time_to_s(row->exposed);
@@ -226,8 +229,9 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
                                     .exposed_offload = dts_time_to_s(t.offload),
                                     .host_bound = dts_time_to_s(t.host),
                                     .input_wait = dts_time_to_s(t.input),
-                                    .launches = dts_time_to_s(t.host - t.stalls),
-                                    .allocator = dts_time_to_s(t.stalls)};
+                                    .launches = dts_time_to_s(t.host - t.stalls - t.counts),
+                                    .allocator = dts_time_to_s(t.stalls),
+                                    .token_counts = dts_time_to_s(t.counts)};
 }
 
 dts_status dts_critical_device(const dts_measured *m, dts_id *out) {

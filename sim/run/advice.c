@@ -15,7 +15,7 @@ typedef struct share {
 } share;
 
 /* What each share of the time is and what makes it smaller in general. */
-enum { SHARES = 8 };
+enum { SHARES = 9 };
 
 static size_t list_shares(const dts_result *r, const dts_scenario_values *v, share out[SHARES]) {
     const dts_time_shares *t = &r->time_s;
@@ -32,6 +32,9 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
          "smaller microbatches, recomputation or sharding: memory that is free lets its cache serve the requests"},
         {"waiting for the host to launch kernels", t->launches,
          "larger microbatches, fused kernels, compilation or CUDA graphs"},
+        {"waiting for the host, which waits for the token counts of experts", t->token_counts,
+         "tokens that are padded to a capacity (model.capacity_factor), a dispatch on the device that needs no counts "
+         "on the host, or larger microbatches"},
         {"the optimizer's step", t->optimizer, "a fused or multi-tensor optimizer, or sharded states"},
         {"waiting for input", t->input_wait, "more loader workers, samples that are prepared ahead, or more cores"},
     };

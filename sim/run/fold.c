@@ -100,7 +100,7 @@ static void account_round(const dts_rhythm *r, dts_id device, dts_accounts *out)
     if (!dts_rhythm_same_length(m.to - m.from, r->length)) {
         out->shares.bubble += out->shares.host_bound;
         out->shares.host_bound = 0;
-        out->shares.launches = out->shares.allocator = 0;
+        out->shares.launches = out->shares.allocator = out->shares.token_counts = 0;
     }
     out->shares.bubble += dts_time_to_s(r->length - (m.to - m.from));
 }
@@ -115,6 +115,7 @@ static void follow_shares(double rounds, const dts_time_shares *round, dts_time_
     all->input_wait += rounds * round->input_wait;
     all->launches += rounds * round->launches;
     all->allocator += rounds * round->allocator;
+    all->token_counts += rounds * round->token_counts;
 }
 
 static dts_communication_row *row_of(dts_result *result, int group, int collective) {

@@ -17,8 +17,9 @@ typedef struct dts_memory_gib {
 /* Sums to the iteration time, for the GPU on the critical path. */
 typedef struct dts_time_shares {
     double compute, exposed_communication, bubble, exposed_offload, host_bound, optimizer, input_wait;
-    /* the parts of host_bound: launches of kernels, and the caching allocator's calls near the GPU's capacity */
-    double launches, allocator;
+    /* the parts of host_bound: launches of kernels, the caching allocator's calls near the GPU's capacity, and the host
+     * that has waited for the token counts of experts */
+    double launches, allocator, token_counts;
 } dts_time_shares;
 
 typedef struct dts_communication_row {

@@ -123,6 +123,8 @@ static const char *name_bottleneck(const dts_result *r) {
         {r->time_s.exposed_communication, "communication"},
         {r->time_s.bubble, "pipeline bubble"},
         {r->time_s.launches, "host: launching kernels takes longer than running them"},
+        {r->time_s.token_counts,
+         "host: it waits for the token counts of experts, and the GPU for what depends on them"},
         {r->time_s.allocator,
          "memory near the GPU's capacity: the caching allocator frees and allocates anew, and the GPU waits"},
         {r->time_s.optimizer, "optimizer step"},

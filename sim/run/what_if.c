@@ -53,7 +53,10 @@ static const lever levers[] = {
     {"host link (PCIe)", "+10 %", false, {"cluster.gpu.pcie_bandwidth"}},
     {"host memory bandwidth", "+10 %", false, {"cluster.host.memory_bandwidth", "stack.optimizer.cpu_bandwidth"}},
     {"launch cost of kernels", "/ 1.1", true, {"stack.launch", "stack.backward_launch"}},
-    {"other work of the host", "/ 1.1", true, {"stack.step_host", "stack.fsdp.unit_host"}},
+    {"other work of the host",
+     "/ 1.1",
+     true,
+     {"stack.step_host", "stack.fsdp.unit_host", "stack.experts_host", "stack.fp8.expert_host"}},
     {"loading of data", "/ 1.1", true, {"input.sample_cost"}},
     {"shortest kernel", "/ 1.1", true, {"cluster.gpu.gemm.floor", "cluster.gpu.memory_kernel.floor"}},
 };

@@ -96,9 +96,12 @@ double dts_layouts_score(const dts_search_context *c, const dts_estimate *estima
     return (memory ? estimate->memory_B : estimate->time_s) * penalty;
 }
 
+static double least_host_fill(const dts_search_context *c, const dts_estimate *estimate) {
+    return estimate->least_host_B > 0 ? estimate->least_host_B / c->host_B : 0;
+}
+
 double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *estimate) {
-    const double host = estimate->least_host_B > 0 ? estimate->least_host_B / c->host_B : 0;
-    return fmax(estimate->least_memory_B / c->capacity_B, host);
+    return fmax(estimate->least_memory_B / c->capacity_B, least_host_fill(c, estimate));
 }
 
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b) {
@@ -112,8 +115,10 @@ int dts_findings_compare(dts_objective objective, const dts_finding *a, const dt
     double x = dts_search_value(objective, &a->outcome.figures);
     double y = dts_search_value(objective, &b->outcome.figures);
     if (!a->outcome.figures.fits) {
-        x = a->fill;
-        y = b->fill;
+        /* what is equally short of host memory: by the GPU's */
+        const bool equal = a->fill == b->fill;
+        x = equal ? a->outcome.figures.peak_allocated_gib : a->fill;
+        y = equal ? b->outcome.figures.peak_allocated_gib : b->fill;
     }
     return x != y ? (x < y ? -1 : 1) : dts_candidate_compare(&a->candidate, &b->candidate);
 }
@@ -211,10 +216,11 @@ static double share_of(double peak, double capacity) {
     return peak > 0 ? peak / capacity : 0;
 }
 
-static double fill_of(const dts_result *result) {
+static void find_fill(const dts_result *result, dts_finding *f) {
     const double gpu = share_of(result->peak_allocated_gib, result->capacity_gib - result->memory_gib.context);
-    return fmax(gpu, fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
-                          share_of(result->nvme_peak_gib, result->nvme_capacity_gib)));
+    f->host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
+                        share_of(result->nvme_peak_gib, result->nvme_capacity_gib));
+    f->fill = fmax(gpu, f->host_fill);
 }
 
 static dts_status simulate(simulation_work *w, dts_finding *f) {
@@ -227,7 +233,7 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     dts_layouts_give_back(w->c, &w->lock, options.blocks);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
-        f->fill = fill_of(result);
+        find_fill(result, f);
     } else if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
     } else if (status == DTS_INTERRUPTED) {
@@ -259,6 +265,7 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     if (found) { /* a store keeps no host memory; what rests there is known without a simulation */
         const double peak_B = f->outcome.figures.peak_allocated_gib * 1024 * 1024 * 1024;
         f->fill = fmax(peak_B / w->c->capacity_B, dts_layouts_least_fill(w->c, &f->estimate));
+        f->host_fill = least_host_fill(w->c, &f->estimate);
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;

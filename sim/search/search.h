@@ -27,7 +27,8 @@ typedef struct dts_finding {
     dts_candidate candidate;
     dts_estimate estimate;
     dts_outcome outcome;
-    double fill; /* bytes over capacity, of the fullest GPU, host or drives: above 1 it does not fit */
+    double fill;      /* bytes over capacity, of the fullest GPU, host or drives: above 1 it does not fit */
+    double host_fill; /* the same of host and drives alone */
     dts_acceptance acceptance;
     size_t answer;   /* after the ranking: the number of different answers before it; of what fits */
     size_t equal_to; /* the first finding that is the same answer: itself, or one that it differs from in something that
@@ -94,6 +95,7 @@ typedef struct dts_disagreement {
 typedef struct dts_shortage {
     bool host; /* of the nodes' own memory, for what is offloaded; else of the GPUs' */
     double missing_gib;
+    double also_gib;     /* of the other one; 0: it has enough */
     const char *largest; /* what takes most of the memory: "optimizer" */
     double largest_gib;
     bool lifted;

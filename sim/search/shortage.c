@@ -86,8 +86,10 @@ static dts_status explain(const dts_search_context *c, const dts_candidate *cand
     const double room_gib = result->capacity_gib - m->context;
     const double host = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
     out->host = host > 1 && host > result->peak_allocated_gib / room_gib;
+    const double of_host_gib = fmax(result->host_peak_gib - result->host_capacity_gib, 0);
+    out->also_gib = out->host ? fmax(out->missing_gib, 0) : of_host_gib;
     if (out->host) { /* what is offloaded is all there is in host memory */
-        out->missing_gib = result->host_peak_gib - result->host_capacity_gib;
+        out->missing_gib = of_host_gib;
         out->largest = "offloaded tensors";
         out->largest_gib = result->host_peak_gib;
     }
@@ -176,7 +178,8 @@ dts_status dts_layouts_remedy(dts_search_context *c, dts_diag *diag) {
     if (status == DTS_OK && c->request->restriction_count > 0) {
         status = search_again(c, whole, true, remedy, &fits, diag);
     }
-    for (int step = 0; step < STEPS && status == DTS_OK && !fits && !dts_layouts_stopped(c); step++) {
+    const bool alone = c->request->base->cluster.inter.transport == DTS_TRANSPORT_NONE;
+    for (int step = 0; step < STEPS && !alone && status == DTS_OK && !fits && !dts_layouts_stopped(c); step++) {
         int64_t nodes = step % 2 == 0 ? whole * 3 / 2 : whole * 2;
         if (step % 2 == 0 && whole % 2 != 0) {
             continue; /* no half */

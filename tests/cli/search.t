@@ -205,9 +205,11 @@ error: --over: 'two' is no value of parallelism.tensor
 [2]
 % Where the GPU's memory would do and that of the nodes does not.
 $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-80gb --set cluster.gpus_per_node=8 --over offload=none,optimizer+gradients+parameters --over training.recompute=full --simulate 2 --top 1 --width 200 | grep -E 'host!|of all these' | sed -E 's/[0-9.,]+ (GiB|s|%)/N \1/g; s/ +[0-9,]+ / N /'
- N       N s       421  N %  N GiB host!                  fsdp 8 · micro 1 · recompute full · offload optimizer, gradients, parameters
+ N       N s       502  N %  N GiB host!                  fsdp 8 · micro 2 · recompute full · offload optimizer, gradients, parameters
 First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
+$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 3 --width 200 | grep -oE '(GiB ! host!|More nodes .*)'
+More nodes were not tried: cluster DGX A100 40GB has no network between nodes
 % Layers with choices of their own.
 $ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'
 some

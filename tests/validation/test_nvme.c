@@ -116,7 +116,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     static const char *const rows[][2] = {
         {"offload.optimizer=nvme cluster=dgx-1v-32gb cluster.gpus_per_node=1 cluster.nodes=1",
-         "use cpu, or set host.nvme_capacity"},
+         "use cpu, or set cluster.host.nvme_capacity"},
         {"offload.optimizer=nvme offload.pin_memory=false", "set offload.pin_memory: true"},
         {"offload.optimizer=nvme parallelism.data_parallel=zero2", "use zero3 or fsdp, or offload.optimizer: cpu"},
         {"offload.parameters=nvme", "set offload.optimizer"},

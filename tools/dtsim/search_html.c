@@ -200,7 +200,7 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     dts_text_add(out, "</td><td>");
     add_formatted(dts_format_percent, x->mfu, out);
     dts_text_printf(out, "</td><td%s>%.1f%s", x->fits ? "" : " class=\"bad\"", x->peak_device_gib,
-                    dts_search_host_lacks(x) ? " host" : "");
+                    dts_search_lacks(&search->findings[index]));
     if (search->base->cluster.price_usd_per_hour > 0) {
         dts_text_add(out, "</td><td>");
         add_formatted(dts_format_count, x->usd_per_billion_tokens, out);

@@ -87,7 +87,7 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_time, x->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, x->fits ? "" : dts_search_host_lacks(x) ? " host!" : " !");
+    dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, dts_search_lacks(f));
     dts_grid_add(grid, x->price_usd_per_hour > 0
                            ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
                            : "");
@@ -109,8 +109,9 @@ bool dts_search_any_fits(const dts_search *search) {
     return search->count > 0 && search->findings[0].outcome.figures.fits;
 }
 
-bool dts_search_host_lacks(const dts_figures *x) {
-    return !x->fits && x->peak_device_gib <= x->capacity_gib;
+const char *dts_search_lacks(const dts_finding *f) {
+    const dts_figures *x = &f->outcome.figures;
+    return x->fits ? "" : x->peak_device_gib <= x->capacity_gib ? " host!" : f->host_fill > 1 ? " ! host!" : " !";
 }
 
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
@@ -212,6 +213,10 @@ static void write_baselines(const dts_search *search, const dts_style *style, dt
     }
 }
 
+static const char *shortage_where(bool host) {
+    return host ? "host memory on each node" : "on each GPU";
+}
+
 /* What it takes where nothing fits. */
 static void write_remedy(const dts_search *search, const dts_style *style, dts_text *out) {
     const dts_remedy *r = &search->remedy;
@@ -219,10 +224,12 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
         return;
     }
     dts_text line = {0};
-    dts_text_printf(&line,
-                    "What binds: memory. The plan that comes nearest needs %.1f GiB more %s, and %s take %.1f GiB.",
-                    r->shortage.missing_gib, r->shortage.host ? "host memory on each node" : "on each GPU",
-                    r->shortage.largest, r->shortage.largest_gib);
+    dts_text_printf(&line, "What binds: memory. The plan that comes nearest needs %.1f GiB more %s",
+                    r->shortage.missing_gib, shortage_where(r->shortage.host));
+    if (r->shortage.also_gib > 0) {
+        dts_text_printf(&line, " and %.1f GiB more %s", r->shortage.also_gib, shortage_where(!r->shortage.host));
+    }
+    dts_text_printf(&line, ", and %s take %.1f GiB.", r->shortage.largest, r->shortage.largest_gib);
     if (r->nodes > 0) {
         dts_scenario_values on = *search->base;
         on.cluster.nodes = r->nodes;
@@ -237,6 +244,9 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
         dts_text_add(&line, ").");
     } else if (r->most > 0) {
         dts_text_printf(&line, " Up to %" PRId64 " nodes do not lift that.", r->most);
+    } else if (search->base->cluster.inter.transport == DTS_TRANSPORT_NONE) {
+        dts_text_printf(&line, " More nodes were not tried: cluster %s has no network between nodes (cluster.inter).",
+                        search->base->cluster.name);
     }
     dts_style_wrap(style, dts_text_string(&line), 2, out);
     dts_text_free(&line);

@@ -22,9 +22,11 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
 
 /* Parts of the text that the web page has, too. The rule whose plan a finding is, or ""; is it in the table? */
 const char *dts_search_baseline(const dts_search *search, size_t index);
-/* Does any plan fit? What does not: is it the nodes' memory that lacks, not the GPU's? */
+/* Does any plan fit? */
 bool dts_search_any_fits(const dts_search *search);
-bool dts_search_host_lacks(const dts_figures *figures);
+/* Where a plan does not fit: " !" on the GPU, " host!" in the memory of the nodes, " ! host!" in neither; "": it does.
+ */
+const char *dts_search_lacks(const dts_finding *finding);
 bool dts_search_shows(const dts_search *search, size_t index, size_t top);
 /* "also: training.recompute=full (5.0 GiB)": what has no row because it is the same answer; or nothing. */
 void dts_search_equals(const dts_search *search, size_t index, dts_text *out);

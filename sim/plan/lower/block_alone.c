@@ -48,6 +48,7 @@ static dts_time charge_wait(const scratch *s, dts_block *block, dts_time from, d
         dts_time begin = starts[task] > from ? starts[task] : from;
         if (launch) {
             block->launches += to - begin;
+            block->counts += s->b.infos[task].counts ? to - begin : 0;
             to = begin;
             continue;
         }
@@ -166,6 +167,7 @@ bool dts_alone_durations(const scratch *s, dts_block *block) {
         block->busy += busy_of(s, kernels[i]);
         const dts_block *inner = s->b.infos[kernels[i]].block;
         block->launches += inner != NULL ? inner->launches : 0;
+        block->counts += inner != NULL ? inner->counts : 0;
         if (charge_wait(s, block, now, kernels[i]) > 0) {
             return false;
         }

@@ -93,7 +93,13 @@ dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool 
 }
 
 dts_id dts_build_read(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id result) {
-    stage->last_read = dts_build_host(b, stage, duration_s, backward, result, "read token counts");
+    const dts_task_info info = {.role = DTS_ROLE_HOST,
+                                .microbatch = -1,
+                                .layer = -1,
+                                .device = stage->device,
+                                .name = "read token counts",
+                                .counts = true};
+    stage->last_read = add_to_host(b, stage, duration_s, backward, result, &info);
     return stage->last_read;
 }
 

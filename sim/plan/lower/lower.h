@@ -71,6 +71,7 @@ typedef struct dts_block {
     dts_time duration;         /* from the first kernel's start to the last one's end, the host far ahead */
     dts_time busy;             /* of that, kernels; the rest is exposed communication, but for the launches */
     dts_time launches;         /* of that, waits for launches that wait for the GPU themselves */
+    dts_time counts;           /* of these, for the host that reads token counts */
     dts_time first_launch;     /* host: until the first kernel is issued */
     dts_time host;             /* host: until the last one is */
     dts_time lead;             /* how far ahead the host must be at the start, not to hold up the last kernel */
@@ -116,6 +117,7 @@ typedef struct dts_task_info {
     bool rest;              /* part of something whose task before it was counted as a whole */
     bool gang;              /* a transfer of all whose streams it takes, not only of device */
     bool stall;             /* of the host: calls of the caching allocator that is short of memory */
+    bool counts;            /* of the host: it reads token counts of experts, and prepares what depends on them */
     bool ahead;             /* for the next iteration: this one does not wait for it */
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;

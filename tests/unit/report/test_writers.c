@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 
 #include "check.h"
+#include "report/cure.h"
 #include "report/report.h"
 #include "report/rows.h"
 #include "sample.h"
@@ -302,6 +303,57 @@ static void page_names_a_cure_when_it_does_not_fit(void **state) {
     dts_text_free(&text);
 }
 
+/* What is said can be done: no smaller microbatch than one sample, nothing split over one GPU. */
+static void cures_can_be_applied(void **state) {
+    (void)state;
+    static const struct {
+        int64_t gpus, nodes, micro_batch;
+        const char *plan;
+        double parameters, activations, temporary; /* GiB: the largest is what is told */
+        bool recomputes;
+        double host_gib; /* offloaded */
+        const char *told, *untold;
+    } rows[] = {
+        {16, 2, 4, "ddp 16", 50, 1, 1, false, 0, "data_parallel=fsdp or", "offload"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 0, "offload.optimizer=cpu", "splits"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 0, "base: nf4", "fsdp"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 10, "training.adapters (low rank", "offload"},
+        {8, 1, 4, "fsdp 8", 50, 1, 1, false, 0, "offload.parameters=cpu", "data_parallel=fsdp"},
+        {8, 1, 4, "fsdp 8", 50, 1, 1, false, 10, "more GPUs", "offload"},
+        {16, 2, 4, "fsdp 16", 50, 1, 1, false, 0, "more GPUs", "offload"},
+        {8, 1, 4, "ddp 8", 1, 50, 1, false, 0, "training.recompute=full or a smaller", "offload"},
+        {8, 1, 1, "ddp 8", 1, 50, 1, false, 0, "training.recompute=full", "micro_batch"},
+        {8, 1, 1, "ddp 8", 1, 50, 1, true, 0, "parallelism.context", "micro_batch"},
+        {1, 1, 1, "ddp 1", 1, 50, 1, true, 0, "offload.activations=cpu", "parallelism"},
+        {1, 1, 2, "ddp 1", 1, 50, 1, true, 0, "micro_batch", "parallelism"},
+        {8, 1, 2, "ddp 8", 1, 1, 50, true, 0, "micro_batch", "sequence_length"},
+        {8, 1, 1, "ddp 8", 1, 1, 50, true, 0, "parallelism.tensor", "micro_batch"},
+        {1, 1, 1, "ddp 1", 1, 1, 50, true, 0, "training.sequence_length", "micro_batch"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const dts_result r = {
+            .gpus = rows[i].gpus,
+            .nodes = rows[i].nodes,
+            .micro_batch = rows[i].micro_batch,
+            .plan = rows[i].plan,
+            .mfu = 0.3,
+            .hfu = rows[i].recomputes ? 0.4 : 0.3,
+            .capacity_gib = 40,
+            .peak_device_gib = 52,
+            .peak_allocated_gib = 52,
+            .host_peak_gib = rows[i].host_gib,
+            .host_capacity_gib = 1000,
+            .memory_gib = {
+                .parameters = rows[i].parameters, .activations = rows[i].activations, .temporary = rows[i].temporary}};
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        print_message("%s\n", dts_text_string(&text));
+        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
+        assert_null(strstr(dts_text_string(&text), rows[i].untold));
+        dts_text_free(&text);
+    }
+}
+
 static void web_page_needs_nothing_else_and_escapes_names(void **state) {
     (void)state;
     sample s;
@@ -389,6 +441,7 @@ int main(void) {
         cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
         cmocka_unit_test(stages_name_the_layers_of_every_chunk),
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
+        cmocka_unit_test(cures_can_be_applied),
         cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
         cmocka_unit_test(whole_run_is_told_when_it_was_asked_for),
     };

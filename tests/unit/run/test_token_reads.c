@@ -44,6 +44,33 @@ static void blocks_with_reads_are_exact(void **state) {
     }
 }
 
+/* What the host does with the counts is told apart from launches: all that a longer one takes. */
+static void waits_for_counts_are_told_apart(void **state) {
+    (void)state;
+    static const char *const details[] = {"kernel", "layer", "block"};
+    for (size_t d = 0; d < sizeof details / sizeof details[0]; d++) {
+        dts_result *results[2];
+        for (size_t i = 0; i < 2; i++) {
+            char settings[LONGEST_SETTINGS];
+            snprintf(settings, sizeof settings, "parallelism.expert=8 stack.experts_host=%dms fidelity.detail=%s",
+                     i == 0 ? 4 : 5, details[d]);
+            results[i] = simulate_text(experts, settings);
+            const dts_time_shares *t = &results[i]->time_s;
+            assert_close(t->launches + t->token_counts + t->allocator, t->host_bound, 1e-9, 0);
+            assert_true(t->token_counts > 0.8 * t->host_bound);
+            assert_non_null(strstr(results[i]->bottleneck, "token counts of experts"));
+        }
+        assert_close(results[1]->time_s.token_counts - results[0]->time_s.token_counts,
+                     results[1]->iteration_time_s - results[0]->iteration_time_s, 0.01, 0);
+        dts_result_free(results[0]);
+        dts_result_free(results[1]);
+    }
+    /* a capacity takes them away */
+    dts_result *padded = simulate_text(experts, "parallelism.expert=8 stack.experts_host=2ms model.capacity_factor=1");
+    assert_close(padded->time_s.token_counts, 0, 0, 0);
+    dts_result_free(padded);
+}
+
 /* A first look sees in a fraction of the tasks what a run does. */
 static void a_first_look_takes_blocks(void **state) {
     (void)state;
@@ -90,6 +117,7 @@ static void a_first_look_takes_blocks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_with_reads_are_exact),
+        cmocka_unit_test(waits_for_counts_are_told_apart),
         cmocka_unit_test(a_first_look_takes_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

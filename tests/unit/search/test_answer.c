@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "search/layouts.h"
 #include "search/search.h"
 #include "simulate.h"
 
@@ -236,6 +237,42 @@ static void what_binds_is_that_of_all_plans(void **state) {
         assert_int_equal(made->remedy.shortage.host, cases[i].host);
         dts_search_free(made);
     }
+    dts_scenario_free(scenario);
+}
+
+/* What is equally short of host memory is ranked by the GPU's, whatever comes first in the order of layouts. */
+static void equal_shortages_are_ranked_by_the_gpu(void **state) {
+    (void)state;
+    dts_finding a = {.outcome = {.kind = DTS_OUTCOME_SIMULATED}, .fill = 2, .host_fill = 2}, b = a;
+    a.outcome.figures.peak_allocated_gib = 30;
+    b.outcome.figures.peak_allocated_gib = 20;
+    b.outcome.figures.iteration_time_s = 9;
+    assert_true(dts_findings_compare(DTS_OBJECTIVE_TIME, &b, &a) < 0);
+    assert_true(dts_findings_compare(DTS_OBJECTIVE_TIME, &a, &b) > 0);
+    b.fill = 2.5; /* less of the whole comes first */
+    assert_true(dts_findings_compare(DTS_OBJECTIVE_TIME, &b, &a) > 0);
+}
+
+/* No more nodes are tried where nothing connects them; what both memories lack is told. */
+static void nodes_without_a_network_stay_alone(void **state) {
+    (void)state;
+    const dts_axis over[] = {AXIS("parallelism.data_parallel", "fsdp"), AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.pipeline", "1"), AXIS("offload", "optimizer")};
+    dts_scenario *scenario = parse_text(tight);
+    dts_scenario_values base = *dts_scenario_get(scenario);
+    base.model.layers = 480;
+    base.cluster.host.memory_B = 1e9;
+    base.cluster.inter.transport = DTS_TRANSPORT_NONE;
+    dts_search *made = search((dts_search_request){
+        .base = &base, .restrictions = over, .restriction_count = sizeof over / sizeof over[0], .simulations = 8});
+    assert_int_equal(made->chosen, DTS_NOWHERE);
+    assert_int_equal(made->remedy.most, 0);
+    assert_int_equal(made->remedy.nodes, 0);
+    const dts_shortage *s = &made->remedy.shortage;
+    assert_true(s->host && s->missing_gib > 0 && s->also_gib > 0);
+    assert_true(made->findings[0].host_fill > 1 &&
+                made->findings[0].outcome.figures.peak_device_gib > made->findings[0].outcome.figures.capacity_gib);
+    dts_search_free(made);
     dts_scenario_free(scenario);
 }
 
@@ -534,11 +571,12 @@ static void equal_layouts_are_one_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_accepted_plan_is_chosen), cmocka_unit_test(nothing_accepted_is_no_answer),
-        cmocka_unit_test(the_smallest_change_is_found),     cmocka_unit_test(what_binds_is_that_of_all_plans),
-        cmocka_unit_test(what_binds_everything_is_said),    cmocka_unit_test(stages_are_cut_by_time_and_memory),
-        cmocka_unit_test(linear_units_have_closed_forms),   cmocka_unit_test(reductions_without_overlap_are_exposed),
-        cmocka_unit_test(equal_layouts_are_one_answer),
+        cmocka_unit_test(the_best_accepted_plan_is_chosen),       cmocka_unit_test(nothing_accepted_is_no_answer),
+        cmocka_unit_test(the_smallest_change_is_found),           cmocka_unit_test(what_binds_is_that_of_all_plans),
+        cmocka_unit_test(equal_shortages_are_ranked_by_the_gpu),  cmocka_unit_test(nodes_without_a_network_stay_alone),
+        cmocka_unit_test(what_binds_everything_is_said),          cmocka_unit_test(stages_are_cut_by_time_and_memory),
+        cmocka_unit_test(linear_units_have_closed_forms),         cmocka_unit_test(equal_layouts_are_one_answer),
+        cmocka_unit_test(reductions_without_overlap_are_exposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
