@@ -22,6 +22,7 @@ typedef struct drawn {
     int chunks, microbatches, micro_batch, heads, layers;
     int context;
     bool sequence, narrow; /* sequence parallelism; 8- or 4-bit products */
+    bool halves;           /* no fp32: Transformer Engine's buffers do not hold it */
     bool dropless, hybrid; /* experts without a capacity; hybrid sharding */
     bool inside;           /* pipelines inside nodes, as far as they go */
     bool both;             /* pipelines run in two directions */
@@ -266,6 +267,7 @@ static inline bool gathers_sequence(const drawn *d) {
 }
 
 static inline void draw_async_tensor(drawn *d) {
+    d->halves = true;
     say(d, PARALLELISM, "async_tensor: true");
 }
 
@@ -515,8 +517,9 @@ static inline drawn draw(uint64_t seed) {
     say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);
     say(&d, TRAINING, "global_batch: %d, micro_batch: %d, sequence_length: %d, precision: %s, optimizer: %s",
         d.data * d.micro_batch * d.microbatches, d.micro_batch, PICK(&d, 64, 128, 200),
-        d.narrow ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4")
-                 : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16", "tf32", "amp-bf16"),
+        d.narrow   ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4")
+        : d.halves ? PICK_NAME(&d, "fp16", "amp-fp16", "bf16", "amp-bf16")
+                   : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16", "tf32", "amp-bf16"),
         PICK_NAME(&d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum", "adamw-8bit", "lion",
                   "lamb"));
     bool balanced = PICK(&d, 0, 0, 1) == 1;

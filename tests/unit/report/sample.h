@@ -138,7 +138,7 @@ static inline void sample_fill(sample *s) {
                              .peak_reserved_gib = 37,
                              .peak_device_gib = 38.5,
                              .memory_gib = {5.2, 5.2, 0, 24, 1, 0.6, 1.5, 1},
-                             .time_s = {0.012, 0.0015, 0.003, 0, 0.0005, 0.003, 0, 0.0005, 0},
+                             .time_s = {0.012, 0.0015, 0.003, 0, 0.0005, 0.003, 0, 0.0005, 0, 0},
                              .bottleneck = "pipeline bubble and exposed all-reduce between nodes",
                              .price_usd_per_hour = 58.8};
     s->result.simulation.events = 1234567;
