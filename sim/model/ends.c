@@ -111,6 +111,14 @@ void dts_add_embedding(dts_builder *builder) {
     }
 }
 
+/* Forward of cross-entropy in elements of c B: cast where they are wider, log-softmax, negative log-likelihood. */
+static dts_passes cross_entropy_forward(double logits, double stored_B, double c) {
+    const double cast_B = c > stored_B ? logits * (stored_B + c) : 0;
+    return (dts_passes){.forward_kernels = 2 + (c > stored_B ? 1 : 0),
+                        .forward_B = 2 * c * logits + cast_B,
+                        .input_B = logits * stored_B};
+}
+
 static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const dts_local *l = &builder->local;
     const double L_B = logits * l->e;
@@ -149,8 +157,7 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
         }
         return passes;
     }
-    passes.forward_kernels = 2 + (casts ? 1 : 0);
-    passes.forward_B = 2 * c * logits + cast_B;
+    passes = cross_entropy_forward(logits, l->e, c);
     passes.backward_kernels = 3 + (casts ? 1 : 0);
     passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
     passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
@@ -174,15 +181,12 @@ static void add_loss(dts_builder *builder) {
  * of the peak. It stands before the loss, which is the last operator, and hands the logits on. */
 static void add_metrics(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    const double logits = (double)l->predicted * (double)l->V;
-    const double cast_B = l->e < FP32_B ? logits * (l->e + FP32_B) : 0;
-    const int count = builder->execution->loss_metrics;
-    if (count > 0) {
-        dts_add_memory(builder, "loss_metrics",
-                       (dts_passes){.forward_kernels = count * (cast_B > 0 ? 3 : 2),
-                                    .forward_B = count * (2 * FP32_B * logits + cast_B),
-                                    .input_B = logits * l->e,
-                                    .output_B = logits * l->e});
+    dts_passes passes = cross_entropy_forward((double)l->predicted * (double)l->V, l->e, FP32_B);
+    passes.forward_kernels *= builder->execution->loss_metrics;
+    passes.forward_B *= builder->execution->loss_metrics;
+    passes.output_B = passes.input_B;
+    if (passes.forward_kernels > 0) {
+        dts_add_memory(builder, "loss_metrics", passes);
     }
 }
 

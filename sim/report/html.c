@@ -292,24 +292,13 @@ static void write_share(page *p, const char *name, const char *color, double val
 }
 
 static void write_times(page *p) {
-    const dts_time_shares *t = &p->result->time_s;
-    const struct {
-        const char *name, *color;
-        double seconds;
-    } rows[] = {{"compute", "forward", t->compute},
-                {"exposed communication", "communication", t->exposed_communication},
-                {"pipeline bubble", "bad", t->bubble},
-                {"exposed offload", "offload", t->exposed_offload},
-                {"waiting for the host", "host", t->launches},
-                {"caching allocator", "bad", t->allocator},
-                {"token counts (host)", "host", t->token_counts},
-                {"optimizer", "optimizer", t->optimizer},
-                {"waiting for input", "input", t->input_wait}};
     dts_text_add(p->out, "<h2>Where the time goes (GPU on the critical path)</h2>\n<table>\n");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < dts_html_part_count; i++) {
+        const dts_html_part *part = &dts_html_parts[i];
+        const double seconds = dts_html_part_s(p->result, part);
         char amount[32];
-        write_share(p, rows[i].name, rows[i].color, rows[i].seconds, p->result->iteration_time_s,
-                    dts_formatted(dts_format_time, rows[i].seconds, amount, sizeof amount));
+        write_share(p, part->name, part->color, seconds, p->result->iteration_time_s,
+                    dts_formatted(dts_format_time, seconds, amount, sizeof amount));
     }
     dts_text_add(p->out, "</table>\n");
 }

@@ -4,14 +4,9 @@
 #include "report/format.h"
 #include "report/html_page.h"
 
-typedef struct part {
-    const char *name, *color;
-    size_t offset; /* of the double in dts_time_shares */
-} part;
-
 #define PART(name, color, member) \
     { name, color, offsetof(dts_time_shares, member) }
-static const part parts[] = {
+const dts_html_part dts_html_parts[] = {
     PART("compute", "forward", compute),
     PART("exposed communication", "communication", exposed_communication),
     PART("pipeline bubble", "bad", bubble),
@@ -22,23 +17,24 @@ static const part parts[] = {
     PART("optimizer", "optimizer", optimizer),
     PART("waiting for input", "input", input_wait),
 };
-enum { PARTS = sizeof parts / sizeof parts[0] };
+enum { PARTS = sizeof dts_html_parts / sizeof dts_html_parts[0] };
+const size_t dts_html_part_count = PARTS;
 
-static double seconds_of(const dts_result *result, const part *p) {
-    return *(const double *)((const char *)&result->time_s + p->offset);
+double dts_html_part_s(const dts_result *result, const dts_html_part *part) {
+    return *(const double *)((const char *)&result->time_s + part->offset);
 }
 
 static void write_bar(const dts_result *result, double longest_s, dts_text *out) {
     dts_text_printf(out, "<div style=\"display:flex;height:1.5rem;margin-bottom:.7rem;width:%.2f%%\">",
                     100 * result->iteration_time_s / longest_s);
     for (size_t i = 0; i < PARTS; i++) {
-        const double seconds = seconds_of(result, &parts[i]);
+        const double seconds = dts_html_part_s(result, &dts_html_parts[i]);
         char time[32];
         if (seconds > 0) {
             dts_text_printf(out,
                             "<span style=\"flex:%.6f;background:var(--%s);print-color-adjust:exact\" title=\"%s: %s, "
                             "%.1f %%\"></span>",
-                            seconds / result->iteration_time_s, parts[i].color, parts[i].name,
+                            seconds / result->iteration_time_s, dts_html_parts[i].color, dts_html_parts[i].name,
                             dts_formatted(dts_format_time, seconds, time, sizeof time),
                             100 * seconds / result->iteration_time_s);
         }
@@ -52,7 +48,7 @@ void dts_html_bars(const dts_result *const *results, const char *const *labels, 
     for (size_t i = 0; i < count; i++) {
         longest_s = fmax(longest_s, results[i]->iteration_time_s);
         for (size_t k = 0; k < PARTS; k++) {
-            used[k] |= seconds_of(results[i], &parts[k]) > 0;
+            used[k] |= dts_html_part_s(results[i], &dts_html_parts[k]) > 0;
         }
     }
     for (size_t i = 0; i < count && longest_s > 0; i++) {
@@ -73,7 +69,7 @@ void dts_html_bars(const dts_result *const *results, const char *const *labels, 
             dts_text_printf(out,
                             "<span style=\"white-space:nowrap;margin-right:1rem\"><i style=\"margin-left:0;"
                             "background:var(--%s)\"></i>%s</span> ",
-                            parts[k].color, parts[k].name);
+                            dts_html_parts[k].color, dts_html_parts[k].name);
         }
     }
     dts_text_add(out, "</p>\n");

@@ -9,6 +9,16 @@
 void dts_html_begin(const char *title, dts_text *out);
 void dts_html_end(dts_text *out);
 
+/* Parts of an iteration's time with the names and colours of pages (html_bars.c). */
+typedef struct dts_html_part {
+    const char *name, *color;
+    size_t offset; /* of the double in dts_time_shares */
+} dts_html_part;
+
+extern const dts_html_part dts_html_parts[];
+extern const size_t dts_html_part_count;
+double dts_html_part_s(const dts_result *result, const dts_html_part *part);
+
 /* Iteration times as bars on one scale, parted into where the time goes, with a legend (html_bars.c). labels NULL: no
  * names. */
 void dts_html_bars(const dts_result *const *results, const char *const *labels, size_t count, dts_text *out);

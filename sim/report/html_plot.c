@@ -132,10 +132,11 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
 
 /* Where a name from left to right stands free, at y or below. */
 static double free_y(const dts_plot_names *names, double left, double right, double y) {
-    for (size_t i = 0; i < names->count; i++) {
-        if (left < names->taken[i].right && right > names->taken[i].left && fabs(y - names->taken[i].y) < LINE) {
-            y = names->taken[i].y + LINE;
-            i = (size_t)-1; /* those before, too */
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t i = 0; i < names->count && !moved; i++) {
+            moved = left < names->taken[i].right && right > names->taken[i].left && fabs(y - names->taken[i].y) < LINE;
+            y = moved ? names->taken[i].y + LINE : y;
         }
     }
     return y;

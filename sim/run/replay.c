@@ -342,8 +342,9 @@ static void replay_group(replayer *r, const dts_memory_event *events, size_t cou
         for (size_t i = 0; i < some; i++) {
             if (group[i].bytes < 0) {
                 tensor t = tensor_of(r, &group[i]);
-                uint32_t id = is_offload(r, &group[i]) ? NONE : find(r, &t);
-                if (is_offload(r, &group[i])) {
+                const bool leaves = is_offload(r, &group[i]);
+                uint32_t id = leaves ? NONE : find(r, &t);
+                if (leaves) {
                     park(r, &t, group[i].when);
                 } else if (id != NONE) {
                     let_go(r, id, group[i].when);

@@ -376,16 +376,21 @@ bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out) {
     return axes[axis].names == NULL && parse_number(text, out);
 }
 
-void dts_candidate_names(dts_layout_axis axis, dts_text *out) {
+void dts_candidate_values(dts_layout_axis axis, dts_text *out) {
     const char *const *names = axes[axis].names;
-    if (names == NULL) {
-        dts_text_add(out, "whole numbers, such as 1,2,4 or 1..8*2");
+    if (axis == DTS_AXIS_SCHEDULE) {
+        dts_text_add(out, "`dtsim list schedules` names all");
+        return;
     }
+    if (axis == DTS_AXIS_OFFLOAD) {
+        dts_text_add(out, "write none, or of optimizer, gradients, parameters and activations some with + between");
+        return;
+    }
+    const bool more = axis == DTS_AXIS_RECOMPUTE; /* than names */
+    dts_text_add(out, names == NULL ? "write whole numbers, such as 1,2,4 or 1..8*2" : "write ");
     for (int32_t i = 0; names != NULL && names[i] != NULL; i++) {
-        dts_text_printf(out, "%s%s",
-                        i == 0                                               ? ""
-                        : names[i + 1] == NULL && axis != DTS_AXIS_RECOMPUTE ? " or "
-                                                                             : ", ",
-                        names[i]);
+        const bool last = names[i + 1] == NULL && !more;
+        dts_text_printf(out, "%s%s", i == 0 ? "" : last ? " or " : ", ", names[i]);
     }
+    dts_text_add(out, more ? ", '{every: 2}' or '{first: 3}'" : "");
 }

@@ -83,7 +83,7 @@ const char *dts_layout_axis_name(dts_layout_axis axis);
 
 /* The value that YAML text means on an axis; false: none. */
 bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out);
-/* The names that it takes, "none, full or sqrt", or that it takes numbers. */
-void dts_candidate_names(dts_layout_axis axis, dts_text *out);
+/* What to write on an axis, as help. */
+void dts_candidate_values(dts_layout_axis axis, dts_text *out);
 
 #endif

@@ -104,6 +104,11 @@ double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *e
     return fmax(estimate->least_memory_B / c->capacity_B, least_host_fill(c, estimate));
 }
 
+bool dts_search_any_fits(const dts_search *search) {
+    return search->count > 0 && search->findings[0].outcome.kind == DTS_OUTCOME_SIMULATED &&
+           search->findings[0].outcome.figures.fits;
+}
+
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b) {
     bool measured = a->outcome.kind == DTS_OUTCOME_SIMULATED;
     if (measured != (b->outcome.kind == DTS_OUTCOME_SIMULATED)) {

@@ -21,10 +21,7 @@ void dts_rent_free(dts_rent *rent) {
 }
 
 const dts_finding *dts_offer_plan(const dts_offer *offer) {
-    bool any = offer->search != NULL && offer->search->count > 0 &&
-               offer->search->findings[0].outcome.kind == DTS_OUTCOME_SIMULATED &&
-               offer->search->findings[0].outcome.figures.fits;
-    return any ? &offer->search->findings[0] : NULL;
+    return offer->search != NULL && dts_search_any_fits(offer->search) ? &offer->search->findings[0] : NULL;
 }
 
 static char *copy(const char *text) {

@@ -169,7 +169,7 @@ dts_status dts_layouts_remedy(dts_search_context *c, dts_diag *diag) {
     dts_search *search = c->search;
     dts_remedy *remedy = &search->remedy;
     bool simulated = search->count > 0 && search->findings[0].outcome.kind == DTS_OUTCOME_SIMULATED;
-    if (c->request->only_here || !simulated || search->findings[0].outcome.figures.fits || dts_layouts_stopped(c)) {
+    if (c->request->only_here || !simulated || dts_search_any_fits(search) || dts_layouts_stopped(c)) {
         return DTS_OK;
     }
     dts_status status = explain(c, &search->findings[0].candidate, &remedy->shortage, diag);

@@ -121,22 +121,9 @@ static dts_status unknown_axis(const char *key, dts_diag *diag) {
     return dts_diag_fail(diag, DTS_USAGE, help, "--over: '%s' is not an axis of the search", key);
 }
 
-/* What an axis takes, as help: its names, or that it takes numbers. */
-static void describe_values(dts_layout_axis axis, dts_text *out) {
-    if (axis == DTS_AXIS_SCHEDULE) {
-        dts_text_add(out, "`dtsim list schedules` names all");
-    } else if (axis == DTS_AXIS_OFFLOAD) {
-        dts_text_add(out, "write none, or of optimizer, gradients, parameters and activations some with + between");
-    } else {
-        dts_text_add(out, "write ");
-        dts_candidate_names(axis, out);
-        dts_text_add(out, axis == DTS_AXIS_RECOMPUTE ? ", '{every: 2}' or '{first: 3}'" : "");
-    }
-}
-
 static dts_status wrong_value(dts_layout_axis axis, const char *key, const char *value, dts_diag *diag) {
     dts_text help = {0};
-    describe_values(axis, &help);
+    dts_candidate_values(axis, &help);
     const dts_status status = help.failed ? dts_diag_nomem(diag)
                                           : dts_diag_fail(diag, DTS_USAGE, dts_text_string(&help),
                                                           "--over: '%s' is no value of %s", value, key);

@@ -191,10 +191,9 @@ static const name_line kinds[] = {
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
 static dts_status list_kind(listing *l, const char *kind) {
-    for (size_t i = 0; i < dts_profile_kind_count; i++) {
-        if (strcmp(kind, dts_profile_kinds[i].name) == 0) {
-            return list_profiles(l, &dts_profile_kinds[i], false);
-        }
+    const dts_profile_kind *profiles = dts_profile_kind_named(kind);
+    if (profiles != NULL) {
+        return list_profiles(l, profiles, false);
     }
     if (strcmp(kind, "architectures") == 0) {
         return list_profiles(l, &dts_profile_kinds[0], true);

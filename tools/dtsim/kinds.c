@@ -60,6 +60,15 @@ const dts_profile_kind dts_profile_kinds[] = {
 };
 const size_t dts_profile_kind_count = sizeof dts_profile_kinds / sizeof dts_profile_kinds[0];
 
+const dts_profile_kind *dts_profile_kind_named(const char *name) {
+    for (size_t i = 0; i < dts_profile_kind_count; i++) {
+        if (strcmp(dts_profile_kinds[i].name, name) == 0) {
+            return &dts_profile_kinds[i];
+        }
+    }
+    return NULL;
+}
+
 /* Binds the profile anew; incomplete: whether or not required keys are there. */
 static dts_status bind(const dts_tool *tool, const dts_profile_kind *kind, bool incomplete, dts_profile *profile,
                        dts_diag *diag) {

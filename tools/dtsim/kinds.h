@@ -15,6 +15,9 @@ typedef struct dts_profile_kind {
 extern const dts_profile_kind dts_profile_kinds[];
 extern const size_t dts_profile_kind_count;
 
+/* The kind of a name such as "clusters"; NULL: none. */
+const dts_profile_kind *dts_profile_kind_named(const char *name);
+
 /* A profile, bound. Everything but document lies in its arena. */
 typedef struct dts_profile {
     dts_document *document;

@@ -8,20 +8,12 @@
 /* Numbers of nodes that are offered unless the user names some. */
 static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
 
-static const dts_profile_kind *clusters_kind(void) {
-    const dts_profile_kind *kind = dts_profile_kinds;
-    for (size_t i = 0; i < dts_profile_kind_count; i++) {
-        kind = strcmp(dts_profile_kinds[i].name, "clusters") == 0 ? &dts_profile_kinds[i] : kind;
-    }
-    return kind;
-}
-
 /* Are all clusters that the user names profiles? A name that is none is a mistake, not an offer without a plan. */
 static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < c->cluster_count && status == DTS_OK; i++) {
         dts_profile profile;
-        status = dts_profile_read(tool, clusters_kind(), c->clusters[i], &profile, tool->diag);
+        status = dts_profile_read(tool, dts_profile_kind_named("clusters"), c->clusters[i], &profile, tool->diag);
         dts_document_free(profile.document);
     }
     return status;
@@ -29,7 +21,7 @@ static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
 
 /* The cluster profiles that have a price. */
 static dts_status find_priced(dts_tool *tool, const char *const **out, size_t *count) {
-    const dts_profile_kind *kind = clusters_kind();
+    const dts_profile_kind *kind = dts_profile_kind_named("clusters");
     const char **names;
     size_t all = 0, kept = 0;
     dts_status status = dts_profile_list(&tool->profiles, kind->folder, tool->arena, &names, &all, tool->diag);

@@ -105,10 +105,6 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     dts_text_free(&plan);
 }
 
-bool dts_search_any_fits(const dts_search *search) {
-    return search->count > 0 && search->findings[0].outcome.figures.fits;
-}
-
 const char *dts_search_lacks(const dts_finding *f) {
     const dts_figures *x = &f->outcome.figures;
     return x->fits ? "" : x->peak_device_gib <= x->capacity_gib ? " host!" : f->host_fill > 1 ? " ! host!" : " !";

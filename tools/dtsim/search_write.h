@@ -22,8 +22,6 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
 
 /* Parts of the text that the web page has, too. The rule whose plan a finding is, or ""; is it in the table? */
 const char *dts_search_baseline(const dts_search *search, size_t index);
-/* Does any plan fit? */
-bool dts_search_any_fits(const dts_search *search);
 /* Where a plan does not fit: " !" on the GPU, " host!" in the memory of the nodes, " ! host!" in neither; "": it does.
  */
 const char *dts_search_lacks(const dts_finding *finding);

@@ -55,11 +55,15 @@ dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *i
     return dts_build_add(b, &task, info);
 }
 
+/* Of what the host does by itself. */
+static dts_task_info host_info(const dts_stage *stage, const char *name) {
+    return (dts_task_info){.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
+}
+
 /* What the host has to issue before its next task, as a task of its own. */
 static void settle_host(dts_builder *b, dts_stage *stage, dts_id thread) {
     if (stage->host_pending > 0) {
-        dts_task_info info = {
-            .role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = "launch"};
+        const dts_task_info info = host_info(stage, "launch");
         dts_build_task(b, thread, stage->host_pending, &info);
         stage->host_pending = 0;
     }
@@ -88,17 +92,13 @@ static dts_id add_to_host(dts_builder *b, dts_stage *stage, double duration_s, b
 
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                       const char *name) {
-    dts_task_info info = {.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
+    const dts_task_info info = host_info(stage, name);
     return add_to_host(b, stage, duration_s, backward, after, &info);
 }
 
 dts_id dts_build_read(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id result) {
-    const dts_task_info info = {.role = DTS_ROLE_HOST,
-                                .microbatch = -1,
-                                .layer = -1,
-                                .device = stage->device,
-                                .name = "read token counts",
-                                .counts = true};
+    dts_task_info info = host_info(stage, "read token counts");
+    info.counts = true;
     stage->last_read = add_to_host(b, stage, duration_s, backward, result, &info);
     return stage->last_read;
 }
@@ -180,13 +180,8 @@ static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
             if (stall->task > before - b->stall_tasks + 1) {
                 return;
             }
-            const char *name = stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc";
-            const dts_task_info info = {.role = DTS_ROLE_HOST,
-                                        .microbatch = -1,
-                                        .layer = -1,
-                                        .device = stage->device,
-                                        .name = name,
-                                        .stall = true};
+            dts_task_info info = host_info(stage, stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc");
+            info.stall = true;
             dts_id task =
                 add_to_host(b, stage, stall->seconds, backward, stall->waits ? stage->last_kernel : DTS_NO_ID, &info);
             dts_graph_depend(b->graph, task, stall->waits ? stage->last_collective : DTS_NO_ID);

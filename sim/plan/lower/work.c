@@ -213,11 +213,14 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
  * reads. [torch/utils/checkpoint.py, PyTorch 2.1; issue 81448 of pytorch/pytorch] */
 static size_t operators_again(const dts_plan *plan, const dts_operators *operators) {
     const dts_stack *stack = plan->job.stack;
+    if (!stack->recompute_stops_early) {
+        return operators->count;
+    }
     size_t end = operators->count;
-    while (stack->recompute_stops_early && end > 0 && operators->items[end - 1].saved_B == 0) {
+    while (end > 0 && operators->items[end - 1].saved_B == 0) {
         end--;
     }
-    if (!stack->recompute_stops_early || end == 0) {
+    if (end == 0) {
         return operators->count;
     }
     const dts_operator *last = &operators->items[end - 1];
