@@ -130,6 +130,7 @@ typedef struct dts_intra {
     double ring_tail_steps;  /* steps' worth of time that a ring takes beyond its sends (last receive and copy) */
     dts_list ring_bandwidth; /* double B/s: what a ring of 2, 3, … GPUs of a node reaches, for wirings where that
                                 depends on the number; empty: bandwidth·efficiency for any */
+    double channel_Bps;      /* what one channel of a ring copies at, alone */
     double in_switch_bandwidth_Bps; /* all-reduce inside the switch: bytes of the tensor over its time; 0: it cannot */
     double all_to_all_Bps;          /* what each GPU sends in an all-to-all, one direction; 0: as much as its port */
     int64_t in_switch_ranks;        /* fewest members for which it is used */
@@ -330,6 +331,7 @@ typedef struct dts_stack {
     double ddp_staging_B;         /* gradients pass through a buffer of this size on their way into the reduction */
     bool gradient_as_bucket_view; /* gradients live in the buckets: no second copy */
     bool ddp_whole_fp32;          /* ZeRO-1: gradients stored in fp32 are all-reduced, not scattered */
+    bool ddp_owns_tensors;        /* ZeRO-1: whole tensors belong to ranks, which broadcast them */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     bool ddp_overlap;             /* a bucket is reduced as soon as it is full, else when backward is through */
     /* 8- and 4-bit products */

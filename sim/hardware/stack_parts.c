@@ -138,6 +138,12 @@ static const dts_field ddp_fields[] = {
      .offset = WITHIN(ddp_bucket_B, ddp_whole_fp32),
      .help = "ZeRO-1: half parameters' gradients that are stored in fp32 are all-reduced, though a rank needs its "
              "shard only"},
+    {.key = "owns_tensors",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ddp_bucket_B, ddp_owns_tensors),
+     .help = "ZeRO-1: each rank steps whole tensors and broadcasts them, all gradients are all-reduced (PyTorch's "
+             "ZeroRedundancyOptimizer); else every rank has its share of all, reduced and gathered at once"},
     {.key = "keeps_fresh_gradients",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -7,8 +7,9 @@
  *   all-reduce       2(n-1)     2(n-1)/n · S
  *   all-gather       n-1        (n-1)/n · S
  *   reduce-scatter   n-1        (n-1)/n · S
- *   broadcast        n-1        S          (chunks follow each other: the steps only cost latency)
+ *   broadcast        n-1        S          (chunks follow each other: the steps cost latency, and a chunk's time, 5)
  *   reduce           n-1        S
+ *   … in turn        (n-1)/2    S          (broadcasts of several roots, one after another, below)
  *   all-to-all       1          (n-1)/n · S, of which (n-R)/n · S leave the node; what stays reaches
  *                               intra.all_to_all_bandwidth where that is given, what leaves the share
  *                               inter.all_to_all_efficiency of a ring's rate: send and receive kernels fall short of
@@ -33,18 +34,27 @@
  * at most its flow cap (TCP sockets of one ring) and the adapters close to its members: cap = min(flow_cap,
  * min(nics_per_node, R · nics_per_gpu, at least 1) · node_goodput / nics_per_node)             (4)
  *
+ * A broadcast and a reduction are chains: every rank waits for the first chunk of its neighbour, which holds q bytes
+ * for each channel, and NCCL gives each adapter two channels [2][3]:
+ *   q = min(512 KiB, S / channels),  chain = (n - N) · q / intra.channel_bandwidth + (N-1) · 2q / rate of an adapter
+ * (5) Where many broadcasts follow each other, each from another root, a root begins as soon as it has passed on the
+ * one before, while that still runs down the ring. The next root is as often just before the last as just behind it in
+ * the ring, so that on average half of the steps are waited for.
+ *
  * Which algorithm NCCL takes is decided by the smaller (2), as NCCL does with its own table [2]; its table's absolute
  * times are not used (2-3 times too fast below 1 MiB).
  *
  * [1] Thakur, Rabenseifner, Gropp, Optimization of collective communication operations in MPICH, 2005;
  *     NVIDIA nccl-tests, doc/PERFORMANCE.md ("bus bandwidth").
- * [2] NVIDIA/nccl @5067397c, src/graph/tuning.cc. */
+ * [2] NVIDIA/nccl @5067397c, src/graph/tuning.cc, connect.cc (channels are doubled at the end).
+ * [3] The same, src/include/device.h: NCCL_STEPS of the buffer (4 MiB), BROADCAST_CHUNKSTEPS and REDUCE_CHUNKSTEPS 1.
+ */
 #include "network/network.h"
 
 #include <math.h>
 
 const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1] = {
-    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", NULL,
+    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", "broadcast in turn", NULL,
 };
 
 double dts_gpu_port_Bps(const dts_cluster *cluster) {
@@ -115,13 +125,32 @@ static double ring_gpu_weight(const dts_cluster *cluster, dts_placement placemen
 
 typedef struct ring_form {
     double steps;        /* as a multiple of n-1 */
-    double bytes_of_n_1; /* W as a multiple of (n-1)/n · S; 0: W = S */
+    double bytes_of_n_1; /* W as a multiple of (n-1)/n · S; 0: a chain, W = S */
 } ring_form;
 
 static const ring_form ring_forms[DTS_COLLECTIVE_COUNT] = {
     [DTS_ALL_REDUCE] = {2, 2}, [DTS_ALL_GATHER] = {1, 1}, [DTS_REDUCE_SCATTER] = {1, 1},
-    [DTS_BROADCAST] = {1, 0},  [DTS_REDUCE] = {1, 0},
+    [DTS_BROADCAST] = {1, 0},  [DTS_REDUCE] = {1, 0},     [DTS_BROADCAST_IN_TURN] = {0.5, 0},
 };
+
+static const double CHUNK_B = 512 * 1024; /* of one channel [3] */
+enum { CHANNELS_PER_ADAPTER = 2 };
+
+/* (5): what the first chunk takes through so many steps. */
+static double chain_s(const dts_cluster *cluster, dts_placement placement, double inside, double between,
+                      double bytes) {
+    const dts_inter *inter = &cluster->inter;
+    const bool crosses = placement.nodes > 1;
+    const double channels = crosses ? CHANNELS_PER_ADAPTER * (double)inter->nics_per_node : CHANNELS_PER_ADAPTER;
+    const double chunk_B = fmin(CHUNK_B, bytes / channels);
+    double seconds = cluster->intra.channel_Bps > 0
+                         ? inside * chunk_B / fmin(cluster->intra.channel_Bps, dts_gpu_port_Bps(cluster))
+                         : 0;
+    if (crosses) {
+        seconds += between * CHANNELS_PER_ADAPTER * chunk_B * (double)inter->nics_per_node / inter->node_goodput_Bps;
+    }
+    return seconds;
+}
 
 static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes) {
     const dts_intra *intra = &cluster->intra;
@@ -133,6 +162,9 @@ static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_pl
     transfer.work_B = form->bytes_of_n_1 > 0 ? form->bytes_of_n_1 * (n - 1) / n * bytes : bytes;
     transfer.gpu_weight = ring_gpu_weight(cluster, placement, steps);
     transfer.latency_s = (steps - steps_between) * intra->hop_latency_s;
+    if (form->bytes_of_n_1 <= 0) {
+        transfer.latency_s += chain_s(cluster, placement, steps - steps_between, steps_between, bytes);
+    }
     if (placement.nodes > 1) {
         transfer.nic_weight = symmetric_nic_weight(inter);
         transfer.rate_cap_Bps = rate_cap_Bps(inter, n / nodes);

@@ -11,6 +11,7 @@ typedef enum dts_collective {
     DTS_BROADCAST,
     DTS_REDUCE,
     DTS_ALL_TO_ALL,
+    DTS_BROADCAST_IN_TURN, /* one of several broadcasts that follow each other, each from another root */
     DTS_COLLECTIVE_COUNT
 } dts_collective;
 
@@ -33,7 +34,7 @@ typedef struct dts_transfer {
     double alone_s;      /* closed form: the whole transfer on otherwise idle links */
 } dts_transfer;
 
-/* bytes: for all-reduce the tensor, for all-gather and reduce-scatter the full (gathered) tensor, broadcast and reduce
+/* bytes: for all-reduce the tensor, for all-gather and reduce-scatter the full (gathered) tensor, broadcasts and reduce
  * the tensor, all-to-all what one rank holds. ranks <= 1 costs nothing. See collective.c for the formulas. */
 void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                              dts_transfer *out);

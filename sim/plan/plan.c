@@ -268,6 +268,11 @@ bool dts_plan_shards_optimizer(const dts_plan *plan) {
     return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
 }
 
+bool dts_plan_owns_tensors(const dts_plan *plan) {
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_owns_tensors &&
+           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
+}
+
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {
     switch ((dts_accumulate)plan->job.stack->accumulate_kernel) {
         case DTS_ACCUMULATE_PRODUCT:

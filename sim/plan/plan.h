@@ -300,6 +300,8 @@ size_t dts_plan_sync_style(const dts_plan *plan, size_t k);
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
+/* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
+bool dts_plan_owns_tensors(const dts_plan *plan);
 
 /* Do experts have other replicas than all other parameters? */
 bool dts_plan_experts_apart(const dts_plan *plan);

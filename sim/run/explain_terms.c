@@ -39,7 +39,10 @@ static const char *formula_of(const char *algorithm, int collective) {
         return "2·(n-1)/n · S / rate + base + 2·(n-1)·hop + fill";
     }
     if (collective == DTS_BROADCAST || collective == DTS_REDUCE) {
-        return "S / rate + base + (n-1)·hop + fill";
+        return "S / rate + base + (n-1)·(hop + chunk) + fill";
+    }
+    if (collective == DTS_BROADCAST_IN_TURN) {
+        return "S / rate + base + (n-1)/2·(hop + chunk) + fill";
     }
     return "(n-1)/n · S / rate + base + (n-1)·hop + fill";
 }

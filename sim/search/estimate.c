@@ -123,6 +123,9 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
         case DTS_DP_DDP:
             return fmax(x->reduce_last_s, x->reduce_s - hides_s);
         case DTS_DP_ZERO1:
+            if (k->plan->job.stack->ddp_owns_tensors) {
+                return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
+            }
             return fmax(x->scatter_last_s, x->scatter_s - hides_s) + x->gather_s;
         case DTS_DP_ZERO2:
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
@@ -322,10 +325,12 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
         case DTS_DP_DDP:
             out->tail_s = x->reduce_s;
             break;
-        case DTS_DP_ZERO1:
-            out->tail_s = x->scatter_s;
-            out->time_s += x->gather_s;
+        case DTS_DP_ZERO1: {
+            const bool owned = k.plan->job.stack->ddp_owns_tensors;
+            out->tail_s = owned ? x->reduce_s : x->scatter_s;
+            out->time_s += owned ? x->broadcast_s : x->gather_s;
             break;
+        }
         case DTS_DP_ZERO2:
             out->beside_s = m * x->scatter_s;
             out->time_s += x->gather_s;

@@ -218,9 +218,11 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double sharing = 1;
         dts_placement group = group_of(plan, rank, set, &sharing);
-        out->gather_s +=
-            dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group,
-                                    dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]), sharing);
+        const double all_B = dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]);
+        const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
+        out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
+        out->broadcast_s +=
+            owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group, all_B / owners, sharing);
     }
     cost_units(frame, rank, 0, c);
     if (frame->group > 0) {

@@ -12,6 +12,7 @@ typedef struct dts_rank_collectives {
     double reduce_s, reduce_last_s;   /* all-reduce: all buckets, the last one */
     double scatter_s, scatter_last_s; /* reduce-scatter */
     double gather_s;                  /* all parameters at once */
+    double broadcast_s;               /* … by the ranks that own their tensors (ddp.owns_tensors) */
     double unit_gather_s[2], unit_scatter_s[2], root_gather_s[2],
         root_scatter_s[2]; /* sharded, all units of a layer: by all, in node groups */
     double unit_sms[2];    /* multiprocessors that a unit's collective takes from the products beside it */

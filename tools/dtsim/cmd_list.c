@@ -117,6 +117,7 @@ static const name_line lines[] = {
     {"all-gather", "every rank gets all shards: parameters of FSDP"},
     {"reduce-scatter", "every rank gets its shard of the sum: gradients of FSDP"},
     {"broadcast", "one rank's tensor to all"},
+    {"broadcast in turn", "each rank's tensors to all: ZeRO-1 by whole tensors"},
     {"reduce", "the sum to one rank"},
     {"all-to-all", "every rank sends a part to every other: experts"},
     {"sgd", "plain gradient descent: no states"},

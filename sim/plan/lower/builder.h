@@ -34,6 +34,14 @@ typedef struct dts_layer_style {
     uint32_t environment;
 } dts_layer_style;
 
+/* Who steps a set's tensors, where whole tensors belong to ranks (owners.c). */
+typedef struct dts_owned {
+    double *elements; /* [ranks] of those that own any */
+    int64_t ranks;
+    double most; /* of one rank, and how many tensors these are */
+    int most_tensors;
+} dts_owned;
+
 /* Parameters of one style on a rank, of all its chunks. */
 typedef struct dts_held {
     double parameters[DTS_SET_COUNT]; /* elements that are trained */
@@ -41,6 +49,7 @@ typedef struct dts_held {
     double frozen[DTS_SET_COUNT];     /* elements that are not trained */
     double frozen_B[DTS_SET_COUNT];   /* and their B */
     double statistics;                /* elements of optimizer statistics beside the moments */
+    dts_owned owned[DTS_SET_COUNT];   /* none, unless whole tensors belong to ranks */
 } dts_held;
 
 /* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
@@ -351,6 +360,10 @@ size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int6
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
 void dts_build_count_parameters(dts_builder *b);
+/* Then who steps which tensors, where ranks own whole ones; and the share of a set, of the builder's style, that the
+ * fullest rank steps, 1 where nothing is sharded (owners.c). */
+void dts_build_count_owners(dts_builder *b);
+double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
 /* Of all sets and styles. */
 double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);
 double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *bytes);

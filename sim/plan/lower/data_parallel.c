@@ -10,10 +10,13 @@
 
 #include "plan/lower/data_parallel.h"
 
-/* A rank needs the sum of its shard only; DeepSpeed's bf16 optimizer gets it of all gradients nevertheless. */
+/* A rank needs the sum of its shard only; DeepSpeed's bf16 optimizer gets it of all gradients nevertheless, and so does
+ * an optimizer of whole tensors (with sharding inside groups a ring through all: as much through the network as a
+ * reduce-scatter inside the groups and an all-reduce between them). */
 static dts_collective reduction_of(const dts_plan *plan) {
     bool whole = plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_whole_fp32 &&
                  plan->storage.gradient_B > plan->storage.parameter_B;
+    whole |= dts_plan_owns_tensors(plan) && plan->shards == plan->replicas;
     return dts_plan_shards_optimizer(plan) && !whole ? DTS_REDUCE_SCATTER : DTS_ALL_REDUCE;
 }
 

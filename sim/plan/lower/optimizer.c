@@ -285,12 +285,18 @@ typedef struct step_size {
 static step_size size_of_style(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     const double *held = stage->held[b->style].parameters;
-    double share = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
+    const double shards = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
     int tensors =
-        dts_plan_shards_parameters(plan) ? dts_unit_tensors(b, stage) : (int)ceil(stage_tensors(b, stage) / share);
-    double expert_share = dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, DTS_SET_EXPERTS) : 1;
-    return (step_size){.elements = held[DTS_SET_COMMON] / share + held[DTS_SET_EXPERTS] / expert_share,
-                       .tensors = tensors};
+        dts_plan_shards_parameters(plan) ? dts_unit_tensors(b, stage) : (int)ceil(stage_tensors(b, stage) / shards);
+    if (dts_plan_owns_tensors(plan)) {
+        const dts_owned *owned = stage->held[b->style].owned;
+        tensors = owned[DTS_SET_COMMON].most_tensors + owned[DTS_SET_EXPERTS].most_tensors;
+    }
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += held[set] * dts_optimizer_share(b, stage, (dts_parameter_set)set);
+    }
+    return (step_size){.elements = elements, .tensors = tensors};
 }
 
 /* One optimizer steps all layers together. */
@@ -345,6 +351,17 @@ static dts_id add_step(dts_builder *b, dts_stage *stage) {
     return stage->last_kernel;
 }
 
+/* Each rank that owns tensors sends them to all others. */
+static void add_broadcasts(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_parameter_set set,
+                           dts_id after) {
+    const dts_owned *owned = &stage->held[b->style].owned[set];
+    const dts_task_info info = {.microbatch = -1, .layer = -1, .name = "broadcast parameters"};
+    for (int64_t i = 0; i < owned->ranks; i++) {
+        dts_build_collective(b, stage, group, DTS_BROADCAST_IN_TURN, owned->elements[i] * b->plan->storage.parameter_B,
+                             false, after, &info);
+    }
+}
+
 /* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
 static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
@@ -355,7 +372,9 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
         [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
-        if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
+        if (dts_plan_owns_tensors(plan)) {
+            add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
+        } else if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
             dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
                                  dts_plan_gathered_B(plan, held->parameters[set], held->quantised[set]), false,

@@ -4,7 +4,7 @@
  *
  *   technique      parameters  gradients  optimizer
  *   ddp            1           1          1
- *   zero1          1           1          1/data
+ *   zero1          1           1          1/data, or the fullest rank's tensors (owners.c)
  *   zero2          1           1/data     1/data     and the buckets under way
  *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
  * With expert parallelism the experts of a rank are sharded among its expert-data group only.
@@ -125,7 +125,7 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     double shards = (double)dts_plan_shards(plan, set);
     double share = dts_plan_shards_parameters(plan) ? 1 / shards : 1;
     double gradient_share = dts_plan_shards_gradients(plan) ? 1 / shards : 1;
-    double optimizer_share = dts_plan_shards_optimizer(plan) ? 1 / shards : 1;
+    const double optimizer_share = dts_optimizer_share(b, stage, set);
     const dts_held *held = &stage->held[b->style];
     double parameters = held->parameters[set];
     const dts_offload *offload = plan->job.offload;

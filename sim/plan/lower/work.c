@@ -379,4 +379,5 @@ void dts_build_count_parameters(dts_builder *b) {
             count_chunk(b, &b->stages[p], &plan->chunks[dts_plan_stage(plan, p, v)]);
         }
     }
+    dts_build_count_owners(b);
 }

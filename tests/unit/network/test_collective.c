@@ -25,6 +25,29 @@ static dts_transfer collective(const dts_cluster *cluster, dts_collective kind, 
     return transfer;
 }
 
+/* The first chunk of a broadcast, of 512 KiB a channel, passes every rank; broadcasts in turn wait for half of them. */
+static void test_chains(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    const double bytes = 1e9, chunk_B = 512 * 1024;
+    const double inside_s = chunk_B / 20e9, between_s = 2 * chunk_B / 25e9; /* two channels share an adapter */
+    cluster.intra.channel_Bps = 20e9;
+    const double whole_s = 28 * inside_s + 3 * between_s; /* 32 ranks on 4 nodes */
+    assert_close(collective(&cluster, DTS_BROADCAST, 32, 4, bytes).alone_s, bytes / 200e9 + whole_s, 1e-9, 0);
+    assert_close(collective(&cluster, DTS_REDUCE, 32, 4, bytes).alone_s, bytes / 200e9 + whole_s, 1e-9, 0);
+    assert_close(collective(&cluster, DTS_BROADCAST_IN_TURN, 32, 4, bytes).alone_s, bytes / 200e9 + whole_s / 2, 1e-9,
+                 0);
+    /* a message smaller than a chunk of each channel is one chunk */
+    const double small_B = 16 * 1024;
+    const double share = small_B / 16 / chunk_B;
+    assert_close(collective(&cluster, DTS_BROADCAST, 32, 4, small_B).alone_s, small_B / 200e9 + whole_s * share, 1e-9,
+                 0);
+    /* and no GPU copies faster than its port lets it */
+    cluster.intra.channel_Bps = 900e9;
+    assert_close(collective(&cluster, DTS_BROADCAST, 8, 1, bytes).alone_s, bytes / 300e9 + 7 * chunk_B / 300e9, 1e-9,
+                 0);
+}
+
 /* Without latency, t is the textbook's volume over the bandwidth. */
 static void test_closed_forms(void **state) {
     (void)state;
@@ -180,8 +203,9 @@ static void test_selection(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),       cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_p2p),          cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_chains),    cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_p2p),          cmocka_unit_test(test_monotonic),
+        cmocka_unit_test(test_selection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,128 @@
+/* ZeRO-1 by whole tensors: who steps what.
+ *
+ * Instead of cutting the optimizer's states into equal shares, PyTorch's ZeroRedundancyOptimizer [1] and InternLM's
+ * optimizer [2] hand whole tensors to the ranks of a group: the largest first, each to the rank that has the fewest
+ * elements so far. The step takes as long as that of the fullest rank, which is also the one whose memory counts; the
+ * others wait for its broadcast. Of more ranks than tensors most have nothing to do, and each tensor is a broadcast
+ * of its own.
+ *
+ * [1] pytorch/pytorch, torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters.
+ * [2] InternLM/InternLM @20fe5ac, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "plan/lower/builder.h"
+
+typedef struct sizes {
+    double *elements; /* NULL: only counted */
+    size_t count;
+} sizes;
+
+static void add_size(sizes *all, double elements) {
+    if (elements > 0) {
+        if (all->elements != NULL) {
+            all->elements[all->count] = elements;
+        }
+        all->count++;
+    }
+}
+
+static void add_part(const dts_builder *b, const dts_part_work *work, dts_parameter_set set, sizes *all) {
+    for (size_t i = 0; i < work->operators.count; i++) {
+        const dts_operator *o = &work->operators.items[i];
+        for (int t = 0; t < DTS_PARAMETER_TENSORS && dts_operator_set(b->plan, o) == set; t++) {
+            add_size(all, o->parameters[t]);
+        }
+    }
+}
+
+/* The tensors of a set that a stage holds, of the builder's style. */
+static void add_stage(const dts_builder *b, const dts_stage *stage, dts_parameter_set set, sizes *all) {
+    const dts_plan *plan = b->plan;
+    for (int64_t v = 0; v < plan->virtual_stages; v++) {
+        const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
+        if (chunk->embedding && b->style == 0) {
+            add_part(b, &b->work[DTS_PART_EMBEDDING], set, all);
+        }
+        for (int64_t i = 0; i < chunk->layers; i++) {
+            if (dts_plan_layer_style(plan, chunk->first_layer + i) == b->style) {
+                add_part(b, dts_layer_work(b, chunk->first_layer + i), set, all);
+            }
+        }
+        if (chunk->head && b->style == 0) {
+            add_part(b, &b->work[DTS_PART_HEAD], set, all);
+        }
+    }
+    if (b->style == 0 && set == DTS_SET_COMMON) {
+        add_size(all, stage->tied_copy);
+    }
+}
+
+static int by_size(const void *left, const void *right) {
+    double l = *(const double *)left, r = *(const double *)right;
+    return (l < r) - (l > r);
+}
+
+/* Largest first, to the rank with the fewest. */
+static void hand_out(const sizes *all, dts_owned *out, int64_t *tensors) {
+    for (size_t i = 0; i < all->count; i++) {
+        int64_t least = 0;
+        for (int64_t rank = 1; rank < out->ranks && i >= (size_t)out->ranks; rank++) {
+            least = out->elements[rank] < out->elements[least] ? rank : least;
+        }
+        least = i < (size_t)out->ranks ? (int64_t)i : least;
+        out->elements[least] += all->elements[i];
+        tensors[least]++;
+    }
+    for (int64_t rank = 0; rank < out->ranks; rank++) {
+        if (out->elements[rank] > out->most) {
+            out->most = out->elements[rank];
+            out->most_tensors = (int)tensors[rank];
+        }
+    }
+}
+
+static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
+    dts_owned *out = &stage->held[b->style].owned[set];
+    sizes all = {0};
+    add_stage(b, stage, set, &all);
+    *out = (dts_owned){.ranks = (int64_t)fmin((double)dts_plan_shards(b->plan, set), (double)all.count)};
+    if (out->ranks == 0) {
+        return;
+    }
+    all.elements = dts_arena_array(b->arena, all.count, sizeof *all.elements);
+    out->elements = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *out->elements);
+    int64_t *tensors = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *tensors);
+    if (all.elements == NULL || out->elements == NULL || tensors == NULL) {
+        b->failed = true;
+        *out = (dts_owned){0};
+        return;
+    }
+    all.count = 0;
+    add_stage(b, stage, set, &all);
+    qsort(all.elements, all.count, sizeof *all.elements, by_size);
+    hand_out(&all, out, tensors);
+}
+
+void dts_build_count_owners(dts_builder *b) {
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        for (int64_t p = 0; p < b->plan->pipeline && dts_plan_owns_tensors(b->plan); p++) {
+            count_owners(b, &b->stages[p], DTS_SET_COMMON);
+            count_owners(b, &b->stages[p], DTS_SET_EXPERTS);
+        }
+    }
+    dts_build_style(b, 0);
+}
+
+double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {
+    const dts_plan *plan = b->plan;
+    const dts_held *held = &stage->held[b->style];
+    if (!dts_plan_shards_optimizer(plan)) {
+        return 1;
+    }
+    if (dts_plan_owns_tensors(plan)) {
+        return held->parameters[set] > 0 ? held->owned[set].most / held->parameters[set] : 0;
+    }
+    return 1 / (double)dts_plan_shards(plan, set);
+}
