@@ -42,17 +42,19 @@ zero2  optimizer states and gradients sharded
 zero3  optimizer states, gradients and parameters sharded
 fsdp   parameters, gradients and states sharded by unit (PyTorch FSDP)
 $ dtsim list collectives --width 60
-name            what it is
-all-reduce      every rank gets the sum: gradients of DDP,
-                tensor-parallel activations
-all-gather      every rank gets all shards: parameters of
-                FSDP
-reduce-scatter  every rank gets its shard of the sum:
-                gradients of FSDP
-broadcast       one rank's tensor to all
-reduce          the sum to one rank
-all-to-all      every rank sends a part to every other:
-                experts
+name               what it is
+all-reduce         every rank gets the sum: gradients of
+                   DDP, tensor-parallel activations
+all-gather         every rank gets all shards: parameters of
+                   FSDP
+reduce-scatter     every rank gets its shard of the sum:
+                   gradients of FSDP
+broadcast          one rank's tensor to all
+reduce             the sum to one rank
+all-to-all         every rank sends a part to every other:
+                   experts
+broadcast in turn  each rank's tensors to all: ZeRO-1 by
+                   whole tensors
 $ dtsim list models | head -3
 name              what it is
 bert              generic BERT encoder with masked-language-model and
