@@ -373,6 +373,7 @@ typedef struct dts_stack {
     int64_t p2p_sms;                /* multiprocessors that such a transfer holds on either side */
     int64_t p2p_node_sms;           /* the same where all stages lie on one node */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
+    bool parameter_stages;          /* … stages that end as soon as they pass their share of the parameters */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     bool pipeline_host_waits;       /* the host waits for what a stage receives, and for all kernels before it */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */

@@ -391,6 +391,12 @@ static const dts_field pipeline_fields[] = {
      .preset = "false",
      .offset = WITHIN(p2p_overlap, uniform_stages),
      .help = "stages have equally many layers unless the plan says otherwise"},
+    {.key = "parameter_stages",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, parameter_stages),
+     .help =
+         "a stage ends as soon as all parameters up to there pass its share of them, unless the plan says otherwise"},
     {.key = "scatter_gather",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

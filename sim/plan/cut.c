@@ -5,8 +5,11 @@
  * plus bytes at the memory bandwidth; embedding and head count, so that a large vocabulary takes layers off the last
  * stage. uniform: layers / stages each, the remainder on the first stages; where only layers + 2 is a multiple of the
  * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
- * A stack with uniform_stages takes uniform where the plan leaves it open. */
+ * A stack with uniform_stages takes uniform where the plan leaves it open; one with parameter_stages closes stage s of
+ * n as soon as the parameters up to there, embedding included, are more than s/n of all; the last takes what is left,
+ * and a rest that would be a stage of no layer joins the stage before it. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "plan/internal.h"
@@ -102,6 +105,23 @@ static dts_status balance(const dts_plan *plan, int64_t stages, dts_arena *arena
     return DTS_OK;
 }
 
+/* Stages that end once they pass their share of the parameters. False: one would have no layer. */
+static bool cut_by_parameters(const dts_plan *plan, int64_t stages, int64_t *out) {
+    const dts_model *model = plan->job.model;
+    const double share = floor(dts_model_parameters(model) / (double)stages);
+    double sum = dts_model_part_parameters(model, DTS_PART_EMBEDDING);
+    int64_t s = 0;
+    for (int64_t i = 0; i < stages; i++) {
+        out[i] = 0;
+    }
+    for (int64_t i = 0; i < model->layers; i++) {
+        sum += dts_model_part_parameters(model, dts_model_layer_part(model, i));
+        out[s]++;
+        s += s < stages - 1 && sum > share * (double)(s + 1);
+    }
+    return out[stages - 1] > 0;
+}
+
 /* Layers per virtual stage as the partition asks. */
 static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_arena *arena, int64_t *out,
                                    dts_diag *diag) {
@@ -131,6 +151,9 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_are
         snprintf(help, sizeof help, "use at most %" PRId64 " stages", layers);
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
+    }
+    if (balanced && stages > 1 && plan->job.stack->parameter_stages && cut_by_parameters(plan, stages, out)) {
+        return DTS_OK;
     }
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {
         return balance(plan, stages, arena, out, diag);

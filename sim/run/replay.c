@@ -4,7 +4,8 @@
  * the compute stream, which is that of the host's requests [1]. What is added is a tensor; what is taken away is the
  * latest one of the same size, category, microbatch, layer and chunk, or else the latest of that size and category.
  *   - Within one task requests come before frees: an output is there before its input goes.
- *   - A temporary that goes while an operator keeps a tensor of its size is that tensor: the input that it saves.
+ *   - A temporary that goes while a tensor of its size is kept is that tensor: the input that an operator saves, or, at
+ *     the end of a task, an output that stays for the loss (torch Pipe).
  *   - Activations that are offloaded leave the GPU tensor by tensor, and come back as the same ones.
  *   - Tensors that live the whole iteration come first; gradients that autograd makes come where the first backward
  *     makes them (in every iteration where zero_grad drops them), moments after the first iteration.
@@ -253,6 +254,11 @@ static void let_go_parts(replayer *r, const tensor *sum, dts_time when) {
     }
 }
 
+/* Does the event see its task off? What appears then is no output: that was there from the start. */
+static bool ends_task(const replayer *r, const dts_memory_event *e) {
+    return e->when == r->ends[e->task] && e->when > r->starts[e->task];
+}
+
 /* A temporary that goes while a tensor of its size is kept becomes that tensor. */
 static void pass_on(replayer *r, dts_memory_event *group, size_t count) {
     for (size_t f = 0; f < count; f++) {
@@ -260,7 +266,10 @@ static void pass_on(replayer *r, dts_memory_event *group, size_t count) {
             continue;
         }
         for (size_t t = 0; t < count; t++) {
-            if (group[t].category != DTS_MEMORY_ACTIVATIONS || group[t].bytes != -group[f].bytes) {
+            const uint8_t category = group[t].category;
+            const bool stays =
+                category == DTS_MEMORY_ACTIVATIONS || (category == DTS_MEMORY_TEMPORARY && ends_task(r, &group[t]));
+            if (!stays || group[t].bytes != -group[f].bytes) {
                 continue;
             }
             tensor from = tensor_of(r, &group[f]), to = tensor_of(r, &group[t]);

@@ -276,7 +276,9 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
 }
 
 /* torch Pipe returns the outputs of all microbatches as one tensor on the last stage: every output is kept until the
- * last is there, then all are copied together; the copy lives as long as the loss needs it. */
+ * last is there, then all are copied together; the copy lives as long as the loss needs it. The thread that works for
+ * the stage holds on to the last output until its next task
+ * [PyTorch, torch/distributed/pipeline/sync/worker.py]. */
 static double head_output_B(const dts_builder *b) {
     return b->work[DTS_PART_HEAD].operators.items[dts_head_outputs(b) - 1].output_B;
 }
@@ -291,8 +293,15 @@ static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {
         dts_id copy = dts_build_kernel(b, stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, 2 * all_B), false,
                                        DTS_NO_ID, &info);
         dts_build_memory(b, copy, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, all_B);
-        dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -all_B);
+        dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, one_B - all_B);
     }
+}
+
+/* Behind the loss: what is gathered, and the last output, are not needed any more. */
+static void drop_outputs(turns *t, dts_stage *stage) {
+    dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
+                     -head_output_B(t->b) * (double)t->microbatches);
+    dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -head_output_B(t->b));
 }
 
 static bool gathers_outputs(const turns *t, int64_t s) {
@@ -343,8 +352,7 @@ static void begin_step(turns *t, step *x) {
 static void finish_inference(turns *t, const step *x, bool last) {
     dts_stage *stage = x->pass.stage;
     if (gathers_outputs(t, x->stage) && last) {
-        dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
-                         -head_output_B(t->b) * (double)t->microbatches);
+        drop_outputs(t, stage);
     }
     if (x->stage == 0) {
         dts_input_leave(t->b, stage, x->op->microbatch, x->made);
@@ -368,8 +376,7 @@ static void finish_forward(turns *t, step *x) {
 static void finish_backward(turns *t, step *x) {
     produced *here = at(t, x->direction, x->stage, x->op->microbatch);
     if (gathers_outputs(t, x->stage) && x->pass.last_microbatch) {
-        dts_build_memory(t->b, x->pass.stage->last_kernel, DTS_AT_END, x->pass.stage, DTS_MEMORY_TEMPORARY,
-                         -head_output_B(t->b) * (double)t->microbatches);
+        drop_outputs(t, x->pass.stage);
     }
     if (sends(x)) {
         here->gradient = hand_over(t, x, &here->sent_down);
