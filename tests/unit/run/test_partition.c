@@ -57,6 +57,28 @@ static void balanced_is_the_best_of_all_cuts(void **state) {
     assert_true(uniform > 1.1 * best);
 }
 
+/* The loop of sequential_gpt (mrshenli/ptd_benchmark @2df9b00a, models.py), by hand: of 48 layers of 322 million
+ * parameters and two ends of 260 million the fourth stage has eleven and the head; 2.7B gives both stages sixteen. */
+static void stages_end_where_parameters_pass_their_share(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        int64_t stages, layers[4];
+    } cases[] = {
+        {"model=mingpt-16b parallelism.pipeline=4", 4, {12, 12, 13, 11}},
+        {"model=mingpt-2.7b parallelism.pipeline=2", 2, {16, 16}},
+        {"model=mingpt-2.7b parallelism.pipeline=2 parallelism.partition=[17,15]", 2, {17, 15}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_result *r = simulate_file("scenarios/gcp-data-parallel/limit-pdp-4.yaml", cases[i].settings);
+        assert_int_equal(r->stage_count, cases[i].stages);
+        for (int64_t s = 0; s < cases[i].stages; s++) {
+            assert_int_equal(r->stages[s].layer_count, cases[i].layers[s]);
+        }
+        dts_result_free(r);
+    }
+}
+
 static void stages_get_what_is_given(void **state) {
     (void)state;
     dts_result *r = simulate_text(base, "parallelism.partition=[1,4,0,4]");
@@ -131,6 +153,7 @@ static void sqrt_checkpoints_keep_a_root_of_the_layers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(balanced_is_the_best_of_all_cuts),
+        cmocka_unit_test(stages_end_where_parameters_pass_their_share),
         cmocka_unit_test(stages_get_what_is_given),
         cmocka_unit_test(wrong_sums_and_counts_are_refused),
         cmocka_unit_test(sqrt_checkpoints_keep_a_root_of_the_layers),
