@@ -250,6 +250,9 @@ typedef enum dts_async_backward {
 
 /* Does the compute stream wait for a transfer of ring attention where it is launched, instead of where it is read?
  * COMPILED: where the layers are compiled. */
+/* Whose outputs of all microbatches stay until the step ends. */
+typedef enum dts_kept_outputs { DTS_KEPT_OUTPUTS_NONE, DTS_KEPT_OUTPUTS_LAST, DTS_KEPT_OUTPUTS_ALL } dts_kept_outputs;
+
 typedef enum dts_ring_waits { DTS_RING_WAITS_NEVER, DTS_RING_WAITS_COMPILED, DTS_RING_WAITS_ALWAYS } dts_ring_waits;
 
 /* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
@@ -381,6 +384,8 @@ typedef struct dts_stack {
     bool pipeline_single_process; /* one process drives all stages (torch Pipe): their forward passes are issued by one
                                      thread in turn, backward by the autograd thread of each GPU */
     bool pipeline_defers_reduction; /* FSDP's gradients wait whole for the last microbatch */
+    bool pipeline_buffers;          /* what a stage receives has a buffer for each microbatch, kept with its gradient */
+    int pipeline_keeps_outputs;     /* dts_kept_outputs */
     int accumulate_kernel;          /* dts_accumulate */
     bool accumulate_casts;          /* as kernels: half gradients are cast to a copy in fp32, and that is added */
     bool zero_grad_to_none; /* gradients are dropped after the step: the first one of an iteration is stored, not added

@@ -365,6 +365,8 @@ const dts_schema dts_stack_ring_attention_schema = {
 
 static const char *const p2p_overlaps[] = {"false", "true", "split", NULL};
 
+static const char *const kept_outputs[] = {"none", "last", "all", NULL};
+
 static const dts_field pipeline_fields[] = {
     {.key = "p2p_overlap",
      .type = DTS_FIELD_ENUM,
@@ -431,6 +433,19 @@ static const dts_field pipeline_fields[] = {
      .preset = "false",
      .offset = WITHIN(p2p_overlap, pipeline_defers_reduction),
      .help = "with fsdp, gradients wait whole for the last microbatch (parallelism.gradient_sync: auto)"},
+    {.key = "microbatch_buffers",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, pipeline_buffers),
+     .help =
+         "a stage has buffers of its own for what it receives of every microbatch, in both directions, and keeps the "
+         "gradients of its inputs until the step ends"},
+    {.key = "keeps_outputs",
+     .type = DTS_FIELD_ENUM,
+     .names = kept_outputs,
+     .preset = "none",
+     .offset = WITHIN(p2p_overlap, pipeline_keeps_outputs),
+     .help = "which stages keep their outputs of all microbatches until the step ends; the last one's are joined then"},
 };
 
 const dts_schema dts_stack_pipeline_schema = {
@@ -438,7 +453,7 @@ const dts_schema dts_stack_pipeline_schema = {
     .help = "pipeline parallelism",
     .fields = pipeline_fields,
     .field_count = sizeof pipeline_fields / sizeof *pipeline_fields,
-    .struct_size = WITHIN(p2p_overlap, pipeline_defers_reduction) + sizeof(bool),
+    .struct_size = WITHIN(p2p_overlap, pipeline_keeps_outputs) + sizeof(int),
 };
 
 static const dts_field optimizer_fields[] = {

@@ -150,7 +150,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
-        .frees_logits = stack->frees_logits,
+        /* kept by the pipeline, they are counted there */
+        .frees_logits = stack->frees_logits || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE,
         .loss_in_place = stack->loss_in_place,
         .loss_of_split = stack->loss_of_split,
         .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
@@ -252,6 +253,20 @@ bool dts_plan_reduces_each_step(const dts_plan *plan) {
 bool dts_plan_defers_reduction(const dts_plan *plan) {
     return dts_plan_reduces_each_step(plan) && plan->job.parallelism->data_parallel == DTS_DP_FSDP &&
            plan->microbatches > 1 && plan->replicas > 1;
+}
+
+/* Steps of an asynchronous schedule have no end. */
+static bool has_steps_of_stages(const dts_plan *plan) {
+    return plan->pipeline > 1 && !dts_plan_infers(plan) && !dts_plan_asynchronous(plan);
+}
+
+bool dts_plan_buffers_microbatches(const dts_plan *plan) {
+    return plan->job.stack->pipeline_buffers && has_steps_of_stages(plan);
+}
+
+dts_kept_outputs dts_plan_kept_outputs(const dts_plan *plan) {
+    return has_steps_of_stages(plan) ? (dts_kept_outputs)plan->job.stack->pipeline_keeps_outputs
+                                     : DTS_KEPT_OUTPUTS_NONE;
 }
 
 bool dts_plan_repeats_reduction(const dts_plan *plan) {

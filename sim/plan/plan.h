@@ -316,6 +316,10 @@ bool dts_plan_reshards(const dts_plan *plan);
  * microbatch? */
 bool dts_plan_reduces_each_step(const dts_plan *plan);
 bool dts_plan_defers_reduction(const dts_plan *plan);
+/* Do stages of a pipeline have a buffer for each microbatch that they receive (stack.pipeline.microbatch_buffers)? */
+bool dts_plan_buffers_microbatches(const dts_plan *plan);
+/* Whose outputs stay until the step ends: NONE without a pipeline, and where nothing is trained. */
+dts_kept_outputs dts_plan_kept_outputs(const dts_plan *plan);
 bool dts_plan_repeats_reduction(const dts_plan *plan);
 
 /* Are linear layers units of FSDP by themselves? */

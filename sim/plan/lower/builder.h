@@ -510,6 +510,17 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
 double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass);
 /* How many operators of the head make its outputs; those behind are the loss. */
 size_t dts_head_outputs(const dts_builder *b);
+/* Their bytes, of one microbatch. */
+double dts_head_output_B(const dts_builder *b);
+/* A copy of the outputs of all microbatches side by side, which lives no longer than it takes. Returns its kernel. */
+dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microbatches);
+/* What stages of a pipeline keep until the step ends (kept.c), behind the latest kernel: the output of virtual stage s,
+ * the gradient of its input; and all of both are dropped. */
+void dts_keep_output(dts_builder *b, const dts_stage *stage, int64_t s);
+void dts_keep_gradient(dts_builder *b, const dts_stage *stage, int64_t s);
+void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbatches);
+/* Buffers of a pipeline's rank for what it receives. */
+double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind);
 /* The weight gradients of a chunk's head alone. */

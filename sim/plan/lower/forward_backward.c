@@ -64,6 +64,13 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
     return dts_checkpoint_span(w->b->plan, w->pass->chunk, slot);
 }
 
+/* Bytes that a layer's checkpoint keeps: its input, unless that lies in the buffer in which the chunk received it. */
+static double checkpoint_B(const walk *w, int64_t slot) {
+    const int64_t span = checkpoint_span(w, slot);
+    const bool buffered = slot == 0 && !w->pass->chunk->embedding && dts_plan_buffers_microbatches(w->b->plan);
+    return span > 0 && slot % span == 0 && !buffered ? w->b->boundary_B : 0;
+}
+
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
 static double kept_B(const walk *w, int64_t slot) {
     const dts_builder *b = w->b;
@@ -72,7 +79,7 @@ static double kept_B(const walk *w, int64_t slot) {
         return 0;
     }
     if (span > 0) {
-        return slot % span == 0 ? floor(b->boundary_B) : 0;
+        return floor(checkpoint_B(w, slot));
     }
     const dts_operators *operators = &dts_layer_work(b, w->pass->chunk->first_layer + slot)->operators;
     double bytes = 0;
@@ -127,8 +134,8 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
     dts_step_take(w, &s);
-    if (span > 0 && dts_part_is_layer(part) && (layer - w->pass->chunk->first_layer) % span == 0) {
-        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
+    if (dts_part_is_layer(part)) {
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, checkpoint_B(w, slot));
     }
     capture(w, part, false);
     if (dts_part_is_layer(part)) {
@@ -255,8 +262,9 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
     dts_step_take(w, &s);
     capture(w, part, false);
-    if (span > 0 && (layer - w->pass->chunk->first_layer) % span == 0) {
-        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -b->boundary_B);
+    if (span > 0) {
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS,
+                        -checkpoint_B(w, layer - w->pass->chunk->first_layer));
     }
     if (kind != DTS_OP_BACKWARD_INPUT) {
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,

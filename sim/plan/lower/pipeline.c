@@ -279,29 +279,20 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
  * last is there, then all are copied together; the copy lives as long as the loss needs it. The thread that works for
  * the stage holds on to the last output until its next task
  * [PyTorch, torch/distributed/pipeline/sync/worker.py]. */
-static double head_output_B(const dts_builder *b) {
-    return b->work[DTS_PART_HEAD].operators.items[dts_head_outputs(b) - 1].output_B;
-}
-
 static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {
     dts_builder *b = t->b;
-    double one_B = head_output_B(b);
-    dts_build_memory(b, made, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, one_B);
+    dts_build_memory(b, made, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, dts_head_output_B(b));
     if (last) {
-        double all_B = one_B * (double)t->microbatches;
-        dts_task_info info = {.role = DTS_ROLE_FORWARD, .microbatch = -1, .layer = -1, .name = "gather_outputs"};
-        dts_id copy = dts_build_kernel(b, stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, 2 * all_B), false,
-                                       DTS_NO_ID, &info);
-        dts_build_memory(b, copy, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, all_B);
-        dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, one_B - all_B);
+        const dts_id copy = dts_build_joined_outputs(b, stage, t->microbatches);
+        dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, dts_head_output_B(b));
     }
 }
 
 /* Behind the loss: what is gathered, and the last output, are not needed any more. */
 static void drop_outputs(turns *t, dts_stage *stage) {
     dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
-                     -head_output_B(t->b) * (double)t->microbatches);
-    dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -head_output_B(t->b));
+                     -dts_head_output_B(t->b) * (double)t->microbatches);
+    dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -dts_head_output_B(t->b));
 }
 
 static bool gathers_outputs(const turns *t, int64_t s) {
@@ -368,6 +359,7 @@ static void finish_forward(turns *t, step *x) {
     if (gathers_outputs(t, x->stage)) {
         gather_outputs(t, x->pass.stage, x->made, left == 0);
     }
+    dts_keep_output(t->b, x->pass.stage, x->stage);
     if (dts_plan_infers(t->b->plan)) {
         finish_inference(t, x, left == 0);
     }
@@ -381,6 +373,10 @@ static void finish_backward(turns *t, step *x) {
     if (sends(x)) {
         here->gradient = hand_over(t, x, &here->sent_down);
         here->backward = true;
+        dts_keep_gradient(t->b, x->pass.stage, x->stage);
+    }
+    if (x->pass.last_microbatch) {
+        dts_drop_kept(t->b, x->pass.stage, x->stage, t->microbatches);
     }
     hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);
     if (makes_weights(x) && x->stage == 0) {

@@ -201,6 +201,7 @@ void dts_build_static_memory(dts_builder *b) {
         }
         dts_build_style(b, 0);
         add(b, &b->stages[p], DTS_MEMORY_TEMPORARY, scores_buffer_B(b), DTS_OFFLOAD_NONE);
+        add(b, &b->stages[p], DTS_MEMORY_COMMUNICATION, dts_microbatch_buffers_B(b, p), DTS_OFFLOAD_NONE);
         add_buffers(b, &b->stages[p]);
     }
 }

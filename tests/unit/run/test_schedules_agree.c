@@ -101,7 +101,9 @@ static void pipedream_has_versions_instead_of_a_bubble(void **state) {
     char settings[LONGEST_SETTINGS];
     snprintf(settings, sizeof settings, "%s parallelism.schedule=pipedream", pure);
     dts_result *r = simulate_text(base, settings);
-    snprintf(settings, sizeof settings, "%s parallelism.schedule=1f1b", pure);
+    snprintf(settings, sizeof settings,
+             "%s parallelism.schedule=1f1b stack.pipeline.keeps_outputs=none stack.pipeline.microbatch_buffers=false",
+             pure);
     dts_result *flushed = simulate_text(base, settings);
     double updates = 16 * flushed->time_s.optimizer; /* one for each microbatch instead of one */
     assert_close(r->iteration_time_s, flushed->time_s.compute + updates, 2e-3, 0);

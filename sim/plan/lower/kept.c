@@ -1,0 +1,85 @@
+/* What a stage of a pipeline holds for all m microbatches of a step (stack.pipeline), as torch.distributed.pipelining
+ * does. P are the bytes of what one stage hands to the next, L those of the logits, on one tensor-parallel rank:
+ *
+ *   microbatch_buffers   m·P for inputs behind the first stage and m·P for the gradients of outputs before the last,
+ *                        made once, where they come from another rank; each input's gradient, P, stays beside it until
+ *                        the next step begins [1]. A checkpoint of the first layer is the buffer itself.
+ *   keeps_outputs        P of each microbatch (all), L on the last stage (last, all): outputs stay until the step ends
+ *                        [2], also where the training loop would drop logits. The last stage's are joined then: a copy.
+ *
+ * Both are dropped here with the stage's last backward pass: behind it nothing takes more than the passes did.
+ *
+ * [1] pytorch/pytorch torch/distributed/pipelining/stage.py (2.6): args_recv_info, grad_recv_info,
+ * clear_runtime_states. [2] pytorch/pytorch, pull request 153383 (May 2025: no longer of all stages, but of the last)
+ * and issue 159251; torch/distributed/pipelining/schedules.py, _merge_outputs. */
+#include <math.h>
+
+#include "plan/lower/builder.h"
+
+double dts_head_output_B(const dts_builder *b) {
+    return b->work[DTS_PART_HEAD].operators.items[dts_head_outputs(b) - 1].output_B;
+}
+
+dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microbatches) {
+    const double all_B = dts_head_output_B(b) * (double)microbatches;
+    const dts_task_info info = {.role = DTS_ROLE_FORWARD, .microbatch = -1, .layer = -1, .name = "gather_outputs"};
+    const dts_id copy =
+        dts_build_kernel(b, stage, dts_gpu_memory_s(&b->plan->job.cluster->gpu, 2 * all_B), false, DTS_NO_ID, &info);
+    dts_build_memory(b, copy, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, all_B);
+    dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -all_B);
+    return copy;
+}
+
+/* Of one microbatch of virtual stage s. */
+static double output_B(const dts_builder *b, int64_t s) {
+    const dts_kept_outputs kept = dts_plan_kept_outputs(b->plan);
+    if (kept != DTS_KEPT_OUTPUTS_NONE && b->plan->chunks[s].head) {
+        return dts_head_output_B(b);
+    }
+    return kept == DTS_KEPT_OUTPUTS_ALL ? b->boundary_B : 0;
+}
+
+static double gradient_B(const dts_builder *b, int64_t s) {
+    return s > 0 && dts_plan_buffers_microbatches(b->plan) ? b->boundary_B : 0;
+}
+
+void dts_keep_output(dts_builder *b, const dts_stage *stage, int64_t s) {
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, output_B(b, s));
+}
+
+void dts_keep_gradient(dts_builder *b, const dts_stage *stage, int64_t s) {
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, gradient_B(b, s));
+}
+
+void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbatches) {
+    if (b->plan->chunks[s].head && output_B(b, s) > 0) {
+        dts_build_joined_outputs(b, stage, microbatches);
+    }
+    /* as whole bytes as they were taken */
+    const double one_B = floor(output_B(b, s)) + floor(gradient_B(b, s));
+    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -one_B * (double)microbatches);
+}
+
+/* Does rank hold virtual stage s? */
+static bool holds(const dts_plan *plan, int64_t rank, int64_t s) {
+    for (int64_t v = 0; v < plan->virtual_stages; v++) {
+        if (dts_plan_stage(plan, rank, v) == s) {
+            return true;
+        }
+    }
+    return false;
+}
+
+double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
+    const dts_plan *plan = b->plan;
+    if (!dts_plan_buffers_microbatches(plan)) {
+        return 0;
+    }
+    double buffers = 0;
+    for (int64_t v = 0; v < plan->virtual_stages; v++) {
+        const int64_t s = dts_plan_stage(plan, rank, v);
+        buffers += s > 0 && !holds(plan, rank, s - 1);
+        buffers += s < plan->stages - 1 && !holds(plan, rank, s + 1);
+    }
+    return buffers * b->boundary_B * (double)plan->microbatches;
+}
