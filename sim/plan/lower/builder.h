@@ -519,6 +519,8 @@ dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microb
 void dts_keep_output(dts_builder *b, const dts_stage *stage, int64_t s);
 void dts_keep_gradient(dts_builder *b, const dts_stage *stage, int64_t s);
 void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbatches);
+/* Does a chunk's input lie in one of those? */
+bool dts_input_has_buffer(const dts_plan *plan, const dts_chunk *chunk);
 /* Buffers of a pipeline's rank for what it receives. */
 double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */

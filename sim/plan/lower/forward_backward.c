@@ -67,7 +67,7 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
 /* Bytes that a layer's checkpoint keeps: its input, unless that lies in the buffer in which the chunk received it. */
 static double checkpoint_B(const walk *w, int64_t slot) {
     const int64_t span = checkpoint_span(w, slot);
-    const bool buffered = slot == 0 && !w->pass->chunk->embedding && dts_plan_buffers_microbatches(w->b->plan);
+    const bool buffered = slot == 0 && dts_input_has_buffer(w->b->plan, w->pass->chunk);
     return span > 0 && slot % span == 0 && !buffered ? w->b->boundary_B : 0;
 }
 

@@ -60,14 +60,24 @@ void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbat
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -one_B * (double)microbatches);
 }
 
-/* Does rank hold virtual stage s? */
-static bool holds(const dts_plan *plan, int64_t rank, int64_t s) {
-    for (int64_t v = 0; v < plan->virtual_stages; v++) {
-        if (dts_plan_stage(plan, rank, v) == s) {
+/* Does one rank hold virtual stages s and s + 1? What goes from one to the other is the same tensor. */
+static bool meet_on_rank(const dts_plan *plan, int64_t s) {
+    for (int64_t rank = 0; rank < plan->pipeline; rank++) {
+        int held = 0;
+        for (int64_t v = 0; v < plan->virtual_stages; v++) {
+            const int64_t stage = dts_plan_stage(plan, rank, v);
+            held += stage == s || stage == s + 1;
+        }
+        if (held == 2) {
             return true;
         }
     }
     return false;
+}
+
+bool dts_input_has_buffer(const dts_plan *plan, const dts_chunk *chunk) {
+    const int64_t s = chunk - plan->chunks;
+    return dts_plan_buffers_microbatches(plan) && s > 0 && !meet_on_rank(plan, s - 1);
 }
 
 double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
@@ -78,8 +88,8 @@ double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
     double buffers = 0;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         const int64_t s = dts_plan_stage(plan, rank, v);
-        buffers += s > 0 && !holds(plan, rank, s - 1);
-        buffers += s < plan->stages - 1 && !holds(plan, rank, s + 1);
+        buffers += dts_input_has_buffer(plan, &plan->chunks[s]);
+        buffers += s < plan->stages - 1 && !meet_on_rank(plan, s);
     }
     return buffers * b->boundary_B * (double)plan->microbatches;
 }

@@ -222,6 +222,7 @@ static const dts_block *find_chunk_block(dts_builder *b, const dts_pass *pass, d
     const dts_model *model = b->plan->job.model;
     key.first_layer = model->experts > 0 || model->attention_window > 0 ? (uint32_t)chunk->first_layer : 0;
     key.embedding = chunk->embedding;
+    key.buffered = dts_input_has_buffer(b->plan, chunk);
     key.head = chunk->head;
     key.tied_copy = chunk->head ? pass->stage->tied_copy : 0;
     key.hands_over = hands_over;

@@ -72,6 +72,20 @@ static void inputs_and_their_gradients(void **state) {
     dts_result_free(with);
 }
 
+/* The chunk that goes on where another ends, on the same rank, has no buffer: its checkpoint is memory of its own. */
+static void the_turn_of_a_v_keeps_its_input(void **state) {
+    (void)state;
+    static const char v[] = "parallelism.schedule=1f1b-v parallelism.virtual_stages=2 training.global_batch=2";
+    static const int buffered[STAGES] = {1, 2, 2, 1}; /* chunks of a rank whose inputs come from another */
+    dts_result *without = run(v, "false", "none");
+    dts_result *with = run(v, "true", "none");
+    for (int s = 0; s < STAGES; s++) {
+        assert_close(passes_B(without, s) - passes_B(with, s), buffered[s] * boundary_B, 1e-9, 1);
+    }
+    dts_result_free(without);
+    dts_result_free(with);
+}
+
 /* What was sent stays of all microbatches, and all of it is there when the last ones come back. On the last stage
  * logits stay, which the training loop would drop, and are joined when no activations are left: read and written. */
 static void outputs_stay(void **state) {
@@ -116,6 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_has_buffers),
         cmocka_unit_test(inputs_and_their_gradients),
+        cmocka_unit_test(the_turn_of_a_v_keeps_its_input),
         cmocka_unit_test(outputs_stay),
         cmocka_unit_test(only_where_it_is),
     };
