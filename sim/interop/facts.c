@@ -94,6 +94,26 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
     dts_settings_add(out, "plan.interleaved", plan->virtual_stages > 1 ? "true" : "false", NULL);
 }
 
+/* {modules: [a, b]} in our words is {modules: a b} for launchers, whose flag takes several values. */
+static void write_modules(dts_settings *out, const char *value, bool as_list) {
+    static const char form[] = "{modules: ";
+    if (value == NULL || strncmp(value, form, sizeof form - 1) != 0) {
+        return;
+    }
+    dts_text text = {0};
+    const char *word = value + sizeof form - 1;
+    dts_text_printf(&text, "%s%s", form, as_list ? "[" : "");
+    for (bool first = true; *(word += strspn(word, " ,[]}")) != '\0'; first = false) {
+        int length = (int)strcspn(word, " ,[]}");
+        dts_text_printf(&text, "%s%.*s", first ? "" : as_list ? ", " : " ", length, word);
+        word += length;
+    }
+    dts_text_add(&text, as_list ? "]}" : "}");
+    dts_settings_set(out, "training.recompute", "%s", dts_text_string(&text));
+    out->failed = out->failed || text.failed;
+    dts_text_free(&text);
+}
+
 void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out) {
     const dts_scenario_values *values = dts_scenario_get(scenario);
     const dts_provenance *provenance = dts_scenario_provenance(scenario);
@@ -105,6 +125,7 @@ void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settin
             setting->preset = entry->place.file == NULL;
         }
     }
+    write_modules(out, dts_settings_get(out, "training.recompute"), false);
     if (values->graph.operators.count == 0) {
         add_model(&values->model, out);
     }
@@ -284,6 +305,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     if (per_node > 0) {
         put(ours, "cluster.gpus_per_node", per_node);
     }
+    write_modules(ours, dts_settings_get(ours, "training.recompute"), true);
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
     status = status == DTS_OK ? complete_layout(ours, diag) : status;

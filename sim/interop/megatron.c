@@ -139,6 +139,7 @@ static const dts_mapping training_rules[] = {
     {"training.optimizer=*", "optimizer=adam", OUT, "not among its optimizers: adam is nearest", false},
     {"training.optimizer=adamw", "", IN, NULL, false},
     {"training.recompute=none", "", OUT, NULL, false},
+    {"training.recompute={modules: @}", "recompute-granularity=selective; recompute-modules=@", 0, NULL, false},
     {"training.recompute=selective", "recompute-granularity=selective", 0, NULL, false},
     {"training.recompute=full", "recompute-granularity=full; recompute-method=uniform; recompute-num-layers=1", 0, NULL,
      false},

@@ -157,7 +157,7 @@ void dts_write_flags(const dts_settings *settings, dts_text *out) {
             continue;
         }
         bool bare = strcmp(setting->value, "true") == 0;
-        bool special = strpbrk(setting->value, "|()[]*;&$ ") != NULL;
+        bool special = strpbrk(setting->value, "|()[]*;&$") != NULL; /* bare words are several values */
         dts_text_printf(out, " \\\n    --%s", setting->path);
         if (!bare) {
             dts_text_printf(out, special ? " '%s'" : " %s", setting->value);

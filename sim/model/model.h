@@ -293,7 +293,10 @@ typedef struct dts_operator {
     int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
     bool host_dispatches;   /* … and then prepares the exchange of tokens (stack.experts_host) */
+    bool casts_weight;      /* to a narrow format: recomputation of activations does not need it again */
     bool recomputed_selectively; /* attention core: selective recomputation drops saved_B and repeats the operator */
+    bool repeats_shard;          /* … without its exchange: backward gathers the input again anyway */
+    bool reads_repeated; /* its input is dropped as well: what made it is repeated before this operator's backward */
 } dts_operator;
 
 typedef struct dts_operators {

@@ -158,7 +158,7 @@ static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
         passes = weight_cast_by_rows(builder, linear, elements);
         passes.input_B = passes.output_B = chain_B;
         share_row_scales(builder, linear, false, linear->n);
-        dts_add_memory(builder, "quantise_weight", passes);
+        dts_add_memory(builder, "quantise_weight", passes)->casts_weight = true;
         share_row_scales(builder, linear, true, linear->k);
         return;
     }
@@ -185,7 +185,9 @@ static void add_weight_cast(dts_builder *builder, const dts_linear *linear) {
             break;
     }
     if (passes.forward_kernels + passes.backward_kernels > 0) {
-        dts_add_memory(builder, "quantise_weight", passes)->once = quantisation->weights == DTS_WEIGHTS_ONCE;
+        dts_operator *cast = dts_add_memory(builder, "quantise_weight", passes);
+        cast->once = quantisation->weights == DTS_WEIGHTS_ONCE;
+        cast->casts_weight = true;
     }
 }
 

@@ -48,9 +48,24 @@ typedef enum dts_recompute_kind {
                          */
 } dts_recompute_kind;
 
+/* Parts of a layer that selective recomputation can repeat (Megatron-Core's recompute_modules). */
+typedef enum dts_recompute_module {
+    DTS_MODULE_CORE_ATTENTION,
+    DTS_MODULE_LAYERNORM,
+    DTS_MODULE_MLA_UP_PROJ,
+    DTS_MODULE_MLP,
+    DTS_MODULE_MOE,
+    DTS_MODULE_MOE_ACT,
+    DTS_MODULE_SHARED_EXPERTS,
+    DTS_MODULE_COUNT
+} dts_recompute_module;
+
+extern const char *const dts_recompute_module_names[DTS_MODULE_COUNT + 1]; /* "core_attn", … NULL-terminated */
+
 typedef struct dts_recompute {
-    int kind;       /* dts_recompute_kind */
-    int64_t layers; /* EVERY: one checkpoint per this many; FIRST: this many are recomputed */
+    int kind;        /* dts_recompute_kind */
+    int64_t layers;  /* EVERY: one checkpoint per this many; FIRST: this many are recomputed */
+    int64_t modules; /* SELECTIVE: a bit for each dts_recompute_module; 0: what the stack's selective says */
 } dts_recompute;
 
 /* How frozen weights of the layers' products are stored beside adapters; NATIVE: in the format of the products. */

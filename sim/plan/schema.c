@@ -24,9 +24,52 @@ static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeli
 
 enum { MOST_GPUS = 1 << 20, MOST_BATCH = 1 << 26, MOST_LAYERS = 100000 };
 
-static const char recompute_help[] = "write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}";
+static const char recompute_help[] =
+    "write none, selective, full, except-last, sqrt, {every: 2}, {first: 4} or {modules: [core_attn]}";
 
-/* recompute: none | selective | full | except-last | sqrt | {every: n} | {first: n} */
+const char *const dts_recompute_module_names[DTS_MODULE_COUNT + 1] = {"core_attn", "layernorm", "mla_up_proj",    "mlp",
+                                                                      "moe",       "moe_act",   "shared_experts", NULL};
+
+/* Names, apart from each other by spaces. */
+static dts_status parse_names(dts_binder *binder, const dts_node *node, const char *key, int64_t *out) {
+    const char *word = node->kind == DTS_NODE_SCALAR ? node->text : "";
+    do {
+        word += strspn(word, " ");
+        const dts_excerpt name = dts_excerpt_of_bytes(word, strcspn(word, " "));
+        int i = 0;
+        while (i < DTS_MODULE_COUNT && strcmp(name.text, dts_recompute_module_names[i]) != 0) {
+            i++;
+        }
+        if (i == DTS_MODULE_COUNT) {
+            return dts_diag_error(binder->diag, &node->place, key,
+                                  "write core_attn, layernorm, mla_up_proj, mlp, moe, moe_act or shared_experts",
+                                  "'%s' is no module of a layer", name.text);
+        }
+        *out |= (int64_t)1 << i;
+        word += strcspn(word, " ");
+    } while (*word != '\0');
+    return DTS_OK;
+}
+
+static dts_status parse_modules(dts_binder *binder, const dts_node *node, const char *key, dts_recompute *out) {
+    if (strcmp(node->key, "modules") != 0 || node->next != NULL) {
+        return dts_diag_error(binder->diag, &node->key_place, key, recompute_help,
+                              strcmp(node->key, "modules") == 0 ? "'%s' stands alone" : "unknown key '%s'",
+                              dts_excerpt_of(node->key).text);
+    }
+    if (node->kind == DTS_NODE_LIST && node->first == NULL) {
+        return dts_diag_error(binder->diag, &node->place, key, recompute_help, "an empty list of modules");
+    }
+    out->kind = DTS_RECOMPUTE_SELECTIVE;
+    const dts_node *item = node->kind == DTS_NODE_LIST ? node->first : node;
+    dts_status status = DTS_OK;
+    for (; item != NULL && status == DTS_OK; item = item->next) { /* a single one is the last of its map */
+        status = parse_names(binder, item, key, &out->modules);
+    }
+    return status;
+}
+
+/* recompute: none | selective | full | except-last | sqrt | {every: n} | {first: n} | {modules: [name, …]} */
 static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                   void *out) {
     static const char *const names[] = {"none", "selective", "full", "except-last", "sqrt", NULL};
@@ -51,12 +94,15 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
     (void)field;
     dts_recompute *recompute = out;
     if (node->kind == DTS_NODE_MAP) {
-        static const char *const forms[] = {"every", "first"};
+        static const char *const forms[] = {"every", "first", "modules"};
         const char *given = node->first != NULL ? node->first->key : NULL;
-        const char *form = given != NULL ? dts_nearest_name(given, forms, 2) : "every";
+        const char *form = given != NULL ? dts_nearest_name(given, forms, 3) : "every";
         if (form == NULL) {
             return dts_diag_error(binder->diag, &node->first->key_place, key, recompute_help, "unknown key '%s'",
                                   dts_excerpt_of(given).text);
+        }
+        if (strcmp(form, "modules") == 0) {
+            return parse_modules(binder, node->first, key, recompute);
         }
         const bool is_first = strcmp(form, "first") == 0;
         recompute->kind = is_first ? DTS_RECOMPUTE_FIRST : DTS_RECOMPUTE_EVERY;
@@ -73,7 +119,7 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
                               node->text);
     }
     return dts_diag_error(binder->diag, &node->place, key, recompute_help,
-                          "a recomputation is a name, {every: n} or {first: n}");
+                          "a recomputation is a name, {every: n}, {first: n} or {modules: [name]}");
 }
 
 /* One entry of a given partition: a positive number of layers. */
@@ -152,7 +198,8 @@ static const dts_field training_fields[] = {
     {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
              "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
-             "{every: n} layers, {first: n}: the first n layers of every chunk in full"},
+             "{every: n} layers, {first: n}: the first n layers of every chunk in full, {modules: [layernorm]}: "
+             "selective, of core_attn, layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts"},
     {FIELD(adapters), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_adapters, .preset = "none",
      .help = "parameter-efficient fine-tuning: none, or {lora: {rank: 16, targets: query-value, base: native, "
              "double_quantisation: true, dropout: true}}: low-rank adapters are trained, all other weights are frozen"},

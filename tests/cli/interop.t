@@ -882,3 +882,12 @@ small.toml: error: missing key 'model'
 warning: a launcher's file says only a part of a scenario
   help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
 [1]
+% Megatron-LM's modules of selective recomputation, and back
+$ sed 's/--activations.*/--recompute-granularity selective --recompute-modules mlp layernorm/' $DATA/tests/golden/interop/narayanan-2021.args > modules.args; dtsim import modules.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-lm -o modules.yaml; grep -E -A 4 '^  recompute:' modules.yaml; DTSIM_DATA=$DATA dtsim export ./modules.yaml --to megatron-lm | grep -E 'recompute-'
+  recompute:
+    modules: [mlp, layernorm]
+offload:
+  optimizer: none
+  activations: none
+    --recompute-granularity selective \
+    --recompute-modules mlp layernorm \

@@ -140,7 +140,7 @@ $ for set in parallelism.sequence_parallel=true parallelism.recompute=full train
 --set: error: expected a whole number, got '8k' [training.sequence_length]
   help: write the number out: 8000 or 8192
 --set: error: unknown key 'last' [training.recompute]
-  help: write none, selective, full, except-last, sqrt, {every: 2} or {first: 4}
+  help: write none, selective, full, except-last, sqrt, {every: 2}, {first: 4} or {modules: [core_attn]}
 --set: error: unknown key 'frst' [training.recompute]
   help: did you mean 'first'?
 [1]

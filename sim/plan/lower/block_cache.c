@@ -286,7 +286,8 @@ static void put_environment(bytes *to, const dts_builder *b) {
     put_struct(to, &dts_cluster_schema, job->cluster, of_cluster);
     put_struct(to, &dts_stack_schema, job->stack, NULL);
     put_struct(to, &dts_training_schema, job->training, of_training);
-    const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.layers};
+    const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.layers,
+                                 job->training->recompute.modules};
     put(to, recompute, sizeof recompute);
     const dts_adapters *adapters = &job->training->adapters;
     const int64_t adaptation[] = {adapters->rank, adapters->targets, adapters->base, adapters->double_quantisation,

@@ -127,7 +127,8 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     add_forward(plan, o, t, &out->forward);
     if (o->recomputed_selectively) {
         add_kernels(&out->repeated, t->forward_s, t->forward_kernels);
-        add_exchange(plan, o, o->exchange_B, o->forward_exchange, &out->repeated);
+        add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange,
+                     &out->repeated);
     }
     add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
@@ -184,7 +185,8 @@ dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_bloc
         sum_part(&asked, &work[part], &out->parts[part]);
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
-    training.recompute.kind = DTS_RECOMPUTE_SELECTIVE;
+    training.recompute =
+        (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = plan->job.training->recompute.modules};
     status = status == DTS_OK ? dts_lower_work(&asked, scratch, work, diag) : status;
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_cost selective;

@@ -190,7 +190,8 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     }
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
     w->gradient = false;
-    dts_exchange behind = o->forward_exchange;
+    const bool shard = role == DTS_ROLE_RECOMPUTE && o->repeats_shard;
+    dts_exchange behind = shard ? DTS_EXCHANGE_NONE : o->forward_exchange;
     gather_product(w, index);
     dts_id first = add_operator(w, o, t->forward_kernels, t->forward_s, &behind, &info);
     if (first != DTS_NO_ID) {
@@ -389,12 +390,15 @@ bool dts_operator_splits(const dts_operator *o) {
     return o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
 }
 
-/* First operator of the run of selectively repeated operators that ends at index. */
+/* First operator of the run of selectively repeated operators before index; casts of weights may stand among them. */
 static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
-    while (index > 0 && dts_operator_repeats(b, &b->work[part].operators.items[index - 1])) {
+    const dts_operator *items = b->work[part].operators.items;
+    size_t first = index;
+    while (index > 0 && (dts_operator_repeats(b, &items[index - 1]) || items[index - 1].casts_weight)) {
         index--;
+        first = items[index].casts_weight ? first : index;
     }
-    return index;
+    return first;
 }
 
 /* The product at which recomputation stops: its parameters have been asked for, its input is kept. */
@@ -404,13 +408,16 @@ static void stop_at_operator(walk *w, dts_part part, size_t index) {
     dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
 }
 
-/* Repeats the forward of operators first to end with what their backward needs. */
-static void recompute_operators(walk *w, dts_part part, size_t first, size_t end, int32_t layer, bool stops) {
+/* Repeats the forward of operators first to end, or of those that are chosen, with what their backward needs. */
+static void recompute_operators(walk *w, dts_part part, size_t first, size_t end, int32_t layer, bool all, bool stops) {
     double gradient_B = w->handed_B; /* the gradient on the chain is not an output of these */
     w->handed_B = 0;
     const size_t again = stops && w->b->work[part].again < end ? w->b->work[part].again : end;
+    const dts_operator *items = w->b->work[part].operators.items;
     for (size_t i = first; i < again; i++) {
-        forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
+        if (all || dts_operator_repeats(w->b, &items[i])) {
+            forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
+        }
     }
     if (again < end) {
         stop_at_operator(w, part, again);
@@ -422,14 +429,17 @@ static void recompute_operators(walk *w, dts_part part, size_t first, size_t end
 static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kind kind) {
     const dts_builder *b = w->b;
     const dts_operators *operators = &b->work[part].operators;
+    const bool selective = b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE;
     size_t repeated_from = operators->count; /* operators from here on have been repeated already */
     for (size_t i = operator_count(w, part); i-- > 0;) {
         const dts_operator *o = &operators->items[i];
         const bool product = dts_operator_splits(o);
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
-            if (dts_operator_repeats(b, o) && i < repeated_from) {
-                repeated_from = repeated_run_start(b, part, i);
-                recompute_operators(w, part, repeated_from, i + 1, layer, false);
+            const bool repeats = dts_operator_repeats(b, o);
+            if ((repeats || (o->reads_repeated && selective)) && i < repeated_from) {
+                const size_t end = repeats ? i + 1 : i;
+                repeated_from = repeated_run_start(b, part, end);
+                recompute_operators(w, part, repeated_from, end, layer, false, false);
             }
             gather_product(w, i);
             backward_input(w, part, i, layer, product, kind == DTS_OP_BACKWARD_INPUT);
@@ -454,7 +464,7 @@ void dts_step_lower(dts_walk *w, const dts_step *s) {
             }
             break;
         case DTS_BLOCK_RECOMPUTE:
-            recompute_operators(w, s->part, 0, count, s->layer, s->ends);
+            recompute_operators(w, s->part, 0, count, s->layer, true, s->ends);
             break;
         case DTS_BLOCK_BACKWARD:
             backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD);

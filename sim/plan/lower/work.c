@@ -246,9 +246,13 @@ dts_status dts_build_work(dts_builder *b) {
         if (status != DTS_OK) {
             return status;
         }
-        if (dts_part_is_layer((dts_part)part) && b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS &&
-            b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
-            keep_every_second_product(b->plan, work);
+        const dts_recompute *recompute = &b->plan->job.training->recompute;
+        if (dts_part_is_layer((dts_part)part) && recompute->kind == DTS_RECOMPUTE_SELECTIVE) {
+            if (recompute->modules != 0) {
+                dts_recompute_modules(b->plan, (dts_part)part, work);
+            } else if (b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS) {
+                keep_every_second_product(b->plan, work);
+            }
         }
         work->times = dts_arena_array(b->arena, work->operators.count, sizeof *work->times);
         if (work->times == NULL) {

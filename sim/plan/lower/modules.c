@@ -1,0 +1,143 @@
+/* Selective recomputation of named modules of a layer, as Megatron-Core has it [1]:
+ *
+ *   core_attn        the attention core: its inputs stay
+ *   mlp, moe,        a dense feed-forward block, a layer of experts with its exchanges, its shared experts: the output
+ *   shared_experts   of the norm before them stays, everything behind it is made again
+ *   layernorm,       the norms, the up-projections of latent attention, the activation of the experts: their inputs
+ *   mla_up_proj,     stay and their outputs are let go, although the product (or the attention) behind them needs
+ *   moe_act          these: they are repeated before its backward
+ *
+ * What a repeated operator keeps is dropped in forward and made again (plan/lower/operators.c), so what has to stay is
+ * counted at the operator before the module instead, and what is let go at the last operator of the module. A narrow
+ * copy of what is let go goes with it [2]; casts of weights are not repeated.
+ *
+ * [1] NVIDIA/Megatron-LM, megatron/core/transformer/transformer_config.py (recompute_modules),
+ * tensor_parallel/random.py (CheckpointWithoutOutput). [2] The same, megatron/core/transformer/moe/experts.py and
+ * transformer_layer.py: set_save_original_input. */
+#include <math.h>
+#include <string.h>
+
+#include "plan/lower/builder.h"
+
+/* The input that stays: what the module's first operator keeps of it, what the norm before it has made, or a tensor
+ * that an operator before it keeps anyway. */
+typedef enum stays { STAYS_OWN, STAYS_NORM, STAYS_ANYWAY } stays;
+
+/* A module in the row of a layer's operators. */
+typedef struct module_form {
+    const char *first, *last; /* operators; first NULL: what follows the norm, last NULL: to the end */
+    const char *after;        /* only behind this operator; NULL: anywhere */
+    stays input;
+    bool lets_go; /* of its output */
+} module_form;
+
+enum { FORMS_MOST = 3 };
+
+/* The queries of latent attention are made before its keys' latents, so that they are runs of their own. */
+static const module_form forms[DTS_MODULE_COUNT][FORMS_MOST] = {
+    [DTS_MODULE_LAYERNORM] = {{"attention_norm", "attention_norm", NULL, STAYS_OWN, true},
+                              {"mlp_norm", "mlp_norm", NULL, STAYS_OWN, true}},
+    [DTS_MODULE_MLA_UP_PROJ] = {{"query_up", "query_up", NULL, STAYS_OWN, false},
+                                {"query", "query", NULL, STAYS_OWN, false},
+                                {"key_value_up", "join_heads", NULL, STAYS_OWN, true}},
+    [DTS_MODULE_MLP] = {{NULL, "mlp_down", "mlp_norm", STAYS_NORM, false}},
+    [DTS_MODULE_MOE] = {{NULL, NULL, "mlp_norm", STAYS_NORM, false}},
+    [DTS_MODULE_MOE_ACT] = {{"mlp_swiglu", "mlp_swiglu", "expert_gate_up", STAYS_OWN, true},
+                            {"mlp_gelu", "mlp_gelu", "expert_up", STAYS_OWN, true}},
+    [DTS_MODULE_SHARED_EXPERTS] = {{"shared_gate_up", "shared_down", NULL, STAYS_ANYWAY, false},
+                                   {"shared_up", "shared_down", NULL, STAYS_ANYWAY, false}},
+};
+
+static size_t find(const dts_operators *operators, const char *name, size_t from) {
+    while (from < operators->count && strcmp(operators->items[from].name, name) != 0) {
+        from++;
+    }
+    return from;
+}
+
+static void hand_over(dts_operator *from, dts_operator *to, double bytes) {
+    from->saved_B -= bytes;
+    to->saved_B += bytes;
+    to->others_B += bytes;
+}
+
+/* What is kept comes with kernels of forward and goes with those of backward. */
+static bool keeps(const dts_operator *o) {
+    return o->forward_kernels > 0 && o->backward_kernels > 0;
+}
+
+/* What stays for the module's backward is counted before it, or, where it is the first of the layer, behind it. */
+static void keep_input(dts_part_work *work, size_t first, size_t last, double bytes) {
+    dts_operator *items = work->operators.items;
+    size_t keeper = first;
+    while (keeper > 0 && !keeps(&items[keeper - 1])) {
+        keeper--;
+    }
+    if (keeper > 0) {
+        hand_over(&items[first], &items[keeper - 1], bytes);
+    } else if (last + 1 < work->operators.count) {
+        hand_over(&items[first], &items[last + 1], bytes);
+    }
+}
+
+/* The operator that reads the module's output is the next that keeps something; casts between them are repeated. */
+static size_t let_go(dts_part_work *work, size_t last) {
+    dts_operator *items = work->operators.items;
+    size_t reader = last + 1;
+    while (reader < work->operators.count && !items[reader].weight && items[reader].kind == DTS_OPERATOR_MEMORY) {
+        reader++;
+    }
+    if (reader == work->operators.count) {
+        return last;
+    }
+    double read_B = fmin(items[reader].saved_B - items[reader].others_B, items[reader].input_B);
+    read_B = items[reader].kind == DTS_OPERATOR_ATTENTION ? 0 : read_B; /* its inputs are kept before it */
+    hand_over(&items[reader], &items[last], read_B);
+    items[reader].reads_repeated = true;
+    items[last].repeats_shard = items[reader].gathers_again_B > 0;
+    return reader - 1;
+}
+
+static void repeat_module(dts_part_work *work, const module_form *form) {
+    dts_operator *items = work->operators.items;
+    const size_t count = work->operators.count;
+    size_t after = form->after == NULL ? 0 : find(&work->operators, form->after, 0) + 1;
+    size_t first = form->first == NULL ? after : find(&work->operators, form->first, after);
+    if (first >= count) {
+        return;
+    }
+    size_t last = form->last == NULL ? count - 1 : find(&work->operators, form->last, first);
+    while (form->last == NULL && last > first && strncmp(items[last].name, "mlp_", 4) == 0) {
+        last--; /* the residual sum is none of the experts' */
+    }
+    if (last >= count) {
+        return;
+    }
+    dts_operator *norm = form->input == STAYS_NORM ? &items[first - 1] : NULL;
+    const double own_B = form->input == STAYS_OWN ? fmin(items[first].saved_B, items[first].input_B) : 0;
+    last = form->lets_go ? let_go(work, last) : last;
+    for (size_t i = first; i <= last; i++) {
+        items[i].recomputed_selectively = !items[i].casts_weight;
+    }
+    if (norm != NULL) { /* one tensor, whatever the operators behind it keep of it, which goes with them */
+        norm->saved_B += norm->output_B;
+        norm->others_B += norm->output_B;
+    }
+    keep_input(work, first, last, own_B);
+}
+
+void dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work) {
+    const int64_t modules = plan->job.training->recompute.modules;
+    const bool experts = dts_part_has_experts(part);
+    for (size_t i = 0; i < work->operators.count && (modules & 1 << DTS_MODULE_CORE_ATTENTION) == 0; i++) {
+        work->operators.items[i].recomputed_selectively = false;
+    }
+    for (int module = DTS_MODULE_LAYERNORM; module < DTS_MODULE_COUNT; module++) {
+        const bool elsewhere = (module == DTS_MODULE_MLP && experts) || (module >= DTS_MODULE_MOE && !experts);
+        for (int form = 0; form < FORMS_MOST && (modules >> module & 1) != 0 && !elsewhere; form++) {
+            if (forms[module][form].last != NULL || module == DTS_MODULE_MOE) {
+                repeat_module(work, &forms[module][form]);
+            }
+        }
+    }
+}
