@@ -107,3 +107,20 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
                     result->peak_device_gib - result->capacity_gib, largest->name, largest_gib,
                     cure_of(result, largest->kind));
 }
+
+void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out) {
+    if (!(unserved_gib > 0)) {
+        return;
+    }
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const char *text = arena == NULL ? NULL : dts_unserved_text(arena, unserved_gib);
+    dts_text line = {.failed = text == NULL};
+    if (text != NULL) {
+        dts_text_printf(&line, "? %s.", text);
+        dts_text_add_repeated(out, " ", indent);
+        dts_style_wrap(style, dts_text_string(&line), indent, out);
+    }
+    out->failed |= line.failed;
+    dts_text_free(&line);
+    dts_arena_free(arena);
+}

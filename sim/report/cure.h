@@ -3,9 +3,14 @@
 #define DTS_REPORT_CURE_H
 
 #include "base/text.h"
+#include "report/style.h"
 #include "run/result.h"
 
 /* How much is missing, what takes most, and the keys of the scenario that make it smaller. */
 void dts_report_cure(const dts_result *result, dts_text *out);
+
+/* "? may run out of memory: …", below a table of plans of which some have a "?"; the largest of their unserved_gib.
+ * Nothing where it is 0. */
+void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out);
 
 #endif

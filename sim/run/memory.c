@@ -110,7 +110,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
 static void note_allocator(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_replay *replay = m->replays != NULL ? &m->replays[p] : NULL;
     if (replay != NULL && replay->out_of_memory) {
-        result->allocator.out_of_memory_gib = (double)replay->requested_B / GIB;
+        result->allocator.unserved_gib = (double)replay->requested_B / GIB;
     } else if (replay != NULL && m->lowered->detail == DTS_DETAIL_KERNEL &&
                replay->retries > result->allocator.retries) {
         result->allocator.retries = replay->retries;

@@ -138,10 +138,10 @@ typedef struct dts_result {
     struct {
         int64_t
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
-        int64_t calls;            /* of cudaFree and cudaMalloc on that GPU */
-        double stall_s;           /* of time_s.host_bound: the compute stream waits for those calls */
-        double out_of_memory_gib; /* live tensors fit, but this request fails; 0: none does */
-    } allocator;                  /* replayed at detail kernel */
+        int64_t calls;       /* of cudaFree and cudaMalloc on that GPU */
+        double stall_s;      /* of time_s.host_bound: the compute stream waits for those calls */
+        double unserved_gib; /* live tensors fit, but this request fails in the replay; 0: none does */
+    } allocator;             /* replayed at detail kernel */
     dts_time_shares time_s;
     dts_communication_row *communication;
     size_t communication_count;
@@ -181,5 +181,9 @@ typedef struct dts_result {
 } dts_result;
 
 void dts_result_free(dts_result *result);
+
+/* What to say of a plan whose live tensors fit while a request fails (allocator.unserved_gib), the same everywhere.
+ * NULL: memory ran out. */
+const char *dts_unserved_text(dts_arena *arena, double unserved_gib);
 
 #endif

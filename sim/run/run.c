@@ -171,16 +171,22 @@ static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
     }
 }
 
+const char *dts_unserved_text(dts_arena *arena, double unserved_gib) {
+    return dts_arena_printf(
+        arena,
+        "may run out of memory: live tensors fit, but what the caching allocator has free lies in pieces, and in its "
+        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. A "
+        "smaller micro-batch or more recomputation leaves room; expandable segments (stack.allocator.expandable), "
+        "where "
+        "they are off, leave fewer pieces",
+        unserved_gib);
+}
+
 static void warn_of_allocator(const dts_measured *m, dts_result *result) {
     const dts_stack *stack = m->plan->job.stack;
     double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
-    if (result->allocator.out_of_memory_gib > 0) {
-        warn(result,
-             dts_arena_printf(result->arena,
-                              "may run out of memory: live tensors fit, but what the caching allocator has free lies "
-                              "in pieces, and in its replay a request for %.2f GiB fails even after a retry; the time "
-                              "is that of a GPU with enough memory",
-                              result->allocator.out_of_memory_gib));
+    if (result->allocator.unserved_gib > 0) {
+        warn(result, dts_unserved_text(result->arena, result->allocator.unserved_gib));
     } else if (result->allocator.retries > 0) {
         warn(result, dts_arena_printf(result->arena,
                                       "the caching allocator runs out of memory %" PRId64

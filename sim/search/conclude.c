@@ -267,6 +267,40 @@ bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at) {
     return false;
 }
 
+/* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers, or
+ * a baseline. */
+static long unsettled(const dts_search *search) {
+    enum { ANSWERS = 3 };
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        bool told = f->outcome.figures.fits && f->equal_to == i && f->answer < ANSWERS;
+        for (int b = 0; b < DTS_RULE_COUNT; b++) {
+            told |= search->baselines[b] == (long)i;
+        }
+        if (told && !f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED) {
+            return (long)i;
+        }
+    }
+    return DTS_NOWHERE;
+}
+
+/* The search estimates reserved memory and folds microbatches, which is much sooner and changes neither what fits nor,
+ * but for retries of the allocator, the order. What it answers with gets the figures of `dtsim run`. */
+static dts_status settle(dts_search_context *c, dts_diag *diag) {
+    enum { MOST = 12 };
+    dts_status status = rank(c->search, diag);
+    for (int i = 0; i <= MOST && status == DTS_OK; i++) {
+        mark_answers(c->search);
+        long next = i < MOST && !dts_layouts_stopped(c) ? unsettled(c->search) : DTS_NOWHERE;
+        if (next < 0) {
+            break;
+        }
+        status = dts_layouts_simulate_as_run(c, &c->search->findings[next]);
+        status = status == DTS_OK ? rank(c->search, diag) : dts_diag_nomem(diag);
+    }
+    return status;
+}
+
 static long choose(const dts_search_context *c) {
     for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
         if (c->request->accepts == NULL || c->search->findings[i].acceptance == DTS_ACCEPTED) {
@@ -284,10 +318,7 @@ dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
         return count_rest(c, diag);
     }
     dts_status status = count_rest(c, diag);
-    status = status == DTS_OK ? rank(search, diag) : status;
-    if (status == DTS_OK) {
-        mark_answers(search);
-    }
+    status = status == DTS_OK ? settle(c, diag) : status;
     search->chosen = status == DTS_OK ? choose(c) : DTS_NOWHERE;
     return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_steps(c, diag) : status;
 }

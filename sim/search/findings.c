@@ -228,17 +228,21 @@ static void find_fill(const dts_result *result, dts_finding *f) {
     f->fill = fmax(gpu, f->host_fill);
 }
 
-static dts_status simulate(simulation_work *w, dts_finding *f) {
-    dts_scenario_values values;
-    dts_layouts_values(w->c, &f->candidate, &values);
+/* Where blocks stand for kernels, the allocator is not replayed by `dtsim run` either. */
+static bool is_as_run(const dts_scenario_values *base, const dts_result *result) {
+    const bool kernels = strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0;
+    return !kernels || base->fidelity.allocator != DTS_ALLOCATOR_AUTO;
+}
+
+static dts_status simulate_values(const dts_scenario_values *values, const dts_run_options *options,
+                                  const dts_scenario_values *base, dts_finding *f) {
     dts_diag *diag = dts_diag_new();
     dts_result *result = NULL;
-    const dts_run_options options = {.blocks = dts_layouts_take_cache(w->c, &w->lock), .stop = w->c->request->stop};
-    dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(&values, &options, &result, diag);
-    dts_layouts_give_back(w->c, &w->lock, options.blocks);
+    dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(values, options, &result, diag);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
         find_fill(result, f);
+        f->as_run = is_as_run(base, result);
     } else if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
     } else if (status == DTS_INTERRUPTED) {
@@ -246,6 +250,32 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     }
     dts_result_free(result);
     dts_diag_free(diag);
+    return status;
+}
+
+static dts_status simulate(simulation_work *w, dts_finding *f) {
+    dts_scenario_values values;
+    dts_layouts_values(w->c, &f->candidate, &values);
+    const dts_run_options options = {.blocks = dts_layouts_take_cache(w->c, &w->lock), .stop = w->c->request->stop};
+    dts_status status = simulate_values(&values, &options, w->c->request->base, f);
+    dts_layouts_give_back(w->c, &w->lock, options.blocks);
+    return status;
+}
+
+dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding *f) {
+    dts_scenario_values values;
+    dts_candidate_apply(&f->candidate, c->request->base, &values);
+    const dts_run_options options = {.stop = c->request->stop};
+    dts_finding again = *f;
+    again.outcome = (dts_outcome){.kind = DTS_OUTCOME_PENDING};
+    dts_status status = simulate_values(&values, &options, c->request->base, &again);
+    if (status == DTS_OK && again.outcome.kind == DTS_OUTCOME_SIMULATED) {
+        dts_outcome_clear(&f->outcome);
+        *f = again;
+    } else {
+        dts_outcome_clear(&again.outcome);
+    }
+    f->as_run = true;
     return status;
 }
 

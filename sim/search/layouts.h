@@ -110,6 +110,8 @@ dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
 
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
+/* Simulates a finding once more, with the fidelity that the scenario asks for, as `dtsim run` does. */
+dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding *f);
 
 /* The scenario of a candidate as a search simulates it. */
 void dts_layouts_values(const dts_search_context *c, const dts_candidate *candidate, dts_scenario_values *out);

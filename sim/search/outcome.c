@@ -19,6 +19,7 @@ const dts_figure dts_figure_table[] = {
     FIGURE(peak_allocated_gib, DTS_FIGURE_NUMBER),
     FIGURE(peak_device_gib, DTS_FIGURE_NUMBER),
     FIGURE(capacity_gib, DTS_FIGURE_NUMBER),
+    FIGURE(unserved_gib, DTS_FIGURE_NUMBER),
     FIGURE(price_usd_per_hour, DTS_FIGURE_NUMBER),
     FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
     FIGURE(goodput, DTS_FIGURE_NUMBER),
@@ -75,6 +76,7 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .peak_allocated_gib = result->peak_allocated_gib,
                                      .peak_device_gib = result->peak_device_gib,
                                      .capacity_gib = result->capacity_gib,
+                                     .unserved_gib = result->fits ? result->allocator.unserved_gib : 0,
                                      .price_usd_per_hour = result->price_usd_per_hour,
                                      .goodput = result->whole_run.goodput},
                          .plan = copy(result->plan)};

@@ -17,6 +17,7 @@ typedef struct dts_figures {
     double mfu, bubble_fraction, exposed_communication_s;
     bool fits;
     double peak_allocated_gib, peak_device_gib, capacity_gib;
+    double unserved_gib;           /* a request that fails in the caching allocator's replay; 0: none does */
     double price_usd_per_hour;     /* 0: unknown */
     double usd_per_billion_tokens; /* 0: unknown */
     double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */

@@ -90,6 +90,7 @@ static bool fits(const char *name, const char *model) {
     snprintf(settings, sizeof settings, "model=%s", model);
     dts_result *r = predict(name, settings);
     bool answer = r->fits;
+    assert_true(!answer || r->allocator.unserved_gib == 0); /* nor does the allocator's replay fail what did run */
     print_message("%s, %s: %.1f of %.1f GiB\n", name, model, r->peak_allocated_gib + r->memory_gib.context,
                   r->capacity_gib);
     dts_result_free(r);

@@ -1,7 +1,9 @@
 #include "advise_write.h"
 
 #include <inttypes.h>
+#include <math.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/json_tree.h"
@@ -63,6 +65,7 @@ static void write_families(const dts_advice *a, const dts_style *style, dts_text
     dts_style_add(style, DTS_PAINT_STRONG, "\nThe best plan of each family, simulated\n", out);
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 2U | 64U);
     dts_grid_keep(grid, 3U);
+    double unserved_gib = 0;
     double best_s = a->best < 0 ? 0 : a->families[a->best].figures.iteration_time_s;
     for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
         const dts_contender *c = &a->families[f];
@@ -82,7 +85,11 @@ static void write_families(const dts_advice *a, const dts_style *style, dts_text
         dts_candidate_describe(&c->candidate, a->base, &plan);
         dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
         dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
-        dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib, c->figures.fits ? "" : " !");
+        dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
+                        !c->figures.fits              ? " !"
+                        : c->figures.unserved_gib > 0 ? " ?"
+                                                      : "");
+        unserved_gib = fmax(unserved_gib, c->figures.unserved_gib);
         if (!c->figures.fits) {
             dts_grid_add(grid, "");
         } else if (f == a->best) {
@@ -97,6 +104,7 @@ static void write_families(const dts_advice *a, const dts_style *style, dts_text
     dts_grid_print(grid, style, INDENT, out);
     dts_grid_free(grid);
     dts_text_add(out, "  !: does not fit\n");
+    dts_report_unserved(unserved_gib, style, INDENT, out);
 }
 
 /* "book: WHEN -> THEN. In simulation …" */
@@ -217,6 +225,7 @@ static void json_figures(dts_json *json, cJSON *object, const dts_figures *f) {
     dts_json_number(json, object, "iteration_time_s", f->iteration_time_s);
     dts_json_number(json, object, "tokens_per_s", f->tokens_per_s);
     dts_json_number(json, object, "peak_device_gib", f->peak_device_gib);
+    dts_json_number(json, object, "unserved_gib", f->unserved_gib);
 }
 
 static void json_family(dts_json *json, cJSON *list, const dts_advice *a, int family) {

@@ -1,9 +1,11 @@
 #include "search_write.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "report/cure.h"
 #include "report/fields.h"
 #include "report/format.h"
 #include "report/grid.h"
@@ -107,7 +109,10 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
 
 const char *dts_search_lacks(const dts_finding *f) {
     const dts_figures *x = &f->outcome.figures;
-    return x->fits ? "" : x->peak_device_gib <= x->capacity_gib ? " host!" : f->host_fill > 1 ? " ! host!" : " !";
+    if (x->fits) {
+        return x->unserved_gib > 0 ? " ?" : "";
+    }
+    return x->peak_device_gib <= x->capacity_gib ? " host!" : f->host_fill > 1 ? " ! host!" : " !";
 }
 
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
@@ -445,6 +450,17 @@ void dts_search_nothing(const dts_search *search, dts_text *out) {
     }
 }
 
+/* Of the plans that are shown. */
+static double most_unserved(const dts_search *search, size_t top) {
+    double most_gib = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        if (dts_search_shows(search, i, top)) {
+            most_gib = fmax(most_gib, search->findings[i].outcome.figures.unserved_gib);
+        }
+    }
+    return most_gib;
+}
+
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_style_printf(options->style, DTS_PAINT_STRONG, out, "%s on %" PRId64 " × %s, by %s\n", search->base->model.name,
                      search->base->cluster.nodes * search->base->cluster.gpus_per_node, search->base->cluster.gpu.name,
@@ -464,6 +480,7 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
+    dts_report_unserved(most_unserved(search, options->top), options->style, 0, out);
     dts_search_remarks(search, options, out);
     write_settings(search, options, out);
     write_counts(search, options->style, out);

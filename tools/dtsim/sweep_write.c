@@ -1,7 +1,9 @@
 #include "sweep_write.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/fields.h"
 #include "report/format.h"
 #include "report/grid.h"
@@ -50,7 +52,7 @@ static void add_row(const dts_sweep *sweep, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_time, f->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, f->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, f->fits ? "" : " !");
+    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, !f->fits ? " !" : f->unserved_gib > 0 ? " ?" : "");
     if (f->price_usd_per_hour > 0) {
         dts_grid_add(grid, dts_formatted(dts_format_count, f->usd_per_billion_tokens, buffer, sizeof buffer));
     } else {
@@ -168,10 +170,12 @@ static size_t fastest(const dts_sweep *sweep) {
 
 static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     size_t pending = 0, unfit = 0, unpriced = 0;
+    double unserved_gib = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *o = &sweep->outcomes[i];
         pending += o->kind == DTS_OUTCOME_PENDING;
         unfit += o->kind == DTS_OUTCOME_SIMULATED && !o->figures.fits;
+        unserved_gib = o->kind == DTS_OUTCOME_SIMULATED ? fmax(unserved_gib, o->figures.unserved_gib) : unserved_gib;
         unpriced += o->kind == DTS_OUTCOME_SIMULATED && !(o->figures.price_usd_per_hour > 0);
     }
     dts_text_printf(out, "\n%zu combinations: %zu simulated, %zu illegal", sweep->count,
@@ -193,6 +197,7 @@ static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_te
     if (unfit > 0) {
         dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
     }
+    dts_report_unserved(unserved_gib, style, 0, out);
     if (best != SIZE_MAX) {
         dts_style_wrap(style,
                        unpriced == 0
