@@ -300,12 +300,13 @@ typedef struct dts_stack {
     bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
     bool loss_of_split;                /* that loss also without tensor parallelism */
     int64_t loss_metrics;              /* cross-entropies of the logits that the training loop computes to be logged */
-    bool batch_waits;     /* the host waits for all kernels before it when it takes a microbatch on a first stage */
-    bool compile_loss;    /* with compile: the loss, too, not only the layers */
-    int attention;        /* dts_attention_kind */
-    double flash_speed;   /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
-    bool cudnn_attention; /* fused attention is cuDNN's where that is faster */
-    int selective;        /* dts_selective_kind */
+    bool batch_waits;   /* the host waits for all kernels before it when it takes a microbatch on a first stage */
+    bool compile_loss;  /* with compile: the loss, too, not only the layers */
+    int attention;      /* dts_attention_kind */
+    double flash_speed; /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
+    double flash_narrow_speed;  /* the same with heads of 64 and less; 0: the same */
+    bool cudnn_attention;       /* fused attention is cuDNN's where that is faster */
+    int selective;              /* dts_selective_kind */
     bool recompute_stops_early; /* recomputation ends when all that backward needs has been saved */
     bool tf32;                  /* fp32 products run as tf32 where the GPU can */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32

@@ -4,8 +4,8 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2,gpt2-large --across cluste
 The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
 
               1/64          2/128
-  gpt2        whole +112 %  whole +70 %
-  gpt2-large  whole +131 %  whole +94 %
+  gpt2        whole +113 %  whole +70 %
+  gpt2-large  whole +132 %  whole +94 %
 
 whole is first in 4, sharded 0 of 4 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
@@ -14,12 +14,12 @@ The fastest that fits. Down: model; across: cluster.nodes
 
 training.micro_batch=4
               1         2
-  gpt2        A +153 %  A +147 %
+  gpt2        A +154 %  A +147 %
   mingpt-34b  B         B
 
 training.micro_batch=8
               1         2
-  gpt2        A +127 %  A +73 %
+  gpt2        A +128 %  A +74 %
   mingpt-34b  B         B
 
 A is first in 4, B 4 of 8 cells.
@@ -28,9 +28,9 @@ $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cl
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 608 308
-<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 110,202 toke
+<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 109,741 toke
 <text x="137" y="133" text-anchor="middle" font-size="18" fo
-<g><title>&lt;A&amp;B&gt;: 179,048 tokens/s; B: 105,101 toke
+<g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,022 toke
 <text x="261" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>
@@ -38,7 +38,7 @@ $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster
 $ dtsim sweep whole.yaml --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2 --set training.global_batch=64 --format csv | cut -d, -f1-5
 cluster.nodes/cluster.gpus_per_node,outcome,plan,gpus,iteration_time_s
 1/8,simulated,ddp 8,8,0.075682
-4/2,simulated,ddp 8,8,0.228020465747
+4/2,simulated,ddp 8,8,0.228059606843
 % Wrong usage.
 $ dtsim map whole.yaml --down model=gpt2 --across cluster.nodes=1,2
 error: a map needs two scenarios or more

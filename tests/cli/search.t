@@ -60,7 +60,7 @@ rent     clusters and numbers of nodes, each with its best layout: time and
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,titan-rtx-nvlink-2 --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
 1.00 billion tokens of gpt, by time
-Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 24.9 min, the soonest of 4 offers that can do it.
+Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 25.4 min, the soonest of 4 offers that can do it.
 
   cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  Pareto  plan
   dgx-a100-40gb          2     8
@@ -154,7 +154,7 @@ error: time and money of a training run need --tokens
 [2]
 % A launcher gets the best plan that it can express; better ones are told with the reason.
 $ dtsim search small.yaml --export deepspeed 2>&1 >ds.json | grep -A1 -E 'passed over|exported' | sed -E 's/rank [0-9]+/rank N/; s/, .* more:/, P:/; s/\([0-9.]+ m?s\)/(T)/; s/[0-9.]+ %/N %/'; grep stage ds.json
-warning: passed over rank N, P: deepspeed cannot express parallelism.data_parallel = fsdp
+warning: passed over rank N, fsdp 4 · micro 4 (T): deepspeed cannot express parallelism.data_parallel = fsdp
   help: ZeRO-3 is nearest: the same shards, gathered by DeepSpeed's prefetcher
 warning: exported is rank N, zero1 4 · micro 4 (T): N % behind the best in time
   help: `dtsim search` without --export shows the table

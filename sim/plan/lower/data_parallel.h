@@ -13,6 +13,7 @@ typedef struct dts_unit {
     bool gathered;
     bool summed;   /* whole gradients of earlier microbatches are there */
     bool copied;   /* out of the gathered buffer */
+    bool reduced;  /* the shard has gradients of an earlier microbatch */
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } dts_unit;
 

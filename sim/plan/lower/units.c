@@ -16,6 +16,8 @@
  * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
  * [3] PyTorch 2.4, torch/distributed/fsdp/_runtime_utils.py, _should_free_in_backward: without synchronisation only
  *     strategies that reshard after forward free. torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
+ * [4] PyTorch 2.0 and 2.1, torch/distributed/fsdp/_runtime_utils.py, _post_backward_hook and _cast_grad_to_param_dtype;
+ *     flat_param.py, pre_unshard; torch/distributed/algorithms/_comm_hooks/default_hooks.py, reduce_scatter_hook.
  */
 #include <math.h>
 
@@ -243,15 +245,51 @@ dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward) {
     return copy;
 }
 
-/* Gradients of a unit on their way into the reduction: copied into its buffer, in its format (FSDP2), or put together
- * in one tensor and divided (FSDP1). */
-static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
-    const dts_storage *storage = &sync->b->plan->storage;
-    double fresh_B = fmin(storage->reduce_B, dts_numeric_bytes(storage->compute));
+/* Elements of a unit that are gathered, as its ranks have them: whole, or each its shard. */
+static double gathered_elements(const dts_gradient_sync *sync, const dts_unit *u, bool shard) {
     double elements = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        elements += dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1 ? u->elements[set] : 0;
+        const double shards = (double)dts_plan_shards(sync->b->plan, (dts_parameter_set)set);
+        elements += shards > 1 ? u->elements[set] / (shard ? shards : 1) : 0;
     }
+    return elements;
+}
+
+/* FSDP1 casts its shard before the gather [4], beside other kernels, as its gradients below. */
+static void cast_shard(dts_gradient_sync *sync, const dts_unit *u, bool backward) {
+    const dts_plan *plan = sync->b->plan;
+    const double stored_B = gathered_elements(sync, u, false) * plan->storage.parameter_B;
+    const double shard = gathered_elements(sync, u, true);
+    const double wire_B = whole_B(sync, u);
+    if (plan->job.stack->fsdp_copies == DTS_FSDP_COPIES_FLAT && wire_B > 0 && wire_B < stored_B) {
+        copy_unit(sync, shard * plan->storage.parameter_B * (1 + wire_B / stored_B), backward, DTS_NO_ID, "cast shard");
+    }
+}
+
+/* FSDP1's gradients [4]: put together in one tensor, cast to the format of the reduction, divided; behind it the shard
+ * is divided again, cast back and added to that of the microbatches before. These kernels run beside backward on a
+ * stream of their own and take the GPU from it: they are counted where the unit's backward ends, and wait for nothing.
+ */
+static dts_id flatten_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    const dts_storage *storage = &sync->b->plan->storage;
+    const double reduce_B = storage->reduce_B, stored_B = storage->gradient_B;
+    const double fresh_B = fmin(reduce_B, dts_numeric_bytes(storage->compute));
+    const double elements = gathered_elements(sync, u, false), shard = gathered_elements(sync, u, true);
+    last = copy_unit(sync, 2 * elements * fresh_B, true, last, "flatten gradients");
+    if (reduce_B > fresh_B) {
+        last = copy_unit(sync, elements * (fresh_B + reduce_B), true, last, "cast gradients");
+    }
+    last = copy_unit(sync, 2 * elements * reduce_B, true, last, "divide gradients");
+    const double cast_B = stored_B > reduce_B ? reduce_B + stored_B : 0;
+    return copy_unit(sync, shard * (2 * reduce_B + cast_B + (u->reduced ? 3 * stored_B : 0)), true, last,
+                     "reduced shard");
+}
+
+/* Gradients of a unit on their way into the reduction: copied into its buffer, in its format (FSDP2), or put together
+ * in one tensor (FSDP1). */
+static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    const dts_storage *storage = &sync->b->plan->storage;
+    const double elements = gathered_elements(sync, u, false);
     if (!(elements > 0)) {
         return last;
     }
@@ -259,9 +297,11 @@ static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_
         case DTS_FSDP_COPIES_NONE:
             break;
         case DTS_FSDP_COPIES_FLAT:
-            return copy_unit(sync, 4 * elements * fresh_B, true, last, "flatten gradients");
-        case DTS_FSDP_COPIES_TENSORS:
+            return flatten_gradients(sync, u, last);
+        case DTS_FSDP_COPIES_TENSORS: {
+            const double fresh_B = fmin(storage->reduce_B, dts_numeric_bytes(storage->compute));
             return copy_unit(sync, elements * (fresh_B + storage->reduce_B), true, last, "copy_in gradients");
+        }
     }
     return last;
 }
@@ -275,6 +315,7 @@ void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
         dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
     }
     unit_hooks(sync, backward);
+    cast_shard(sync, u, backward);
     make_whole(sync, u, backward);
     /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
      * GPU: that is, behind what has been issued so far. */
@@ -351,13 +392,14 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
 }
 
-static dts_id reduce_unit(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     dts_builder *b = sync->b;
     if (is_empty(u)) {
         return last;
     }
     unit_hooks(sync, true);
     last = hand_in_gradients(sync, u, last);
+    u->reduced = true;
     dts_task_info info = dts_sync_transfer_info("reduce-scatter");
     for (int set = DTS_SET_COUNT; set-- > 0;) {
         double gradient_B = u->elements[set] * b->plan->storage.reduce_B;

@@ -87,12 +87,19 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
     }
 }
 
+/* Rate of the stack's kernel over FlashAttention-2's, by the width of heads. */
+static double flash_speed_of(const dts_stack *stack, int64_t head_dim) {
+    const double wide = fmin(fmax((double)(head_dim - 64) / 64, 0), 1);
+    const double narrow = stack->flash_narrow_speed > 0 ? stack->flash_narrow_speed : stack->flash_speed;
+    return wide * stack->flash_speed + (1 - wide) * narrow;
+}
+
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
     const dts_gpu *gpu = &b->plan->job.cluster->gpu;
     const dts_stack *stack = b->plan->job.stack;
     const double cudnn = shape->head_dim > 64 ? gpu->flash.cudnn : gpu->flash.cudnn_half;
     const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
-    const double speed = stack->flash_speed * (stack->cudnn_attention ? cudnn : own);
+    const double speed = flash_speed_of(stack, shape->head_dim) * (stack->cudnn_attention ? cudnn : own);
     return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, shape) / speed;
 }
 

@@ -81,6 +81,30 @@ static void test_waves(void **state) {
     profiles_close(&p);
 }
 
+/* 128 tiles of 256 x 128 on 108 multiprocessors are two waves; in 4 slices 512, five waves of a quarter. */
+static void test_slices(void **state) {
+    (void)state;
+    profiles p;
+    profiles_open(&p);
+    dts_gpu gpu = {0};
+    profiles_load(&p, "hardware/gpus", &dts_gpu_schema, "a100-80gb", &gpu);
+    gpu.gemm.max_efficiency = 1;
+    dts_gemm_shape shape = {.batch = 1, .m = 4096, .n = 1024, .k = 65536};
+    const double whole_s = dts_gpu_gemm_s(&gpu, DTS_BF16, &shape);
+    shape.weight_gradient = true;
+    const double sliced_s = dts_gpu_gemm_s(&gpu, DTS_BF16, &shape) / gpu.gemm.weight_gradient_factor;
+    const double sum_s = dts_gpu_memory_s(&gpu, 8.0 * 4 * 4096 * 1024);
+    const double k0 = gpu.gemm.k_overhead;
+    const double tile_s = 2.0 * 256 * 128 / (gpu.peak_flops[DTS_BF16] / 108 * gpu.gemm.tile_efficiency);
+    assert_close(sliced_s, 5 * tile_s * (65536.0 / 4 + k0) + sum_s, 1e-6, 0);
+    assert_true(whole_s > 1.15 * sliced_s);
+    shape.k = 1024; /* not worth it */
+    const double short_s = dts_gpu_gemm_s(&gpu, DTS_BF16, &shape) / gpu.gemm.weight_gradient_factor;
+    shape.weight_gradient = false;
+    assert_close(short_s, dts_gpu_gemm_s(&gpu, DTS_BF16, &shape), 1e-9, 0);
+    profiles_close(&p);
+}
+
 static void test_alignment(void **state) {
     (void)state;
     profiles p;
@@ -260,6 +284,7 @@ int main(void) {
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_monotonic),
         cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_slices),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_cliff),

@@ -257,22 +257,45 @@ static void units_are_copied_as_the_framework_does(void **state) {
     dts_result *tensors =
         simulate_text(base, "stack.communication_memory=0 stack.fsdp.copies=tensors stack.fsdp.reduce_fp32=true");
     dts_result *none = simulate_text(base, "stack.communication_memory=0 stack.fsdp.copies=none");
-    /* one gradient kernel a unit: 8 layers and the root */
-    assert_int_equal(spans_named(flat, "flatten gradients").count, 9);
+    /* one gradient kernel of a kind a unit: 8 layers and the root */
+    static const char *const kinds[] = {"flatten gradients", "divide gradients", "reduced shard"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        assert_int_equal(spans_named(flat, kinds[i]).count, 9);
+    }
     assert_int_equal(spans_named(tensors, "copy_in gradients").count, 9);
     /* out of the buffer before forward and before backward, the root once */
     assert_int_equal(spans_named(tensors, "copy_out parameters").count, 17);
-    /* 4 passes over 2 bytes; 2 bytes read and 4 written: both bound by the same memory */
+    /* two passes over 2 bytes; 2 bytes read and 4 written: both bound by the same memory */
     assert_close(spans_named(tensors, "copy_in gradients").total / spans_named(flat, "flatten gradients").total,
-                 6.0 / 8.0, 1e-3, 0);
+                 6.0 / 4.0, 1e-3, 0);
     assert_true(flat->iteration_time_s > none->iteration_time_s);
     dts_result_free(flat);
     dts_result_free(tensors);
     dts_result_free(none);
 }
 
+/* FSDP1 concatenates (2 + 2 bytes a parameter), casts (2 + 4) and divides (4 + 4) whole gradients, and on an eighth of
+ * them divides again (4 + 4) and, behind the first of two microbatches, adds (12); shards are cast (4 + 2) before each
+ * of the gathers, one of the root and two of each of 8 layers a microbatch. */
+static void flat_gradients_pass_through_fp32(void **state) {
+    (void)state;
+    dts_result *half = simulate_text(base, "stack.communication_memory=0 training.global_batch=128");
+    dts_result *full =
+        simulate_text(base, "stack.communication_memory=0 training.global_batch=128 stack.fsdp.reduce_fp32=true");
+    const double bytes_of_4 = spans_named(full, "flatten gradients").total;
+    assert_close(spans_named(full, "cast gradients").total / bytes_of_4, 6.0 / 4, 1e-3, 0);
+    assert_close(spans_named(full, "divide gradients").total / bytes_of_4, 8.0 / 4, 1e-3, 0);
+    assert_close(spans_named(full, "reduced shard").total / bytes_of_4, (8 + 12.0 / 2) / 8 / 4, 1e-2, 0);
+    assert_close(spans_named(half, "divide gradients").total / bytes_of_4, 1, 1e-3, 0);
+    assert_close(spans_named(half, "reduced shard").total / bytes_of_4, (4 + 6 + 12.0 / 2) / 8 / 4, 1e-2, 0);
+    assert_int_equal(spans_named(full, "cast shard").count, 2 * 16 + 1);
+    dts_result_free(half);
+    dts_result_free(full);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flat_gradients_pass_through_fp32),
         cmocka_unit_test(products_make_do_with_what_is_left),
         cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
         cmocka_unit_test(user_buffers_take_what_they_are_told),

@@ -144,6 +144,22 @@ static void only_flash_attention_at_full_rate_slows_down_for_good(void **state) 
     }
 }
 
+/* Twice the rate with heads of 64, half of that gain with heads of 96, none with 128. */
+static void narrow_heads_have_a_speed_of_their_own(void **state) {
+    (void)state;
+    static const char *const widths[] = {"model.heads=128", "model.hidden=6144 model.heads=64", "model.heads=64"};
+    static const double speeds[] = {2, 1.5, 1};
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        char settings[2][200];
+        for (int own = 0; own < 2; own++) {
+            snprintf(settings[own], sizeof settings[own], "stack.attention=flash stack.flash_narrow_speed=%d %s",
+                     own > 0 ? 2 : 0, widths[i]);
+        }
+        assert_close(longest_of(settings[0], "flash_attention") / longest_of(settings[1], "flash_attention"), speeds[i],
+                     1e-4, 0);
+    }
+}
+
 /* Two norms a layer and one before the head, of (4 · 2048, 8192) halves: two passes forward, five backward. */
 static void layer_norm_is_slower_than_its_bytes(void **state) {
     (void)state;
@@ -210,6 +226,7 @@ int main(void) {
         cmocka_unit_test(the_slowest_gpu_sets_the_pace),
         cmocka_unit_test(cudnn_has_a_rate_of_its_own),
         cmocka_unit_test(only_flash_attention_at_full_rate_slows_down_for_good),
+        cmocka_unit_test(narrow_heads_have_a_speed_of_their_own),
         cmocka_unit_test(layer_norm_is_slower_than_its_bytes),
         cmocka_unit_test(a_cast_before_adding_gradients),
         cmocka_unit_test(whole_reductions_of_sharded_gradients),
