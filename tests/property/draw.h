@@ -207,7 +207,8 @@ static inline void draw_order(drawn *d) {
 
 static inline void draw_recompute(drawn *d) {
     say(d, TRAINING, "recompute: %s",
-        PICK_NAME(d, "selective", "full", "{every: 2}", "except-last", "sqrt", "{first: 1}"));
+        PICK_NAME(d, "selective", "full", "{every: 2}", "except-last", "sqrt", "{first: 1}", "{modules: [layernorm]}",
+                  "{modules: [core_attn, mlp]}"));
 }
 
 static inline bool may_offload(const drawn *d) {
@@ -339,6 +340,7 @@ static inline bool may_choose_layers(const drawn *d) {
     const char *training = d->keys[TRAINING];
     bool shared = strcmp(d->stack, "pytorch-1.11") == 0 && d->pipeline > 1;
     bool several = strstr(training, "recompute") != NULL && strstr(training, "recompute: selective") == NULL &&
+                   strstr(training, "modules") == NULL &&
                    strstr(training, "recompute: full") == NULL; /* layers to a checkpoint, or all of a chunk */
     return !shared && !is_parallel(d, "dp") && !d->infers && !d->both && !d->adapts && d->keys[OFFLOAD][0] == '\0' &&
            strstr(d->stack, "cuda_graphs") == NULL && strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL &&

@@ -144,6 +144,10 @@ static void try_unions(trial *t) {
             try(t, "recompute");
         }
     }
+    for (int64_t modules = 1; modules < 1 << DTS_MODULE_COUNT; modules *= 2) {
+        *recompute = (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = modules};
+        try(t, "recompute");
+    }
     *recompute = was;
     static const char *const schedules[] = {"gpipe", "1f1b", "zb-h1", "interleaved-1f1b"};
     const char *name = t->values->parallelism.schedule.name;

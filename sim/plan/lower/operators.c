@@ -129,9 +129,15 @@ static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double d
     return first;
 }
 
+/* Does it cast a weight whose copy is still there in backward? */
+static bool has_copy(const dts_builder *b, const dts_operator *o) {
+    return o->casts_weight || (o->weight_copy_B > 0 && dts_plan_keeps_weight_copies(b->plan));
+}
+
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_builder *b, const dts_operator *o) {
-    return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively;
+    return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively &&
+           !has_copy(b, o);
 }
 
 /* Activations of some bytes come (sign 1) or go (-1), in tensors of the sizes of parts as far as these fit. */
@@ -394,9 +400,9 @@ bool dts_operator_splits(const dts_operator *o) {
 static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
     const dts_operator *items = b->work[part].operators.items;
     size_t first = index;
-    while (index > 0 && (dts_operator_repeats(b, &items[index - 1]) || items[index - 1].casts_weight)) {
+    while (index > 0 && (dts_operator_repeats(b, &items[index - 1]) || has_copy(b, &items[index - 1]))) {
         index--;
-        first = items[index].casts_weight ? first : index;
+        first = has_copy(b, &items[index]) ? first : index;
     }
     return first;
 }
