@@ -133,6 +133,8 @@ typedef struct dts_intra {
     double channel_Bps;      /* what one channel of a ring copies at, alone */
     double in_switch_bandwidth_Bps; /* all-reduce inside the switch: bytes of the tensor over its time; 0: it cannot */
     double all_to_all_Bps;          /* what each GPU sends in an all-to-all, one direction; 0: as much as its port */
+    double dispatch_row_s;          /* one token's row in the exchange of a dispatcher on the device … */
+    double dispatch_rank_s;         /* … and more for each rank of its group */
     int64_t in_switch_ranks;        /* fewest members for which it is used */
     int64_t domain; /* GPUs that these links join where nodes share them (the trays of a rack); 0: those of a node */
 } dts_intra;

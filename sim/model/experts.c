@@ -81,6 +81,11 @@ static double share_of_ranks(const dts_model *model, int64_t ranks) {
     return (double)ranks * (1 - none) / (double)model->experts_per_token;
 }
 
+bool dts_model_sends_rows(const dts_model *model, const dts_execution *execution) {
+    return execution->device_dispatch && execution->expert > 1 && execution->expert_tensor == 1 &&
+           model->capacity_factor == 0;
+}
+
 static routed route_sizes(const dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
@@ -98,7 +103,7 @@ static routed route_sizes(const dts_builder *builder) {
     r.all = r.rows * (double)parts;
     r.m = (int64_t)ceil(r.all / (double)r.local);
     r.token_B = (double)l->h * l->e;
-    r.once = builder->execution->device_dispatch && ranks > 1 && parts == 1 && model->capacity_factor == 0;
+    r.once = dts_model_sends_rows(model, builder->execution);
     r.crossed = r.once ? r.rows * share_of_ranks(model, ranks) : r.rows;
     return r;
 }

@@ -321,6 +321,9 @@ double dts_operator_flops(const dts_operator *o);
  * forward only. */
 double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries);
 
+/* Does a dispatcher on the device bring each token to the ranks of its experts, a row to each rank? */
+bool dts_model_sends_rows(const dts_model *model, const dts_execution *execution);
+
 /* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution);
 

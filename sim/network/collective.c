@@ -15,7 +15,10 @@
  *                               inter.all_to_all_efficiency of a ring's rate: send and receive kernels fall short of
  *                               rings. Those of a library of its own that lets rows cross once (below) reach the
  *                               adapters' rate
- *   … of tokens                 as above; rows for several members of a node may cross once and be handed on inside
+ *   … of tokens                 as above; rows for several members of a node may cross once and be handed on inside.
+ *                               A dispatcher on the device passes row by row through a few buffers of each
+ *                               multiprocessor: S/row of them, kept ones too, in no less than (dispatch_row +
+ *                               n · dispatch_row_rank) each [4]
  *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
  *
@@ -48,7 +51,7 @@
  *     NVIDIA nccl-tests, doc/PERFORMANCE.md ("bus bandwidth").
  * [2] NVIDIA/nccl @5067397c, src/graph/tuning.cc, connect.cc (channels are doubled at the end).
  * [3] The same, src/include/device.h: NCCL_STEPS of the buffer (4 MiB), BROADCAST_CHUNKSTEPS and REDUCE_CHUNKSTEPS 1.
- */
+ * [4] deepseek-ai/DeepEP, Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py: stages of a token each. */
 #include "network/network.h"
 
 #include <math.h>
@@ -257,11 +260,17 @@ void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dt
 }
 
 void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing,
-                        dts_transfer *out) {
+                        double row_B, dts_transfer *out) {
     if (placement.ranks <= 1 || !(bytes > 0)) {
         *out = (dts_transfer){.algorithm = "none"};
-    } else {
-        *out = all_to_all(cluster, placement, bytes, crossing);
+        return;
+    }
+    *out = all_to_all(cluster, placement, bytes, crossing);
+    const double row_s = cluster->intra.dispatch_row_s + (double)placement.ranks * cluster->intra.dispatch_rank_s;
+    if (row_B > 0 && row_s > 0) {
+        const double cap_Bps = out->work_B / (bytes / row_B * row_s);
+        out->rate_cap_Bps = out->rate_cap_Bps > 0 ? fmin(out->rate_cap_Bps, cap_Bps) : cap_Bps;
+        set_alone(cluster, out);
     }
 }
 

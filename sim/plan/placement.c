@@ -177,6 +177,9 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_
         }
     }
     plan->expert_crossing = crossing_share(plan, tokens->nodes);
+    const dts_execution execution = dts_plan_execution(plan);
+    const double row_B = (double)plan->job.model->hidden * dts_numeric_bytes(plan->storage.activation);
+    plan->expert_row_B = dts_model_sends_rows(plan->job.model, &execution) ? row_B : 0;
     plan->expert_groups_per_node = groups_on_node(tokens, stage_here);
     plan->expert_tensor_groups_per_node = groups_on_node(parts, stage_here);
     plan->expert_data_groups_per_node = groups_on_node(data, both_here);

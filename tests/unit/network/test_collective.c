@@ -83,20 +83,47 @@ static void test_closed_forms(void **state) {
     assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 24.0 / 32 * bytes / 40e9, 1e-12, 0);
     cluster.inter.node_goodput_Bps = 200e9;
     dts_transfer own = {0}; /* kernels that hand on rows are not NCCL's */
-    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, &own);
+    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, 0, &own);
     assert_close(own.alone_s, 0.5 * 24.0 / 32 * bytes / 25e9, 1e-12, 0);
     cluster.inter.all_to_all_efficiency = 1;
     /* tokens: half of what leaves crosses, and is handed on to 7/8 of the other node's members */
     dts_transfer tokens = {0};
-    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, &tokens);
+    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, 0, &tokens);
     assert_close(tokens.alone_s, 0.5 * 24.0 / 32 * bytes / 25e9, 1e-12, 0);
     assert_close(tokens.gpu_weight, 7.0 / 31 + 24.0 / 31 * 7 / 8, 1e-12, 0);
-    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 1, &tokens);
+    dts_token_transfer(&cluster, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 1, 0, &tokens);
     assert_close(tokens.alone_s, collective(&cluster, DTS_ALL_TO_ALL, 32, 4, bytes).alone_s, 0, 0);
     /* one GPU of each node: one adapter, nothing inside the nodes */
     dts_transfer thin = collective(&cluster, DTS_ALL_REDUCE, 4, 4, bytes);
     assert_close(thin.alone_s, 2 * 3.0 / 4 * bytes / 25e9, 1e-12, 0);
     assert_close(thin.gpu_weight, 0, 0, 0);
+}
+
+/* HybridEP on a GB200, dispatch in fp8 on 32 multiprocessors, kernel only: rows of 7168 elements and 56 scales of 4
+ * bytes, GB/s with the rows that a rank keeps (deepseek-ai/DeepEP, Hybrid-EP_Implementation.md). In bf16 the links are
+ * the limit. */
+static void test_rows(void **state) {
+    (void)state;
+    static const struct {
+        int64_t ranks;
+        double rate_Bps;
+    } measured[] = {{8, 713.98e9}, {16, 650.48e9}, {24, 577.96e9}, {32, 538.86e9}, {36, 489.27e9}};
+    dts_cluster cluster = plain();
+    cluster.intra.dispatch_row_s = 8.9e-9;
+    cluster.intra.dispatch_rank_s = 0.162e-9;
+    cluster.gpu.link_bandwidth_Bps = cluster.intra.bandwidth_Bps = 900e9;
+    const double row_B = 7168 + 56 * 4, bytes = 20000 * row_B;
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+        const dts_placement rack = {.ranks = measured[i].ranks, .nodes = 1};
+        dts_transfer rows = {0}, wide = {0}, all = {0};
+        dts_token_transfer(&cluster, rack, bytes, 1, row_B, &rows);
+        assert_close(bytes / rows.alone_s, measured[i].rate_Bps, 0.03, 0);
+        /* as many rows of half the width take as long, of twice the width as long as their bytes */
+        dts_token_transfer(&cluster, rack, bytes / 2, 1, row_B / 2, &all);
+        assert_close(all.alone_s, rows.alone_s, 1e-12, 0);
+        dts_token_transfer(&cluster, rack, 4 * bytes, 1, 4 * row_B, &wide);
+        assert_close(wide.alone_s, collective(&cluster, DTS_ALL_TO_ALL, rack.ranks, 1, 4 * bytes).alone_s, 1e-12, 0);
+    }
 }
 
 /* All-reduce is reduce-scatter and then all-gather. */
@@ -204,8 +231,8 @@ static void test_selection(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chains),    cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_p2p),          cmocka_unit_test(test_monotonic),
-        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_nothing),      cmocka_unit_test(test_p2p),
+        cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
