@@ -153,15 +153,19 @@ typedef struct product_errors {
 } product_errors;
 
 /* The best of a search over shapes, or of a kernel author's benchmark, are bursts on a cool chip: a product among
- * others in training comes out slower, by 13 % on the H100 and 30 % on the GB200, whose bursts are far above what they
- * sustain. */
+ * others in training comes out slower, by 16 % on the H100 and 32 % on the GB200 and B300, whose bursts are far above
+ * what their power limits sustain. */
+static double sustained_share(const char *gpu) {
+    return strcmp(gpu, "gb200") == 0 || strcmp(gpu, "b300") == 0 ? 0.68 : 0.84;
+}
+
 static void judge_product(product_errors *e, const char *gpu, const char *pass, double efficiency, double measured) {
     static const char *const tables[TABLES] = {"a100-80gb-pcie", "v100-16gb", "b200"};
     bool best = strcmp(pass, "best") == 0, sustained = strcmp(pass, "sustained") == 0;
     if (best || sustained) {
         print_message("%-15s %s: %.3f of the peak, measured %.3f\n", gpu, pass, efficiency, measured);
         assert_true(efficiency < 1.04 * measured);
-        assert_true(efficiency > (best ? (strcmp(gpu, "gb200") == 0 ? 0.69 : 0.84) : 0.97) * measured);
+        assert_true(efficiency > (best ? sustained_share(gpu) : 0.97) * measured);
         return;
     }
     for (int i = 0; i < TABLES; i++) {
