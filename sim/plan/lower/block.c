@@ -332,7 +332,9 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     }
     /* else the host has nothing left to issue when the block ends, but is held until then */
     const bool met = block->reads && !hidden;
-    if (!dts_build_blocks(b) && !hidden && !met) {
+    if (meets) {
+        stage->host_pending = block->host; /* what it issued before was done when it met the GPU */
+    } else if (!dts_build_blocks(b) && !met) {
         stage->host_pending += launched ? block->host : block->host - block->first_launch;
     }
     dts_task_info what = *info;

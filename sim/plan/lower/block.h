@@ -75,6 +75,10 @@ bool dts_brief_meets(struct dts_builder *b, struct dts_stage *stage, const dts_b
  * host memory: the host launches their copies in between. */
 bool dts_brief_waits_later(const struct dts_builder *b);
 
+/* Kernels between two passes, count of them, that take all on the GPU: true where they are so short that they join the
+ * pass that comes next. */
+bool dts_brief_joins(struct dts_builder *b, struct dts_stage *stage, int64_t count, dts_time all, double launch_s);
+
 /* Is what a stage receives gathered as a part of the pass that takes it? */
 bool dts_brief_gathers_inside(const struct dts_builder *b);
 /* It is: bytes, before the pass that comes next. */

@@ -23,6 +23,9 @@
  * Only the highest total of a GPU's memory is looked at: its categories are one. */
 #include "plan/lower/builder.h"
 
+/* Of a pass, what may wait for its input though it need not. */
+static const double little = 0.002;
+
 dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category) {
     return b->brief && !b->alone ? DTS_MEMORY_ACTIVATIONS : category;
 }
@@ -39,6 +42,19 @@ bool dts_brief_waits_later(const dts_builder *b) {
 
 bool dts_brief_gathers_inside(const dts_builder *b) {
     return dts_brief_waits_later(b) && b->plan->job.stack->pipeline_host_waits && !dts_build_blocks(b);
+}
+
+bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time all, double launch_s) {
+    const dts_time issue = count * dts_time_from_s(launch_s);
+    const dts_time longest = all > issue ? all : issue;
+    if (!b->brief || !dts_block_wanted(b) || dts_build_blocks(b) || stage->last_block == NULL ||
+        (double)longest > little * (double)stage->last_block->duration) {
+        return false;
+    }
+    stage->between_passes += all;
+    stage->host_pending += issue;
+    stage->ahead += all - issue;
+    return true;
 }
 
 void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
@@ -74,6 +90,9 @@ bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, d
     bool hidden = dts_brief_hides_host(b, block, 0, true);
     if (meets && !hidden) {
         dts_build_wait(b, stage, backward, input);
+    } else if (meets) {
+        stage->met[0] = input;
+        stage->met[1] = stage->last_kernel;
     }
     return meets && hidden;
 }

@@ -60,11 +60,18 @@ static dts_task_info host_info(const dts_stage *stage, const char *name) {
     return (dts_task_info){.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
 }
 
+/* The host has met the GPU without a task (brief.c): what it issues since then begins there. */
+static void begin_where_met(dts_builder *b, dts_stage *stage, dts_id task) {
+    dts_graph_depend(b->graph, task, stage->met[0]);
+    dts_graph_depend(b->graph, task, stage->met[1]);
+    stage->met[0] = stage->met[1] = DTS_NO_ID;
+}
+
 /* What the host has to issue before its next task, as a task of its own. */
 static void settle_host(dts_builder *b, dts_stage *stage, dts_id thread) {
     if (stage->host_pending > 0) {
         const dts_task_info info = host_info(stage, "launch");
-        dts_build_task(b, thread, stage->host_pending, &info);
+        begin_where_met(b, stage, dts_build_task(b, thread, stage->host_pending, &info));
         stage->host_pending = 0;
     }
 }
@@ -79,6 +86,7 @@ static dts_id add_to_host(dts_builder *b, dts_stage *stage, double duration_s, b
     dts_id task = dts_build_task(b, thread, stage->host_pending + duration, info);
     dts_graph_depend(b->graph, task, after);
     dts_graph_depend(b->graph, task, stage->holds_host);
+    begin_where_met(b, stage, task);
     stage->holds_host = DTS_NO_ID;
     stage->host_pending = 0;
     stage->ahead = after != DTS_NO_ID ? DTS_NEVER_AHEAD : stage->ahead - duration;

@@ -106,6 +106,7 @@ typedef struct dts_stage {
     dts_time since_collectives;         /* kernels added since then; DTS_TIME_MAX: not known */
     bool captured;                      /* what is added now is part of a CUDA graph */
     bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
+    dts_id met[2];                      /* brief: what the host has waited for, without a task; DTS_NO_ID: nothing */
     dts_time between_passes;            /* brief: kernels around that pass */
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
     dts_link *carries;                  /* brief: what the pass that comes next sends when it is done; NULL: nothing */

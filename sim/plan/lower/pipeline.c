@@ -262,12 +262,11 @@ static void add_chunk_overhead(turns *t, dts_stage *stage, const dts_op *op, boo
                           .layer = -1,
                           .chunk = op->chunk,
                           .name = "pipeline_copy"};
-    if (t->b->brief && dts_block_wanted(t->b)) {
-        stage->between_passes += t->copies;
+    const double launch_s = backward ? stack->backward_launch_s : stack->launch_s;
+    if (dts_brief_joins(t->b, stage, stack->pipeline_chunk_kernels, t->copies, launch_s)) {
         return;
     }
-    if (dts_block_kernels(t->b, stage, stack->pipeline_chunk_kernels, duration,
-                          backward ? stack->backward_launch_s : stack->launch_s, &info)) {
+    if (dts_block_kernels(t->b, stage, stack->pipeline_chunk_kernels, duration, launch_s, &info)) {
         return;
     }
     for (int64_t i = 0; i < stack->pipeline_chunk_kernels; i++) {
