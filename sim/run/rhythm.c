@@ -1,6 +1,7 @@
 /* Finding how an iteration repeats; fold.c's head says what must hold. */
 #include "run/rhythm.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,6 +334,31 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
     return DTS_OK;
 }
 
+/* Has the last round of each device the work of as many microbatches? */
+static bool rounds_have_work(const dts_rhythm *r) {
+    static const double most = 0.01;
+    for (size_t d = 0; d < r->devices; d++) {
+        const span *s = &r->spans[d];
+        dts_time now = 0;
+        work_between(r, d, s->after, s->until, &now);
+        const double asked = (double)work_of_microbatches(r, d);
+        if (fabs((double)now - asked) > most * asked) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the stream with the most to do is asked for in a round. */
+static double busiest_stream(dts_rhythm *r) {
+    add_up_round(r);
+    dts_time most = 0;
+    for (size_t s = 0; s < dts_graph_streams(r->m->lowered->graph); s++) {
+        most = r->busy[s] > most ? r->busy[s] : most;
+    }
+    return (double)most;
+}
+
 dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena, dts_time *round) {
     dts_rhythm *r = rhythm_new(m, fold, arena);
     if (r == NULL) {
@@ -340,6 +366,11 @@ dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena
     }
     find_last_kernels(r);
     r->round = fold->round;
-    *round = longest_shift(r, observe(r));
+    r->length = longest_shift(r, observe(r));
+    *round = r->length;
+    if (r->length >= 0) {
+        find_spans(r);
+        *round = rounds_have_work(r) && busiest_stream(r) <= 1.001 * (double)r->length ? r->length : -1;
+    }
     return DTS_OK;
 }

@@ -113,7 +113,7 @@ static dts_status lower_alone(const dts_builder *b, const dts_stage *stage, doub
     s->stage.last_kernel = dts_build_task(&s->b, s->stage.compute, dts_time_from_s(head_start_s), &gate);
     s->made = body(&s->b, &s->stage, sync, context, &out->handed_B);
     dts_build_host(&s->b, &s->stage, 0, false, DTS_NO_ID, "issued"); /* and all that is pending */
-    dts_sync_recorded(sync, &out->reduced_B, &out->reduced_tensors);
+    dts_sync_recorded(sync, out);
     out->flops = s->stage.flops;
     out->fresh_B = s->stage.fresh_B;
     if (s->b.failed || s->b.too_large) {
@@ -317,7 +317,7 @@ static void add_pieces(dts_builder *b, dts_stage *stage, const dts_block *block,
 dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block, const dts_id *waits, size_t wait_count,
                        const dts_task_info *info) {
     dts_id rest = rest_of_trailing(b, stage, block, waits, wait_count);
-    bool meets = dts_brief_meets(b, stage, block, waits[0], info->role != DTS_ROLE_FORWARD);
+    bool meets = dts_brief_meets(b, stage, block, info->role != DTS_ROLE_FORWARD);
     dts_time ahead = meets ? 0 : stage->ahead;
     dts_time lead = block->lead;
     bool hidden = dts_brief_hides_host(b, block, ahead, meets);
@@ -357,6 +357,7 @@ dts_id dts_block_place(dts_builder *b, dts_stage *stage, const dts_block *block,
     stage->carries = NULL;
     dts_graph_depend(b->graph, task, issue);
     dts_graph_depend(b->graph, task, rest);
+    dts_graph_depend(b->graph, task, meets ? stage->met[0] : DTS_NO_ID); /* what is recomputed does not take it */
     for (size_t i = 0; i < wait_count; i++) {
         dts_graph_depend(b->graph, task, waits[i]);
     }
@@ -382,7 +383,7 @@ bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double d
     dts_time launch = dts_time_from_s(launch_s);
     dts_time one = dts_time_from_s(duration_s);
     dts_time lead = launch > one ? count * launch - (count - 1) * one : launch; /* K - C of block.c's head */
-    if (!dts_block_wanted(b) || stage->ahead < lead || count < 1) {
+    if (!dts_block_wanted(b) || stage->ahead < lead || count < 1 || stage->awaited != DTS_NO_ID) {
         return false;
     }
     dts_task_info what = *info;
@@ -398,7 +399,7 @@ bool dts_block_issues(dts_builder *b, dts_stage *stage, double launch_s) {
     dts_time launch = dts_time_from_s(launch_s);
     bool known = b->detail == DTS_DETAIL_BLOCK && stage->collectives_done != DTS_NO_ID &&
                  stage->since_collectives < DTS_TIME_MAX;
-    if (!known || stage->ahead - launch < stage->since_collectives) {
+    if (!known || stage->ahead - launch < stage->since_collectives || stage->awaited != DTS_NO_ID) {
         return false;
     }
     stage->host_pending += launch;

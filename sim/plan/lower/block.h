@@ -68,8 +68,7 @@ bool dts_block_kernels(struct dts_builder *b, struct dts_stage *stage, int64_t c
 /* Needs a brief block no task of its host? meets: the host waits for the input. */
 bool dts_brief_hides_host(const struct dts_builder *b, const dts_block *block, dts_time ahead, bool meets);
 /* Takes the host's wait for the input of a brief block: true where it needs no task, else it is added. */
-bool dts_brief_meets(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, dts_id input,
-                     bool backward);
+bool dts_brief_meets(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, bool backward);
 
 /* Is the host's wait for what a stage receives left to the pass that takes it? Not where activations come back from
  * host memory: the host launches their copies in between. */

@@ -76,7 +76,7 @@ bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
 bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {
     const dts_time launch = dts_time_from_s(launch_s);
     if (after == DTS_NO_ID || after != stage->last_kernel || !dts_brief_waits_later(b) || b->alone ||
-        dts_build_blocks(b) || stage->captured || stage->ahead < launch) {
+        dts_build_blocks(b) || stage->captured || stage->ahead < launch || stage->awaited != DTS_NO_ID) {
         return false;
     }
     stage->host_pending += launch;
@@ -84,15 +84,18 @@ bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, doub
     return true;
 }
 
-bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, dts_id input, bool backward) {
-    bool meets = stage->host_meets;
-    stage->host_meets = false;
-    bool hidden = dts_brief_hides_host(b, block, 0, true);
-    if (meets && !hidden) {
-        dts_build_wait(b, stage, backward, input);
-    } else if (meets) {
-        stage->met[0] = input;
-        stage->met[1] = stage->last_kernel;
+bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, bool backward) {
+    const dts_id awaited = stage->awaited;
+    stage->awaited = DTS_NO_ID;
+    if (awaited == DTS_NO_ID) {
+        return false;
     }
-    return meets && hidden;
+    const bool hidden = dts_brief_hides_host(b, block, 0, true);
+    if (hidden) {
+        stage->met[0] = awaited;
+        stage->met[1] = stage->last_kernel;
+    } else {
+        dts_build_wait(b, stage, backward, awaited);
+    }
+    return hidden;
 }

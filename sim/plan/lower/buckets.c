@@ -59,6 +59,23 @@ static void flush_full(dts_gradient_sync *sync, dts_parameter_set set) {
     pending->held_B = held_B;
 }
 
+/* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. */
+static void flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
+    dts_bucket *pending = &sync->buckets[set];
+    const double rest_B = sync->open_B;
+    const double rest_held_B = floor(pending->held_B * rest_B / pending->pending_B);
+    const double part_B = (pending->pending_B - rest_B) / sync->closed;
+    double held_B = pending->held_B - rest_held_B;
+    for (; sync->closed > 0; sync->closed--) {
+        pending->pending_B = part_B;
+        pending->held_B = floor(held_B / sync->closed);
+        held_B -= pending->held_B;
+        flush_bucket(sync, set);
+    }
+    pending->pending_B = rest_B;
+    pending->held_B = rest_held_B;
+}
+
 void dts_buckets_flush(dts_gradient_sync *sync) {
     static const dts_parameter_set order[] = {DTS_SET_EXPERTS, DTS_SET_COMMON};
     for (size_t i = 0; !sync->records && i < sizeof order / sizeof order[0]; i++) {
@@ -68,6 +85,7 @@ void dts_buckets_flush(dts_gradient_sync *sync) {
         }
         flush_bucket(sync, order[i]);
     }
+    sync->open_B = 0;
 }
 
 /* A gradient that is not kept whole: its bucket is there until it has been reduced. */
@@ -75,6 +93,16 @@ static void hold_in_bucket(dts_gradient_sync *sync, dts_bucket *pending, double 
     double whole = floor(bytes);
     dts_build_memory(sync->b, pending->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
     pending->held_B += whole;
+}
+
+/* More gradients, which have filled buckets and left something in the last. */
+static void record_buckets(dts_gradient_sync *sync, int closed, double open_B) {
+    sync->closed += closed;
+    sync->open_B += open_B;
+    if (sync->open_B >= sync->b->plan->job.stack->ddp_bucket_B) {
+        sync->closed++;
+        sync->open_B = 0;
+    }
 }
 
 void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const double *parameters, size_t count,
@@ -100,6 +128,7 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
         pending->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
+        record_buckets(sync, 0, bytes);
         if (stack->ddp_overlap && pending->pending_B >= pending->limit_B) {
             flush_bucket(sync, set);
         }
@@ -129,8 +158,9 @@ void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id
     pending->ready = ready;
     sync->total_B += block->reduced_B;
     sync->tensors += block->reduced_tensors;
-    if (sync->b->plan->job.stack->ddp_overlap) {
-        flush_full(sync, DTS_SET_COMMON);
+    record_buckets(sync, block->closed_buckets, block->open_B);
+    if (sync->b->plan->job.stack->ddp_overlap && !sync->records && sync->closed > 0) {
+        flush_closed(sync, DTS_SET_COMMON);
     }
 }
 
@@ -144,9 +174,11 @@ dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage) {
     return sync;
 }
 
-void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors) {
-    *bytes = sync->total_B;
-    *tensors = sync->tensors;
+void dts_sync_recorded(const dts_gradient_sync *sync, dts_block *block) {
+    block->reduced_B = sync->total_B;
+    block->reduced_tensors = sync->tensors;
+    block->closed_buckets = sync->closed;
+    block->open_B = sync->open_B;
 }
 
 static dts_id finish(dts_gradient_sync *sync) {

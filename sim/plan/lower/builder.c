@@ -80,6 +80,11 @@ static dts_id add_to_host(dts_builder *b, dts_stage *stage, double duration_s, b
                           const dts_task_info *info) {
     dts_id thread = backward ? stage->autograd : stage->host;
     dts_time duration = dts_time_from_s(duration_s);
+    if (stage->awaited != DTS_NO_ID) { /* something is issued before the pass whose input this is */
+        const dts_id awaited = stage->awaited;
+        stage->awaited = DTS_NO_ID;
+        dts_build_wait(b, stage, backward, awaited);
+    }
     if (after != DTS_NO_ID || info->role != DTS_ROLE_HOST) {
         settle_host(b, stage, thread);
     }

@@ -105,7 +105,8 @@ typedef struct dts_stage {
     dts_id collectives_done;            /* the block placed last has no more of them, DTS_NO_ID: it had none */
     dts_time since_collectives;         /* kernels added since then; DTS_TIME_MAX: not known */
     bool captured;                      /* what is added now is part of a CUDA graph */
-    bool host_meets;                    /* brief: the host waits for the input of the pass that comes next */
+    dts_id awaited;                     /* brief: input of the pass that comes next, for which the host waits before
+                                           it issues anything; DTS_NO_ID: it need not */
     dts_id met[2];                      /* brief: what the host has waited for, without a task; DTS_NO_ID: nothing */
     dts_time between_passes;            /* brief: kernels around that pass */
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
@@ -412,7 +413,7 @@ void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id
 void dts_buckets_flush(dts_gradient_sync *sync);
 /* For lowering a block: hands over into buckets without end, whose content is then read. */
 dts_gradient_sync *dts_sync_recorder(dts_builder *b, dts_stage *stage);
-void dts_sync_recorded(const dts_gradient_sync *sync, double *bytes, int *tensors);
+void dts_sync_recorded(const dts_gradient_sync *sync, dts_block *block);
 /* Where linear layers are units of their own: before the kernels of a product, forward or gradients, at a position of
  * its chunk; returns what they wait for. Else both do nothing. */
 dts_id dts_sync_before_product(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, size_t index,

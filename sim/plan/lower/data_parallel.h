@@ -37,6 +37,8 @@ struct dts_gradient_sync {
     bool repeats;          /* DDP: whole gradients, but reduced after every microbatch */
     bool defers;           /* FSDP: whole gradients, reduced after the last microbatch */
     bool records;          /* of a block by itself: nothing is reduced */
+    int closed;            /* recorded: buckets that closed, and what lies in the last */
+    double open_B;
     int tensors;
     double total_B;
     int flushed;

@@ -151,6 +151,7 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .held = dts_arena_array(b->arena, plan->style_count, sizeof *stage->held),
                          .last_kernel = DTS_NO_ID,
                          .last_host = DTS_NO_ID,
+                         .awaited = DTS_NO_ID,
                          .met = {DTS_NO_ID, DTS_NO_ID},
                          .last_collective = DTS_NO_ID,
                          .block_end = DTS_NO_ID,

@@ -225,6 +225,7 @@ static dts_detail detail_of(const dts_plan *plan, const dts_lower_options *optio
 dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts_arena *arena, dts_lowered *out,
                      dts_diag *diag) {
     *out = (dts_lowered){0};
+    const dts_detail detail = detail_of(plan, options);
     dts_builder *b = dts_arena_alloc(arena, sizeof *b);
     if (b == NULL) {
         return dts_diag_nomem(diag);
@@ -235,10 +236,10 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .diag = diag,
                        .slowest = dts_build_slowest(plan),
                        .flow_network = options->flow_network,
-                       .detail = detail_of(plan, options),
+                       .detail = detail,
                        .blocks = options->blocks,
                        .full = options->full_ranks,
-                       .brief = options->brief,
+                       .brief = options->brief && detail != DTS_DETAIL_KERNEL,
                        .stop = options->stop,
                        .seed = options->seed,
                        .input_left = options->input_left,

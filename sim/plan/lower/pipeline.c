@@ -233,7 +233,7 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
     }
     if (b->plan->job.stack->pipeline_host_waits && t->blocking) {
         bool later = dts_brief_waits_later(b); /* the block decides whether it takes a task */
-        b->stages[rank].host_meets = later;
+        b->stages[rank].awaited = later ? arrives : DTS_NO_ID;
         if (!later) {
             hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
