@@ -252,18 +252,17 @@ static dts_time shift_on_stream(const dts_rhythm *r, dts_id stream, dts_id task)
     return i < r->counts[stream] ? -1 : ends[task] - ends[tasks[i - r->counts[stream]]];
 }
 
-/* Does what the iteration ends with keep the pace? It may instead be a host that has much to launch at the end, or a
- * stage that began late: more microbatches hide that. */
-static bool ends_with_the_pace(dts_rhythm *r) {
+/* The pace of what the iteration ends with. It may be a host that has much to launch at the end, or a stage that began
+ * late: more microbatches hide that. Negative: it does not come from the round. */
+static dts_time shift_of_end(dts_rhythm *r) {
     dts_id task = r->m->last_task;
     while (task != DTS_NO_ID &&
            !(dts_rhythm_has(r, task) && dts_graph_task(r->m->lowered->graph, task).stream_count > 0)) {
         task = dts_simulation_blocker(r->m->simulation, task);
     }
     r->on_path = task;
-    return task != DTS_NO_ID &&
-           dts_rhythm_same_length(shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task),
-                                  r->length);
+    return task == DTS_NO_ID ? -1
+                             : shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task);
 }
 
 /* A device that is faster than the pace and waits for its launches will wait for others instead, once these have used
@@ -303,7 +302,7 @@ static bool repeats(dts_rhythm *r, int64_t round) {
         return false;
     }
     add_up_round(r);
-    return streams_keep_up(r) && memory_stays(r) && ends_with_the_pace(r) && dts_rhythm_goes_on(r) &&
+    return streams_keep_up(r) && memory_stays(r) && dts_rhythm_same_length(shift_of_end(r), r->length) && dts_rhythm_goes_on(r) &&
            hosts_have_settled(r);
 }
 
@@ -334,15 +333,17 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
     return DTS_OK;
 }
 
+/* What a guess at the pace may be off by. */
+static const double near = 0.005;
+
 /* Has the last round of each device the work of as many microbatches? */
 static bool rounds_have_work(const dts_rhythm *r) {
-    static const double most = 0.01;
     for (size_t d = 0; d < r->devices; d++) {
         const span *s = &r->spans[d];
         dts_time now = 0;
         work_between(r, d, s->after, s->until, &now);
         const double asked = (double)work_of_microbatches(r, d);
-        if (fabs((double)now - asked) > most * asked) {
+        if (fabs((double)now - asked) > near * asked) {
             return false;
         }
     }
@@ -350,8 +351,7 @@ static bool rounds_have_work(const dts_rhythm *r) {
 }
 
 /* What the stream with the most to do is asked for in a round. */
-static double busiest_stream(dts_rhythm *r) {
-    add_up_round(r);
+static double busiest_stream(const dts_rhythm *r) {
     dts_time most = 0;
     for (size_t s = 0; s < dts_graph_streams(r->m->lowered->graph); s++) {
         most = r->busy[s] > most ? r->busy[s] : most;
@@ -367,10 +367,12 @@ dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena
     find_last_kernels(r);
     r->round = fold->round;
     r->length = longest_shift(r, observe(r));
-    *round = r->length;
+    *round = -1;
     if (r->length >= 0) {
         find_spans(r);
-        *round = rounds_have_work(r) && busiest_stream(r) <= 1.001 * (double)r->length ? r->length : -1;
+        add_up_round(r);
+        const bool shown = rounds_have_work(r) && busiest_stream(r) <= (1 + near) * (double)r->length;
+        *round = shown && fabs((double)(shift_of_end(r) - r->length)) <= near * (double)r->length ? r->length : -1;
     }
     return DTS_OK;
 }

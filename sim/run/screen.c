@@ -148,9 +148,11 @@ dts_status dts_screen_values(const dts_scenario_values *values, dts_block_cache 
             values->fidelity.detail == DTS_DETAIL_AUTO ? DTS_DETAIL_BLOCK : (dts_detail)values->fidelity.detail;
         dts_fold fold;
         bool known = false;
-        if (values->fidelity.microbatches != DTS_MICROBATCHES_ALL && dts_fold_guess(&outline, &fold) &&
-            look_at_few(values, &outline, &fold, detail, blocks, stop, arena, out, &known) != DTS_OK) {
-            status = dts_diag_nomem(diag);
+        bool some = values->fidelity.microbatches != DTS_MICROBATCHES_ALL && dts_fold_guess(&outline, &fold);
+        while (status == DTS_OK && some && !known) {
+            status = look_at_few(values, &outline, &fold, detail, blocks, stop, arena, out, &known);
+            status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+            some = dts_fold_retry(&fold);
         }
         if (status == DTS_OK && !known) {
             status = look_at_all(values, detail, blocks, stop, arena, out, diag);
