@@ -77,7 +77,9 @@ static bool is_interleaved(const dts_plan *plan) {
 bool dts_fold_guess(const dts_plan *outline, dts_fold *out) {
     const int64_t rounds = is_interleaved(outline) ? 3 : 4;
     const bool slow = outline->virtual_stages > 1 && !is_interleaved(outline);
-    return find(outline, rounds, slow ? 2 * outline->pipeline : outline->pipeline, out);
+    const bool found = find(outline, rounds, slow ? 2 * outline->pipeline : outline->pipeline, out);
+    out->fills = is_interleaved(outline);
+    return found;
 }
 
 bool dts_fold_holds(const dts_fold *fold, const dts_plan *part) {

@@ -11,6 +11,7 @@ typedef struct dts_fold {
     int64_t tried; /* microbatches that were simulated before, in vain; 0: none */
     dts_time tried_time;
     int64_t draining; /* the last so many of each direction, while the pipeline empties */
+    bool fills;       /* a guess: the orders of stages are known to keep the pace, though rounds are not whole yet */
 } dts_fold;
 
 /* False: there is nothing to fold. */

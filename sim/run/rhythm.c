@@ -371,8 +371,9 @@ dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena
     if (r->length >= 0) {
         find_spans(r);
         add_up_round(r);
-        const bool shown = rounds_have_work(r) && busiest_stream(r) <= (1 + near) * (double)r->length;
-        *round = shown && fabs((double)(shift_of_end(r) - r->length)) <= near * (double)r->length ? r->length : -1;
+        const double length = (double)r->length;
+        const bool whole = rounds_have_work(r) && fabs((double)shift_of_end(r) - length) <= near * length;
+        *round = busiest_stream(r) <= (1 + near) * length && (whole || fold->fills) ? r->length : -1;
     }
     return DTS_OK;
 }

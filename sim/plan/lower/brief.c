@@ -24,7 +24,7 @@
 #include "plan/lower/builder.h"
 
 /* Of a pass, what may wait for its input though it need not. */
-static const double little = 0.002;
+static const double little = 0.01;
 
 dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category) {
     return b->brief && !b->alone ? DTS_MEMORY_ACTIVATIONS : category;
