@@ -261,8 +261,7 @@ static dts_time shift_of_end(dts_rhythm *r) {
         task = dts_simulation_blocker(r->m->simulation, task);
     }
     r->on_path = task;
-    return task == DTS_NO_ID ? -1
-                             : shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task);
+    return task == DTS_NO_ID ? -1 : shift_on_stream(r, dts_graph_task(r->m->lowered->graph, task).streams[0], task);
 }
 
 /* A device that is faster than the pace and waits for its launches will wait for others instead, once these have used
@@ -302,8 +301,8 @@ static bool repeats(dts_rhythm *r, int64_t round) {
         return false;
     }
     add_up_round(r);
-    return streams_keep_up(r) && memory_stays(r) && dts_rhythm_same_length(shift_of_end(r), r->length) && dts_rhythm_goes_on(r) &&
-           hosts_have_settled(r);
+    return streams_keep_up(r) && memory_stays(r) && dts_rhythm_same_length(shift_of_end(r), r->length) &&
+           dts_rhythm_goes_on(r) && hosts_have_settled(r);
 }
 
 /* k of (1) */
@@ -372,8 +371,10 @@ dts_status dts_fold_pace(const dts_fold *fold, dts_measured *m, dts_arena *arena
         find_spans(r);
         add_up_round(r);
         const double length = (double)r->length;
-        const bool whole = rounds_have_work(r) && fabs((double)shift_of_end(r) - length) <= near * length;
-        *round = busiest_stream(r) <= (1 + near) * length && (whole || fold->fills) ? r->length : -1;
+        const bool keeps = fabs((double)shift_of_end(r) - length) <= near * length;
+        const bool launched = r->on_path == DTS_NO_ID || m->lowered->infos[r->on_path].role == DTS_ROLE_HOST;
+        const bool shown = fold->fills ? !launched : keeps && rounds_have_work(r);
+        *round = shown && busiest_stream(r) <= (1 + near) * length ? r->length : -1;
     }
     return DTS_OK;
 }

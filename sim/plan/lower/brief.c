@@ -14,8 +14,9 @@
  * both are one task, whose fixed part is the pass.
  *
  * ZeRO-2 reduces the gradients of every microbatch. No pass waits for that, only the step does, and their stream takes
- * one after the other: they may as well begin when the pass is done, and for the last microbatch, where nothing hides
- * what is left, when the layer is.
+ * one after the other: they may as well begin when the pass is done, in as many buckets as the gradients close. Of the
+ * last microbatch, where nothing hides what is left, and of the first, which the stream is idle before, when the layer
+ * is.
  *
  * A collective that waits for the latest kernel is issued by then where the host is known to be ahead by as much: it
  * needs no task for that.
@@ -70,7 +71,8 @@ void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
 }
 
 bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
-    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
+    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0 &&
+           b->plan->style_count == 1;
 }
 
 bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {

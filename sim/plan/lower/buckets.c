@@ -85,7 +85,6 @@ void dts_buckets_flush(dts_gradient_sync *sync) {
         }
         flush_bucket(sync, order[i]);
     }
-    sync->open_B = 0;
 }
 
 /* A gradient that is not kept whole: its bucket is there until it has been reduced. */
@@ -128,7 +127,9 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
         pending->pending_B += bytes;
         sync->total_B += bytes;
         sync->tensors++;
-        record_buckets(sync, 0, bytes);
+        if (sync->records) {
+            record_buckets(sync, 0, bytes);
+        }
         if (stack->ddp_overlap && pending->pending_B >= pending->limit_B) {
             flush_bucket(sync, set);
         }
@@ -153,6 +154,7 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
 
 void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
+    sync->open_B = sync->records ? sync->open_B : pending->pending_B;
     pending->pending_B += block->reduced_B;
     pending->held_B += (double)block->left_B[DTS_MEMORY_COMMUNICATION];
     pending->ready = ready;

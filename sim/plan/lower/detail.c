@@ -198,6 +198,9 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
             return "layers with tensor degrees of their own change the layout of activations";
         }
     }
+    if (plan->context > 1 && overlaps(plan)) {
+        return "reductions and gathers share links with the exchanges of context parallelism";
+    }
     if (plan->tensor == 1) {
         return NULL;
     }

@@ -93,8 +93,8 @@ typedef struct dts_block {
     double handed_B;  /* temporary that the next one takes over */
     double reduced_B; /* gradients copied into buckets, of so many tensors */
     int reduced_tensors;
-    int closed_buckets; /* that these fill, from none on */
-    double open_B;      /* what is left in the last */
+    int closed_buckets;                        /* that these fill, from none on */
+    double open_B;                             /* what is left in the last */
     int64_t peak_B[DTS_MEMORY_CATEGORY_COUNT]; /* at its highest total, less at entry */
     int64_t left_B[DTS_MEMORY_CATEGORY_COUNT]; /* at its end, less at entry */
     int64_t last_B;                            /* total while the last kernel runs, less at entry */

@@ -145,7 +145,8 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool possible =
         dts_block_wanted(w->b) && !splits &&
         (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions));
-    const bool behind = hands_over && dts_brief_hands_over_behind(w->b, w->pass);
+    const bool ends = w->pass->first_microbatch || w->pass->last_microbatch; /* nothing else keeps the links busy */
+    const bool behind = hands_over && dts_brief_hands_over_behind(w->b, w->pass) && (!ends || may_be_late_at_first(w));
     if (possible && behind) {
         inside = false;
         block = step_block(w, s, true);
@@ -251,7 +252,8 @@ static const dts_block *chunk_block(dts_builder *b, const dts_pass *pass, dts_bl
 dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action action) {
     double room_B = 0;
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
-    const bool behind = hands_over && !pass->last_microbatch && dts_brief_hands_over_behind(b, pass);
+    const bool inside = pass->first_microbatch || pass->last_microbatch;
+    const bool behind = hands_over && !inside && dts_brief_hands_over_behind(b, pass);
     if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
         b->parked != NULL || b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||

@@ -1,0 +1,129 @@
+/* A first look (run/screen.h) is the physics of a run with fewer tasks: on random scenarios of every stack, with few
+ * microbatches and with many, its time is that of all kernels wherever a block knows all that happens inside it
+ * (dts_coarse_leaves_out), and hardly longer anywhere: what is too long costs a search its answer.
+ * DTSIM_PROPERTY_RUNS and DTSIM_PROPERTY_SEED as in test_scenarios.c. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "draw.h"
+#include "plan/lower/lower.h"
+#include "run/screen.h"
+#include "simulate.h"
+
+static const char *const stacks[] = {
+    "deepspeed",    "fms-fsdp",  "huggingface-eager",   "huggingface-trainer", "internevo",
+    "litgpt",       "llm-c",     "llm-foundry",         "megatron-core",       "megatron-core-no-overlap",
+    "megatron-lm",  "nemo",      "megatron-deepspeed",  "megatron-lm-2021",    "nvidia-bert",
+    "pytorch-1.11", "pytorch-2", "nvidia-bert-pytorch", "torchtitan",          "zero-bubble"};
+
+/* The scenario of a seed, on any stack that takes it, and where many is set with 16 to 63 microbatches; NULL: the stack
+ * refuses the plan, or a first look would run it in full. */
+static dts_scenario *scenario_of(uint64_t seed, bool many) {
+    drawn d = draw(seed);
+    if (d.differ || d.loads) {
+        return NULL;
+    }
+    const char *rest = strchr(d.text, '\n');
+    const char *stack =
+        PICK(&d, 0, 1) == 1 ? d.stack : stacks[next_random(&d.random) % (sizeof stacks / sizeof stacks[0])];
+    char text[sizeof d.text + 64];
+    snprintf(text, sizeof text, "stack: %s%s", stack, rest);
+    const int rounds = 2 * d.pipeline;
+    int microbatches = 16 + PICK(&d, 0, 7, 19, 31, 47);
+    microbatches = microbatches < rounds ? rounds : microbatches - microbatches % rounds;
+    char batch[32];
+    snprintf(batch, sizeof batch, "%d", d.data * d.micro_batch * microbatches);
+    const dts_override override = {.key = "training.global_batch", .value = batch, .place = {.file = "test"}};
+    static const char *const roots[] = {"."};
+    const dts_profile_paths profiles = {.roots = roots, .count = 1};
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    dts_scenario_parse(text, strlen(text), "test", &override, many ? 1 : 0, &profiles, &scenario, diag);
+    dts_diag_free(diag);
+    return scenario;
+}
+
+static const char *left_out(const dts_scenario_values *values) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *diag = dts_diag_new();
+    dts_job job = dts_scenario_job(values);
+    dts_plan plan;
+    assert_int_equal(dts_plan_make(&job, arena, &plan, diag), DTS_OK);
+    const char *what = dts_coarse_leaves_out(&plan, true);
+    dts_diag_free(diag);
+    dts_arena_free(arena);
+    return what;
+}
+
+typedef struct tally {
+    size_t exact, others; /* scenarios: where blocks know everything, and the rest */
+    double error;         /* of exact: sum */
+    double lowest, highest;
+} tally;
+
+static void compare(dts_scenario *scenario, uint64_t seed, dts_block_cache *blocks, tally *t) {
+    static const double GIB = 1024.0 * 1024.0 * 1024.0;
+    dts_scenario_values values = *dts_scenario_get(scenario);
+    values.fidelity.detail = DTS_DETAIL_KERNEL;
+    values.fidelity.allocator = DTS_ALLOCATOR_ESTIMATE;
+    dts_diag *diag = dts_diag_new();
+    dts_result *full = NULL;
+    if (dts_run_values(&values, NULL, &full, diag) != DTS_OK) { /* a stack that this plan cannot have */
+        dts_diag_free(diag);
+        return;
+    }
+    values.fidelity.detail = DTS_DETAIL_AUTO;
+    dts_screening look = {0};
+    assert_ok(dts_screen_values(&values, blocks, NULL, &look, diag), diag);
+    const double off = look.time_s / full->iteration_time_s - 1;
+    const double memory = look.allocated_B / GIB / full->peak_allocated_gib - 1;
+    const char *leaves_out = left_out(&values);
+    if (leaves_out == NULL) {
+        t->exact++;
+        t->error += fabs(off);
+        t->lowest = fmin(t->lowest, off);
+        t->highest = fmax(t->highest, off);
+    }
+    t->others += leaves_out != NULL;
+    const double least = leaves_out == NULL ? -0.05 : -1;
+    if (off > 0.05 || off < least || (look.memory_known && fabs(memory) > (leaves_out == NULL ? 0.01 : 0.05))) {
+        fail_msg("seed %llu: %+.2f %% of %g s, memory %+.2f %% (%s)", (unsigned long long)seed, 100 * off,
+                 full->iteration_time_s, 100 * memory, leaves_out == NULL ? "nothing is left out" : leaves_out);
+    }
+    dts_result_free(full);
+}
+
+static uint64_t number_from(const char *variable, uint64_t otherwise) {
+    const char *text = getenv(variable);
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+static void a_first_look_is_a_run(void **state) {
+    (void)state;
+    const uint64_t runs = number_from("DTSIM_PROPERTY_RUNS", 600), first = number_from("DTSIM_PROPERTY_SEED", 1);
+    dts_block_cache *blocks = dts_block_cache_new(0);
+    tally few = {0}, many = {0};
+    for (uint64_t seed = first; seed < first + runs; seed++) {
+        dts_scenario *scenario = scenario_of(seed, seed % 4 == 0);
+        if (scenario != NULL) {
+            compare(scenario, seed, blocks, seed % 4 == 0 ? &many : &few);
+        }
+        dts_scenario_free(scenario);
+    }
+    const tally *both[] = {&few, &many};
+    for (size_t i = 0; i < 2; i++) {
+        const double count = fmax(1, (double)both[i]->exact);
+        print_message(
+            "%s microbatches: off by %.3f %% on average, %+.2f to %+.2f %%, over %zu scenarios; "
+            "something is left out of %zu\n",
+            i == 0 ? "few" : "many", 100 * both[i]->error / count, 100 * both[i]->lowest, 100 * both[i]->highest,
+            both[i]->exact, both[i]->others);
+        assert_true(both[i]->error / count < 0.002 || both[i]->exact < 20);
+    }
+    dts_block_cache_free(blocks);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_first_look_is_a_run)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
