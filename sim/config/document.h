@@ -26,7 +26,8 @@ struct dts_node {
     /* not written so: a `profile` entry that a merge or dts_document_set() made out of a plain name; a null node: a
      * value that could not be read and was reported */
     bool implied;
-    unsigned inherited; /* how many merges have kept it as an entry of a base: 0: written in the document itself */
+    const char *replaced; /* the number or word of the base that a merge has put this one over; NULL: none */
+    unsigned inherited;   /* how many merges have kept it as an entry of a base: 0: written in the document itself */
 };
 
 typedef struct dts_document dts_document;

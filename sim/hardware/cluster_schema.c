@@ -1,4 +1,7 @@
 /* The keys of hardware/clusters/NAME.yaml. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "hardware/hardware.h"
 
 static const char *const intra_kinds[] = {"nvswitch", "mesh", "pcie", "none", NULL};
@@ -483,6 +486,22 @@ static dts_status check_stragglers(dts_binder *binder, const dts_place *place, c
     return status;
 }
 
+/* Links, NICs and memory of a profile are those of its node: with more GPUs in it they are another machine's. */
+static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
+    const dts_node *own = node == NULL ? NULL : dts_node_get(node, "gpus_per_node");
+    const long long had = own == NULL || own->replaced == NULL ? 0 : atoll(own->replaced);
+    if (had <= 0 || cluster->gpus_per_node <= had) {
+        return;
+    }
+    char help[160], name[64];
+    snprintf(name, sizeof name, "%s%sgpus_per_node", key, *key == '\0' ? "" : ".");
+    snprintf(help, sizeof help,
+             "use more nodes of %lld GPUs, or describe the larger node in a profile of its own (extends: NAME)", had);
+    dts_diag_warning(binder->diag, &own->place, name, help,
+                     "%lld GPUs in a node of %s, which has %lld: its links, NICs and memory stay those of %lld",
+                     (long long)cluster->gpus_per_node, cluster->name, had, had);
+}
+
 static dts_status cluster_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_cluster *cluster = bound;
     const dts_place *place = node ? &node->place : NULL;
@@ -500,6 +519,9 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
     if (cluster->nodes > 1 && cluster->inter.transport == DTS_TRANSPORT_NONE) {
         status = dts_diag_error(binder->diag, place, key, "say inter.transport: tcp or rdma, or nodes: 1",
                                 "several nodes without a network between them");
+    }
+    if (status == DTS_OK) {
+        warn_of_wide_nodes(binder, node, key, cluster);
     }
     return status;
 }

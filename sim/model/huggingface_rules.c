@@ -93,7 +93,7 @@ static const dts_mapping deepseek[] = {DECODER,
                                        RULE("expert_ffn_hidden=@", "moe_intermediate_size=@"),
                                        RULE("shared=@", "n_shared_experts=@"),
                                        RULE("first_dense_layers=@", "first_k_dense_replace=@"),
-                                       RULE("moe_every=@", "moe_layer_freq=@"),
+                                       RULE("moe_layer_freq=@", "moe_layer_freq=@"),
                                        {0}};
 static const dts_mapping gpt_oss[] = {DECODER,
                                       GROUPED,

@@ -90,6 +90,20 @@ static int64_t nearest_rank(int64_t rank, int64_t parts) {
     return rank < parts ? parts : rank / parts * parts;
 }
 
+/* A product of two factors has no rank above that of the matrix it is added to. */
+static dts_status check_rank(const dts_plan *plan, dts_diag *diag) {
+    const int64_t rank = plan->job.training->adapters.rank, hidden = plan->job.model->hidden;
+    if (rank <= hidden) {
+        return DTS_OK;
+    }
+    char help[96];
+    snprintf(help, sizeof help, "use a rank up to %" PRId64 ", or train all weights: adapters: none", hidden);
+    return dts_diag_error(diag, NULL, "training.adapters", help,
+                          "adapters of rank %" PRId64 " are larger than the matrices of hidden size %" PRId64
+                          " that they stand for",
+                          rank, hidden);
+}
+
 /* Both factors of an adapter are split among the ranks that share its product. */
 static dts_status check_split(const dts_plan *plan, dts_diag *diag) {
     const int64_t rank = plan->job.training->adapters.rank, hidden = plan->job.model->hidden;
@@ -140,7 +154,8 @@ dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag) {
          "training.adapters", "use targets: attention or all-linear",
          "latent attention has no projection that makes values alone"},
     };
-    dts_status status = check_split(plan, diag);
+    dts_status status = check_rank(plan, diag);
+    status = status == DTS_OK ? check_split(plan, diag) : status;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].broken) {
             status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);

@@ -144,13 +144,15 @@ static void write_speed(const page *p) {
     if (r->price_usd_per_hour > 0) {
         dts_text price[3] = {{0}, {0}, {0}};
         dts_text_printf(&price[0], "%.2f USD/h", r->price_usd_per_hour);
-        double usd_per_billion = r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9;
-        if (usd_per_billion < 1000) {
-            dts_text_printf(&price[1], "%.2f", usd_per_billion);
+        const double usd_per_billion = r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9;
+        if (!r->fits) {
+            dts_text_add(&price[1], "no price of tokens: it does not fit");
+        } else if (usd_per_billion < 1000) {
+            dts_text_printf(&price[1], "%.2f USD per billion tokens", usd_per_billion);
         } else {
             dts_format_count(usd_per_billion, &price[1]);
+            dts_text_add(&price[1], " USD per billion tokens");
         }
-        dts_text_add(&price[1], " USD per billion tokens");
         facts(p, "Price", price);
     }
     if (r->host_peak_gib > 0) {

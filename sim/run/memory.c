@@ -73,7 +73,8 @@ static const char *peak_cause(const dts_measured *m, dts_id task, dts_arena *are
                    ? dts_arena_printf(arena, "%s, microbatch %" PRId32, name, info->microbatch)
                    : dts_arena_printf(arena, "%s, %s, microbatch %" PRId32, name, part, info->microbatch);
     }
-    return dts_arena_printf(arena, "%s, layer %" PRId32 ", microbatch %" PRId32, name, layer, info->microbatch);
+    /* layers count from 0, as in `layers` of the stages */
+    return dts_arena_printf(arena, "%s, layer %" PRId32 ", microbatch %" PRId32, name, layer - 1, info->microbatch);
 }
 
 static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *result) {

@@ -80,7 +80,6 @@ enum {
     MOST_SHOWN = 10000,
     USUAL_SIMULATIONS = 96,
     MOST_CHAINS = 1024,
-    MOST_NODES = 1000000, /* as in cluster.nodes */
     MOST_PROPOSALS = 1000000000,
     USUAL_CHAINS = 8,
     USUAL_PROPOSALS = 10000
@@ -138,10 +137,12 @@ static error_t parse_values(search_arguments *a, const char *option, const char 
 
 /* Numbers of nodes: an offer that no cluster can make is a mistake of the command line, not an answer. */
 static error_t parse_nodes(search_arguments *a, const char *text) {
+    size_t offset = 0;
+    const dts_field *bound = dts_schema_find(&dts_cluster_schema, "nodes", &offset);
     error_t code = parse_values(a, "--nodes", text, &a->nodes, &a->node_count);
     for (size_t i = 0; i < a->node_count && code == 0; i++) {
         long nodes = 0;
-        code = parse_number(a, "--nodes", a->nodes[i], 1, MOST_NODES, &nodes);
+        code = parse_number(a, "--nodes", a->nodes[i], (long)bound->minimum, (long)bound->maximum, &nodes);
     }
     return code;
 }

@@ -64,7 +64,7 @@ static void write_answer(const dts_search *search, dts_text *out) {
     write_fact("Iteration time", dts_format_time, x->iteration_time_s, "", out);
     write_fact("Throughput", dts_format_count, x->tokens_per_s, " tokens/s", out);
     write_fact("Model FLOPs utilisation", dts_format_percent, x->mfu, "", out);
-    if (x->price_usd_per_hour > 0) {
+    if (x->price_usd_per_hour > 0 && x->fits) {
         write_fact("Price of 10<sup>9</sup> tokens", dts_format_count, x->usd_per_billion_tokens, " USD", out);
     }
     dts_text_printf(out,
@@ -203,7 +203,9 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
                     dts_search_lacks(&search->findings[index]));
     if (search->base->cluster.price_usd_per_hour > 0) {
         dts_text_add(out, "</td><td>");
-        add_formatted(dts_format_count, x->usd_per_billion_tokens, out);
+        if (x->fits) {
+            add_formatted(dts_format_count, x->usd_per_billion_tokens, out);
+        }
     }
     dts_text_add(out, "</td></tr>\n");
 }

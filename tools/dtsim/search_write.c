@@ -90,7 +90,7 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
     dts_grid_printf(grid, "%.1f GiB%s", x->peak_device_gib, dts_search_lacks(f));
-    dts_grid_add(grid, x->price_usd_per_hour > 0
+    dts_grid_add(grid, x->price_usd_per_hour > 0 && x->fits
                            ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
                            : "");
     dts_candidate_describe(&f->candidate, search->base, &plan);

@@ -427,9 +427,37 @@ static void configs_say_which_blocks_stand_side_by_side(void **state) {
     }
 }
 
+#define DEEPSEEK(dense, every)                                                                              \
+    "{\"model_type\": \"deepseek_v2\", \"num_hidden_layers\": 8, \"hidden_size\": 256, "                    \
+    "\"num_attention_heads\": 8, \"num_key_value_heads\": 8, \"intermediate_size\": 512, "                  \
+    "\"moe_intermediate_size\": 128, \"n_routed_experts\": 8, \"num_experts_per_tok\": 2, "                 \
+    "\"q_lora_rank\": null, \"kv_lora_rank\": 64, \"qk_nope_head_dim\": 32, \"qk_rope_head_dim\": 16, "     \
+    "\"v_head_dim\": 32, \"vocab_size\": 1000, \"hidden_act\": \"silu\", \"first_k_dense_replace\": " dense \
+    ", \"moe_layer_freq\": " every "}"
+
+/* i >= first_k_dense_replace and i % moe_layer_freq == 0 */
+static void deepseek_counts_experts_from_the_first_layer(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *experts; /* a one for each layer that has them */
+    } cases[] = {{DEEPSEEK("1", "1"), "01111111"}, {DEEPSEEK("1", "2"), "00101010"}, {DEEPSEEK("2", "2"), "00101010"},
+                 {DEEPSEEK("3", "2"), "00001010"}, {DEEPSEEK("1", "3"), "00010010"}, {DEEPSEEK("4", "3"), "00000010"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        profiles p;
+        profiles_open(&p);
+        dts_model model = {0};
+        assert_true(bind_config(&p, cases[i].config, &model));
+        for (int64_t l = 0; l < 8; l++) {
+            assert_int_equal(dts_model_layer_part(&model, l) == DTS_PART_EXPERT_LAYER, cases[i].experts[l] == '1');
+        }
+        profiles_close(&p);
+    }
+}
+
 static void other_models_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {
+        DEEPSEEK("0", "2"), /* the first of every two layers, from layer 0 on */
         /* no pattern, and a kind of layer that is not attention */
         GEMMA_3 S ", " F ", " S ", " S ", " S ", " F "]}",
         GEMMA_3 "\"linear_attention\", " F "]}",
@@ -461,6 +489,7 @@ int main(void) {
                                        cmocka_unit_test(models_without_a_profile_have_their_published_size),
                                        cmocka_unit_test(configs_say_which_layers_have_windows),
                                        cmocka_unit_test(configs_say_which_blocks_stand_side_by_side),
+                                       cmocka_unit_test(deepseek_counts_experts_from_the_first_layer),
                                        cmocka_unit_test(other_models_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
