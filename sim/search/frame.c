@@ -124,22 +124,30 @@ static void sum_way(const dts_frame *frame, int rank, dts_rank_class *c) {
     c->way_full_s = way.kernels_full_s;
 }
 
-/* Groups that reduce over a node's network when a rank's does: its own stage's, and those of other stages there. */
-static double groups_on_node(const dts_plan *plan, int rank) {
+/* Groups that reduce over a node's network when a rank's does: its own stage's, and those of other stages there as far
+ * as they are busy at the same time. */
+static double groups_on_node(const dts_plan *plan, int rank, double busy) {
     int64_t stages = 0;
     for (int64_t p = 0; p < plan->pipeline; p++) {
         stages += plan->stage_node[p] == plan->stage_node[rank] && plan->data_groups[p].nodes > 1;
     }
-    return (double)(plan->data_groups_per_stage_and_node * (stages > 1 ? stages : 1));
+    return (double)plan->data_groups_per_stage_and_node * fmax(1, busy * (double)stages);
 }
 
-/* The group of a set of parameters, and how many such groups load a node's network together. */
-static dts_placement group_of(const dts_plan *plan, int rank, int set, double *sharing) {
+/* Share of a pipeline's stages that have a pass to do, on average over the iteration. */
+static double busy_share(const dts_plan *plan) {
+    double passes = (double)plan->microbatches * (double)plan->virtual_stages;
+    return passes / (passes + (double)plan->pipeline - 1);
+}
+
+/* The group of a set of parameters, and how many such groups load a node's network together, of the share of stages
+ * that is busy. */
+static dts_placement group_of(const dts_plan *plan, int rank, int set, double busy, double *sharing) {
     if (set == DTS_SET_EXPERTS) {
         *sharing = dts_lower_sharing(plan, DTS_GROUP_EXPERT_DATA);
         return dts_lower_placement(plan, rank, DTS_GROUP_EXPERT_DATA);
     }
-    *sharing = groups_on_node(plan, rank);
+    *sharing = groups_on_node(plan, rank, busy);
     return plan->data_groups[rank];
 }
 
@@ -151,7 +159,7 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
         double bytes = c->parameters[set] * plan->storage.reduce_B;
         double count = ceil(bytes / fmax(plan->job.stack->ddp_bucket_B, 1));
         if (count >= 1) {
-            dts_placement group = group_of(plan, rank, set, &sharing);
+            dts_placement group = group_of(plan, rank, set, 1, &sharing);
             *last_s = dts_shared_collective_s(plan->job.cluster, kind, group, bytes / count, sharing);
             *all_s += count * *last_s;
         }
@@ -164,7 +172,7 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
-    dts_placement group = group_of(plan, rank, set, &sharing);
+    dts_placement group = group_of(plan, rank, set, busy_share(plan), &sharing);
     dts_placement between = {1, 1};
     if (hybrid) {
         const int64_t groups = plan->replicas / frame->group;
@@ -184,7 +192,7 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
 static double unit_sms(const dts_frame *frame, int rank, int hybrid, const dts_rank_class *c) {
     const dts_cluster *cluster = frame->plan->job.cluster;
     double sharing = 1;
-    dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, &sharing);
+    dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, busy_share(frame->plan), &sharing);
     group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
     dts_transfer gather;
     const double unit_B =
@@ -217,7 +225,7 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
     cost_buckets(frame, rank, c, DTS_REDUCE_SCATTER, &out->scatter_s, &out->scatter_last_s);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double sharing = 1;
-        dts_placement group = group_of(plan, rank, set, &sharing);
+        dts_placement group = group_of(plan, rank, set, 1, &sharing);
         const double all_B = dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]);
         const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
         out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
