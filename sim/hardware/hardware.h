@@ -250,11 +250,11 @@ typedef enum dts_async_backward {
     DTS_ASYNC_BACKWARD_ALWAYS
 } dts_async_backward;
 
-/* Does the compute stream wait for a transfer of ring attention where it is launched, instead of where it is read?
- * COMPILED: where the layers are compiled. */
 /* Whose outputs of all microbatches stay until the step ends. */
 typedef enum dts_kept_outputs { DTS_KEPT_OUTPUTS_NONE, DTS_KEPT_OUTPUTS_LAST, DTS_KEPT_OUTPUTS_ALL } dts_kept_outputs;
 
+/* Does the compute stream wait for a transfer of ring attention where it is launched, instead of where it is read?
+ * COMPILED: where the layers are compiled. */
 typedef enum dts_ring_waits { DTS_RING_WAITS_NEVER, DTS_RING_WAITS_COMPILED, DTS_RING_WAITS_ALWAYS } dts_ring_waits;
 
 /* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together

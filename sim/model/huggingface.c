@@ -331,10 +331,20 @@ static void build(const dts_huggingface_family *family, const char *file, const 
  * model.first_dense_layers. */
 static dts_status place_experts(const dts_node *root, const dts_settings *ours, dts_settings *entries, dts_diag *diag) {
     const int64_t every = dts_settings_count(ours, "moe_layer_freq");
+    const char *given = dts_settings_get(ours, "moe_layer_freq");
+    if (given != NULL && every < 1) {
+        return dts_diag_error(diag, &root->place, "moe_layer_freq",
+                              "write first_dense_layers and moe_every in a profile in YAML",
+                              "'%s' is not read: a number of layers, of which one has experts", given);
+    }
     if (every <= 1) {
         return DTS_OK;
     }
     const int64_t dense = dts_settings_count(ours, "first_dense_layers");
+    enum { LAYERS_MOST = 100000 };
+    if (every > LAYERS_MOST || dense > LAYERS_MOST) {
+        return dts_diag_error(diag, &root->place, "moe_layer_freq", "check the file", "no model has so many layers");
+    }
     const int64_t least = dense > 0 ? dense : 0;
     const int64_t first = (least + every - 1) / every * every; /* that has experts */
     if (first == 0) {

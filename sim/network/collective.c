@@ -38,11 +38,13 @@
  * min(nics_per_node, R · nics_per_gpu, at least 1) · node_goodput / nics_per_node)             (4)
  *
  * A broadcast and a reduction are chains: every rank waits for the first chunk of its neighbour, which holds q bytes
- * for each channel, and NCCL gives each adapter two channels [2][3]:
- *   q = min(512 KiB, S / channels),  chain = (n - N) · q / intra.channel_bandwidth + (N-1) · 2q / rate of an adapter
- * (5) Where many broadcasts follow each other, each from another root, a root begins as soon as it has passed on the
- * one before, while that still runs down the ring. The next root is as often just before the last as just behind it in
- * the ring, so that on average half of the steps are waited for.
+ * for each channel. NCCL gives each adapter two channels [2][3]; inside a node there are as many as the port carries:
+ *   q = min(512 KiB, S / channels)
+ *   chain = (n - N) · q / intra.channel_bandwidth + (N-1) · channels · q / cap                   (5)
+ *
+ * Where many broadcasts follow each other, each from another root, a root begins as soon as it has passed on the one
+ * before, while that still runs down the ring. The next root is as often just before the last as just behind it in the
+ * ring, so that on average half of the steps are waited for.
  *
  * Which algorithm NCCL takes is decided by the smaller (2), as NCCL does with its own table [2]; its table's absolute
  * times are not used (2-3 times too fast below 1 MiB).
@@ -143,14 +145,18 @@ enum { CHANNELS_PER_ADAPTER = 2 };
 static double chain_s(const dts_cluster *cluster, dts_placement placement, double inside, double between,
                       double bytes) {
     const dts_inter *inter = &cluster->inter;
+    const double port_Bps = dts_gpu_port_Bps(cluster), channel_Bps = fmin(cluster->intra.channel_Bps, port_Bps);
     const bool crosses = placement.nodes > 1;
-    const double channels = crosses ? CHANNELS_PER_ADAPTER * (double)inter->nics_per_node : CHANNELS_PER_ADAPTER;
+    if (!(channel_Bps > 0)) {
+        return 0;
+    }
+    const double channels =
+        crosses ? CHANNELS_PER_ADAPTER * (double)inter->nics_per_node : ceil(port_Bps / channel_Bps);
     const double chunk_B = fmin(CHUNK_B, bytes / channels);
-    double seconds = cluster->intra.channel_Bps > 0
-                         ? inside * chunk_B / fmin(cluster->intra.channel_Bps, dts_gpu_port_Bps(cluster))
-                         : 0;
+    double seconds = inside * chunk_B / channel_Bps;
     if (crosses) {
-        seconds += between * CHANNELS_PER_ADAPTER * chunk_B * (double)inter->nics_per_node / inter->node_goodput_Bps;
+        const double cap_Bps = rate_cap_Bps(inter, (double)placement.ranks / (double)placement.nodes);
+        seconds += between * channels * chunk_B / cap_Bps;
     }
     return seconds;
 }

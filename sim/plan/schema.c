@@ -32,23 +32,24 @@ const char *const dts_recompute_module_names[DTS_MODULE_COUNT + 1] = {"core_attn
 
 /* Names, apart from each other by spaces. */
 static dts_status parse_names(dts_binder *binder, const dts_node *node, const char *key, int64_t *out) {
-    const char *word = node->kind == DTS_NODE_SCALAR ? node->text : "";
-    do {
-        word += strspn(word, " ");
+    static const char help[] = "write core_attn, layernorm, mla_up_proj, mlp, moe, moe_act or shared_experts";
+    if (node->kind != DTS_NODE_SCALAR) {
+        return dts_diag_error(binder->diag, &node->place, key, help, "a module is a name");
+    }
+    int64_t found = 0;
+    for (const char *word = node->text; *(word += strspn(word, " ")) != '\0'; word += strcspn(word, " ")) {
         const dts_excerpt name = dts_excerpt_of_bytes(word, strcspn(word, " "));
         int i = 0;
         while (i < DTS_MODULE_COUNT && strcmp(name.text, dts_recompute_module_names[i]) != 0) {
             i++;
         }
         if (i == DTS_MODULE_COUNT) {
-            return dts_diag_error(binder->diag, &node->place, key,
-                                  "write core_attn, layernorm, mla_up_proj, mlp, moe, moe_act or shared_experts",
-                                  "'%s' is no module of a layer", name.text);
+            return dts_diag_error(binder->diag, &node->place, key, help, "'%s' is no module of a layer", name.text);
         }
-        *out |= (int64_t)1 << i;
-        word += strcspn(word, " ");
-    } while (*word != '\0');
-    return DTS_OK;
+        found |= (int64_t)1 << i;
+    }
+    *out |= found;
+    return found != 0 ? DTS_OK : dts_diag_error(binder->diag, &node->place, key, help, "no module is named");
 }
 
 static dts_status parse_modules(dts_binder *binder, const dts_node *node, const char *key, dts_recompute *out) {

@@ -181,6 +181,8 @@ static void write_verdict(const comparison *c, const dts_style *style, dts_text 
     for (size_t i = 0; i < c->count; i++) {
         if (!c->results[i]->fits) {
             dts_text_printf(&line, "; %s does not fit in memory", c->labels[i]);
+        } else if (c->results[i]->allocator.unserved_gib > 0) {
+            dts_text_printf(&line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
         }
     }
     dts_text_add(&line, ".");

@@ -129,6 +129,10 @@ static void tell_memory(const dts_result *r, dts_text *out) {
                     free_gib > 0.3 * r->capacity_gib   ? "; there is room for larger microbatches or less recomputation"
                     : free_gib < 0.1 * r->capacity_gib ? "; there is no room to spare"
                                                        : "");
+    if (r->allocator.unserved_gib > 0) {
+        const char *unserved = dts_unserved_text(r->arena, r->allocator.unserved_gib);
+        dts_text_printf(out, " It %s.", unserved == NULL ? "may run out of memory" : unserved);
+    }
 }
 
 dts_status dts_advise(const dts_scenario_values *values, dts_result *result) {

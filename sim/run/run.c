@@ -177,8 +177,7 @@ const char *dts_unserved_text(dts_arena *arena, double unserved_gib) {
         "may run out of memory: live tensors fit, but what the caching allocator has free lies in pieces, and in its "
         "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. A "
         "smaller micro-batch or more recomputation leaves room; expandable segments (stack.allocator.expandable), "
-        "where "
-        "they are off, leave fewer pieces",
+        "where they are off, leave fewer pieces",
         unserved_gib);
 }
 

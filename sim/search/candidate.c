@@ -126,8 +126,7 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     p->shard_group = v[DTS_AXIS_SHARD_GROUP];
     out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
-    out->training.recompute = (dts_recompute){
-        .kind = recompute, .modules = recompute == DTS_RECOMPUTE_SELECTIVE ? out->training.recompute.modules : 0};
+    out->training.recompute = (dts_recompute){.kind = recompute};
     if (recompute > DTS_CANDIDATE_FIRST) {
         out->training.recompute =
             (dts_recompute){.kind = DTS_RECOMPUTE_FIRST, .layers = recompute - DTS_CANDIDATE_FIRST};

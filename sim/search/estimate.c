@@ -110,6 +110,12 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
     return p;
 }
 
+/* As dts_plan_owns_tensors, of a candidate. */
+static bool owns_tensors(const dts_case *k) {
+    return k->kind == DTS_DP_ZERO1 && k->plan->job.stack->ddp_owns_tensors &&
+           (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0 && k->shards > 1;
+}
+
 /* Gradients that the last backward does not hide, and the parameters' way back. */
 static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes *p) {
     const dts_rank_collectives *x = &c->collectives;
@@ -123,7 +129,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
         case DTS_DP_DDP:
             return fmax(x->reduce_last_s, x->reduce_s - hides_s);
         case DTS_DP_ZERO1:
-            if (k->plan->job.stack->ddp_owns_tensors) {
+            if (owns_tensors(k)) {
                 return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
             }
             return fmax(x->scatter_last_s, x->scatter_s - hides_s) + x->gather_s;
@@ -326,7 +332,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
             out->tail_s = x->reduce_s;
             break;
         case DTS_DP_ZERO1: {
-            const bool owned = k.plan->job.stack->ddp_owns_tensors;
+            const bool owned = owns_tensors(&k);
             out->tail_s = owned ? x->reduce_s : x->scatter_s;
             out->time_s += owned ? x->broadcast_s : x->gather_s;
             break;

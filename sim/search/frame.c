@@ -228,9 +228,10 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
         dts_placement group = group_of(plan, rank, set, 1, &sharing);
         const double all_B = dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]);
         const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
+        const double owned_B = c->parameters[set] * plan->storage.parameter_B;
         out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
-        out->broadcast_s +=
-            owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group, all_B / owners, sharing);
+        out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
+                                                             owned_B / owners, sharing);
     }
     cost_units(frame, rank, 0, c);
     if (frame->group > 0) {

@@ -20,8 +20,20 @@ void dts_rent_free(dts_rent *rent) {
     }
 }
 
+/* The best plan of which it is known that the caching allocator serves it, else the best that fits. */
 const dts_finding *dts_offer_plan(const dts_offer *offer) {
-    return offer->search != NULL && dts_search_any_fits(offer->search) ? &offer->search->findings[0] : NULL;
+    const dts_search *search = offer->search;
+    if (search == NULL || !dts_search_any_fits(search)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        if (f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
+            !(f->outcome.figures.unserved_gib > 0)) {
+            return f;
+        }
+    }
+    return &search->findings[0];
 }
 
 static char *copy(const char *text) {
@@ -109,6 +121,14 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
     return DTS_OK;
 }
 
+/* Few simulations found no plan that surely fits, and there are more candidates. */
+static bool needs_more(const dts_offer *offer) {
+    const dts_search *search = offer->search;
+    const dts_finding *plan = dts_offer_plan(offer);
+    const bool open = search->counts.worse_by_estimate + search->counts.screened > 0;
+    return open && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
+}
+
 static dts_status search_offer(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
     dts_text document = {0};
     dts_effective_document(offer->scenario, &document);
@@ -118,6 +138,13 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
+    enum { SIMULATIONS_MORE = 96 };
+    if (status == DTS_OK && search.simulations > 0 && search.simulations < SIMULATIONS_MORE && needs_more(offer)) {
+        dts_search_free(offer->search);
+        offer->search = NULL;
+        search.simulations = SIMULATIONS_MORE;
+        status = request->space->run(&search, &offer->search, diag);
+    }
     dts_text_free(&document);
     const dts_finding *plan = status == DTS_OK ? dts_offer_plan(offer) : NULL;
     if (plan != NULL) {

@@ -80,6 +80,19 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
+/* The next change of rest (cut off there), or NULL: blanks part changes, but for those inside brackets of a value. */
+static char *next_change(char **rest) {
+    char *change = *rest + strspn(*rest, " ");
+    int depth = 0;
+    char *end = change;
+    for (; *end != '\0' && (*end != ' ' || depth > 0); end++) {
+        depth += strchr("[{", *end) != NULL ? 1 : strchr("]}", *end) != NULL ? -1 : 0;
+    }
+    *rest = *end != '\0' ? end + 1 : end;
+    *end = '\0';
+    return *change != '\0' ? change : NULL;
+}
+
 /* A scenario with overrides; changes NULL: none but --set. */
 static dts_status add_column(compare_arguments *a, const char *name, const char *changes) {
     column *c = &a->columns[a->count++];
@@ -90,9 +103,8 @@ static dts_status add_column(compare_arguments *a, const char *name, const char 
         }
     }
     char *copy = changes != NULL ? dts_arena_strndup(a->tool->arena, changes, strlen(changes)) : NULL;
-    char *rest = NULL;
-    for (char *word = copy != NULL ? strtok_r(copy, " ", &rest) : NULL; word != NULL;
-         word = strtok_r(NULL, " ", &rest)) {
+    char *rest = copy;
+    for (char *word = rest != NULL ? next_change(&rest) : NULL; word != NULL; word = next_change(&rest)) {
         if (dts_overrides_option(&c->overrides, a->tool, "--with", word) != 0) {
             return DTS_USAGE;
         }

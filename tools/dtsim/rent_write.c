@@ -177,7 +177,22 @@ void dts_rent_answer(const dts_rent *rent, dts_text *out) {
     }
 }
 
+static double most_unserved(const dts_rent *rent) {
+    double most_gib = 0;
+    for (size_t i = 0; i < rent->plans; i++) {
+        most_gib = fmax(most_gib, dts_offer_plan(&rent->offers[i])->outcome.figures.unserved_gib);
+    }
+    return most_gib;
+}
+
 void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
+    const double unserved_gib = most_unserved(rent);
+    if (unserved_gib > 0) {
+        dts_text_printf(out,
+                        "? may run out of memory: in the replay of the caching allocator a request for up to %.2f GiB "
+                        "fails (dtsim run says more).\n",
+                        unserved_gib);
+    }
     if (rent->plans > 0) {
         dts_text_printf(
             out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.%s\n",
@@ -227,6 +242,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                     : offer->usd > 0   ? "over budget"
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
+    dts_text_add(&text, f->unserved_gib > 0 ? " ?" : "");
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
 }

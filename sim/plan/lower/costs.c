@@ -185,8 +185,7 @@ dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_bloc
         sum_part(&asked, &work[part], &out->parts[part]);
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
-    training.recompute =
-        (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = plan->job.training->recompute.modules};
+    training.recompute.kind = DTS_RECOMPUTE_SELECTIVE;
     status = status == DTS_OK ? dts_lower_work(&asked, scratch, work, diag) : status;
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_cost selective;

@@ -31,7 +31,7 @@ typedef struct module_form {
     bool lets_go; /* of its output */
 } module_form;
 
-enum { FORMS_MOST = 3 };
+enum { FORMS_MOST = 4 };
 
 /* The queries of latent attention are made before its keys' latents, so that they are runs of their own. */
 static const module_form forms[DTS_MODULE_COUNT][FORMS_MOST] = {
@@ -40,7 +40,10 @@ static const module_form forms[DTS_MODULE_COUNT][FORMS_MOST] = {
     [DTS_MODULE_MLA_UP_PROJ] = {{"query_up", "query_up", NULL, STAYS_OWN, false},
                                 {"query", "query", NULL, STAYS_OWN, false},
                                 {"key_value_up", "join_heads", NULL, STAYS_OWN, true}},
-    [DTS_MODULE_MLP] = {{NULL, "mlp_down", "mlp_norm", STAYS_NORM, false}},
+    [DTS_MODULE_MLP] = {{NULL, "mlp_down", "mlp_norm", STAYS_NORM, false}, /* else no norm of its own is before it */
+                        {"mlp_gate_up", "mlp_down", NULL, STAYS_OWN, false},
+                        {"mlp_gate", "mlp_down", NULL, STAYS_OWN, false},
+                        {"mlp_up", "mlp_down", NULL, STAYS_OWN, false}},
     [DTS_MODULE_MOE] = {{NULL, NULL, "mlp_norm", STAYS_NORM, false}},
     [DTS_MODULE_MOE_ACT] = {{"mlp_swiglu", "mlp_swiglu", "expert_gate_up", STAYS_OWN, true},
                             {"mlp_gelu", "mlp_gelu", "expert_up", STAYS_OWN, true}},
@@ -98,20 +101,21 @@ static size_t let_go(dts_part_work *work, size_t last) {
     return reader - 1;
 }
 
-static void repeat_module(dts_part_work *work, const module_form *form) {
+/* Is it there? */
+static bool repeat_module(dts_part_work *work, const module_form *form) {
     dts_operator *items = work->operators.items;
     const size_t count = work->operators.count;
     size_t after = form->after == NULL ? 0 : find(&work->operators, form->after, 0) + 1;
     size_t first = form->first == NULL ? after : find(&work->operators, form->first, after);
     if (first >= count) {
-        return;
+        return false;
     }
     size_t last = form->last == NULL ? count - 1 : find(&work->operators, form->last, first);
     while (form->last == NULL && last > first && strncmp(items[last].name, "mlp_", 4) == 0) {
         last--; /* the residual sum is none of the experts' */
     }
     if (last >= count) {
-        return;
+        return false;
     }
     dts_operator *norm = form->input == STAYS_NORM ? &items[first - 1] : NULL;
     const double own_B = form->input == STAYS_OWN ? fmin(items[first].saved_B, items[first].input_B) : 0;
@@ -124,20 +128,27 @@ static void repeat_module(dts_part_work *work, const module_form *form) {
         norm->others_B += norm->output_B;
     }
     keep_input(work, first, last, own_B);
+    return true;
 }
 
-void dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work) {
+int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work) {
     const int64_t modules = plan->job.training->recompute.modules;
     const bool experts = dts_part_has_experts(part);
-    for (size_t i = 0; i < work->operators.count && (modules & 1 << DTS_MODULE_CORE_ATTENTION) == 0; i++) {
-        work->operators.items[i].recomputed_selectively = false;
+    int64_t found = 0;
+    for (size_t i = 0; i < work->operators.count; i++) {
+        dts_operator *o = &work->operators.items[i];
+        found |= o->recomputed_selectively ? 1 << DTS_MODULE_CORE_ATTENTION : 0;
+        o->recomputed_selectively &= (modules >> DTS_MODULE_CORE_ATTENTION & 1) != 0;
     }
     for (int module = DTS_MODULE_LAYERNORM; module < DTS_MODULE_COUNT; module++) {
         const bool elsewhere = (module == DTS_MODULE_MLP && experts) || (module >= DTS_MODULE_MOE && !experts);
+        bool there = false;
         for (int form = 0; form < FORMS_MOST && (modules >> module & 1) != 0 && !elsewhere; form++) {
-            if (forms[module][form].last != NULL || module == DTS_MODULE_MOE) {
-                repeat_module(work, &forms[module][form]);
-            }
+            const bool is_form = forms[module][form].last != NULL || (module == DTS_MODULE_MOE && form == 0);
+            const bool other = module == DTS_MODULE_MLP && there;
+            there = (is_form && !other && repeat_module(work, &forms[module][form])) || there;
         }
+        found |= there ? (int64_t)1 << module : 0;
     }
+    return found;
 }

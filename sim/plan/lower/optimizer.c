@@ -372,7 +372,7 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
         [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
-        if (dts_plan_owns_tensors(plan)) {
+        if (sharded && dts_plan_owns_tensors(plan)) {
             add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
         } else if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};

@@ -91,6 +91,8 @@ static void modules_have_to_be_there(void **state) {
     } cases[] = {
         {"{modules: [mla_up_proj]}", "module mla_up_proj needs latent attention"},
         {"{modules: [moe]}", "module moe needs experts"},
+        {"{modules: {mlp: 1}}", "a module is a name"},
+        {"{modules: ' '}", "no module is named"},
         {"{modules: [mlps]}", "'mlps' is no module of a layer"},
         {"{modules: []}", "an empty list of modules"},
         {"{module: [mlp]}", "unknown key 'module'"},

@@ -67,11 +67,36 @@ static void many_broadcasts_wait_for_the_ring(void **state) {
     dts_result_free(tensors);
 }
 
+/* Experts of a group of one rank have nobody to send to; those of several have their own owners. */
+static void experts_have_owners_of_their_own(void **state) {
+    (void)state;
+    static const char experts[] =
+        "model: {profile: deepseek-v2-lite, layers: 4}\n"
+        "cluster: {profile: dgx-h100, nodes: 1}\n"
+        "stack: internevo\n"
+        "training: {global_batch: 32, micro_batch: 1, sequence_length: 512, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: zero1, expert: 8}\n";
+    static const char *const settings[] = {
+        "",
+        "fidelity.detail=block",
+        "cluster.nodes=4 parallelism.shard_group=8",
+        "cluster.nodes=2 parallelism.shard_group=4 parallelism.expert=4",
+        "cluster.nodes=2 parallelism.pipeline=2",
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        dts_result *r = simulate_text(experts, settings[i]);
+        assert_true(communication_row(r, "broadcast in turn", "data")->count > 1);
+        assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-9, 0);
+        dts_result_free(r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(owners_broadcast_what_they_step),
         cmocka_unit_test(the_fullest_rank_decides),
         cmocka_unit_test(many_broadcasts_wait_for_the_ring),
+        cmocka_unit_test(experts_have_owners_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
