@@ -169,8 +169,11 @@ static double host_activations_B(const dts_case *k, const dts_rank_class *c, dou
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(out > 0) || !(least >= 1)) {
         return 0;
     }
-    const double newest = k->recompute == DTS_CASE_FULL ? 0 : out / layers; /* not every layer has a checkpoint */
-    return floor((least - 1 + newest) * least_chunk_B(k, c));
+    const bool full = k->recompute == DTS_CASE_FULL;
+    const double newest = full ? 0 : out / layers; /* not every layer has a checkpoint */
+    /* a chunk's first checkpoint lies in the buffer in which it was received */
+    const double received_B = full && dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
+    return floor((least - 1 + newest) * fmax(0, least_chunk_B(k, c) - received_B));
 }
 
 /* A simulation of one replica counts each of its stages as often as its node has GPUs of any stage at most; one of all

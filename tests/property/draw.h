@@ -208,7 +208,7 @@ static inline void draw_order(drawn *d) {
 static inline void draw_recompute(drawn *d) {
     say(d, TRAINING, "recompute: %s",
         PICK_NAME(d, "selective", "full", "{every: 2}", "except-last", "sqrt", "{first: 1}", "{modules: [layernorm]}",
-                  "{modules: [core_attn, mlp]}"));
+                  "{modules: [core_attn, layernorm]}"));
 }
 
 static inline bool may_offload(const drawn *d) {
