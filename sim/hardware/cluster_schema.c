@@ -489,7 +489,7 @@ static dts_status check_stragglers(dts_binder *binder, const dts_place *place, c
 /* Links, NICs and memory of a profile are those of its node: with more GPUs in it they are another machine's. */
 static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
     const dts_node *own = node == NULL ? NULL : dts_node_get(node, "gpus_per_node");
-    const long long had = own == NULL || own->replaced == NULL ? 0 : atoll(own->replaced);
+    const long long had = own == NULL || own->replaced == NULL ? 0 : strtoll(own->replaced, NULL, 10);
     if (had <= 0 || cluster->gpus_per_node <= had) {
         return;
     }
