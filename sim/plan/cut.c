@@ -7,8 +7,7 @@
  * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
  * A stack with uniform_stages takes uniform where the plan leaves it open; one with parameter_stages closes stage s of
  * n as soon as the parameters up to there, embedding included, are more than s/n of all; the last takes what is left,
- * and where that leaves a stage
- * without a layer, the work is balanced. */
+ * and where that is no layer, the work is balanced. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -108,6 +108,10 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
                     cure_of(result, largest->kind));
 }
 
+const char *dts_report_fit_mark(bool fits, double unserved_gib) {
+    return !fits ? " !" : unserved_gib > 0 ? " ?" : "";
+}
+
 void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out) {
     if (!(unserved_gib > 0)) {
         return;

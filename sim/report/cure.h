@@ -9,6 +9,9 @@
 /* How much is missing, what takes most, and the keys of the scenario that make it smaller. */
 void dts_report_cure(const dts_result *result, dts_text *out);
 
+/* What stands behind a plan's memory in a table: " !" where it does not fit, " ?" where it may run out, or "". */
+const char *dts_report_fit_mark(bool fits, double unserved_gib);
+
 /* "? may run out of memory: …", below a table of plans of which some have a "?"; the largest of their unserved_gib.
  * Nothing where it is 0. */
 void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out);

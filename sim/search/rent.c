@@ -80,15 +80,19 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }
 
+/* Are there candidates that were not simulated, though they may be as good? */
+static bool is_open(const dts_search *search) {
+    return search->counts.worse_by_estimate + search->counts.screened > 0;
+}
+
 /* Why no plan was found. */
 static char *explain(const dts_search *search) {
     dts_text text = {0};
     if (search->interrupted) {
         dts_text_add(&text, "interrupted");
     } else if (search->counts.legal > 0) {
-        const bool open = search->counts.worse_by_estimate + search->counts.screened > 0;
-        dts_text_add(&text, open ? "nothing that was simulated fits in memory (--simulate looks at more)"
-                                 : "nothing fits in memory");
+        dts_text_add(&text, is_open(search) ? "nothing that was simulated fits in memory (--simulate looks at more)"
+                                            : "nothing fits in memory");
     } else {
         dts_text_printf(&text, "no layout is legal%s%s", search->counts.illegal_reason[0] != '\0' ? ": " : "",
                         search->counts.illegal_reason);
@@ -125,8 +129,7 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
 static bool needs_more(const dts_offer *offer) {
     const dts_search *search = offer->search;
     const dts_finding *plan = dts_offer_plan(offer);
-    const bool open = search->counts.worse_by_estimate + search->counts.screened > 0;
-    return open && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
+    return is_open(search) && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
 }
 
 static dts_status search_offer(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
@@ -138,11 +141,11 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
-    enum { SIMULATIONS_MORE = 96 };
-    if (status == DTS_OK && search.simulations > 0 && search.simulations < SIMULATIONS_MORE && needs_more(offer)) {
+    if (status == DTS_OK && search.simulations > 0 && search.simulations < DTS_SEARCH_SIMULATIONS &&
+        needs_more(offer)) {
         dts_search_free(offer->search);
         offer->search = NULL;
-        search.simulations = SIMULATIONS_MORE;
+        search.simulations = DTS_SEARCH_SIMULATIONS;
         status = request->space->run(&search, &offer->search, diag);
     }
     dts_text_free(&document);

@@ -51,6 +51,9 @@ typedef void dts_search_progress(void *context, size_t done, size_t total, const
 /* *accepted: somebody can run this plan. Called by one thread at a time. */
 typedef dts_status dts_search_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
+/* How many candidates are simulated where nobody says otherwise. */
+enum { DTS_SEARCH_SIMULATIONS = 96 };
+
 typedef struct dts_search_request {
     const dts_scenario_values *base;
     const dts_axis *restrictions; /* --over */

@@ -86,9 +86,7 @@ static void write_families(const dts_advice *a, const dts_style *style, dts_text
         dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
         dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
         dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
-                        !c->figures.fits              ? " !"
-                        : c->figures.unserved_gib > 0 ? " ?"
-                                                      : "");
+                        dts_report_fit_mark(c->figures.fits, c->figures.unserved_gib));
         unserved_gib = fmax(unserved_gib, c->figures.unserved_gib);
         if (!c->figures.fits) {
             dts_grid_add(grid, "");

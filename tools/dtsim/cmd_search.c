@@ -78,7 +78,6 @@ static const struct argp_option options[] = {
 enum {
     MOST_SIMULATIONS = 1000000,
     MOST_SHOWN = 10000,
-    USUAL_SIMULATIONS = 96,
     MOST_CHAINS = 1024,
     MOST_PROPOSALS = 1000000000,
     USUAL_CHAINS = 8,
@@ -468,7 +467,7 @@ static int run(search_arguments *a, int argc, char **argv) {
 int dts_cmd_search(dts_tool *tool, int argc, char **argv) {
     search_arguments a = {.tool = tool,
                           .top = 5,
-                          .simulations = USUAL_SIMULATIONS,
+                          .simulations = DTS_SEARCH_SIMULATIONS,
                           .seed = 1,
                           .chains = USUAL_CHAINS,
                           .proposals = USUAL_PROPOSALS};

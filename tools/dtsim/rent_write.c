@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 
 enum { CELL = 64 };
@@ -242,7 +243,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                     : offer->usd > 0   ? "over budget"
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
-    dts_text_add(&text, f->unserved_gib > 0 ? " ?" : "");
+    dts_text_add(&text, dts_report_fit_mark(f->fits, f->unserved_gib));
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
 }

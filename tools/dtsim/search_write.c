@@ -109,10 +109,10 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
 
 const char *dts_search_lacks(const dts_finding *f) {
     const dts_figures *x = &f->outcome.figures;
-    if (x->fits) {
-        return x->unserved_gib > 0 ? " ?" : "";
+    if (!x->fits && x->peak_device_gib <= x->capacity_gib) {
+        return " host!";
     }
-    return x->peak_device_gib <= x->capacity_gib ? " host!" : f->host_fill > 1 ? " ! host!" : " !";
+    return !x->fits && f->host_fill > 1 ? " ! host!" : dts_report_fit_mark(x->fits, x->unserved_gib);
 }
 
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {

@@ -52,7 +52,7 @@ static void add_row(const dts_sweep *sweep, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_time, f->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, f->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, !f->fits ? " !" : f->unserved_gib > 0 ? " ?" : "");
+    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, dts_report_fit_mark(f->fits, f->unserved_gib));
     if (f->price_usd_per_hour > 0 && f->fits) {
         dts_grid_add(grid, dts_formatted(dts_format_count, f->usd_per_billion_tokens, buffer, sizeof buffer));
     } else {
