@@ -259,9 +259,13 @@ static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) 
             const dts_gpu *gpu = &plan->job.cluster->gpu;
             dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
             if (casts) {
-                dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, fresh_B + stored_B), &info);
+                /* beside the stored ones, and far larger than what activations leave in the allocator's cache */
+                dts_id cast = dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, fresh_B + stored_B), &info);
+                dts_walk_memory(w, cast, DTS_AT_START, DTS_MEMORY_GRADIENTS, stored_B);
             }
-            dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, (casts ? stored_B : fresh_B) + 2 * stored_B), &info);
+            dts_id added =
+                dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, (casts ? stored_B : fresh_B) + 2 * stored_B), &info);
+            dts_walk_memory(w, added, DTS_AT_END, DTS_MEMORY_GRADIENTS, casts ? -stored_B : 0);
         }
     }
 }
