@@ -24,6 +24,9 @@ bool dts_case_shards_parameters(const dts_case *k);
 bool dts_case_shards_gradients(const dts_case *k);
 bool dts_case_shards_optimizer(const dts_case *k);
 
+/* As dts_plan_owns_tensors: then the rank that owns most decides, not the average one. */
+bool dts_case_owns_tensors(const dts_case *k);
+
 /* FSDP's no_sync: whole gradients until the last microbatch. */
 bool dts_case_defers_reduction(const dts_case *k);
 

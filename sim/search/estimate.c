@@ -110,12 +110,6 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
     return p;
 }
 
-/* As dts_plan_owns_tensors, of a candidate. */
-static bool owns_tensors(const dts_case *k) {
-    return k->kind == DTS_DP_ZERO1 && k->plan->job.stack->ddp_owns_tensors &&
-           (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0 && k->shards > 1;
-}
-
 /* Gradients that the last backward does not hide, and the parameters' way back. */
 static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes *p) {
     const dts_rank_collectives *x = &c->collectives;
@@ -129,7 +123,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
         case DTS_DP_DDP:
             return fmax(x->reduce_last_s, x->reduce_s - hides_s);
         case DTS_DP_ZERO1:
-            if (owns_tensors(k)) {
+            if (dts_case_owns_tensors(k)) {
                 return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
             }
             return fmax(x->scatter_last_s, x->scatter_s - hides_s) + x->gather_s;
@@ -146,15 +140,19 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
 static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s) {
     const dts_frame *frame = k->frame;
     const dts_storage *storage = &k->plan->storage;
-    double elements = all_elements(k, c, dts_case_shards_optimizer(k));
+    const bool owns = dts_case_owns_tensors(k);
+    double elements =
+        owns ? c->owned[DTS_SET_COMMON] + c->owned[DTS_SET_EXPERTS] : all_elements(k, c, dts_case_shards_optimizer(k));
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) != 0) {
         double out_s = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0 ? 0 : elements * storage->gradient_B * frame->copy_s;
         double in_s = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0 ? 0 : elements * storage->parameter_B * frame->copy_s;
         *host_s = elements * frame->step_element_B * frame->cpu_step_s;
         return fmax(fmax(out_s, in_s), *host_s);
     }
-    double tensors =
-        dts_case_shards_parameters(k) ? c->units : ceil(c->tensors / (dts_case_shards_optimizer(k) ? k->shards : 1));
+    double tensors = owns ? c->owned_tensors
+                     : dts_case_shards_parameters(k)
+                         ? c->units
+                         : ceil(c->tensors / (dts_case_shards_optimizer(k) ? k->shards : 1));
     double launches = frame->step_launches * (frame->step_per_tensor ? tensors : 1);
     const dts_gpu *gpu = &k->plan->job.cluster->gpu;
     double bytes = elements * frame->step_element_B;
@@ -332,7 +330,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
             out->tail_s = x->reduce_s;
             break;
         case DTS_DP_ZERO1: {
-            const bool owned = owns_tensors(&k);
+            const bool owned = dts_case_owns_tensors(&k);
             out->tail_s = owned ? x->reduce_s : x->scatter_s;
             out->time_s += owned ? x->broadcast_s : x->gather_s;
             break;

@@ -29,6 +29,10 @@ bool dts_case_shards_optimizer(const dts_case *k) {
     return dts_case_shards_gradients(k) || k->kind == DTS_DP_ZERO1;
 }
 
+bool dts_case_owns_tensors(const dts_case *k) {
+    return k->kind == DTS_DP_ZERO1 && k->frame->owners != NULL && (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0;
+}
+
 double dts_case_shards(const dts_case *k, int set) {
     const double replicas = (double)k->plan->replicas;
     return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas * k->shards / replicas : k->shards;
@@ -51,7 +55,9 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
             bytes += elements * storage->gradient_B / (dts_case_shards_gradients(k) ? shards : 1);
         }
         if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-            bytes += elements * storage->optimizer_B / (dts_case_shards_optimizer(k) ? shards : 1);
+            const double stepped =
+                dts_case_owns_tensors(k) ? c->owned[set] : elements / (dts_case_shards_optimizer(k) ? shards : 1);
+            bytes += stepped * storage->optimizer_B;
         }
         bytes += buckets ? elements * storage->reduce_B : 0;
     }

@@ -48,8 +48,8 @@ static int owner(const dts_plan *plan, dts_layout layout, int64_t s) {
     return rank;
 }
 
-/* The layers of a chunk, by their kind. */
-static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_class *c) {
+/* The layers of a chunk, by their kind. own: of the rank itself, with their tensors. */
+static void add_layers(const dts_frame *frame, const dts_chunk *chunk, bool own, dts_rank_class *c) {
     const dts_model *model = frame->plan->job.model;
     double kinds[DTS_PART_COUNT] = {0};
     for (int64_t i = 0; i < chunk->layers; i++) {
@@ -58,6 +58,9 @@ static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         if (dts_part_is_layer((dts_part)part)) {
             add_part(frame->plan, &frame->costs.parts[part], kinds[part], true, c);
+            if (own) {
+                dts_frame_own_part(frame, &frame->costs.parts[part], (size_t)kinds[part]);
+            }
         }
     }
 }
@@ -66,14 +69,16 @@ static void add_layers(const dts_frame *frame, const dts_chunk *chunk, dts_rank_
 static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_apart, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
     const dts_model *model = plan->job.model;
-    add_layers(frame, chunk, c);
+    add_layers(frame, chunk, true, c);
     c->fewest_layers = fmin(c->fewest_layers, (double)chunk->layers);
     if (chunk->embedding) {
         add_part(plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, c);
+        dts_frame_own_part(frame, &frame->costs.parts[DTS_PART_EMBEDDING], 1);
         c->embedding = true;
     }
     if (chunk->head) {
         add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
+        dts_frame_own_part(frame, &frame->costs.parts[DTS_PART_HEAD], 1);
         c->head = true;
         double copy = model->tied_embeddings && ends_apart
                           ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
@@ -82,6 +87,7 @@ static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_
             c->frozen_B[DTS_SET_COMMON] += copy * dts_numeric_bytes(plan->storage.activation);
         } else {
             c->parameters[DTS_SET_COMMON] += copy;
+            dts_frame_own_copy(frame, copy);
         }
     }
 }
@@ -101,10 +107,12 @@ static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_ra
     int64_t stages = plan->pipeline * frame->chunks;
     *c = (dts_rank_class){.first = rank, .last = rank, .fewest_layers = INFINITY};
     bool ends_apart = owner(plan, layout, 0) != owner(plan, layout, stages - 1);
+    dts_frame_own_none(frame);
     for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
         add_chunk(frame, &plan->chunks[dts_virtual_stage(layout, (int)plan->pipeline, rank, (int)chunk)], ends_apart,
                   c);
     }
+    dts_frame_hand_out(frame, c);
     sum_units(c);
 }
 
@@ -113,7 +121,7 @@ static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_ra
 static void sum_way(const dts_frame *frame, int rank, dts_rank_class *c) {
     dts_rank_class way = {0};
     for (int s = 0; s < rank; s++) {
-        add_layers(frame, &frame->plan->chunks[s], &way);
+        add_layers(frame, &frame->plan->chunks[s], false, &way);
     }
     if (rank > 0) {
         add_part(frame->plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, &way);
@@ -241,7 +249,9 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
 
 void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, dts_rank_class *out) {
     *out = (dts_rank_class){.first = rank, .last = rank, .fewest_layers = INFINITY};
+    dts_frame_own_none(frame);
     add_chunk(frame, chunk, frame->plan->pipeline > 1, out);
+    dts_frame_hand_out(frame, out);
     sum_units(out);
     cost_collectives(frame, rank, out);
 }
@@ -298,7 +308,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
                           dts_frame *out, dts_diag *diag) {
     *out = (dts_frame){.plan = plan, .costs = *costs, .chunks = plan->virtual_stages, .group = node_group(plan)};
     out->classes = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *out->classes);
-    if (out->classes == NULL) {
+    if (out->classes == NULL || dts_frame_make_owners(out, arena) != DTS_OK) {
         return dts_diag_nomem(diag);
     }
     for (int rank = 0; rank < plan->pipeline; rank++) {

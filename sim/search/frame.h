@@ -28,7 +28,8 @@ typedef struct dts_rank_class {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */
     double tensors;
-    double unit[DTS_SET_COUNT];                                               /* of these, in one layer on average */
+    double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
+    double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
     double layers_saved_B, layers_selective_B, layers_peak_B, layers_extra_B; /* kept by all layers; while one runs */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, selective_s, full_s;
@@ -44,6 +45,8 @@ typedef struct dts_rank_class {
     dts_rank_collectives collectives;
 } dts_rank_class;
 
+typedef struct dts_frame_owners dts_frame_owners; /* frame_owners.c */
+
 typedef struct dts_frame {
     const dts_plan *plan; /* an outline */
     dts_block_costs costs;
@@ -57,8 +60,9 @@ typedef struct dts_frame {
     double send_s;  /* from stage to stage, with the gather behind it */
     double step_element_B, step_launches;
     bool step_per_tensor;
-    double copy_s;     /* between GPU and host memory, s/B */
-    double cpu_step_s; /* step on the CPU, s/B */
+    double copy_s;            /* between GPU and host memory, s/B */
+    double cpu_step_s;        /* step on the CPU, s/B */
+    dts_frame_owners *owners; /* room to hand out tensors; NULL: no rank owns whole ones */
 } dts_frame;
 
 /* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */
@@ -75,6 +79,14 @@ typedef struct dts_estimate {
 /* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
+
+/* Makes out->owners where the stack has ranks own whole tensors. */
+dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena);
+/* Begins with a rank, adds the tensors of parts of its chunks, so many times, and finds who of a group owns most. */
+void dts_frame_own_none(const dts_frame *frame);
+void dts_frame_own_part(const dts_frame *frame, const dts_part_cost *part, size_t times);
+void dts_frame_own_copy(const dts_frame *frame, double elements);
+void dts_frame_hand_out(const dts_frame *frame, dts_rank_class *c);
 
 /* What a rank would do with this chunk alone instead of its own. */
 void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, dts_rank_class *out);

@@ -331,7 +331,7 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
         return;
     }
     if (!w->has_costs) {
-        dts_status status = dts_block_costs_of(&w->plan, w->frame_arena, &w->costs, w->refusals);
+        dts_status status = dts_block_costs_of(&w->plan, w->arena, w->frame_arena, &w->costs, w->refusals);
         if (status != DTS_OK) { /* shapes that the model cannot be cut into */
             w->status = status == DTS_NOMEM ? status : w->status;
             note_refusal(w);

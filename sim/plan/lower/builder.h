@@ -365,6 +365,9 @@ void dts_build_count_parameters(dts_builder *b);
 /* Then who steps which tensors, where ranks own whole ones; and the share of a set, of the builder's style, that the
  * fullest rank steps, 1 where nothing is sharded (owners.c). */
 void dts_build_count_owners(dts_builder *b);
+/* Hands tensors of all these sizes, which it sorts, to out->ranks ranks; heap and tensors have room for a number each.
+ */
+void dts_hand_out_tensors(double *all, size_t count, dts_owned *out, int64_t *heap, int64_t *tensors);
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
 /* Of all sets and styles. */
 double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);

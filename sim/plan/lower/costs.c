@@ -173,7 +173,26 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
     }
 }
 
-dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_block_costs *out, dts_diag *diag) {
+static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dts_arena *arena, dts_part_cost *out) {
+    for (int set = 0; set < DTS_SET_COUNT && plan->job.stack->ddp_owns_tensors && work->tensors > 0; set++) {
+        dts_tensor_sizes *sizes = &out->sizes[set];
+        sizes->elements = dts_arena_array(arena, (size_t)work->tensors, sizeof *sizes->elements);
+        if (sizes->elements == NULL) {
+            return DTS_NOMEM;
+        }
+        for (size_t i = 0; i < work->operators.count; i++) {
+            const dts_operator *o = &work->operators.items[i];
+            for (int t = 0; t < DTS_PARAMETER_TENSORS && (int)dts_operator_set(plan, o) == set; t++) {
+                sizes->elements[sizes->count] = o->parameters[t];
+                sizes->count += o->parameters[t] > 0;
+            }
+        }
+    }
+    return DTS_OK;
+}
+
+dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *arena, dts_arena *scratch, dts_block_costs *out,
+                              dts_diag *diag) {
     /* Selective recomputation may choose operators by itself (work.c), so it is asked for. */
     dts_training training = *plan->job.training;
     training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_NONE};
@@ -183,6 +202,9 @@ dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_bloc
     dts_status status = dts_lower_work(&asked, scratch, work, diag);
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         sum_part(&asked, &work[part], &out->parts[part]);
+        if (list_sizes(&asked, &work[part], arena, &out->parts[part]) != DTS_OK) {
+            return dts_diag_nomem(diag);
+        }
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
     training.recompute.kind = DTS_RECOMPUTE_SELECTIVE;

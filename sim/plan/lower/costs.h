@@ -13,6 +13,12 @@ typedef struct dts_pass_cost {
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 
+/* Elements of each parameter tensor of a part that is trained. */
+typedef struct dts_tensor_sizes {
+    double *elements;
+    size_t count;
+} dts_tensor_sizes;
+
 typedef struct dts_part_cost {
     dts_pass_cost forward, input, weight;   /* backward: input and weight gradients */
     dts_pass_cost repeated;                 /* what selective recomputation runs again */
@@ -26,7 +32,8 @@ typedef struct dts_part_cost {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
     double tensors;
-    double linears; /* linear layers, each a unit of FSDP where the scenario wants that */
+    dts_tensor_sizes sizes[DTS_SET_COUNT]; /* of these, where the stack has ranks own whole ones; else empty */
+    double linears;                        /* linear layers, each a unit of FSDP where the scenario wants that */
 } dts_part_cost;
 
 typedef struct dts_block_costs {
@@ -34,8 +41,10 @@ typedef struct dts_block_costs {
     double boundary_B;
 } dts_block_costs;
 
-/* For the plan's microbatch, tensor parallelism and formats; scratch is used for a moment. */
-dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
+/* For the plan's microbatch, tensor parallelism and formats; sizes of tensors lie in arena, scratch is used for a
+ * moment. */
+dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *arena, dts_arena *scratch, dts_block_costs *out,
+                              dts_diag *diag);
 
 /* The chain of one pass: its kernels and exchanges, or their launches. */
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);

@@ -63,16 +63,36 @@ static int by_size(const void *left, const void *right) {
     return (l < r) - (l > r);
 }
 
-/* Largest first, to the rank with the fewest. */
-static void hand_out(const sizes *all, dts_owned *out, int64_t *tensors) {
-    for (size_t i = 0; i < all->count; i++) {
-        int64_t least = 0;
-        for (int64_t rank = 1; rank < out->ranks && i >= (size_t)out->ranks; rank++) {
-            least = out->elements[rank] < out->elements[least] ? rank : least;
+/* Has rank a more elements than rank b, or as many and a higher number? */
+static bool is_behind(const double *elements, int64_t a, int64_t b) {
+    return elements[a] != elements[b] ? elements[a] > elements[b] : a > b;
+}
+
+/* Lets the rank on top of a heap sink to where it belongs. */
+static void sink(const double *elements, int64_t *heap, int64_t ranks) {
+    for (int64_t at = 0, child; (child = 2 * at + 1) < ranks; at = child) {
+        child += child + 1 < ranks && is_behind(elements, heap[child], heap[child + 1]);
+        if (!is_behind(elements, heap[at], heap[child])) {
+            break;
         }
-        least = i < (size_t)out->ranks ? (int64_t)i : least;
-        out->elements[least] += all->elements[i];
-        tensors[least]++;
+        const int64_t top = heap[at];
+        heap[at] = heap[child];
+        heap[child] = top;
+    }
+}
+
+/* Largest first, to the rank with the fewest. */
+void dts_hand_out_tensors(double *all, size_t count, dts_owned *out, int64_t *heap, int64_t *tensors) {
+    qsort(all, count, sizeof *all, by_size);
+    for (int64_t rank = 0; rank < out->ranks; rank++) {
+        out->elements[rank] = 0;
+        tensors[rank] = 0;
+        heap[rank] = rank;
+    }
+    for (size_t i = 0; i < count && out->ranks > 0; i++) {
+        out->elements[heap[0]] += all[i];
+        tensors[heap[0]]++;
+        sink(out->elements, heap, out->ranks);
     }
     for (int64_t rank = 0; rank < out->ranks; rank++) {
         if (out->elements[rank] > out->most) {
@@ -92,16 +112,16 @@ static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set
     }
     all.elements = dts_arena_array(b->arena, all.count, sizeof *all.elements);
     out->elements = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *out->elements);
+    int64_t *heap = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *heap);
     int64_t *tensors = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *tensors);
-    if (all.elements == NULL || out->elements == NULL || tensors == NULL) {
+    if (all.elements == NULL || out->elements == NULL || heap == NULL || tensors == NULL) {
         b->failed = true;
         *out = (dts_owned){0};
         return;
     }
     all.count = 0;
     add_stage(b, stage, set, &all);
-    qsort(all.elements, all.count, sizeof *all.elements, by_size);
-    hand_out(&all, out, tensors);
+    dts_hand_out_tensors(all.elements, all.count, out, heap, tensors);
 }
 
 void dts_build_count_owners(dts_builder *b) {

@@ -133,7 +133,7 @@ dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dt
     dts_block_costs *styles = scratch == NULL ? NULL : dts_arena_array(scratch, plan->style_count, sizeof *styles);
     dts_status status = styles == NULL ? dts_diag_nomem(diag) : DTS_OK;
     for (size_t k = 0; k < plan->style_count && status == DTS_OK; k++) {
-        status = dts_block_costs_of(dts_plan_style(plan, k), scratch, &styles[k], diag);
+        status = dts_block_costs_of(dts_plan_style(plan, k), scratch, scratch, &styles[k], diag);
     }
     if (status == DTS_OK && measure(&(profile){plan, styles}, scratch, shape) != DTS_OK) {
         status = dts_diag_nomem(diag);

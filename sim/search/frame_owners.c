@@ -1,0 +1,78 @@
+/* Who owns most where whole tensors belong to ranks: as the plan itself hands them out (plan/lower/owners.c). */
+#include <math.h>
+
+#include "search/frame.h"
+
+struct dts_frame_owners {
+    dts_tensor_sizes sizes[DTS_SET_COUNT]; /* of the rank that is summed */
+    double *elements;                      /* [ranks of a group] */
+    int64_t *heap, *tensors;               /* [ranks of a group] */
+};
+
+/* Tensors of a set in the whole model, and a copy of tied weights: no rank has more. */
+static size_t most_tensors(const dts_frame *frame, int set) {
+    double parts[DTS_PART_COUNT];
+    dts_model_count_parts(frame->plan->job.model, parts);
+    size_t count = 1;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        count += (size_t)parts[part] * frame->costs.parts[part].sizes[set].count;
+    }
+    return count;
+}
+
+dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena) {
+    const int64_t common = out->plan->replicas, experts = out->plan->expert_replicas;
+    const size_t ranks = (size_t)(experts > common ? experts : common);
+    out->owners = NULL;
+    if (!out->plan->job.stack->ddp_owns_tensors || common == 1) {
+        return DTS_OK;
+    }
+    dts_frame_owners *o = dts_arena_array(arena, 1, sizeof *o);
+    if (o == NULL) {
+        return DTS_NOMEM;
+    }
+    o->elements = dts_arena_array(arena, ranks, sizeof *o->elements);
+    o->heap = dts_arena_array(arena, ranks, sizeof *o->heap);
+    o->tensors = dts_arena_array(arena, ranks, sizeof *o->tensors);
+    bool good = o->elements != NULL && o->heap != NULL && o->tensors != NULL;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        o->sizes[set].elements = dts_arena_array(arena, most_tensors(out, set), sizeof *o->sizes[set].elements);
+        good = good && o->sizes[set].elements != NULL;
+    }
+    out->owners = o;
+    return good ? DTS_OK : DTS_NOMEM;
+}
+
+void dts_frame_own_none(const dts_frame *frame) {
+    for (int set = 0; set < DTS_SET_COUNT && frame->owners != NULL; set++) {
+        frame->owners->sizes[set].count = 0;
+    }
+}
+
+void dts_frame_own_part(const dts_frame *frame, const dts_part_cost *part, size_t times) {
+    for (int set = 0; set < DTS_SET_COUNT && frame->owners != NULL; set++) {
+        dts_tensor_sizes *into = &frame->owners->sizes[set];
+        for (size_t i = 0; i < times * part->sizes[set].count; i++) {
+            into->elements[into->count++] = part->sizes[set].elements[i % part->sizes[set].count];
+        }
+    }
+}
+
+void dts_frame_own_copy(const dts_frame *frame, double elements) {
+    if (frame->owners != NULL && elements > 0) {
+        dts_tensor_sizes *into = &frame->owners->sizes[DTS_SET_COMMON];
+        into->elements[into->count++] = elements;
+    }
+}
+
+void dts_frame_hand_out(const dts_frame *frame, dts_rank_class *c) {
+    dts_frame_owners *o = frame->owners;
+    c->owned_tensors = 0;
+    for (int set = 0; set < DTS_SET_COUNT && o != NULL; set++) {
+        const double shards = (double)(set == DTS_SET_EXPERTS ? frame->plan->expert_replicas : frame->plan->replicas);
+        dts_owned owned = {.elements = o->elements, .ranks = (int64_t)fmin(shards, (double)o->sizes[set].count)};
+        dts_hand_out_tensors(o->sizes[set].elements, o->sizes[set].count, &owned, o->heap, o->tensors);
+        c->owned[set] = owned.most;
+        c->owned_tensors += owned.most_tensors;
+    }
+}
