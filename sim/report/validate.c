@@ -44,6 +44,21 @@ static char *reason_of(const dts_diag *why) {
     return copy;
 }
 
+/* Live tensors and the context on the fullest GPU, or what is offloaded to the fullest node. */
+static dts_validate_lack lack_of(const dts_result *result) {
+    const dts_validate_lack all[] = {
+        {"GPU", result->peak_allocated_gib + result->memory_gib.context, result->capacity_gib},
+        {"host", result->host_peak_gib, result->host_capacity_gib},
+        {"NVMe", result->nvme_peak_gib, result->nvme_capacity_gib}};
+    dts_validate_lack most = {0};
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && !result->fits; i++) {
+        const bool more =
+            most.of == NULL || all[i].needed_gib * most.capacity_gib > most.needed_gib * all[i].capacity_gib;
+        most = more ? all[i] : most;
+    }
+    return most;
+}
+
 static void fill_in(const dts_measurement *row, const dts_scenario_values *values, const dts_result *result,
                     outcome *out) {
     double p = (double)(values->parallelism.pipeline > 1 ? values->parallelism.pipeline : 1);
@@ -51,7 +66,7 @@ static void fill_in(const dts_measurement *row, const dts_scenario_values *value
     out->record = (dts_validate_record){
         .id = row->id,
         .table = row->table,
-        .fits = result->fits,
+        .lack = lack_of(result),
         /* seven digits: rows with the same work must tie, whatever rounding their times have left */
         .ideal_s = (double)(float)(result->mfu * result->iteration_time_s),
         .bubble_factor = 1 + (p - 1) / ((double)(result->microbatches > 0 ? result->microbatches : 1) * chunks),

@@ -16,13 +16,19 @@ typedef enum dts_baseline {
 } dts_baseline;
 extern const char *const dts_baseline_names[DTS_BASELINE_COUNT];
 
+/* Memory that a row lacks most of, by its share. */
+typedef struct dts_validate_lack {
+    const char *of; /* "GPU", "host", "NVMe"; NULL: it fits */
+    double needed_gib, capacity_gib;
+} dts_validate_lack;
+
 /* One measured value of one row that was simulated. */
 typedef struct dts_validate_record {
     const char *id;
     size_t table;
     int metric;
     size_t group; /* index into the validation's groups */
-    bool fits;
+    dts_validate_lack lack;
     double measured, predicted;
     double baseline[DTS_BASELINE_COUNT]; /* predictions of the baselines; NaN for memory */
     double ideal_s;                      /* time at the full peak: model FLOPs / peak */

@@ -11,7 +11,12 @@ static void add_record(dts_json *json, cJSON *rows, const dts_validation *v, con
     dts_json_number(json, row, "measured", record->measured);
     dts_json_number(json, row, "predicted", record->predicted);
     dts_json_number(json, row, "error_pct", 100 * (record->predicted - record->measured) / record->measured);
-    dts_json_flag(json, row, "fits", record->fits);
+    dts_json_flag(json, row, "fits", record->lack.of == NULL);
+    if (record->lack.of != NULL) {
+        dts_json_string(json, row, "lacks", record->lack.of);
+        dts_json_number(json, row, "needed_gib", record->lack.needed_gib);
+        dts_json_number(json, row, "capacity_gib", record->lack.capacity_gib);
+    }
     if (dts_metrics[record->metric].kind != DTS_METRIC_MEMORY) {
         dts_json_number(json, row, "measured_mfu", dts_validate_measured_mfu(record));
     }

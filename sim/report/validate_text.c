@@ -37,7 +37,7 @@ static size_t bar_half(const dts_validation *v, int metric, const dts_style *sty
 
 static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, size_t half) {
     double error_pct = 100 * (record->predicted - record->measured) / record->measured;
-    dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
+    dts_grid_printf(grid, "%s%s", record->id, record->lack.of == NULL ? "" : " *");
     dts_grid_printf(grid, "%.4g", record->measured);
     dts_grid_printf(grid, "%.4g", record->predicted);
     dts_grid_printf(grid, "%+.1f %%", error_pct);
@@ -49,6 +49,27 @@ static void add_record(dts_grid *grid, const dts_validate_record *record, const 
     }
 }
 
+/* Which rows do not fit, and by how much. */
+static void write_lacks(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
+    dts_text line = {0};
+    dts_text_add(&line,
+                 "* the simulator says that this does not fit; GiB of live tensors and context on the fullest GPU:");
+    size_t count = 0;
+    for (size_t i = 0; i < v->record_count; i++) {
+        const dts_validate_record *r = &v->records[i];
+        if (r->metric == metric && r->lack.of != NULL) {
+            const bool gpu = strcmp(r->lack.of, "GPU") == 0;
+            dts_text_printf(&line, "%s %s %.1f of %.1f%s%s", count++ > 0 ? "," : "", r->id, r->lack.needed_gib,
+                            r->lack.capacity_gib, gpu ? "" : " offloaded to ", gpu ? "" : r->lack.of);
+        }
+    }
+    if (count > 0) {
+        dts_text_printf(out, "%*s", INDENT, "");
+        dts_style_wrap(style, dts_text_string(&line), INDENT + 2, out);
+    }
+    dts_text_free(&line);
+}
+
 static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
     size_t half = bar_half(v, metric, style);
     char scale[2 * BAR_HALF_MOST + 2];
@@ -57,12 +78,10 @@ static void write_metric(const dts_validation *v, int metric, const dts_style *s
     dts_grid *grid = dts_grid_new(titles, half > 0 ? 5 : 4, 1u | 1u << 4);
     dts_grid_keep(grid, 1u | 1u << 4);
     size_t n = 0;
-    size_t not_fitting = 0;
     for (size_t i = 0; i < v->record_count; i++) {
         if (v->records[i].metric == metric) {
             add_record(grid, &v->records[i], style, half);
             n++;
-            not_fitting += v->records[i].fits ? 0 : 1;
         }
     }
     if (n > 0) {
@@ -71,9 +90,7 @@ static void write_metric(const dts_validation *v, int metric, const dts_style *s
         dts_text_printf(out, " (%s)\n", dts_metrics[metric].unit);
         dts_grid_print(grid, style, INDENT, out);
     }
-    if (not_fitting > 0) {
-        dts_text_add(out, "  * the simulator says that this does not fit in memory\n");
-    }
+    write_lacks(v, metric, style, out);
     dts_grid_free(grid);
 }
 
@@ -186,7 +203,7 @@ static dts_status write_worst(const dts_validation *v, const dts_style *style, d
     for (size_t i = 0; i < count; i++) {
         const dts_validate_record *record = &v->records[worst[i]];
         double error_pct = 100 * (record->predicted - record->measured) / record->measured;
-        dts_grid_printf(grid, "%s%s", record->id, record->fits ? "" : " *");
+        dts_grid_printf(grid, "%s%s", record->id, record->lack.of == NULL ? "" : " *");
         dts_grid_add(grid, dts_metrics[record->metric].name);
         dts_grid_printf(grid, "%.4g", record->measured);
         dts_grid_printf(grid, "%.4g", record->predicted);
