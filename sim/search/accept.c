@@ -67,7 +67,7 @@ static dts_status simulate(dts_search_context *c, const dts_ranked *batch, size_
 
 /* Simulates accepted candidates that may be better than the accepted findings, the most promising first. */
 static dts_status look_for_more(dts_search_context *c, dts_diag *diag) {
-    size_t limit = c->request->simulations == 0 ? SIZE_MAX : c->search->count + c->request->simulations;
+    size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
     size_t waiting = 0, asked = 0;
     dts_ranked batch[BATCH];
     dts_status status = DTS_OK;

@@ -17,9 +17,9 @@ bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_fi
 
 typedef struct tally {
     const dts_search_context *c;
-    const dts_candidate *simulated; /* sorted */
-    const dts_candidate *screened;  /* the same */
-    double best;                    /* least value that could still be better */
+    const dts_candidate *simulated, *screened; /* sorted */
+    size_t simulated_count, screened_count;
+    double best; /* least value that could still be better */
     uint64_t no_better, coarse, open;
 } tally;
 
@@ -30,35 +30,57 @@ static int by_candidate(const void *a, const void *b) {
 static void count(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     tally *t = context;
     if (dts_layouts_least_fill(t->c, estimate) > 1 ||
-        bsearch(candidate, t->simulated, t->c->search->count, sizeof *candidate, by_candidate) != NULL) {
+        bsearch(candidate, t->simulated, t->simulated_count, sizeof *candidate, by_candidate) != NULL) {
         return;
     }
     bool hopeless = dts_layouts_least(t->c, estimate) >= t->best;
-    bool coarse = !hopeless && bsearch(candidate, t->screened, t->c->screened_count, sizeof *candidate, by_candidate);
+    bool coarse = !hopeless && bsearch(candidate, t->screened, t->screened_count, sizeof *candidate, by_candidate);
     t->no_better += hopeless;
     t->coarse += coarse;
     t->open += !hopeless && !coarse;
 }
 
-/* Of what was simulated in full, or coarsely; sorted, the caller frees them. */
-static dts_candidate *sorted_candidates(const dts_search_context *c, bool coarse) {
-    const size_t count = coarse ? c->screened_count : c->search->count;
-    dts_candidate *out = calloc(count + 1, sizeof *out);
+/* Of what was simulated coarsely; or of what was in full, and of what could not be. Sorted, the caller frees them. */
+static dts_candidate *sorted_candidates(const dts_search_context *c, bool coarse, size_t *count) {
+    dts_candidate *out = calloc(c->search->count + c->screened_count + 1, sizeof *out);
+    *count = 0;
     if (out == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < count; i++) {
-        out[i] = coarse ? c->screened[i].of.candidate : c->search->findings[i].candidate;
+    for (size_t i = 0; i < c->search->count && !coarse; i++) {
+        out[(*count)++] = c->search->findings[i].candidate;
     }
-    qsort(out, count, sizeof *out, by_candidate);
+    for (size_t i = 0; i < c->screened_count; i++) {
+        if (c->screened[i].failed != coarse) {
+            out[(*count)++] = c->screened[i].of.candidate;
+        }
+    }
+    qsort(out, *count, sizeof *out, by_candidate);
     return out;
+}
+
+/* Of what is not proven to be too large. */
+static void count_failures(dts_search_context *c) {
+    dts_search_counts *n = &c->search->counts;
+    n->simulated = n->failed = 0;
+    for (size_t i = 0; i < c->screened_count; i++) {
+        n->failed += c->screened[i].failed; /* such are not simulated in full */
+    }
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        const bool failed = f->outcome.kind == DTS_OUTCOME_ILLEGAL;
+        n->simulated += !failed;
+        n->failed += failed && dts_layouts_least_fill(c, &f->estimate) <= 1;
+    }
 }
 
 /* Without a walk over all again. */
 static dts_status leave_rest(dts_search_context *c) {
     dts_search_counts *n = &c->search->counts;
-    uint64_t known = n->no_memory + c->search->count + c->screened_count;
-    n->screened = c->screened_count;
+    for (size_t i = 0; i < c->screened_count; i++) {
+        n->screened += !c->screened[i].failed;
+    }
+    uint64_t known = n->no_memory + n->simulated + n->failed + n->screened;
     n->worse_by_estimate = n->legal > known ? n->legal - known : 0;
     return DTS_OK;
 }
@@ -69,8 +91,9 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     }
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     tally *tallies = calloc(pairs > 0 ? pairs : 1, sizeof *tallies);
-    dts_candidate *simulated = sorted_candidates(c, false);
-    dts_candidate *screened = sorted_candidates(c, true);
+    size_t simulated_count = 0, screened_count = 0;
+    dts_candidate *simulated = sorted_candidates(c, false, &simulated_count);
+    dts_candidate *screened = sorted_candidates(c, true, &screened_count);
     if (tallies == NULL || simulated == NULL || screened == NULL) {
         free(tallies);
         free(simulated);
@@ -85,7 +108,12 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
                                                               : f->iteration_time_s;
     }
     for (size_t i = 0; i < pairs; i++) {
-        tallies[i] = (tally){.c = c, .simulated = simulated, .screened = screened, .best = value};
+        tallies[i] = (tally){.c = c,
+                             .simulated = simulated,
+                             .screened = screened,
+                             .simulated_count = simulated_count,
+                             .screened_count = screened_count,
+                             .best = value};
     }
     dts_walk_counts total;
     dts_status status = dts_layouts_walk(c, count, tallies, sizeof *tallies, &total, diag);
@@ -97,8 +125,8 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     free(tallies);
     free(simulated);
     free(screened);
-    c->search->proven =
-        status == DTS_OK && c->search->counts.worse_by_estimate + c->search->counts.screened == 0 && best >= 0;
+    const dts_search_counts *n = &c->search->counts;
+    c->search->proven = status == DTS_OK && n->worse_by_estimate + n->screened + n->failed == 0 && best >= 0;
     return status;
 }
 
@@ -180,7 +208,8 @@ static dts_status compare_steps(dts_search_context *c, dts_diag *diag) {
  * ------------------------------------------------------------------------------------------------------ */
 
 /* Sorts the findings and has baselines and shortages follow them. */
-static dts_status rank(dts_search *search, dts_diag *diag) {
+static dts_status rank(dts_search_context *c, dts_diag *diag) {
+    dts_search *search = c->search;
     dts_finding *sorted = malloc((search->count > 0 ? search->count : 1) * sizeof *sorted);
     size_t *place = malloc((search->count > 0 ? search->count : 1) * sizeof *place);
     if (sorted == NULL || place == NULL) {
@@ -211,6 +240,7 @@ static dts_status rank(dts_search *search, dts_diag *diag) {
     free(search->findings);
     free(place);
     search->findings = sorted;
+    c->capacity = search->count;
     return DTS_OK;
 }
 
@@ -288,7 +318,7 @@ static long unsettled(const dts_search *search) {
  * but for retries of the allocator, the order. What it answers with gets the figures of `dtsim run`. */
 static dts_status settle(dts_search_context *c, dts_diag *diag) {
     enum { MOST = 12 };
-    dts_status status = rank(c->search, diag);
+    dts_status status = rank(c, diag);
     for (int i = 0; i <= MOST && status == DTS_OK; i++) {
         mark_answers(c->search);
         long next = i < MOST && !dts_layouts_stopped(c) ? unsettled(c->search) : DTS_NOWHERE;
@@ -296,7 +326,7 @@ static dts_status settle(dts_search_context *c, dts_diag *diag) {
             break;
         }
         status = dts_layouts_simulate_as_run(c, &c->search->findings[next]);
-        status = status == DTS_OK ? rank(c->search, diag) : dts_diag_nomem(diag);
+        status = status == DTS_OK ? rank(c, diag) : dts_diag_nomem(diag);
     }
     return status;
 }
@@ -312,7 +342,9 @@ static long choose(const dts_search_context *c) {
 
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     dts_search *search = c->search;
-    search->counts.simulated = search->count;
+    count_failures(c);
+    search->counts.no_better = search->counts.screened = search->counts.worse_by_estimate =
+        0; /* of before it went on */
     search->chosen = DTS_NOWHERE;
     if (search->count == 0) {
         return count_rest(c, diag);

@@ -1,6 +1,7 @@
 /* Walking and simulating on several threads; the order of the answers does not depend on them. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,6 +341,16 @@ static bool make_room(dts_search_context *c, size_t more) {
     return findings != NULL;
 }
 
+void dts_layouts_note_failure(dts_search_context *c, const dts_candidate *candidate, const char *reason) {
+    dts_search_counts *n = &c->search->counts;
+    if (n->failure[0] == '\0' && reason != NULL) {
+        dts_text plan = {0};
+        dts_candidate_describe(candidate, c->request->base, &plan);
+        snprintf(n->failure, sizeof n->failure, "%s: %s", dts_text_string(&plan), reason);
+        dts_text_free(&plan);
+    }
+}
+
 /* Keeps what was simulated, in the order of the candidates. */
 static dts_status keep(dts_search_context *c, simulation_work *w) {
     dts_status status = DTS_OK;
@@ -348,6 +359,9 @@ static dts_status keep(dts_search_context *c, simulation_work *w) {
         if (w->findings[i].outcome.kind == DTS_OUTCOME_PENDING) {
             c->search->interrupted |= w->status[i] == DTS_OK;
         } else {
+            if (w->findings[i].outcome.kind == DTS_OUTCOME_ILLEGAL) {
+                dts_layouts_note_failure(c, &w->findings[i].candidate, w->findings[i].outcome.reason);
+            }
             c->search->findings[c->search->count++] = w->findings[i];
         }
     }

@@ -253,6 +253,20 @@ static dts_status simulate_baseline(dts_search_context *c, dts_rule baseline, co
 /* ---- the run --------------------------------------------------------------------------------------------------------
  */
 
+/* Where the asker needs more than the first simulations have shown. */
+static dts_status go_on(dts_search_context *c, const dts_search_method *method, dts_diag *diag) {
+    const dts_search_request *request = c->request;
+    const bool more = request->needs_more != NULL && request->simulations > 0 && !dts_layouts_stopped(c) &&
+                      c->search->count < DTS_SEARCH_SIMULATIONS && request->needs_more(c->search);
+    if (!more) {
+        return DTS_OK;
+    }
+    c->simulations = DTS_SEARCH_SIMULATIONS - c->search->count;
+    dts_status status = method->run(c, diag);
+    c->search->interrupted = dts_layouts_stopped(c);
+    return status == DTS_OK ? dts_layouts_conclude(c, diag) : status;
+}
+
 dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
     if (request->base->training.mode != DTS_MODE_TRAIN) {
         return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
@@ -273,7 +287,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
         free(search);
         return dts_diag_nomem(diag);
     }
-    dts_search_context c = {.request = request, .search = search};
+    dts_search_context c = {.request = request, .search = search, .simulations = request->simulations};
     const dts_cluster *cluster = &request->base->cluster;
     c.host_B = cluster->host.memory_B;
     c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
@@ -298,6 +312,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
     search->interrupted = dts_layouts_stopped(&c); /* also between two simulations */
     status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
+    status = status == DTS_OK ? go_on(&c, method, diag) : status;
     status = status == DTS_OK ? dts_layouts_remedy(&c, diag) : status;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         dts_top_free(&baselines[b]);

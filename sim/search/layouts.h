@@ -28,13 +28,14 @@ void dts_top_merge(dts_top *into, const dts_top *from);
 typedef struct dts_screened {
     dts_ranked of;
     dts_screening screening;
-    bool illegal; /* refused: more kernels than are simulated */
+    bool failed; /* no simulation could be made: more kernels than are simulated, say */
     bool done;
 } dts_screened;
 
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
+    size_t simulations;     /* of request, or what is left when the search goes on */
     double capacity_B;      /* for live tensors: the GPU's memory without the context */
     double host_B;          /* of a node's host */
     size_t capacity;        /* of search->findings */
@@ -58,6 +59,9 @@ dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, vo
 
 /* The finding of a candidate, or DTS_NOWHERE. */
 long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate);
+
+/* Remembers the first candidate of which no simulation could be made. */
+void dts_layouts_note_failure(dts_search_context *c, const dts_candidate *candidate, const char *reason);
 
 /* Simulates those of count candidates that have no finding yet, several at a time, and adds their findings in order.
  * Stops early when told to. estimates may be NULL. */

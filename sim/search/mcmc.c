@@ -203,7 +203,7 @@ static dts_status begin(dts_search_context *c, markov_chain *chains, dts_diag *d
 
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     markov_chain chains[CHAINS] = {{0}};
-    size_t steps = (c->request->simulations > 0 ? c->request->simulations : USUAL_STEPS) / CHAINS;
+    size_t steps = (c->simulations > 0 ? c->simulations : USUAL_STEPS) / CHAINS;
     dts_status status = begin(c, chains, diag);
     for (size_t i = 0; i < steps && status == DTS_OK && !dts_layouts_stopped(c); i++) {
         status = step(c, chains, i, steps, diag);

@@ -21,8 +21,7 @@ void dts_rent_free(dts_rent *rent) {
 }
 
 /* The best plan of which it is known that the caching allocator serves it, else the best that fits. */
-const dts_finding *dts_offer_plan(const dts_offer *offer) {
-    const dts_search *search = offer->search;
+static const dts_finding *plan_of(const dts_search *search) {
     if (search == NULL || !dts_search_any_fits(search)) {
         return NULL;
     }
@@ -34,6 +33,10 @@ const dts_finding *dts_offer_plan(const dts_offer *offer) {
         }
     }
     return &search->findings[0];
+}
+
+const dts_finding *dts_offer_plan(const dts_offer *offer) {
+    return plan_of(offer->search);
 }
 
 static char *copy(const char *text) {
@@ -90,6 +93,8 @@ static char *explain(const dts_search *search) {
     dts_text text = {0};
     if (search->interrupted) {
         dts_text_add(&text, "interrupted");
+    } else if (search->counts.simulated == 0 && search->counts.failed > 0) {
+        dts_text_printf(&text, "no plan could be simulated: %s", search->counts.failure);
     } else if (search->counts.legal > 0) {
         dts_text_add(&text, is_open(search) ? "nothing that was simulated fits in memory (--simulate looks at more)"
                                             : "nothing fits in memory");
@@ -126,9 +131,8 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
 }
 
 /* Few simulations found no plan that surely fits, and there are more candidates. */
-static bool needs_more(const dts_offer *offer) {
-    const dts_search *search = offer->search;
-    const dts_finding *plan = dts_offer_plan(offer);
+static bool needs_more(const dts_search *search) {
+    const dts_finding *plan = plan_of(search);
     return is_open(search) && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
 }
 
@@ -136,18 +140,12 @@ static dts_status search_offer(const dts_rent_request *request, dts_offer *offer
     dts_text document = {0};
     dts_effective_document(offer->scenario, &document);
     dts_search_request search = request->search;
-    search.progress = NULL;  /* offers are what is told */
+    search.progress = NULL; /* offers are what is told */
+    search.needs_more = needs_more;
     search.only_here = true; /* plain baselines and ways out are for those who have chosen a cluster */
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
-    if (status == DTS_OK && search.simulations > 0 && search.simulations < DTS_SEARCH_SIMULATIONS &&
-        needs_more(offer)) {
-        dts_search_free(offer->search);
-        offer->search = NULL;
-        search.simulations = DTS_SEARCH_SIMULATIONS;
-        status = request->space->run(&search, &offer->search, diag);
-    }
     dts_text_free(&document);
     const dts_finding *plan = status == DTS_OK ? dts_offer_plan(offer) : NULL;
     if (plan != NULL) {

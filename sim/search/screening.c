@@ -42,6 +42,7 @@ typedef struct screen_work {
     dts_search_context *c;
     dts_screened *items;
     dts_status *status;
+    dts_outcome *failures; /* of what could not be simulated */
     size_t count, done;
     pthread_mutex_t lock; /* of the caches and the progress */
 } screen_work;
@@ -60,9 +61,10 @@ static void screen_one(void *context, size_t index) {
                             ? DTS_NOMEM
                             : dts_screen_values(&values, blocks, w->c->request->stop, &s->screening, diag);
     dts_layouts_give_back(w->c, &w->lock, blocks);
+    s->failed = status == DTS_INVALID;
+    status = s->failed && dts_outcome_of_errors(diag, &w->failures[index]) != DTS_OK ? DTS_NOMEM : status;
     dts_diag_free(diag);
-    s->illegal = status == DTS_INVALID;
-    s->done = status == DTS_OK || s->illegal;
+    s->done = status == DTS_OK || s->failed;
     w->status[index] = s->done || status == DTS_INTERRUPTED ? DTS_OK : status;
     pthread_mutex_lock(&w->lock);
     w->done++;
@@ -81,8 +83,10 @@ dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidate
     double begin_s = dts_clock_s();
     screen_work w = {.c = c, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     w.status = calloc(count + 1, sizeof *w.status);
-    if (w.status == NULL || !make_room(c, count)) {
+    w.failures = calloc(count + 1, sizeof *w.failures);
+    if (w.status == NULL || w.failures == NULL || !make_room(c, count)) {
         free(w.status);
+        free(w.failures);
         return dts_diag_nomem(diag);
     }
     w.items = c->screened + c->screened_count;
@@ -95,11 +99,16 @@ dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidate
     for (size_t i = 0; i < count; i++) {
         status = w.status[i] != DTS_OK ? w.status[i] : status;
         c->search->interrupted |= !w.items[i].done && w.status[i] == DTS_OK;
+        if (w.items[i].failed) {
+            dts_layouts_note_failure(c, &w.items[i].of.candidate, w.failures[i].reason);
+        }
+        dts_outcome_clear(&w.failures[i]);
         if (w.items[i].done) {
             c->screened[c->screened_count++] = w.items[i];
         }
     }
     free(w.status);
+    free(w.failures);
     c->search->screenings = c->screened_count;
     c->search->screen_s += dts_clock_s() - begin_s;
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
@@ -115,7 +124,7 @@ static bool by_memory(const dts_search_context *c) {
 bool dts_screened_fits(const dts_search_context *c, const dts_screened *s) {
     const bool may_fit = s->screening.host_fill <= 1 && s->of.estimate.memory_B <= DOUBT * c->capacity_B &&
                          s->screening.allocated_B <= DISBELIEF * c->capacity_B;
-    return !s->illegal && (s->screening.memory_known ? s->screening.fits : may_fit);
+    return !s->failed && (s->screening.memory_known ? s->screening.fits : may_fit);
 }
 
 /* Of the objective; smaller is better. */
@@ -140,7 +149,7 @@ static void learn(const dts_search_context *c, family *families) {
     for (size_t i = 0; i < c->screened_count; i++) {
         const dts_screened *s = &c->screened[i];
         family *of = family_of(c, families, &s->of.candidate);
-        if (s->illegal) {
+        if (s->failed) {
             continue;
         }
         of->estimated += s->of.estimate.time_s;
@@ -226,7 +235,7 @@ static void choose_full(const dts_search_context *c, family *families, double ma
     bool any = isfinite(best) || something_fits(c);
     for (size_t i = 0; i < c->screened_count; i++) {
         const dts_screened *s = &c->screened[i];
-        if (s->illegal || dts_layouts_find(c, &s->of.candidate) >= 0 || (any && !dts_screened_fits(c, s))) {
+        if (s->failed || dts_layouts_find(c, &s->of.candidate) >= 0 || (any && !dts_screened_fits(c, s))) {
             continue;
         }
         const family *f = family_of(c, families, &s->of.candidate);
@@ -328,7 +337,7 @@ static dts_status fill_answers(dts_search_context *c, size_t limit, dts_diag *di
         picks chosen = {.most = most < REFINED ? most : REFINED};
         for (size_t i = 0; i < c->screened_count && chosen.most > 0; i++) {
             const dts_screened *s = &c->screened[i];
-            if (!s->illegal && dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0 &&
+            if (!s->failed && dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0 &&
                 !seems_known(c, s)) {
                 pick(&chosen, value_of(c, s), i);
             }
@@ -340,10 +349,22 @@ static dts_status fill_answers(dts_search_context *c, size_t limit, dts_diag *di
     return status;
 }
 
+/* Those that a search which goes on has looked at before. */
+static void mark_seen(const dts_search_context *c, const dts_top *list, bool *seen) {
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < c->screened_count && !seen[i]; k++) {
+            seen[i] = dts_candidate_compare(&c->screened[k].of.candidate, &list->items[i].candidate) == 0;
+        }
+    }
+}
+
 dts_status dts_layouts_refine_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
     bool *seen = calloc(list->count + 1, sizeof *seen);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
     dts_status status = seen == NULL || families == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    if (status == DTS_OK) {
+        mark_seen(c, list, seen);
+    }
     status = status == DTS_OK ? screen_list(c, list, families, seen, limit, diag) : status;
     status = status == DTS_OK ? refine(c, families, limit, diag) : status;
     status = status == DTS_OK && c->request->answers > 0 ? fill_answers(c, limit, diag) : status;

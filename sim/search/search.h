@@ -48,6 +48,11 @@ extern const char *const dts_rule_names[];
 
 typedef void dts_search_progress(void *context, size_t done, size_t total, const char *what);
 
+typedef struct dts_search dts_search;
+
+/* Is what a search has found not enough? */
+typedef bool dts_search_needs_more(const dts_search *search);
+
 /* *accepted: somebody can run this plan. Called by one thread at a time. */
 typedef dts_status dts_search_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
@@ -60,11 +65,12 @@ typedef struct dts_search_request {
     size_t restriction_count;
     const char *method; /* a name of dts_search_methods */
     dts_objective objective;
-    size_t simulations; /* most candidates that are simulated; 0: until nothing unproven is left */
-    size_t answers;     /* simulate in full until that many are different, where there are; 0: the best only */
-    uint64_t seed;      /* of methods that draw lots */
-    int threads;        /* less than 1: one per core */
-    dts_store *store;   /* NULL: none */
+    size_t simulations;                /* most candidates that are simulated; 0: until nothing unproven is left */
+    dts_search_needs_more *needs_more; /* then the search goes on until there are DTS_SEARCH_SIMULATIONS; NULL: never */
+    size_t answers;   /* simulate in full until that many are different, where there are; 0: the best only */
+    uint64_t seed;    /* of methods that draw lots */
+    int threads;      /* less than 1: one per core */
+    dts_store *store; /* NULL: none */
     const char *study, *document; /* with a store: the search's name and the scenario's effective document */
     const atomic_bool *stop;
     dts_search_progress *progress;
@@ -82,6 +88,8 @@ typedef struct dts_search_counts {
     uint64_t no_memory; /* proven not to fit */
     uint64_t no_better; /* proven no better than the best found */
     uint64_t simulated;
+    uint64_t failed;            /* legal, but no simulation of it could be made, coarsely or in full */
+    char failure[240];          /* the first of these, and why */
     uint64_t screened;          /* simulated coarsely, and not in full */
     uint64_t worse_by_estimate; /* neither: the closed form ranked them behind what was simulated */
     uint64_t stored;            /* of the simulated ones, found in the store */
@@ -122,7 +130,7 @@ typedef struct dts_remedy {
 
 enum { DTS_NOWHERE = -1 };
 
-typedef struct dts_search {
+struct dts_search {
     const dts_scenario_values *base; /* borrowed */
     const char *method;
     dts_objective objective;
@@ -144,7 +152,7 @@ typedef struct dts_search {
     double walk_s, screen_s, simulate_s; /* wall clock */
     int threads;
     dts_arena *arena; /* of the candidates' stages */
-} dts_search;
+};
 
 typedef struct dts_search_context dts_search_context; /* layouts.h: what a method works with */
 

@@ -225,3 +225,12 @@ FSDP: one GPU has nobody to share parameters with; it is DDP.
 $ dtsim search small.yaml --over offload=optimizer --simulate 2 --width 200 | grep -E '^(DDP|FSDP):'
 DDP: no such plan is legal here, with the values of --over.
 FSDP: no such plan is legal here, with the values of --over.
+% What could not be simulated is counted as that, not as too large.
+$ dtsim search small.yaml --set fidelity.detail=kernel --set fidelity.microbatches=all --set training.global_batch=65536 --over training.micro_batch=1 --over parallelism.tensor=1 --over parallelism.pipeline=4 --over parallelism.schedule=1f1b --over offload=none --width 200 | grep -E '^Nothing|legal|could not' | sed -E 's/ +[0-9]+ +/ N /'
+Nothing could be simulated.
+DDP: no such plan is legal here, with the values of --over.
+FSDP: no such plan is legal here, with the values of --over.
+Megatron's rule: no such plan is legal here, with the values of --over.
+4 legal layouts could not be simulated, the first: pipeline N (1f1b) · ddp 1 · micro 1: one iteration has about 25.1 million kernels, more than the 15 million that are simulated.
+ N legal layouts looked at
+ N could not be simulated

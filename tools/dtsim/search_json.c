@@ -127,6 +127,10 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     dts_json_integer(&json, counts, "ranked_behind", (int64_t)n->worse_by_estimate);
     dts_json_integer(&json, counts, "simulated_coarsely", (int64_t)n->screened);
     dts_json_integer(&json, counts, "simulated", (int64_t)n->simulated);
+    dts_json_integer(&json, counts, "failed", (int64_t)n->failed);
+    if (n->failed > 0) {
+        dts_json_string(&json, counts, "first_failure", n->failure);
+    }
     dts_json_flag(&json, root, "proven", search->proven);
     dts_json_flag(&json, root, "interrupted", search->interrupted);
     json_disagreement(&json, root, "closed_form", &search->disagreement);

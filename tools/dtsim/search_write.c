@@ -253,9 +253,22 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
     dts_text_free(&line);
 }
 
+/* These are neither plans that do not fit nor illegal ones. */
+static void write_failures(const dts_search *search, const dts_style *style, dts_text *out) {
+    const dts_search_counts *n = &search->counts;
+    if (n->failed > 0) {
+        dts_text line = {0};
+        dts_text_printf(&line, "%" PRIu64 " legal layout%s could not be simulated%s %s.", n->failed,
+                        n->failed == 1 ? "" : "s", n->failed == 1 ? ":" : ", the first:", n->failure);
+        dts_style_wrap(style, dts_text_string(&line), 2, out);
+        dts_text_free(&line);
+    }
+}
+
 void dts_search_remarks(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     write_remedy(search, options->style, out);
     write_baselines(search, options->style, out);
+    write_failures(search, options->style, out);
 }
 
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
@@ -384,8 +397,9 @@ size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH
                        : n->screened > 0 ? "simulated in full"
                                          : "simulated"},
         {n->stored, "of these found in the store"},
+        {n->failed, "could not be simulated"},
     };
-    const bool told[DTS_SEARCH_FATES] = {true, true, true, true, n->screened > 0, true, n->stored > 0};
+    const bool told[DTS_SEARCH_FATES] = {true, true, true, true, n->screened > 0, true, n->stored > 0, n->failed > 0};
     size_t count = 0;
     for (size_t i = 0; i < DTS_SEARCH_FATES; i++) {
         out[count] = all[i];
@@ -435,7 +449,9 @@ static void write_misfits(const dts_search *search, int64_t gpus, dts_text *out)
 
 void dts_search_nothing(const dts_search *search, dts_text *out) {
     const dts_search_counts *n = &search->counts;
-    if (n->legal > 0) {
+    if (n->simulated == 0 && n->failed > 0) {
+        dts_text_add(out, "Nothing could be simulated.\n");
+    } else if (n->legal > 0) {
         dts_text_add(out, n->no_memory == n->legal ? "Nothing fits in memory, which is proven for every layout.\n"
                                                    : "Nothing that was simulated fits in memory.\n");
     } else if (n->illegal_reason[0] != '\0') {
@@ -469,11 +485,12 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (!any) {
         dts_search_nothing(search, out);
     }
-    if (search->count > 0) {
+    const bool simulated = search->counts.simulated > 0;
+    if (simulated) {
         write_table(search, options, out);
     }
     dts_text_add(out, "\n");
-    if (!any && search->count > 0) {
+    if (!any && simulated) {
         dts_text_add(out,
                      "First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.\n");
     }

@@ -45,7 +45,7 @@ void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate
                               const dts_scenario_values *base);
 
 /* What became of the candidates, in rows. */
-enum { DTS_SEARCH_FATES = 7 };
+enum { DTS_SEARCH_FATES = 8 };
 typedef struct dts_search_fate {
     uint64_t count;
     const char *what;
