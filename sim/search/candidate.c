@@ -100,6 +100,19 @@ static const char *schedule_name(int32_t index) {
     return methods[index]->name;
 }
 
+dts_recompute dts_candidate_recompute(int32_t value) {
+    if (value > DTS_CANDIDATE_MODULES) {
+        return (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = value - DTS_CANDIDATE_MODULES};
+    }
+    if (value > DTS_CANDIDATE_FIRST) {
+        return (dts_recompute){.kind = DTS_RECOMPUTE_FIRST, .layers = value - DTS_CANDIDATE_FIRST};
+    }
+    if (value > DTS_RECOMPUTE_EVERY) {
+        return (dts_recompute){.kind = DTS_RECOMPUTE_EVERY, .layers = value - DTS_RECOMPUTE_EVERY};
+    }
+    return (dts_recompute){.kind = value};
+}
+
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out) {
     const int32_t *v = candidate->value;
     *out = *base;
@@ -125,15 +138,7 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     }
     p->shard_group = v[DTS_AXIS_SHARD_GROUP];
     out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
-    int32_t recompute = v[DTS_AXIS_RECOMPUTE];
-    out->training.recompute = (dts_recompute){.kind = recompute};
-    if (recompute > DTS_CANDIDATE_FIRST) {
-        out->training.recompute =
-            (dts_recompute){.kind = DTS_RECOMPUTE_FIRST, .layers = recompute - DTS_CANDIDATE_FIRST};
-    } else if (recompute > DTS_RECOMPUTE_EVERY) {
-        out->training.recompute =
-            (dts_recompute){.kind = DTS_RECOMPUTE_EVERY, .layers = recompute - DTS_RECOMPUTE_EVERY};
-    }
+    out->training.recompute = dts_candidate_recompute(v[DTS_AXIS_RECOMPUTE]);
     int32_t bits = v[DTS_AXIS_OFFLOAD];
     out->offload.optimizer = (bits & DTS_OFFLOAD_OPTIMIZER) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
     out->offload.gradients = (bits & DTS_OFFLOAD_GRADIENTS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
@@ -141,13 +146,27 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     out->offload.activations = (bits & DTS_OFFLOAD_ACTIVATIONS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
 }
 
-static void write_recompute(int32_t recompute, dts_text *out) {
-    if (recompute > DTS_CANDIDATE_FIRST) {
-        dts_text_printf(out, "{first: %" PRId32 "}", recompute - DTS_CANDIDATE_FIRST);
-    } else if (recompute > DTS_RECOMPUTE_EVERY) {
-        dts_text_printf(out, "{every: %" PRId32 "}", recompute - DTS_RECOMPUTE_EVERY);
+/* "{modules: [core_attn, layernorm]}" */
+static void write_modules(int64_t modules, dts_text *out) {
+    const char *between = "{modules: [";
+    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
+        if ((modules >> i & 1) != 0) {
+            dts_text_printf(out, "%s%s", between, dts_recompute_module_names[i]);
+            between = ", ";
+        }
+    }
+    dts_text_add(out, "]}");
+}
+
+static void write_recompute(int32_t value, dts_text *out) {
+    const dts_recompute recompute = dts_candidate_recompute(value);
+    if (recompute.modules != 0) {
+        write_modules(recompute.modules, out);
+    } else if (recompute.layers > 0) {
+        dts_text_printf(out, "{%s: %" PRId64 "}", recompute.kind == DTS_RECOMPUTE_FIRST ? "first" : "every",
+                        recompute.layers);
     } else {
-        dts_text_add(out, recompute_names[recompute]);
+        dts_text_add(out, recompute_names[value]);
     }
 }
 
@@ -345,6 +364,30 @@ static bool parse_schedule(const char *text, int32_t *out) {
     return false;
 }
 
+/* "{modules: [core_attn, layernorm]}", also without brackets. */
+static bool parse_modules(const char *text, int32_t *out) {
+    static const char begin[] = "{modules: ", apart[] = " ,[]";
+    *out = DTS_CANDIDATE_MODULES;
+    if (strncmp(text, begin, sizeof begin - 1) != 0) {
+        return false;
+    }
+    text += sizeof begin - 1;
+    for (text += strspn(text, apart); *text != '}' && *text != '\0'; text += strspn(text, apart)) {
+        const size_t length = strcspn(text, " ,]}");
+        int module = 0;
+        while (module < DTS_MODULE_COUNT && (strlen(dts_recompute_module_names[module]) != length ||
+                                             strncmp(text, dts_recompute_module_names[module], length) != 0)) {
+            module++;
+        }
+        if (module == DTS_MODULE_COUNT) {
+            return false;
+        }
+        *out |= 1 << module;
+        text += length;
+    }
+    return *out > DTS_CANDIDATE_MODULES && strcmp(text, "}") == 0;
+}
+
 static bool parse_number(const char *text, int32_t *out) {
     char *end = NULL;
     long value = strtol(text, &end, 10);
@@ -358,6 +401,9 @@ bool dts_candidate_parse(dts_layout_axis axis, const char *text, int32_t *out) {
     }
     if (axis == DTS_AXIS_SCHEDULE) {
         return parse_schedule(text, out);
+    }
+    if (axis == DTS_AXIS_RECOMPUTE && parse_modules(text, out)) {
+        return true;
     }
     static const char every[] = "{every: ", first[] = "{first: "; /* of the same length */
     bool is_first = strncmp(text, first, sizeof first - 1) == 0;
@@ -392,5 +438,5 @@ void dts_candidate_values(dts_layout_axis axis, dts_text *out) {
         const bool last = names[i + 1] == NULL && !more;
         dts_text_printf(out, "%s%s", i == 0 ? "" : last ? " or " : ", ", names[i]);
     }
-    dts_text_add(out, more ? ", '{every: 2}' or '{first: 3}'" : "");
+    dts_text_add(out, more ? ", '{every: 2}', '{first: 3}', modules or '{modules: [core_attn, mlp]}'" : "");
 }

@@ -19,12 +19,16 @@ typedef enum dts_layout_axis {
     DTS_AXIS_DATA_PARALLEL, /* dts_data_parallel */
     DTS_AXIS_SHARD_GROUP,   /* 0: all */
     DTS_AXIS_RECOMPUTE,     /* dts_recompute_kind; DTS_RECOMPUTE_EVERY + n: one checkpoint per n layers;
-                           DTS_CANDIDATE_FIRST + n: the first n layers of every chunk */
+                           DTS_CANDIDATE_FIRST + n: the first n layers of every chunk;
+                           DTS_CANDIDATE_MODULES + m: the modules of the bits of m (dts_recompute.modules) */
     DTS_AXIS_OFFLOAD,       /* bits of dts_offload_bits */
     DTS_AXIS_COUNT
 } dts_layout_axis;
 
-enum { DTS_CANDIDATE_FIRST = 1 << 20 };
+enum { DTS_CANDIDATE_FIRST = 1 << 20, DTS_CANDIDATE_MODULES = 1 << 21 };
+
+/* What a value of the recomputation axis says. */
+dts_recompute dts_candidate_recompute(int32_t value);
 
 enum dts_offload_bits {
     DTS_OFFLOAD_OPTIMIZER = 1,

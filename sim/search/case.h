@@ -10,12 +10,13 @@ enum { DTS_CASE_NONE, DTS_CASE_SELECTIVE, DTS_CASE_FULL };
 typedef struct dts_case {
     const dts_frame *frame;
     const dts_plan *plan;
-    int kind;      /* dts_data_parallel */
-    int recompute; /* DTS_CASE_NONE … */
-    double first;  /* FULL: of the first layers of each chunk only; INFINITY: of all */
-    double span;   /* layers of one checkpoint */
-    int offload;   /* dts_offload_bits */
-    int hybrid;    /* shards inside nodes */
+    int kind;         /* dts_data_parallel */
+    int recompute;    /* DTS_CASE_NONE … */
+    size_t selection; /* SELECTIVE: of the frame's selections */
+    double first;     /* FULL: of the first layers of each chunk only; INFINITY: of all */
+    double span;      /* layers of one checkpoint */
+    int offload;      /* dts_offload_bits */
+    int hybrid;       /* shards inside nodes */
     double shards;
     double microbatches;
 } dts_case;

@@ -37,7 +37,9 @@ static dts_status build(const dts_search_context *c, const dts_candidate *candid
     dts_candidate_apply(candidate, c->request->base, &out->values);
     dts_job job = dts_scenario_job(&out->values);
     dts_status status = dts_plan_make(&job, arena, &out->plan, diag);
-    status = status == DTS_OK ? dts_block_costs_of(&out->plan, arena, arena, &out->costs, diag) : status;
+    status = status == DTS_OK
+                 ? dts_block_costs_of(&out->plan, &c->search->space.selections, arena, arena, &out->costs, diag)
+                 : status;
     dts_layout layout = out->plan.schedule.layout == DTS_LAYOUT_V ? DTS_LAYOUT_V : DTS_LAYOUT_LOOP;
     status = status == DTS_OK ? dts_frame_make(&out->plan, &out->costs, layout, arena, &out->frame, diag) : status;
     if (status != DTS_OK) {

@@ -58,8 +58,9 @@ static double beside_s(const dts_case *k, const dts_rank_collectives *x, double 
 static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
-    double repeats_s = k->recompute == DTS_CASE_FULL ? c->full_s * dts_case_repeated_share(k, c)
-                                                     : (k->recompute == DTS_CASE_SELECTIVE ? c->selective_s : 0);
+    double repeats_s = k->recompute == DTS_CASE_FULL
+                           ? c->full_s * dts_case_repeated_share(k, c)
+                           : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
     passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0};
     if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
@@ -179,9 +180,10 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     double m = k->microbatches;
     double repeats_s = k->recompute == DTS_CASE_FULL
                            ? c->kernels_full_s
-                           : (k->recompute == DTS_CASE_SELECTIVE ? c->kernels_selective_s : 0);
-    double way_s =
-        k->recompute == DTS_CASE_FULL ? c->way_full_s : (k->recompute == DTS_CASE_SELECTIVE ? c->way_selective_s : 0);
+                           : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].kernels_s : 0);
+    double way_s = k->recompute == DTS_CASE_FULL
+                       ? c->way_full_s
+                       : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].way_s : 0);
     double share = 1; /* of the layers, at least */
     if (k->recompute == DTS_CASE_FULL && isfinite(k->first)) {
         bool alike = dts_model_layers_alike(k->plan->job.model);
@@ -197,8 +199,9 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     if (k->frame->captured) {
         return gpu_s;
     }
-    double repeats = k->recompute == DTS_CASE_FULL ? c->launches_full * share
-                                                   : (k->recompute == DTS_CASE_SELECTIVE ? c->launches_selective : 0);
+    double repeats = k->recompute == DTS_CASE_FULL
+                         ? c->launches_full * share
+                         : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].launches : 0);
     double forward_s = m * c->launches_forward * stack->launch_s;
     double backward_s = m * (c->launches_backward + repeats) * stack->backward_launch_s;
     return fmax(gpu_s, fmax(forward_s, backward_s));
@@ -229,16 +232,18 @@ static double pipeline_s(const dts_case *k, const dts_schedule_method *method, d
 static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
-    bool first = recompute > DTS_CANDIDATE_FIRST;
-    bool every = recompute > DTS_RECOMPUTE_EVERY && !first;
+    const dts_recompute what = dts_candidate_recompute(recompute);
+    bool first = what.kind == DTS_RECOMPUTE_FIRST;
+    bool every = what.kind == DTS_RECOMPUTE_EVERY;
     dts_case k = {.frame = frame,
                   .plan = frame->plan,
                   .kind = v[DTS_AXIS_DATA_PARALLEL],
-                  .recompute = recompute == DTS_RECOMPUTE_NONE        ? DTS_CASE_NONE
-                               : recompute == DTS_RECOMPUTE_SELECTIVE ? DTS_CASE_SELECTIVE
+                  .recompute = what.kind == DTS_RECOMPUTE_NONE        ? DTS_CASE_NONE
+                               : what.kind == DTS_RECOMPUTE_SELECTIVE ? DTS_CASE_SELECTIVE
                                                                       : DTS_CASE_FULL,
-                  .first = first ? (double)(recompute - DTS_CANDIDATE_FIRST) : (double)INFINITY,
-                  .span = every ? recompute - DTS_RECOMPUTE_EVERY : (recompute == DTS_RECOMPUTE_SQRT ? 0 : 1),
+                  .selection = dts_frame_selection(frame, recompute),
+                  .first = first ? (double)what.layers : (double)INFINITY,
+                  .span = every ? (double)what.layers : (what.kind == DTS_RECOMPUTE_SQRT ? 0 : 1),
                   .offload = v[DTS_AXIS_OFFLOAD],
                   .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
                   .microbatches = (double)frame->plan->microbatches};
@@ -253,7 +258,10 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     passes mean = {0};
     double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
     /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
-    const bool ordered = !dts_plan_measures_passes(k.plan, method);
+    const bool measured = dts_plan_measures_passes(k.plan, method);
+    /* what the first half of a split backward frees is known of what is kept without recomputation */
+    const bool ordered =
+        !measured && !(method->splits_backward && k.recompute == DTS_CASE_SELECTIVE && k.selection > 0);
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
         passes p = passes_of(&k, c, method->splits_backward);
@@ -312,8 +320,9 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
                            double in_flight, dts_layer_share *out) {
     dts_case k = case_make(frame, candidate);
     const dts_rank_collectives *x = &layers->collectives;
-    const double repeats_s =
-        k.recompute == DTS_CASE_FULL ? layers->full_s : (k.recompute == DTS_CASE_SELECTIVE ? layers->selective_s : 0);
+    const double repeats_s = k.recompute == DTS_CASE_FULL
+                                 ? layers->full_s
+                                 : (k.recompute == DTS_CASE_SELECTIVE ? layers->selective[k.selection].chain_s : 0);
     const double backward_s = layers->input_s + layers->weight_s + repeats_s;
     const double chain_s = layers->forward_s + backward_s, m = k.microbatches;
     double host_s = 0;

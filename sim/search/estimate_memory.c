@@ -89,16 +89,18 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
         return chunks * ceil(repeated / span_of(k, chunk)) * k->frame->costs.boundary_B +
                saved_B * (chunk - repeated) / chunk;
     }
-    return k->recompute == DTS_CASE_SELECTIVE ? (all ? c->layers_selective_B : layers * k->frame->least_selective_B)
-                                              : saved_B;
+    return k->recompute == DTS_CASE_SELECTIVE
+               ? (all ? c->selective[k->selection].layers_B : layers * k->frame->least_selective_B[k->selection])
+               : saved_B;
 }
 
 /* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
 double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
     double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
-    double repeated_B = k->recompute == DTS_CASE_FULL ? span_of(k, chunk) * of_one_B
-                                                      : (k->recompute == DTS_CASE_SELECTIVE ? c->layers_extra_B : 0);
+    double repeated_B = k->recompute == DTS_CASE_FULL
+                            ? span_of(k, chunk) * of_one_B
+                            : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].extra_B : 0);
     return fmax(repeated_B + c->layers_peak_B, c->transient_B);
 }
 

@@ -2,7 +2,22 @@
 
 #include <math.h>
 
-static void add_part(const dts_plan *plan, const dts_part_cost *part, double times, bool is_layer, dts_rank_class *c) {
+static void add_selections(const dts_plan *plan, size_t count, const dts_part_cost *part, double times, bool is_layer,
+                           dts_rank_class *c) {
+    for (size_t k = 0; k < count && times > 0; k++) {
+        dts_class_selection *s = &c->selective[k];
+        s->chain_s += times * dts_pass_chain_s(plan, &part->repeated[k], true);
+        s->kernels_s += times * part->repeated[k].kernel_s;
+        s->launches += times * part->repeated[k].kernels;
+        s->layers_B += is_layer ? times * part->selective_B[k] : 0;
+        s->extra_B = is_layer ? fmax(s->extra_B, part->saved_B - part->selective_B[k]) : s->extra_B;
+    }
+}
+
+static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
+    const dts_plan *plan = frame->plan;
+    const dts_part_cost *part = &frame->costs.parts[which];
+    const bool is_layer = dts_part_is_layer(which);
     bool accumulates = plan->microbatches > 1;
     c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
     c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
@@ -22,9 +37,7 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
         c->unit_frozen_B[set] += is_layer ? times * part->frozen_B[set] : 0;
     }
     c->tensors += times * part->tensors;
-    c->selective_s += times * dts_pass_chain_s(plan, &part->repeated, true);
-    c->kernels_selective_s += times * part->repeated.kernel_s;
-    c->launches_selective += times * part->repeated.kernels;
+    add_selections(plan, frame->costs.selections.count, part, times, is_layer, c);
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
         c->full_s += times * dts_pass_chain_s(plan, &part->again, true);
@@ -32,9 +45,7 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, double tim
         c->launches_full += times * part->again.kernels;
         c->layers += times;
         c->layers_saved_B += times * part->saved_B;
-        c->layers_selective_B += times * part->selective_B;
         c->layers_peak_B = fmax(c->layers_peak_B, times > 0 ? fmax(part->backward_peak_B, part->forward_peak_B) : 0);
-        c->layers_extra_B = fmax(c->layers_extra_B, times > 0 ? part->saved_B - part->selective_B : 0);
     } else {
         c->saved_B += part->saved_B;
         c->transient_B = fmax(c->transient_B, part->saved_B + fmax(part->backward_peak_B, part->forward_peak_B));
@@ -57,7 +68,7 @@ static void add_layers(const dts_frame *frame, const dts_chunk *chunk, bool own,
     }
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         if (dts_part_is_layer((dts_part)part)) {
-            add_part(frame->plan, &frame->costs.parts[part], kinds[part], true, c);
+            add_part(frame, (dts_part)part, kinds[part], c);
             if (own) {
                 dts_frame_own_part(frame, &frame->costs.parts[part], (size_t)kinds[part]);
             }
@@ -72,12 +83,12 @@ static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_
     add_layers(frame, chunk, true, c);
     c->fewest_layers = fmin(c->fewest_layers, (double)chunk->layers);
     if (chunk->embedding) {
-        add_part(plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, c);
+        add_part(frame, DTS_PART_EMBEDDING, 1, c);
         dts_frame_own_part(frame, &frame->costs.parts[DTS_PART_EMBEDDING], 1);
         c->embedding = true;
     }
     if (chunk->head) {
-        add_part(plan, &frame->costs.parts[DTS_PART_HEAD], 1, false, c);
+        add_part(frame, DTS_PART_HEAD, 1, c);
         dts_frame_own_part(frame, &frame->costs.parts[DTS_PART_HEAD], 1);
         c->head = true;
         double copy = model->tied_embeddings && ends_apart
@@ -124,11 +135,13 @@ static void sum_way(const dts_frame *frame, int rank, dts_rank_class *c) {
         add_layers(frame, &frame->plan->chunks[s], false, &way);
     }
     if (rank > 0) {
-        add_part(frame->plan, &frame->costs.parts[DTS_PART_EMBEDDING], 1, false, &way);
+        add_part(frame, DTS_PART_EMBEDDING, 1, &way);
     }
     c->way_forward_s = way.kernels_forward_s;
     c->way_backward_s = way.kernels_backward_s;
-    c->way_selective_s = way.kernels_selective_s;
+    for (size_t k = 0; k < frame->costs.selections.count; k++) {
+        c->selective[k].way_s = way.selective[k].kernels_s;
+    }
     c->way_full_s = way.kernels_full_s;
 }
 
@@ -293,15 +306,31 @@ static int64_t node_group(const dts_plan *plan) {
 static void limit_layers(const dts_model *model, const dts_block_costs *costs, dts_frame *out) {
     double counts[DTS_PART_COUNT];
     dts_model_count_parts(model, counts);
-    out->least_saved_B = out->least_selective_B = (double)INFINITY;
+    out->least_saved_B = (double)INFINITY;
+    for (size_t k = 0; k < costs->selections.count; k++) {
+        out->least_selective_B[k] = (double)INFINITY;
+    }
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
             const dts_part_cost *cost = &costs->parts[part];
             out->least_saved_B = fmin(out->least_saved_B, cost->saved_B);
             out->most_copies_B = fmax(out->most_copies_B, cost->copies_B);
-            out->least_selective_B = fmin(out->least_selective_B, cost->selective_B);
+            for (size_t k = 0; k < costs->selections.count; k++) {
+                out->least_selective_B[k] = fmin(out->least_selective_B[k], cost->selective_B[k]);
+            }
         }
     }
+}
+
+size_t dts_frame_selection(const dts_frame *frame, int32_t recompute) {
+    const dts_selections *all = &frame->costs.selections;
+    const int64_t modules = recompute > DTS_CANDIDATE_MODULES ? recompute - DTS_CANDIDATE_MODULES : 0;
+    for (size_t k = 0; k < all->count; k++) {
+        if (all->modules[k] == modules) {
+            return k;
+        }
+    }
+    return 0;
 }
 
 dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,

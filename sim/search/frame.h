@@ -18,6 +18,12 @@ typedef struct dts_rank_collectives {
     double unit_sms[2];    /* multiprocessors that a unit's collective takes from the products beside it */
 } dts_rank_collectives;
 
+/* What a rank runs again by selective recomputation, as for dts_rank_class, and what its layers keep then. */
+typedef struct dts_class_selection {
+    double chain_s, kernels_s, launches, way_s;
+    double layers_B, extra_B; /* kept by all layers; dropped of the layer that drops most */
+} dts_class_selection;
+
 /* Pipeline ranks that do the same work. */
 typedef struct dts_rank_class {
     int first, last;              /* the ranks are neighbours */
@@ -30,16 +36,17 @@ typedef struct dts_rank_class {
     double tensors;
     double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
     double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
-    double layers_saved_B, layers_selective_B, layers_peak_B, layers_extra_B; /* kept by all layers; while one runs */
+    double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
-    double forward_s, input_s, weight_s, selective_s, full_s;
+    double forward_s, input_s, weight_s, full_s;
     /* kernels alone, s, and launches */
-    double kernels_forward_s, kernels_backward_s, kernels_selective_s, kernels_full_s;
+    double kernels_forward_s, kernels_backward_s, kernels_full_s;
     /* what a pass waits for exchanges between its kernels at least; in layers only; of the longest */
     double waited_s, waited_layers_s, longest_wait_s;
-    double launches_forward, launches_backward, launches_selective, launches_full;
+    double launches_forward, launches_backward, launches_full;
     /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
-    double way_forward_s, way_backward_s, way_selective_s, way_full_s;
+    double way_forward_s, way_backward_s, way_full_s;
+    dts_class_selection selective[DTS_SELECTIONS];
     double saved_B;     /* of the ends: embedding and head */
     double transient_B; /* temporaries of the ends */
     dts_rank_collectives collectives;
@@ -50,8 +57,8 @@ typedef struct dts_frame_owners dts_frame_owners; /* frame_owners.c */
 typedef struct dts_frame {
     const dts_plan *plan; /* an outline */
     dts_block_costs costs;
-    double least_saved_B, least_selective_B; /* of any layer */
-    double most_copies_B;                    /* the same: cast weights among them */
+    double least_saved_B, least_selective_B[DTS_SELECTIONS]; /* of any layer */
+    double most_copies_B;                                    /* the same: cast weights among them */
     dts_rank_class *classes;
     int class_count;
     int64_t chunks; /* per rank */
@@ -68,6 +75,9 @@ typedef struct dts_frame {
 /* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */
 dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
                           dts_frame *out, dts_diag *diag);
+
+/* Which of the costs' selections a value of the recomputation axis is; 0: the stack's, or none of them. */
+size_t dts_frame_selection(const dts_frame *frame, int32_t recompute);
 
 /* The closed forms of one candidate. The bounds are proven: no simulation of it is faster or needs less memory. */
 typedef struct dts_estimate {

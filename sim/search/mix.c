@@ -76,7 +76,8 @@ static dts_status add_strategy(mixing *m, const dts_layer_choice *choice, const 
     v[DTS_AXIS_MICRO_BATCH] = (int32_t)plan->job.training->micro_batch;
     v[DTS_AXIS_DATA_PARALLEL] = choice->sharding > 0 ? choice->sharding : v[DTS_AXIS_DATA_PARALLEL];
     v[DTS_AXIS_RECOMPUTE] = choice->recompute > 0 ? choice->recompute - 1 : v[DTS_AXIS_RECOMPUTE];
-    dts_status status = dts_block_costs_of(plan, m->arena, m->arena, &costs, m->refusals);
+    dts_status status =
+        dts_block_costs_of(plan, &m->c->search->space.selections, m->arena, m->arena, &costs, m->refusals);
     status =
         status == DTS_OK ? dts_frame_make(plan, &costs, DTS_LAYOUT_LOOP, m->arena, &s->frame, m->refusals) : status;
     m->count += status == DTS_OK;

@@ -1,5 +1,7 @@
 #include "search/space.h"
 
+#include "search/modules.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,16 @@ static void add_divisors(dts_layout_space *space, dts_layout_axis axis, int64_t 
             add(space, axis, d);
         }
     }
+}
+
+static dts_status add_module_chain(dts_layout_space *space, dts_diag *diag) {
+    int64_t chain[DTS_MODULE_COUNT];
+    size_t count = 0;
+    const dts_status status = dts_module_chain(space->base, chain, &count, diag);
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        add(space, DTS_AXIS_RECOMPUTE, DTS_CANDIDATE_MODULES + chain[i]);
+    }
+    return status;
 }
 
 static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
@@ -78,6 +90,9 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
             add(space, axis, DTS_RECOMPUTE_SQRT);
             add(space, axis, DTS_RECOMPUTE_EVERY + 2);
             add(space, axis, DTS_RECOMPUTE_EVERY + 4);
+            if (base->training.recompute.modules != 0) { /* as the scenario has it */
+                add(space, axis, DTS_CANDIDATE_MODULES + base->training.recompute.modules);
+            }
             break;
         case DTS_AXIS_OFFLOAD:
             for (int activations = 0; activations <= DTS_OFFLOAD_ACTIVATIONS; activations += DTS_OFFLOAD_ACTIVATIONS) {
@@ -131,6 +146,11 @@ static dts_status wrong_value(dts_layout_axis axis, const char *key, const char 
     return status;
 }
 
+static dts_status too_many(const char *key, int most, dts_diag *diag) {
+    return dts_diag_fail(diag, DTS_USAGE, "search a part of them at a time", "--over: more than %d values of %s", most,
+                         key);
+}
+
 static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restriction, dts_diag *diag) {
     int axis = find_axis(restriction->key);
     if (axis < 0) {
@@ -139,6 +159,13 @@ static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restric
     space->axes[axis].given = true;
     for (size_t i = 0; i < restriction->count; i++) {
         int32_t value = 0;
+        if (axis == DTS_AXIS_RECOMPUTE && strcmp(restriction->values[i], "modules") == 0) {
+            const dts_status status = add_module_chain(space, diag);
+            if (status != DTS_OK) {
+                return status;
+            }
+            continue;
+        }
         bool good = dts_candidate_parse((dts_layout_axis)axis, restriction->values[i], &value);
         if (good && axis == DTS_AXIS_SCHEDULE && !dts_schedule_searched(value)) {
             return dts_diag_fail(diag, DTS_USAGE, "`dtsim run` and `dtsim sweep` simulate it",
@@ -149,10 +176,24 @@ static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restric
             return wrong_value((dts_layout_axis)axis, restriction->key, restriction->values[i], diag);
         }
         if (space->axes[axis].count == DTS_MOST_VALUES) {
-            return dts_diag_fail(diag, DTS_USAGE, "search a part of them at a time",
-                                 "--over: more than %d values of %s", (int)DTS_MOST_VALUES, restriction->key);
+            return too_many(restriction->key, DTS_MOST_VALUES, diag);
         }
         add(space, (dts_layout_axis)axis, value);
+    }
+    return DTS_OK;
+}
+
+/* What the costs of layers are asked for beside none and all: the stack's selective first. */
+static dts_status list_selections(dts_layout_space *space, dts_diag *diag) {
+    space->selections = (dts_selections){.count = 1};
+    for (size_t i = 0; i < space->axes[DTS_AXIS_RECOMPUTE].count; i++) {
+        const int32_t value = space->axes[DTS_AXIS_RECOMPUTE].items[i];
+        if (value > DTS_CANDIDATE_MODULES) {
+            if (space->selections.count == DTS_SELECTIONS) {
+                return too_many("{modules} in training.recompute", DTS_SELECTIONS - 1, diag);
+            }
+            space->selections.modules[space->selections.count++] = value - DTS_CANDIDATE_MODULES;
+        }
     }
     return DTS_OK;
 }
@@ -170,7 +211,7 @@ dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis
             add_usual(out, (dts_layout_axis)axis);
         }
     }
-    return status;
+    return status == DTS_OK ? list_selections(out, diag) : status;
 }
 
 size_t dts_layout_space_pairs(const dts_layout_space *space) {

@@ -17,6 +17,7 @@ typedef struct dts_layout_space {
         size_t count;
         bool given; /* by the user */
     } axes[DTS_AXIS_COUNT];
+    dts_selections selections; /* of the values of recomputation: the stack's, and lists of modules */
 } dts_layout_space;
 
 /* The values that make sense for base, where restrictions do not say otherwise; a restriction's key is the scenario's

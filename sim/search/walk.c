@@ -158,11 +158,29 @@ static bool set(walk *w, dts_layout_axis axis, size_t index) {
     return true;
 }
 
+/* Does a selection run something again, and not what one before it does? */
+static bool selection_differs(const dts_frame *frame, size_t selection) {
+    double kernels_s = 0;
+    bool same = false;
+    for (int i = 0; i < frame->class_count; i++) {
+        kernels_s += frame->classes[i].selective[selection].kernels_s;
+    }
+    for (size_t before = 0; before < selection && !same; before++) {
+        same = true;
+        for (int i = 0; i < frame->class_count && same; i++) {
+            const dts_class_selection *a = &frame->classes[i].selective[before];
+            const dts_class_selection *b = &frame->classes[i].selective[selection];
+            same = a->kernels_s == b->kernels_s && a->launches == b->launches && a->layers_B == b->layers_B;
+        }
+    }
+    return kernels_s > 0 && !same;
+}
+
 /* Does this value of the recomputation axis say something of its own here? */
 static bool recompute_differs(const walk *w, const dts_frame *frame) {
     int32_t recompute = w->candidate.value[DTS_AXIS_RECOMPUTE];
-    if (recompute == DTS_RECOMPUTE_SELECTIVE) {
-        return frame->classes[0].kernels_selective_s > 0;
+    if (recompute == DTS_RECOMPUTE_SELECTIVE || recompute > DTS_CANDIDATE_MODULES) {
+        return selection_differs(frame, dts_frame_selection(frame, recompute));
     }
     if (recompute < DTS_RECOMPUTE_SQRT) {
         return true;
@@ -331,7 +349,8 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
         return;
     }
     if (!w->has_costs) {
-        dts_status status = dts_block_costs_of(&w->plan, w->arena, w->frame_arena, &w->costs, w->refusals);
+        dts_status status =
+            dts_block_costs_of(&w->plan, &w->space->selections, w->arena, w->frame_arena, &w->costs, w->refusals);
         if (status != DTS_OK) { /* shapes that the model cannot be cut into */
             w->status = status == DTS_NOMEM ? status : w->status;
             note_refusal(w);

@@ -209,6 +209,7 @@ $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-8
 First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
 $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 3 --width 200 | grep -oE '(GiB ! host!|More nodes .*)'
+GiB ! host!
 More nodes were not tried: cluster DGX A100 40GB has no network between nodes
 % Layers with choices of their own.
 $ dtsim search small.yaml --method dp --simulate 40 --threads 1 --format json >dp.json; dtsim search small.yaml --method dp --simulate 40 --threads 3 --format json | cmp - dp.json; grep -c parallelism.layers dp.json | sed 's/[1-9][0-9]*/some/'
@@ -234,3 +235,11 @@ Megatron's rule: no such plan is legal here, with the values of --over.
 4 legal layouts could not be simulated, the first: pipeline N (1f1b) · ddp 1 · micro 1: one iteration has about 25.1 million kernels, more than the 15 million that are simulated.
  N legal layouts looked at
  N could not be simulated
+% Lists of modules to recompute.
+$ dtsim search small.yaml --over 'training.recompute={modules: [core_attn, layernorm]}' --over offload=none --simulate 2 --top 1 --width 200 | grep -oE 'recompute [{].*[}]|recompute=.*[}]'
+recompute {modules: [core_attn, layernorm]}
+recompute={modules: [core_attn, layernorm]}
+$ dtsim search small.yaml --over 'training.recompute={modules: [attention]}'
+error: --over: '{modules: [attention]}' is no value of training.recompute
+  help: write none, selective, full, except-last, sqrt, '{every: 2}', '{first: 3}', modules or '{modules: [core_attn, mlp]}'
+[2]

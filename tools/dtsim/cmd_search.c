@@ -279,10 +279,6 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     dts_progress_begin(&progress, "simulations");
     dts_search_request request = request_of(a, &progress);
     request.base = dts_scenario_get(scenario);
-    if (request.base->training.recompute.modules != 0) {
-        dts_diag_warning(a->tool->diag, NULL, "training.recompute", "dtsim sweep --vary tries lists of modules",
-                         "selective recomputation of named modules is not searched: selective is the stack's own");
-    }
     request.answers = a->launcher == NULL ? (size_t)a->top : 0;
     request.store = store;
     request.study = dts_text_string(&study);

@@ -122,14 +122,20 @@ static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_o
     add_least_wait(plan, o, pass);
 }
 
+static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, size_t selection,
+                         dts_part_cost *out) {
+    if (o->recomputed_selectively) {
+        dts_pass_cost *repeated = &out->repeated[selection];
+        add_kernels(repeated, t->forward_s, t->forward_kernels);
+        add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
+    } else if (t->forward_kernels > 0) {
+        out->selective_B[selection] += floor(o->saved_B);
+    }
+}
+
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
     out->linears += dts_operator_is_linear(o);
     add_forward(plan, o, t, &out->forward);
-    if (o->recomputed_selectively) {
-        add_kernels(&out->repeated, t->forward_s, t->forward_kernels);
-        add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange,
-                     &out->repeated);
-    }
     add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
     add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels);
@@ -149,7 +155,6 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
         if (dts_operator_splits(o)) {
             out->weights_B += floor(o->saved_B - o->others_B) + (o->backward_kernels > 0 ? floor(o->output_B) : 0);
         }
-        out->selective_B += o->recomputed_selectively ? 0 : floor(o->saved_B);
     }
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
 }
@@ -191,8 +196,26 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
     return DTS_OK;
 }
 
-dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *arena, dts_arena *scratch, dts_block_costs *out,
-                              dts_diag *diag) {
+/* What a plan with selective recomputation repeats. */
+static dts_status add_selection(const dts_plan *asked, size_t selection, dts_arena *scratch, dts_block_costs *out,
+                                dts_diag *diag) {
+    dts_part_work work[DTS_PART_COUNT] = {0};
+    dts_diag *refusal = dts_diag_new();
+    dts_status status = refusal == NULL ? DTS_NOMEM : dts_lower_work(asked, scratch, work, refusal);
+    dts_diag_free(refusal);
+    const bool there = status == DTS_OK;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        dts_part_cost *cost = &out->parts[part];
+        cost->selective_B[selection] = there ? 0 : cost->saved_B;
+        for (size_t i = 0; i < work[part].operators.count && there; i++) {
+            add_repeated(asked, &work[part].operators.items[i], &work[part].times[i], selection, cost);
+        }
+    }
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
+                              dts_arena *scratch, dts_block_costs *out, dts_diag *diag) {
     /* Selective recomputation may choose operators by itself (work.c), so it is asked for. */
     dts_training training = *plan->job.training;
     training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_NONE};
@@ -207,13 +230,10 @@ dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *arena, dts_arena 
         }
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
-    training.recompute.kind = DTS_RECOMPUTE_SELECTIVE;
-    status = status == DTS_OK ? dts_lower_work(&asked, scratch, work, diag) : status;
-    for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
-        dts_part_cost selective;
-        sum_part(&asked, &work[part], &selective);
-        out->parts[part].repeated = selective.repeated;
-        out->parts[part].selective_B = selective.selective_B;
+    out->selections = *selections;
+    for (size_t k = 0; k < selections->count && status == DTS_OK; k++) {
+        training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = selections->modules[k]};
+        status = add_selection(&asked, k, scratch, out, diag);
     }
     return status;
 }

@@ -13,6 +13,14 @@ typedef struct dts_pass_cost {
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 
+/* What selective recomputation may run again: each a bit for each dts_recompute_module, 0 what the stack's selective
+ * says. */
+enum { DTS_SELECTIONS = 8 };
+typedef struct dts_selections {
+    int64_t modules[DTS_SELECTIONS];
+    size_t count;
+} dts_selections;
+
 /* Elements of each parameter tensor of a part that is trained. */
 typedef struct dts_tensor_sizes {
     double *elements;
@@ -21,13 +29,13 @@ typedef struct dts_tensor_sizes {
 
 typedef struct dts_part_cost {
     dts_pass_cost forward, input, weight;   /* backward: input and weight gradients */
-    dts_pass_cost repeated;                 /* what selective recomputation runs again */
+    dts_pass_cost repeated[DTS_SELECTIONS]; /* what selective recomputation runs again */
     dts_pass_cost again;                    /* what a checkpoint of this part runs again */
     double accumulate_s;                    /* adding the weight gradients to stored ones, where that is a kernel */
     double saved_B;                         /* kept for backward, whole bytes per operator */
     double copies_B;                        /* of that, cast weights: a split backward frees them before the rest */
     double weights_B;                       /* what a split backward keeps until the weight gradients are made */
-    double selective_B;                     /* as saved_B, with selective recomputation */
+    double selective_B[DTS_SELECTIONS];     /* as saved_B, with selective recomputation */
     double forward_peak_B, backward_peak_B; /* temporaries while the part runs */
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
@@ -38,13 +46,14 @@ typedef struct dts_part_cost {
 
 typedef struct dts_block_costs {
     dts_part_cost parts[DTS_PART_COUNT];
+    dts_selections selections;
     double boundary_B;
 } dts_block_costs;
 
 /* For the plan's microbatch, tensor parallelism and formats; sizes of tensors lie in arena, scratch is used for a
- * moment. */
-dts_status dts_block_costs_of(const dts_plan *plan, dts_arena *arena, dts_arena *scratch, dts_block_costs *out,
-                              dts_diag *diag);
+ * moment. A selection that no layer has as it is simulated runs nothing again. */
+dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
+                              dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
 
 /* The chain of one pass: its kernels and exchanges, or their launches. */
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);

@@ -62,8 +62,8 @@ static void add_layer(const profile *p, const dts_chunk *chunk, int64_t slot, pa
         out->time_s[B] += dts_pass_chain_s(plan, &part->again, true);
         out->left_B += slot % span == 0 ? p->styles[style].boundary_B : 0;
     } else if (plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
-        out->time_s[B] += dts_pass_chain_s(plan, &part->repeated, true);
-        out->left_B += part->selective_B;
+        out->time_s[B] += dts_pass_chain_s(plan, &part->repeated[0], true);
+        out->left_B += part->selective_B[0];
     } else {
         out->left_B += part->saved_B;
     }
@@ -133,7 +133,9 @@ dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dt
     dts_block_costs *styles = scratch == NULL ? NULL : dts_arena_array(scratch, plan->style_count, sizeof *styles);
     dts_status status = styles == NULL ? dts_diag_nomem(diag) : DTS_OK;
     for (size_t k = 0; k < plan->style_count && status == DTS_OK; k++) {
-        status = dts_block_costs_of(dts_plan_style(plan, k), scratch, scratch, &styles[k], diag);
+        const dts_selections selections = {.modules = {dts_plan_style(plan, k)->job.training->recompute.modules},
+                                           .count = 1};
+        status = dts_block_costs_of(dts_plan_style(plan, k), &selections, scratch, scratch, &styles[k], diag);
     }
     if (status == DTS_OK && measure(&(profile){plan, styles}, scratch, shape) != DTS_OK) {
         status = dts_diag_nomem(diag);
