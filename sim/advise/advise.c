@@ -5,6 +5,7 @@
 
 #include "plan/lower/lower.h"
 #include "run/run.h"
+#include "search/plain.h"
 
 enum {
     SIMULATIONS = 12, /* of each family: candidates that are simulated */
@@ -31,14 +32,8 @@ static const family_line lines[DTS_FAMILY_COUNT] = {
     [DTS_FAMILY_3D] = {NODE, ALL, {"ddp"}},      [DTS_FAMILY_3D_ZERO] = {NODE, ALL, {"zero1"}},
 };
 
-/* What of a layout no rule speaks of, at its usual value; schedules that every framework has. */
-static const struct {
-    const char *key, *values[3];
-} usual[] = {
-    {"parallelism.context", {"1"}},        {"parallelism.schedule", {"1f1b", "gpipe"}},
-    {"parallelism.virtual_stages", {"1"}}, {"parallelism.partition", {"balanced"}},
-    {"parallelism.shard_group", {"0"}},    {"training.recompute", {"none", "selective", "full"}},
-};
+/* Those that every framework has. */
+static const char *const schedules[] = {"1f1b", "gpipe"};
 
 static bool push(dts_axis *axis, const char *value) {
     axis->values[axis->count++] = value;
@@ -69,6 +64,21 @@ static dts_axis *next(restrictions *r, const char *key, dts_arena *arena) {
     return axis->values == NULL ? NULL : axis;
 }
 
+/* What of a layout no rule speaks of, at its usual value, as in the baselines of a search. */
+static bool add_plain(restrictions *r, const dts_plain_axis *plain, dts_arena *arena) {
+    dts_axis *axis = next(r, dts_candidate_key(plain->axis, 0), arena);
+    bool good = axis != NULL;
+    for (size_t i = 0; good && i < plain->count; i++) {
+        dts_candidate candidate = {0};
+        dts_text value = {0};
+        candidate.value[plain->axis] = plain->values[i];
+        dts_candidate_write(&candidate, plain->axis, 0, &value);
+        good = !value.failed && push(axis, dts_arena_strdup(arena, dts_text_string(&value)));
+        dts_text_free(&value);
+    }
+    return good;
+}
+
 /* The search's axes for a family; offload: also what does not fit without it. */
 static bool restrict_to(const dts_scenario_values *base, dts_family family, bool offload, dts_arena *arena,
                         restrictions *out) {
@@ -94,12 +104,13 @@ static bool restrict_to(const dts_scenario_values *base, dts_family family, bool
         push(off, "activations");
         push(off, "optimizer+gradients+parameters+activations");
     }
-    for (size_t i = 0; good && i < sizeof usual / sizeof usual[0]; i++) {
-        dts_axis *axis = next(out, usual[i].key, arena);
-        good = axis != NULL;
-        for (size_t v = 0; good && v < 3 && usual[i].values[v] != NULL; v++) {
-            good = push(axis, usual[i].values[v]);
-        }
+    dts_axis *schedule = next(out, "parallelism.schedule", arena);
+    good = good && schedule != NULL;
+    for (size_t i = 0; good && i < sizeof schedules / sizeof schedules[0]; i++) {
+        good = push(schedule, schedules[i]);
+    }
+    for (size_t i = 0; good && i < dts_plain_axis_count; i++) {
+        good = add_plain(out, &dts_plain_axes[i], arena);
     }
     out->empty = good && (tensor->count == 0 || pipeline->count == 0);
     return good;

@@ -10,6 +10,7 @@
 
 #include "run/run.h"
 #include "search/layouts.h"
+#include "search/plain.h"
 
 enum {
     TENSOR_KINDS = 3,     /* none, inside a node, across nodes */
@@ -89,18 +90,13 @@ static bool is_widest(const dts_search_context *c, int64_t tensor) {
     return tensor == widest;
 }
 
-static bool is_plain(const int32_t *v) {
-    return v[DTS_AXIS_CONTEXT] == 1 && v[DTS_AXIS_OFFLOAD] == 0 && v[DTS_AXIS_SHARD_GROUP] == 0 &&
-           v[DTS_AXIS_ORDER] == 0 && v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && v[DTS_AXIS_VIRTUAL_STAGES] == 1;
-}
-
 static bool is_baseline(const dts_search_context *c, dts_rule baseline, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
     int32_t kind = v[DTS_AXIS_DATA_PARALLEL];
     bool whole = v[DTS_AXIS_TENSOR] == 1 && v[DTS_AXIS_PIPELINE] == 1;
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
     size_t count = 0;
-    if (!is_plain(v)) {
+    if (!dts_candidate_is_plain(candidate) || v[DTS_AXIS_OFFLOAD] != 0) {
         return false;
     }
     switch (baseline) {

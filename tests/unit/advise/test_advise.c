@@ -1,6 +1,7 @@
 /* Every branch of the rules from given facts, and facts, families and verdicts from simulation on small clusters. */
 #include "advise/advise.h"
 #include "check.h"
+#include "search/plain.h"
 
 /* ---- the rules ---------------------------------------------------------------------------------------------------
  */
@@ -79,8 +80,8 @@ static const char toy[] =
     "stack: megatron-lm\n"
     "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
 
-/* The advice for the toy with up to three overrides. */
-static dts_advice advise(const char *const settings[][2], size_t count) {
+/* The toy with up to three overrides; the caller's to free. */
+static dts_scenario *parse(const char *const settings[][2], size_t count) {
     static const char *const roots[] = {"."};
     static const dts_profile_paths profiles = {.roots = roots, .count = 1};
     dts_override overrides[4];
@@ -89,12 +90,18 @@ static dts_advice advise(const char *const settings[][2], size_t count) {
     }
     dts_diag *diag = dts_diag_new();
     dts_scenario *scenario = NULL;
-    dts_status status = dts_scenario_parse(toy, sizeof toy - 1, "toy", overrides, count, &profiles, &scenario, diag);
+    assert_int_equal(dts_scenario_parse(toy, sizeof toy - 1, "toy", overrides, count, &profiles, &scenario, diag),
+                     DTS_OK);
+    dts_diag_free(diag);
+    return scenario;
+}
+
+static dts_advice advise(const char *const settings[][2], size_t count) {
+    dts_scenario *scenario = parse(settings, count);
+    dts_diag *diag = dts_diag_new();
     dts_advice advice = {0};
-    if (status == DTS_OK) {
-        const dts_advice_request request = {.base = dts_scenario_get(scenario), .threads = 1};
-        status = dts_advice_make(&request, &advice, diag);
-    }
+    const dts_advice_request request = {.base = dts_scenario_get(scenario), .threads = 1};
+    const dts_status status = dts_advice_make(&request, &advice, diag);
     dts_text rendered = {0};
     dts_diag_render(diag, false, &rendered);
     if (status != DTS_OK) {
@@ -130,6 +137,35 @@ static void what_fits_stays_whole(void **state) {
     const dts_trials *offload = &a.trials[DTS_TRIALS_OFFLOAD];
     assert_int_equal(offload->items[offload->preferred].value, 0);
     assert_int_equal(offload->preferred, offload->fastest);
+}
+
+/* What advice calls DDP is what a search does: plain in the same way, and the same plan where it does not fit. */
+static void families_are_the_baselines_of_a_search(void **state) {
+    (void)state;
+    static const char *const large[][2] = {{"model.hidden", "4096"}, {"model.heads", "32"}, {"model.layers", "32"}};
+    for (size_t settings = 0; settings <= 3; settings += 3) {
+        dts_scenario *scenario = parse(large, settings);
+        dts_advice a = advise(large, settings);
+        const dts_search_request request = {
+            .base = dts_scenario_get(scenario), .method = "exhaustive", .simulations = 12, .threads = 1};
+        dts_diag *diag = dts_diag_new();
+        dts_search *search = NULL;
+        assert_int_equal(dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, diag), DTS_OK);
+        for (int rule = 0; rule < DTS_RULE_COUNT; rule++) {
+            assert_true(search->baselines[rule] >= 0);
+            assert_true(dts_candidate_is_plain(&search->findings[search->baselines[rule]].candidate));
+        }
+        const dts_finding *ddp = &search->findings[search->baselines[DTS_RULE_DDP]];
+        const dts_contender *family = &a.families[DTS_FAMILY_DDP];
+        assert_int_equal(family->figures.fits, settings == 0);
+        assert_int_equal(dts_candidate_compare(&family->candidate, &ddp->candidate), 0);
+        for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+            assert_true(!a.families[f].legal || dts_candidate_is_plain(&a.families[f].candidate));
+        }
+        dts_search_free(search);
+        dts_diag_free(diag);
+        dts_scenario_free(scenario);
+    }
 }
 
 /* The winner is no slower than any family, and every time stands in its own row. */
@@ -188,9 +224,9 @@ static void one_gpu_has_one_family(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_has_eight_branches), cmocka_unit_test(the_study_has_three_recommendations),
-        cmocka_unit_test(what_fits_stays_whole),       cmocka_unit_test(the_first_is_first),
-        cmocka_unit_test(what_does_not_fit_is_split),  cmocka_unit_test(a_layer_may_be_too_large),
-        cmocka_unit_test(one_gpu_has_one_family),
+        cmocka_unit_test(what_fits_stays_whole),       cmocka_unit_test(families_are_the_baselines_of_a_search),
+        cmocka_unit_test(the_first_is_first),          cmocka_unit_test(what_does_not_fit_is_split),
+        cmocka_unit_test(a_layer_may_be_too_large),    cmocka_unit_test(one_gpu_has_one_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
