@@ -350,6 +350,9 @@ typedef struct dts_stack {
     double fp8_expert_host_s;    /* host time for each kernel of an expert's cast, beside its launch */
     bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */
     int parallel_blocks;         /* dts_parallel_reduction */
+    bool gathers_each;           /* sequence parallel: each product of an input gathers it */
+    bool keeps_gathered;         /* sequence parallel: gathered inputs are kept for backward */
+    bool gathers_logits;         /* tensor parallel: each rank computes the loss of the whole vocabulary */
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
     double chunk_sum_factor;     /* time of the kernel that adds up scattered chunks over that of its bytes */

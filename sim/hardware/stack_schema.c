@@ -290,6 +290,25 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, tensor_copies),
      .help = "sequence parallelism: a copy joins what was gathered and cuts what will be scattered, as the sequence is "
              "not the outermost dimension (DTensor); transfers in chunks need none"},
+    {.key = "gathers_each",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, gathers_each),
+     .help = "sequence parallelism with separate_qkv: every product gathers its input itself, and keeps it, instead of "
+             "one gather for query, key and value and one for gate and up"},
+    {.key = "keeps_gathered",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, keeps_gathered),
+     .help = "sequence parallelism: backward finds the gathered input of a product instead of gathering it again, also "
+             "without separate_qkv"},
+    {.key = "gathers_logits",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, gathers_logits),
+     .help =
+         "tensor parallelism: every rank gathers all logits and computes the whole loss, instead of that of a split "
+         "vocabulary"},
     {.key = "async_backward",
      .type = DTS_FIELD_ENUM,
      .names = async_backwards,

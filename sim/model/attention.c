@@ -80,18 +80,21 @@ static void add_qkv(dts_builder *builder) {
         /* The three input gradients are added up: two sums of three passes, in the type of the input, or one of four.
          */
         const bool fused = builder->execution->fuse_sums;
-        const double input_B = (double)l->b * (double)l->s * (double)l->h * l->r;
         last = dts_add_memory(builder, "qkv_input",
-                              (dts_passes){.backward_kernels = fused ? 1 : 2, .backward_B = (fused ? 4 : 6) * input_B});
+                              (dts_passes){.backward_kernels = fused ? 1 : 2,
+                                           .backward_B = (fused ? 4 : 6) * dts_summed_input_B(builder)});
         const char *const names[] = {"query", "key", "value"};
         const int64_t heads[] = {l->a, l->kv, l->kv};
         for (int i = 0; i < 3; i++) {
             linear.name = names[i];
             linear.n = heads[i] * l->d;
-            /* one input for all, unless each casts its own copy */
-            linear.saved_B = i == 0 || (casts && !l->quantises) ? l->column_B : 0;
+            /* one input for all, unless each casts or gathers its own */
+            linear.saved_B = i == 0 || (casts && !l->quantises) || l->gathers_each ? l->column_B : 0;
             linear.kept_B = i == 0 ? query_B : key_B;
             linear.shares = i > 0;
+            if (i > 0 && l->gathers_each) {
+                dts_add_gather(builder, i == 1 ? "key_input" : "value_input");
+            }
             linear.role = i == 1 ? DTS_LINEAR_ATTENTION : DTS_LINEAR_QUERY_OR_VALUE;
             dts_add_linear(builder, &linear);
         }

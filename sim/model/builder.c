@@ -214,6 +214,18 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
     }
 }
 
+double dts_summed_input_B(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    return (l->gathers_each ? l->stream : (double)l->b * (double)l->s * (double)l->h) * l->r;
+}
+
+void dts_add_gather(dts_builder *builder, const char *name) {
+    dts_operator *gather = dts_add_memory(builder, name, (dts_passes){0});
+    gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+    gather->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
+    gather->exchange_B = builder->local.full_B;
+}
+
 void dts_add_gelu(dts_builder *builder, const char *name, double elements) {
     double T = elements * builder->local.e;
     bool fused = builder->execution->fuse_bias_gelu;
@@ -320,7 +332,7 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.stream = (double)l.b * (double)l.shard * (double)l.h;
     l.full_B = (double)l.b * (double)l.s * (double)l.h * l.e;
     /* Megatron-LM keeps the shard [5]; the separate products of DTensor code (torchtitan) keep the gathered input. */
-    l.regathers = l.sequence && !x->separate_qkv;
+    l.regathers = l.sequence && !x->separate_qkv && !x->keeps_gathered;
     l.column_B = l.regathers ? l.stream * l.e : l.full_B;
     return l;
 }
@@ -338,6 +350,7 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
+    l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;
     l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
                            model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
     builder->count = 0;

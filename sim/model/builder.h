@@ -24,6 +24,7 @@ typedef struct dts_local {
     bool drop;               /* dropout runs */
     bool parallel, sequence; /* tensor > 1; sequence parallelism within it */
     double full_B;           /* (b, s, h) in activation type, B */
+    bool gathers_each;       /* sequence parallelism: another product of the same input gathers it again */
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
     bool layer;              /* this part is a layer, with or without experts */
     int64_t window;          /* positions that a query sees; 0: all */
@@ -83,6 +84,13 @@ typedef struct dts_linear {
     dts_linear_role role;
 } dts_linear;
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
+
+/* One more product of an input that is a shard gathers it (local.gathers_each), and scatters its gradient. */
+void dts_add_gather(dts_builder *builder, const char *name);
+
+/* Bytes of one of the gradients that are added up where several products read an input: of the gathered input, or,
+ * where each product scatters its own, of the shard. */
+double dts_summed_input_B(const dts_builder *builder);
 
 /* The product alone, without casts, bias or parameters. */
 dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear);

@@ -16,6 +16,8 @@
  * small kernels on the targets; three reductions over the group of one fp32 value a row. It keeps the fp32 softmax 4L
  * [2]; the logits are freed. DTensor's makes a new tensor in each step, up to three of 4L beside the one that is kept
  * [3].
+ * - of gathered logits: tensor > 1, but each rank gathers all logits and goes on as one that has the whole vocabulary
+ *   (DTensor, ColwiseParallel with a replicated output).
  * - fused: one kernel that keeps the logits and later overwrites them with their gradient.
  *
  * A metric is the forward of cross-entropy once more.
@@ -119,6 +121,17 @@ static dts_passes cross_entropy_forward(double logits, double stored_B, double c
                         .input_B = logits * stored_B};
 }
 
+/* Has each rank of a tensor-parallel group the logits of its own part of the vocabulary only? */
+static bool splits_loss(const dts_builder *builder) {
+    return builder->local.parallel && !builder->execution->gathers_logits;
+}
+
+/* Logits of one rank, as metrics and loss read them. */
+static double read_logits(const dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    return (double)l->predicted * (double)(splits_loss(builder) ? l->V : builder->model->vocab);
+}
+
 static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const dts_local *l = &builder->local;
     const double L_B = logits * l->e;
@@ -143,7 +156,7 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const double c = native ? l->e : FP32_B; /* B of a computed element */
     const bool casts = c > l->e;
     const double cast_B = casts ? logits * (l->e + c) : 0;
-    if (l->parallel || builder->execution->loss_of_split) {
+    if (splits_loss(builder) || builder->execution->loss_of_split) {
         /* maximum c, difference 2c, exponential 2c, sum c, quotient 2c; backward: scaling 2c */
         passes.forward_kernels = 5 + (casts ? 1 : 0) + TARGET_KERNELS;
         passes.forward_B = 8 * c * logits + cast_B;
@@ -168,10 +181,10 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
 static void add_loss(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double rows = (double)l->predicted;
-    dts_operator *loss = dts_add_memory(builder, "loss", loss_passes(builder, rows * (double)l->V));
+    dts_operator *loss = dts_add_memory(builder, "loss", loss_passes(builder, read_logits(builder)));
     loss->output_B = FP32_B;
     loss->slow = builder->execution->fuse_loss ? DTS_SLOW_LOSS : DTS_SLOW_NOT;
-    if (l->parallel) {
+    if (splits_loss(builder)) {
         loss->forward_exchange = DTS_EXCHANGE_ALL_REDUCE;
         loss->exchange_B = 3 * rows * FP32_B;
     }
@@ -181,13 +194,22 @@ static void add_loss(dts_builder *builder) {
  * of the peak. It stands before the loss, which is the last operator, and hands the logits on. */
 static void add_metrics(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    dts_passes passes = cross_entropy_forward((double)l->predicted * (double)l->V, l->e, FP32_B);
+    dts_passes passes = cross_entropy_forward(read_logits(builder), l->e, FP32_B);
     passes.forward_kernels *= builder->execution->loss_metrics;
     passes.forward_B *= builder->execution->loss_metrics;
     passes.output_B = passes.input_B;
     if (passes.forward_kernels > 0) {
         dts_add_memory(builder, "loss_metrics", passes);
     }
+}
+
+/* Forward the whole logits arrive, backward a copy takes this rank's part of their gradient. */
+static void gather_logits(const dts_builder *builder, dts_operator *product) {
+    const dts_local *l = &builder->local;
+    product->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+    product->exchange_B = product->output_B = read_logits(builder) * l->e;
+    product->backward_kernels++;
+    product->backward_B += 2 * (double)l->predicted * (double)l->V * l->e;
 }
 
 /* Logits and loss, with BERT's transform before. */
@@ -224,11 +246,17 @@ static void add_language_model(dts_builder *builder) {
                          .input_B = l->r,
                          .saved_B = l->regathers ? rows_B * (double)l->shard / (double)l->s : rows_B,
                          .borrowed = model->tied_embeddings};
+    const bool gathers = l->parallel && builder->execution->gathers_logits;
+    dts_operator *reducer = gathers ? dts_add_memory(builder, "logits_input", (dts_passes){0}) : NULL;
     dts_operator *product = dts_add_linear(builder, &logits);
     if (l->parallel) {
-        product->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
-        product->exchange_B = rows_B;
+        reducer = gathers ? reducer : product;
+        reducer->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
+        reducer->exchange_B = rows_B;
         product->gathers_again_B = l->regathers ? rows_B : 0;
+    }
+    if (gathers) {
+        gather_logits(builder, product);
     }
     add_metrics(builder);
     add_loss(builder);

@@ -24,9 +24,8 @@ static void add_up(dts_builder *builder) {
         .rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = kept ? 0 : l->column_B};
     dts_operator *last; /* to run in backward */
     if (separate) {
-        last = dts_add_memory(
-            builder, "mlp_input",
-            (dts_passes){.backward_kernels = 1, .backward_B = 3 * (double)l->b * (double)l->s * (double)l->h * l->r});
+        last = dts_add_memory(builder, "mlp_input",
+                              (dts_passes){.backward_kernels = 1, .backward_B = 3 * dts_summed_input_B(builder)});
     }
     linear.name = separate ? "mlp_gate" : gated ? "mlp_gate_up" : "mlp_up";
     linear.n = gated && !separate ? 2 * l->f : l->f;
@@ -37,8 +36,11 @@ static void add_up(dts_builder *builder) {
     if (separate) {
         linear.name = "mlp_up";
         linear.shares = true;
-        linear.saved_B =
-            l->r > l->e && !l->quantises ? linear.saved_B : 0; /* one input for both, unless each casts its own copy */
+        if (l->gathers_each) {
+            dts_add_gather(builder, "up_input");
+        } else if (l->r <= l->e || l->quantises) { /* one input for both, unless each casts its own copy */
+            linear.saved_B = 0;
+        }
         dts_add_linear(builder, &linear);
     } else {
         last = product;

@@ -197,17 +197,20 @@ typedef struct dts_execution {
     dts_adaptation adaptation;
     bool flash_attention;
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss;
-    bool persistent_norm;  /* LayerNorm reads its rows once */
-    bool fuse_sums;        /* gradients of an input that several products read are added up in one kernel */
-    bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32 */
-    bool repeats_keys;     /* keys and values are copied to all query heads before fused attention, too */
-    double masked_share;   /* of BERT's positions whose logits are computed where the model does not say; 0: all */
-    bool loss_in_place;    /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
-    bool loss_of_split;    /* that loss also without tensor parallelism */
-    int loss_metrics;      /* cross-entropies of the logits that nothing depends on */
-    bool frees_logits;     /* the output is dropped before backward where the loss does not need it */
-    bool separate_qkv;     /* query, key and value (and gate and up) as products of their own */
-    int64_t expert;        /* expert-parallel degree, 1: all experts on every rank */
+    bool persistent_norm; /* LayerNorm reads its rows once */
+    bool fuse_sums;       /* gradients of an input that several products read are added up in one kernel */
+    bool complex_rotary;  /* rotary embedding as a product of complex numbers in fp32 */
+    bool repeats_keys;    /* keys and values are copied to all query heads before fused attention, too */
+    double masked_share;  /* of BERT's positions whose logits are computed where the model does not say; 0: all */
+    bool loss_in_place;   /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
+    bool gathers_logits;  /* tensor > 1: all ranks gather the logits, the loss is that of one rank */
+    bool gathers_each;    /* sequence_parallel: products of one input gather it, and scatter its gradient, one by one */
+    bool keeps_gathered;  /* sequence_parallel: what was gathered is kept, with separate_qkv it is anyway */
+    bool loss_of_split;   /* that loss also without tensor parallelism */
+    int loss_metrics;     /* cross-entropies of the logits that nothing depends on */
+    bool frees_logits;    /* the output is dropped before backward where the loss does not need it */
+    bool separate_qkv;    /* query, key and value (and gate and up) as products of their own */
+    int64_t expert;       /* expert-parallel degree, 1: all experts on every rank */
     int64_t expert_tensor; /* ranks that split each expert */
     bool device_dispatch;  /* tokens are sent to experts without their counts on the host */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */

@@ -153,6 +153,9 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         /* kept by the pipeline, they are counted there */
         .frees_logits = stack->frees_logits || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE,
         .loss_in_place = stack->loss_in_place,
+        .gathers_logits = stack->gathers_logits,
+        .gathers_each = stack->gathers_each,
+        .keeps_gathered = stack->keeps_gathered,
         .loss_of_split = stack->loss_of_split,
         .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
         .fuse_permute = stack->fuse_permute || stack->compile,

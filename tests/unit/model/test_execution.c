@@ -169,6 +169,48 @@ static void test_exchanges(void **state) {
                  4 * 2048.0 * 12288 * 7 / 8, 1e-12, 0);
 }
 
+/* What DTensor's plans do otherwise: query, key and value each gather their input (two transfers more in each
+ * direction), and keep it; kept inputs are not gathered again; gathered logits make every rank compute the whole loss.
+ */
+static void test_gathers(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 2048);
+    const double full_B = 2 * 2 * 2048.0 * 12288;
+    x.tensor = 8;
+    x.sequence_parallel = true;
+    const totals megatron = total(&model, DTS_PART_LAYER, &x);
+    x.keeps_gathered = true;
+    const totals kept = total(&model, DTS_PART_LAYER, &x);
+    assert_int_equal(kept.gathers_again, 0);
+    assert_close(kept.saved_B - megatron.saved_B, 2 * full_B * 7 / 8, 1e-12, 0);
+    x.keeps_gathered = false;
+    x.separate_qkv = true;
+    const totals once = total(&model, DTS_PART_LAYER, &x);
+    x.gathers_each = true;
+    const totals each = total(&model, DTS_PART_LAYER, &x);
+    assert_int_equal(each.exchanges[DTS_EXCHANGE_ALL_GATHER], once.exchanges[DTS_EXCHANGE_ALL_GATHER] + 2);
+    assert_int_equal(each.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER],
+                     once.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER] + 2);
+    assert_close(each.saved_B - once.saved_B, 2 * full_B, 1e-12, 0);
+    dts_execution whole = x;
+    x.gathers_logits = true;
+    dts_operators head = operators_of(&model, DTS_PART_HEAD, &x, arena);
+    check_shape(find(head, "logits"), 1, 4096, 51200 / 8, 12288);
+    assert_int_equal(find(head, "logits")->forward_exchange, DTS_EXCHANGE_ALL_GATHER);
+    assert_close(find(head, "logits")->exchange_B, 2 * 4096.0 * 51200, 0, 0);
+    assert_int_equal(find(head, "logits_input")->backward_exchange, DTS_EXCHANGE_REDUCE_SCATTER);
+    assert_close(find(head, "logits_input")->exchange_B, full_B, 0, 0);
+    assert_int_equal(find(head, "loss")->forward_exchange, DTS_EXCHANGE_NONE);
+    whole.tensor = 1;
+    whole.sequence_parallel = false;
+    const dts_operator *loss = find(operators_of(&model, DTS_PART_HEAD, &whole, arena), "loss");
+    assert_close(find(head, "loss")->forward_B, loss->forward_B, 0, 0);
+    assert_close(find(head, "loss")->saved_B, loss->saved_B, 0, 0);
+    dts_arena_free(arena);
+}
+
 static void test_exchanged_bytes(void **state) {
     (void)state;
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
@@ -314,7 +356,7 @@ static void check_sane(const dts_operator *op) {
         assert_true(isfinite(values[i]) && values[i] >= 0);
     }
     assert_true(op->forward_kernels >= 0 && op->backward_kernels >= 0);
-    assert_true(op->forward_kernels + op->backward_kernels > 0);
+    assert_true(op->forward_kernels + op->backward_kernels > 0 || op->backward_exchange != DTS_EXCHANGE_NONE);
     assert_true(op->saved_B <= 0 || (op->forward_kernels > 0 && op->backward_kernels > 0));
     if (op->kind == DTS_OPERATOR_GEMM) {
         assert_true(op->batch > 0 && op->m > 0 && op->n > 0 && op->k > 0);
@@ -343,6 +385,7 @@ static void test_all_combinations(void **state) {
         x.fuse_softmax = x.fuse_rotary = (flags & 64) != 0;
         x.fuse_loss = (flags & 128) != 0;
         x.separate_qkv = (flags & 256) != 0;
+        x.gathers_each = x.gathers_logits = (flags & 512) != 0;
         x.separate_bias = (flags & 512) != 0;
         x.dropout = (flags & 1024) != 0;
         x.autocast = (flags & 2048) != 0;
@@ -421,19 +464,13 @@ static void test_largest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_grouped_queries),
-        cmocka_unit_test(test_complex_rotary),
-        cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_parameters_are_cut),
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_exchanged_bytes),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_fusions),
-        cmocka_unit_test(test_autocast),
-        cmocka_unit_test(test_boundary),
-        cmocka_unit_test(test_all_combinations),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shapes),           cmocka_unit_test(test_grouped_queries),
+        cmocka_unit_test(test_complex_rotary),   cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_gathers),          cmocka_unit_test(test_parameters_are_cut),
+        cmocka_unit_test(test_launches),         cmocka_unit_test(test_exchanged_bytes),
+        cmocka_unit_test(test_metrics),          cmocka_unit_test(test_fusions),
+        cmocka_unit_test(test_autocast),         cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_all_combinations), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
