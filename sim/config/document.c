@@ -82,12 +82,37 @@ static dts_status read_file(const char *path, size_t limit, char **out, size_t *
     return DTS_OK;
 }
 
+/* The table that `dtsim show --effective` prints: kept in a file it is readily taken for a scenario, and what YAML
+ * finds wrong with it helps nobody. */
+static bool is_table_of_values(const dts_source *source) {
+    static const char *const titles[] = {"key", "value", "source"};
+    const char *at = source->text;
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        const size_t length = strlen(titles[i]);
+        if (strncmp(at, titles[i], length) != 0 || (at[length] != ' ' && at[length] != '\n')) {
+            return false;
+        }
+        at += length;
+        at += strspn(at, " ");
+    }
+    return true;
+}
+
 static dts_status tree_parse(const char *text, size_t length, const char *name, const dts_limits *limits,
                              dts_arena *arena, dts_node **out, dts_diag *diag) {
     dts_source source;
     *out = NULL;
     dts_status status = dts_source_make(text, length, name, NULL, limits, arena, &source, diag);
-    return status != DTS_OK ? status : dts_tree_build(&source, NULL, limits, arena, out, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    if (is_table_of_values(&source)) {
+        const dts_place place = dts_source_place(&source, 0, 0);
+        return dts_diag_error(diag, &place, NULL,
+                              "`dtsim show NAME`, without --effective, prints a file that can be used",
+                              "a table of values for reading, as `dtsim show --effective` prints it");
+    }
+    return dts_tree_build(&source, NULL, limits, arena, out, diag);
 }
 
 dts_status dts_tree_read(const char *path, const dts_limits *limits, dts_arena *arena, dts_node **out, dts_diag *diag) {

@@ -85,6 +85,17 @@ training.sequence_length                     256                                
 fidelity.detail                              auto                                     default
 $ dtsim show gcp-data-parallel/scaling-ddp >a.yaml; dtsim show a.yaml | diff a.yaml - && echo the same again
 the same again
+$ dtsim run a.yaml | tail -1 | cut -c1-15
+Simulated 6,752
+$ dtsim show gcp-data-parallel/scaling-ddp --effective >e.yaml; dtsim run e.yaml
+e.yaml:1:1: error: a table of values for reading, as `dtsim show --effective` prints it
+      1 | key                                          value                        source
+        | ^
+  help: `dtsim show NAME`, without --effective, prints a file that can be used
+[1]
+$ dtsim show a100-40gb --effective >gpu.yaml; dtsim show gpu.yaml 2>&1 | grep -v '|'
+gpu.yaml:1:1: error: a table of values for reading, as `dtsim show --effective` prints it
+  help: `dtsim show NAME`, without --effective, prints a file that can be used
 $ dtsim show a100-40gb | head -3
 name: A100-SXM4-40GB
 vendor: nvidia

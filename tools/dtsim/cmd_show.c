@@ -16,7 +16,8 @@
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_EFFECTIVE, OPTION_JSON_SCHEMA, OPTION_REFERENCE };
 
 static const struct argp_option options[] = {
-    {"effective", OPTION_EFFECTIVE, NULL, 0, "every value with where it was written and its source", 1},
+    {"effective", OPTION_EFFECTIVE, NULL, 0,
+     "a table for reading: every value with where it was written and its source", 1},
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of a scenario; repeatable", 1},
     {"json-schema", OPTION_JSON_SCHEMA, NULL, 0, "the JSON Schema of a kind of file, for editors", 2},
     {"reference", OPTION_REFERENCE, NULL, 0, "what a kind of file can say, as Markdown", 2},
