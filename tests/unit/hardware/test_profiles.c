@@ -114,6 +114,12 @@ static void test_extends(void **state) {
     assert_true(fast.inter.flow_cap_Bps < 1.6 * plain.inter.flow_cap_Bps);
     assert_close(fast.inter.nic_bandwidth_Bps, plain.inter.nic_bandwidth_Bps, 0, 0);
     assert_close(fast.gpu.memory_B, plain.gpu.memory_B, 0, 0);
+    dts_stack core = {0}, bridge = {0}; /* whose recipes reduce gradients in half */
+    profiles_load(&p, "hardware/stacks", &dts_stack_schema, "megatron-core", &core);
+    profiles_load(&p, "hardware/stacks", &dts_stack_schema, "megatron-bridge", &bridge);
+    assert_int_equal(core.fp32_gradients, DTS_FP32_GRADIENTS_ALWAYS);
+    assert_int_equal(bridge.fp32_gradients, DTS_FP32_GRADIENTS_NEVER);
+    assert_close(bridge.experts_host_s, core.experts_host_s, 0, 0);
     profiles_close(&p);
 }
 
