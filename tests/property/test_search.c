@@ -45,12 +45,16 @@ enum { TEXTS = sizeof texts / sizeof texts[0] };
         .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
     }
 
-/* How many of `all` to try: a tenth where DTSIM_PROPERTY_RUNS asks for few runs, as under sanitizers. */
-static size_t some_of(size_t all) {
+/* DTSIM_PROPERTY_RUNS asks for few runs, as under sanitizers. */
+static bool asked_for_few(void) {
     enum { USUAL = 400 };
     const char *runs = getenv("DTSIM_PROPERTY_RUNS");
-    bool few = runs != NULL && strtoul(runs, NULL, 10) < USUAL;
-    return few ? (all + 9) / 10 : all;
+    return runs != NULL && strtoul(runs, NULL, 10) < USUAL;
+}
+
+/* How many of `all` to try: a tenth where few are asked for. */
+static size_t some_of(size_t all) {
+    return asked_for_few() ? (all + 9) / 10 : all;
 }
 
 /* ---- all candidates -------------------------------------------------------------------------------------------------
@@ -513,19 +517,22 @@ static void more_is_never_worse(void **state) {
     dts_scenario *scenario = parse_text(tight);
     dts_scenario_values values = *dts_scenario_get(scenario);
     const dts_axis narrow[] = {AXIS("parallelism.tensor", "1"), AXIS("parallelism.pipeline", "1", "2"),
-                               AXIS("offload", "none")};
+                               AXIS("offload", "none"), AXIS("training.micro_batch", "1"),
+                               AXIS("training.recompute", "none", "full")};
     const dts_axis wide[] = {AXIS("parallelism.tensor", "1", "2"), AXIS("parallelism.pipeline", "1", "2", "4"),
-                             AXIS("offload", "none")};
-    dts_search *few = search(&values, "exhaustive", narrow, 3, 0, 1, 2);
-    dts_search *many = search(&values, "exhaustive", wide, 3, 0, 1, 2);
+                             AXIS("offload", "none"), AXIS("training.micro_batch", "1"),
+                             AXIS("training.recompute", "none", "full")};
+    const size_t axes = asked_for_few() ? 5 : 3;
+    dts_search *few = search(&values, "exhaustive", narrow, axes, 0, 1, 2);
+    dts_search *many = search(&values, "exhaustive", wide, axes, 0, 1, 2);
     assert_true(few->proven && many->proven);
     double few_s = few->findings[0].outcome.figures.iteration_time_s;
     double many_s = many->findings[0].outcome.figures.iteration_time_s;
     assert_true(many_s <= few_s);
     values.cluster.gpu.memory_B *= 2;
-    dts_search *large = search(&values, "exhaustive", wide, 3, 0, 1, 2);
+    dts_search *large = search(&values, "exhaustive", wide, axes, 0, 1, 2);
     assert_true(large->findings[0].outcome.figures.iteration_time_s <= many_s);
-    dts_search *by_layer = search(&values, "dp", wide, 3, 0, 1, 2); /* its space holds the other one */
+    dts_search *by_layer = search(&values, "dp", wide, axes, 0, 1, 2); /* its space holds the other one */
     assert_true(by_layer->findings[0].outcome.figures.iteration_time_s <=
                 large->findings[0].outcome.figures.iteration_time_s);
     dts_search_free(by_layer);
