@@ -224,6 +224,13 @@ static const dts_field memory_kernel_fields[] = {
      .preset = "1",
      .offset = WITHIN(dts_gpu, memory_efficiency, block_cast_factor),
      .help = "casts with scales of blocks (mxfp8, nvfp4) along both dimensions at once: time over that of others"},
+    {.key = "dropout_factor",
+     .type = DTS_FIELD_QUANTITY,
+     .minimum = 1,
+     .maximum = 100,
+     .preset = "1",
+     .offset = WITHIN(dts_gpu, memory_efficiency, dropout_factor),
+     .help = "dropout, forward, by a kernel of its own, which draws random numbers: time over that of others"},
 };
 
 static const dts_schema memory_kernel_schema = {
@@ -231,7 +238,7 @@ static const dts_schema memory_kernel_schema = {
     .help = "kernels that move bytes and compute next to nothing",
     .fields = memory_kernel_fields,
     .field_count = sizeof memory_kernel_fields / sizeof *memory_kernel_fields,
-    .struct_size = WITHIN(dts_gpu, memory_efficiency, block_cast_factor) + sizeof(double),
+    .struct_size = WITHIN(dts_gpu, memory_efficiency, dropout_factor) + sizeof(double),
 };
 
 #define FLASH(member) (WITHIN(dts_gpu, flash_efficiency_forward, flash) + offsetof(dts_flash_profile, member))

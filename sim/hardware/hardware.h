@@ -66,6 +66,7 @@ typedef struct dts_gpu {
     double loss_factor;       /* the same of fused cross entropy */
     double norm_factor;       /* the same of LayerNorm, but for persistent kernels */
     double block_cast_factor; /* the same of casts with scales of blocks along both dimensions */
+    double dropout_factor;    /* the same of dropout, forward: it draws random numbers */
     double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
     dts_flash_profile flash;
     double context_B;          /* CUDA context and libraries, B (what nvidia-smi shows beyond the allocator) */
@@ -289,6 +290,8 @@ typedef struct dts_stack {
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
     bool complex_rotary;  /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
+    bool matrix_rotary;   /* … as products with 2 × 2 matrices in fp32 that kernels of their own add up */
+    bool widens_norm;     /* inputs of norms are cast to fp32 by a kernel of their own */
     bool scores_buffer;   /* the product that makes attention scores is handed a tensor of their size, kept for good */
     int64_t softmax_keys; /* most keys of the kernel that fuse_softmax stands for, which takes half precision and
                              multiples of four heads only; 0: it takes all */
@@ -355,7 +358,7 @@ typedef struct dts_stack {
     bool gathers_logits;         /* tensor parallel: each rank computes the loss of the whole vocabulary */
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
-    double chunk_sum_factor;     /* time of the kernel that adds up scattered chunks over that of its bytes */
+    double chunk_sum_factor;     /* time of a kernel that adds up a few numbers each over that of its bytes */
     bool tensor_overlap; /* parallelism.async_tensor wherever it is possible, also where the plan does not ask */
     /* Transformer Engine's user buffers: multiprocessors that transfers beside products take; 0: copy engines move them
      */

@@ -94,6 +94,17 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, complex_rotary),
      .help = "rotary embedding as a product of complex numbers in fp32, which neither fusion nor compile changes"},
+    {.key = "matrix_rotary",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, matrix_rotary),
+     .help =
+         "rotary embedding as products with 2 x 2 matrices in fp32 that kernels of their own add up, unless compiled"},
+    {.key = "widens_norm",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, widens_norm),
+     .help = "inputs of fused norms are cast to fp32 by a kernel of their own, and so are their gradients back"},
     {.key = "scores_buffer",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
@@ -322,9 +333,9 @@ static const dts_field stack_fields[] = {
      .maximum = 100,
      .preset = "1",
      .offset = offsetof(dts_stack, chunk_sum_factor),
-     .help = "parallelism.async_tensor: time of the kernel that adds up the chunks that a rank received, over the time "
-             "that "
-             "its bytes take"},
+     .help =
+         "time of a kernel that adds up a few numbers each, the chunks that a rank received (parallelism.async_tensor) "
+         "or the products of matrix_rotary, over the time that its bytes take"},
     {.key = "tensor_overlap",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -32,7 +32,8 @@
  * [6] huggingface/transformers pytorch_utils.py, softmax_backward_data: before PyTorch 1.11 the gradient takes the
  * input of softmax, since then only its type. Autograd keeps what the gradient takes, here as cast to the output's
  * type.
- * [7] NVIDIA/Megatron-LM megatron/model/fused_softmax.py: is_kernel_available, forward_torch_softmax. */
+ * [7] NVIDIA/Megatron-LM megatron/model/fused_softmax.py: is_kernel_available, forward_torch_softmax.
+ * [8] foundation-model-stack/foundation-model-stack fms/modules/positions.py: RotaryEmbedding.adjusted_qk. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
@@ -133,10 +134,30 @@ static void add_qk_norm(dts_builder *builder) {
     }
 }
 
+/* Each number of a pair times a column of its 2 × 2 matrix, and the two products added up by a reduction; in half,
+ * casts around that. Backward is the same the other way: the gradient times the matrix, added up over its rows [8]. */
+static void add_matrix_rotary(dts_builder *builder, double elements) {
+    const double T = elements * builder->local.e;
+    const double casts_B = builder->local.e < FP32_B ? 2 * (T + elements * FP32_B) : 0;
+    const double sums_B = 3 * elements * FP32_B;
+    const dts_passes passes = {.forward_kernels = casts_B > 0 ? 8 : 4,
+                               .forward_B = casts_B + 3 * elements * FP32_B + sums_B,
+                               .backward_kernels = casts_B > 0 ? 8 : 4,
+                               .backward_B = casts_B + 3 * elements * FP32_B + sums_B,
+                               .input_B = T,
+                               .output_B = T,
+                               .workspace_B = 3 * elements * FP32_B};
+    dts_add_memory(builder, "rotary", passes)->pair_sums_B = sums_B;
+}
+
 static void add_rotary(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double elements = (double)l->b * (double)l->s * (double)((l->a + l->kv) * l->d);
     const double T = elements * l->e;
+    if (builder->execution->matrix_rotary) {
+        add_matrix_rotary(builder, elements);
+        return;
+    }
     const bool complex = builder->execution->complex_rotary;
     const bool fused = builder->execution->fuse_rotary;
     /* Of query and of key, forward: x·cos 2, rotate (negate a half 1, concatenate 2), ·sin 2, sum 3. Backward: two
@@ -241,16 +262,17 @@ static void add_softmax(dts_builder *builder, double elements) {
     if (l->drop || casts) {
         double cast_B = casts ? P + X : 0, drop_B = l->drop ? 2 * P + mask_B : 0;
         int kernels = (l->drop ? 1 : 0) + (casts ? 1 : 0);
-        dts_add_memory(builder, "attention_dropout",
-                       (dts_passes){.forward_kernels = kernels,
-                                    .forward_B = drop_B + cast_B,
-                                    .backward_kernels = kernels,
-                                    .backward_B = drop_B + cast_B,
-                                    .input_B = P,
-                                    .output_B = X,
-                                    .saved_B = mask_B + X,
-                                    .workspace_B = l->drop && casts ? P : 0})
-            ->recomputed_selectively = true;
+        dts_operator *dropout = dts_add_memory(builder, "attention_dropout",
+                                               (dts_passes){.forward_kernels = kernels,
+                                                            .forward_B = drop_B + cast_B,
+                                                            .backward_kernels = kernels,
+                                                            .backward_B = drop_B + cast_B,
+                                                            .input_B = P,
+                                                            .output_B = X,
+                                                            .saved_B = mask_B + X,
+                                                            .workspace_B = l->drop && casts ? P : 0});
+        dropout->recomputed_selectively = true;
+        dropout->dropout_B = drop_B;
     }
 }
 

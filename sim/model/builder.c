@@ -187,6 +187,15 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
         passes.backward_kernels = 2;
         passes.backward_B = 5 * elements * l->r; /* dx: reads dy and x, writes dx; scale and shift: reads dy and x */
         passes.saved_B = elements * l->r + (model->rms_norm ? 1 : 2) * statistics_B;
+        if (builder->execution->widens_norm && l->r < FP32_B) {
+            /* forward: cast r+4, norm 4+r; backward: dx r+8, scale and shift r+4, cast 4+r */
+            passes.forward_kernels = 2;
+            passes.forward_B = elements * (8 + 2 * l->r);
+            passes.backward_kernels = 3;
+            passes.backward_B = elements * (16 + 3 * l->r);
+            passes.saved_B += elements * (FP32_B - l->r);
+            passes.workspace_B = elements * FP32_B;
+        }
     } else {
         /* forward: cast r+4, square 8, mean 4, product 8, cast 4+r, scale 2r (in fp32 8); the rest is per row.
          * backward: dw product 3r and sum r, dn = dy·w 2r, cast r+4, dn/σ 8, its row sum 12+4, square (three kernels)
@@ -294,6 +303,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
                                             .input_B = block_B,
                                             .output_B = block_B,
                                             .saved_B = mask_B});
+        first->dropout_B = first->forward_B;
     }
     dts_operator *sum = dts_add_stream_sum(builder, sum_name);
     if (split && l->sequence && !l->gathers_quantised) {

@@ -200,6 +200,8 @@ typedef struct dts_execution {
     bool persistent_norm; /* LayerNorm reads its rows once */
     bool fuse_sums;       /* gradients of an input that several products read are added up in one kernel */
     bool complex_rotary;  /* rotary embedding as a product of complex numbers in fp32 */
+    bool matrix_rotary;   /* … as products with 2 × 2 matrices in fp32, added up by kernels of their own */
+    bool widens_norm;     /* inputs of norms are cast to fp32 first */
     bool repeats_keys;    /* keys and values are copied to all query heads before fused attention, too */
     double masked_share;  /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool loss_in_place;   /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
@@ -266,6 +268,8 @@ typedef struct dts_operator {
     bool feed_forward;      /* GEMM: into or out of the feed-forward layer */
     bool once;              /* runs in the first microbatch of a step only */
     dts_slow slow;          /* MEMORY: kernels that reach less of the bandwidth than others */
+    double dropout_B;       /* MEMORY: of forward_B, what kernels move that draw random numbers */
+    double pair_sums_B;     /* MEMORY: of forward_B, and as much of backward_B, what sums of pairs of numbers move */
     bool experts;           /* GEMM: one product of m rows for each of batch local experts, which hold the parameters */
     double routed_rows;     /* of those: rows of all experts together, the mean over the ranks; batch·m is the busiest
                                rank's */

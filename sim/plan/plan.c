@@ -146,6 +146,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .device_dispatch =
             stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
         .complex_rotary = stack->complex_rotary,
+        .matrix_rotary = stack->matrix_rotary && !stack->compile,
+        .widens_norm = stack->widens_norm && !stack->compile,
         .softmax_keys = stack->compile ? 0 : stack->softmax_keys,
         .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,

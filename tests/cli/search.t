@@ -60,7 +60,7 @@ rent     clusters and numbers of nodes, each with its best layout: time and
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,titan-rtx-nvlink-2 --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
 1.00 billion tokens of gpt, by time
-Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 25.4 min, the soonest of 4 offers that can do it.
+Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 25.6 min, the soonest of 4 offers that can do it.
 
   cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  Pareto  plan
   dgx-a100-40gb          2     8

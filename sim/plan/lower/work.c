@@ -139,8 +139,17 @@ static double slowness(const dts_gpu *gpu, const dts_operator *o) {
     return 1;
 }
 
+static void memory_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    const double slower = slowness(gpu, o);
+    const double sums_B = (b->plan->job.stack->chunk_sum_factor - 1) * o->pair_sums_B;
+    const double dropout_B = (gpu->dropout_factor - 1) * o->dropout_B;
+    t->forward_s = memory_s(b, slower * o->forward_B + dropout_B + sums_B, o->forward_kernels);
+    t->backward_input_s = memory_s(b, slower * o->backward_B + sums_B, o->backward_kernels);
+    t->backward_input_kernels = o->backward_kernels;
+}
+
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
-    double slower = 1;
     t->forward_kernels = o->forward_kernels;
     switch (o->kind) {
         case DTS_OPERATOR_GEMM:
@@ -150,10 +159,7 @@ void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_o
             attention_times(b, o, t);
             break;
         case DTS_OPERATOR_MEMORY:
-            slower = slowness(&b->plan->job.cluster->gpu, o);
-            t->forward_s = memory_s(b, slower * o->forward_B, o->forward_kernels);
-            t->backward_input_s = memory_s(b, slower * o->backward_B, o->backward_kernels);
-            t->backward_input_kernels = o->backward_kernels;
+            memory_times(b, o, t);
             break;
     }
 }

@@ -1,5 +1,5 @@
 /* Kernels that memory bounds, forward in fp32, against measured ones: the rate of the GPU's profile for the bytes that
- * a kernel must move, and LayerNorm's factor over forward and backward together. */
+ * a kernel must move, LayerNorm's factor over forward and backward together, and dropout's. */
 #include "profiles.h"
 #include "table.h"
 
@@ -29,7 +29,7 @@ static void test_measured(void **state) {
         profiles_load(&p, "hardware/gpus", &dts_gpu_schema, known[i].gpu, &gpu);
         errors others = {0};
         norm last = {0};
-        double factors = 0, pairs = 0;
+        double factors = 0, pairs = 0, dropout = 0, dropouts = 0;
         table rows;
         table_open(&rows, "tests/validation/kernels/memory_bound.csv");
         while (table_next(&rows)) {
@@ -42,6 +42,10 @@ static void test_measured(void **state) {
             } else if (strcmp(rows.cells[1], "norm-backward") == 0) {
                 factors += (last.measured_s + measured_s) / (last.bytes_s + bytes_s);
                 pairs++;
+            } else if (strcmp(rows.cells[1], "dropout") == 0) {
+                errors_add(&others, bytes_s * gpu.dropout_factor, measured_s);
+                dropout += measured_s / bytes_s;
+                dropouts++;
             } else {
                 errors_add(&others, bytes_s, measured_s);
             }
@@ -50,6 +54,7 @@ static void test_measured(void **state) {
                       gpu.norm_factor);
         errors_print(&others, "  element-wise, softmax, dropout, forward");
         assert_close(gpu.norm_factor, factors / pairs, known[i].norm, 0);
+        assert_close(gpu.dropout_factor, dropout / dropouts, 0.01, 0);
         assert_int_equal(others.count, known[i].rows);
         assert_true(errors_mean(&others) < known[i].mean && others.worst < known[i].worst);
         profiles_close(&p);

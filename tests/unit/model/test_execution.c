@@ -117,6 +117,47 @@ static void test_complex_rotary(void **state) {
     dts_arena_free(arena);
 }
 
+/* A half number is cast (6 bytes), multiplied by the two rows of its matrix (12), the two products are added up (12)
+ * and cast back (6); compiled code has no such kernels, which the plan decides. */
+static void test_matrix_rotary(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(1, 4096);
+    x.matrix_rotary = true;
+    const dts_operator *rotary = find(operators_of(&model, DTS_PART_LAYER, &x, arena), "rotary");
+    const double elements = 4096.0 * (64 + 8) * 128;
+    assert_close(rotary->forward_B, 36 * elements, 0, 0);
+    assert_close(rotary->backward_B, rotary->forward_B, 0, 0);
+    assert_close(rotary->pair_sums_B, 12 * elements, 0, 0);
+    assert_int_equal(rotary->forward_kernels, 8);
+    x.activation = x.weight = DTS_FP32;
+    rotary = find(operators_of(&model, DTS_PART_LAYER, &x, arena), "rotary");
+    assert_close(rotary->forward_B, 24 * elements, 0, 0);
+    assert_int_equal(rotary->forward_kernels, 4);
+    dts_arena_free(arena);
+}
+
+/* A fused norm of inputs that are cast to fp32 first: 6 + 6 bytes a half number instead of 4, and 22 back instead of
+ * 10; what it keeps is wider as well. */
+static void test_widened_norm(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = llama_3_70b();
+    dts_execution x = plain_fp16(1, 4096);
+    x.fuse_norm = true;
+    const dts_operator narrow = *find(operators_of(&model, DTS_PART_LAYER, &x, arena), "attention_norm");
+    x.widens_norm = true;
+    const dts_operator wide = *find(operators_of(&model, DTS_PART_LAYER, &x, arena), "attention_norm");
+    const double elements = 4096.0 * 8192;
+    assert_close(narrow.forward_B, 4 * elements, 0, 0);
+    assert_close(wide.forward_B, 12 * elements, 0, 0);
+    assert_close(wide.backward_B - narrow.backward_B, 12 * elements, 0, 0);
+    assert_close(wide.saved_B - narrow.saved_B, 2 * elements, 0, 0);
+    assert_int_equal(wide.forward_kernels, 2);
+    dts_arena_free(arena);
+}
+
 /* Column- and row-split weights are cut in t; norms, biases behind the exchange and positions are on every rank. */
 static void test_parameters_are_cut(void **state) {
     (void)state;
@@ -465,7 +506,8 @@ static void test_largest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),           cmocka_unit_test(test_grouped_queries),
-        cmocka_unit_test(test_complex_rotary),   cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_complex_rotary),   cmocka_unit_test(test_matrix_rotary),
+        cmocka_unit_test(test_widened_norm),     cmocka_unit_test(test_exchanges),
         cmocka_unit_test(test_gathers),          cmocka_unit_test(test_parameters_are_cut),
         cmocka_unit_test(test_launches),         cmocka_unit_test(test_exchanged_bytes),
         cmocka_unit_test(test_metrics),          cmocka_unit_test(test_fusions),

@@ -178,6 +178,39 @@ static void layer_norm_is_slower_than_its_bytes(void **state) {
     assert_close(time_of(settings[1]), time_of(settings[0]), 1e-12, 0);
 }
 
+/* Dropout behind the embedding and two blocks of each layer, of (4 · 2048, 8192) halves with masks of a byte, forward
+ * only; fused attention has its own. */
+static void dropout_draws_random_numbers(void **state) {
+    (void)state;
+    double times_s[2];
+    for (int i = 0; i < 2; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings,
+                 "stack.launch=0s stack.backward_launch=0s stack.dropout=true stack.attention=flash "
+                 "stack.fuse.bias_dropout_add=false cluster.gpu.memory_kernel.dropout_factor=%d",
+                 i + 1);
+        times_s[i] = time_of(settings);
+    }
+    const double pass_s = 4.0 * 2048 * 8192 * (2 + 2 + 1) / (2039e9 * 0.852);
+    assert_close(times_s[1] - times_s[0], (2 * LAYERS + 1) * pass_s, 1e-6, 0);
+}
+
+/* Rotary embedding by matrices: a quarter of its bytes, each way, is of sums, which take chunk_sum_factor as long. */
+static void sums_of_pairs_are_slow(void **state) {
+    (void)state;
+    double times_s[2];
+    for (int i = 0; i < 2; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings,
+                 "stack.launch=0s stack.backward_launch=0s model.rotary=true stack.matrix_rotary=true "
+                 "stack.chunk_sum_factor=%d",
+                 i + 1);
+        times_s[i] = time_of(settings);
+    }
+    const double pass_s = 4.0 * 2048 * 8192 / 8 * 2 * 12 / (2039e9 * 0.852);
+    assert_close(times_s[1] - times_s[0], 2 * LAYERS * pass_s, 1e-6, 0);
+}
+
 /* Adding half gradients to fp32 ones: 2 + 4 + 4 bytes a parameter, and with a cast of its own 2 + 4 and 4 + 4 + 4, in
  * all microbatches but the first. */
 static void a_cast_before_adding_gradients(void **state) {
@@ -228,6 +261,8 @@ int main(void) {
         cmocka_unit_test(only_flash_attention_at_full_rate_slows_down_for_good),
         cmocka_unit_test(narrow_heads_have_a_speed_of_their_own),
         cmocka_unit_test(layer_norm_is_slower_than_its_bytes),
+        cmocka_unit_test(dropout_draws_random_numbers),
+        cmocka_unit_test(sums_of_pairs_are_slow),
         cmocka_unit_test(a_cast_before_adding_gradients),
         cmocka_unit_test(whole_reductions_of_sharded_gradients),
     };
