@@ -10,7 +10,7 @@
  *                            fp32); saves the fp32 x and the normalised x [2]
  *   GELU (erf)               one kernel, saves its input
  *   GELU (tanh, in Python)   x³, ·, +, ·, tanh, +1, ½x, ·: eight kernels, 18 T; saves x, tanh, ½x and 1+tanh; backward
- *                            eleven kernels, 28 T [3]
+ *                            eleven kernels, 28 T [3]. Autocast computes x³ and all that follows in fp32 [4]
  *   dropout                  one kernel each way, saves a mask
  *   residual sum             saves nothing; backward adds the gradients of the two branches: one kernel, 3 T
  *   autocast cast            reads one type, writes the other; weights and biases are cast once per forward pass (the
@@ -235,10 +235,31 @@ void dts_add_gather(dts_builder *builder, const char *name) {
     gather->exchange_B = builder->local.full_B;
 }
 
+/* 0.5·x·(1 + tanh(√(2/π)·(x + 0.0447·x³))) written out, under autocast: x³ is computed in fp32, and with it all that
+ * follows [4]. Forward: cast 4+e, power 8, products 8 and 8, sum 8+e, tanh 8, sum 8, x/2 2e, product 8+e, cast 4+e.
+ * Backward: casts e+4, 4+e, 4+e and 4+e, products 12 and 8+e, x/2 2e, tanh 12, products 8 and 8, power 28, two sums 6e.
+ */
+static void add_widened_gelu(dts_builder *builder, const char *name, double elements) {
+    const double e = builder->local.e;
+    dts_add_memory(builder, name,
+                   (dts_passes){.forward_kernels = 10,
+                                .forward_B = elements * (64 + 6 * e),
+                                .backward_kernels = 15,
+                                .backward_B = elements * (92 + 13 * e),
+                                .input_B = elements * e,
+                                .output_B = elements * e,
+                                .saved_B = elements * (3 * FP32_B + e), /* x, tanh and its sum in fp32; x/2 */
+                                .workspace_B = elements * 2 * FP32_B});
+}
+
 void dts_add_gelu(dts_builder *builder, const char *name, double elements) {
     double T = elements * builder->local.e;
     bool fused = builder->execution->fuse_bias_gelu;
     bool python = builder->model->activation_function == DTS_GELU_NEW && !fused;
+    if (python && builder->execution->autocast && builder->local.e < FP32_B) {
+        add_widened_gelu(builder, name, elements);
+        return;
+    }
     bool bias = fused && builder->model->bias; /* its gradient is summed here */
     dts_add_memory(builder, name,
                    (dts_passes){.forward_kernels = python ? 8 : 1,

@@ -139,6 +139,34 @@ static void test_gelu_in_python(void **state) {
     assert_close(layer_saved(&model, &x, false), 34 * s * b * h + 5 * a * s * s * b + statistics(s * b), 0, 0);
 }
 
+/* Autocast takes powers in fp32, and what is computed with them: x, tanh and 1 + tanh are kept in 4 bytes, half of x in
+ * 2; 18 and 28 passes in half become 76 and 118 bytes an element, 10 and 15 kernels. */
+static void test_gelu_in_python_under_autocast(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(1, 2048);
+    x.autocast = true;
+    const double h = 12288, elements = 2048 * 4 * h;
+    model.activation_function = DTS_GELU_NEW;
+    const double python_B = layer_saved(&model, &x, false);
+    model.activation_function = DTS_GELU;
+    assert_close(python_B - layer_saved(&model, &x, false), (14 - 2) * elements, 0, 0);
+    model.activation_function = DTS_GELU_NEW;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_operators layer = {0};
+    assert_int_equal(dts_model_operators(&model, DTS_PART_LAYER, &x, arena, &layer, NULL), DTS_OK);
+    for (size_t i = 0; i < layer.count; i++) {
+        const dts_operator *o = &layer.items[i];
+        if (strcmp(o->name, "mlp_gelu") == 0) {
+            assert_close(o->forward_B, 76 * elements, 0, 0);
+            assert_close(o->backward_B, 118 * elements, 0, 0);
+            assert_int_equal(o->forward_kernels, 10);
+            assert_int_equal(o->backward_kernels, 15);
+        }
+    }
+    dts_arena_free(arena);
+}
+
 /* Llama with everything fused, bf16, no dropout: norms 2·2sbh + 2·4sb, input 2·2sbh, Q 2sbh, K and V 2·2sbg (g: width
  * of the key heads), log-sum-exp 4as·b, output product 2sbh, gate and up 4sbf, down 2sbf. */
 static void test_llama_fused(void **state) {
@@ -248,14 +276,23 @@ static void test_measured_growth(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_parallelism),     cmocka_unit_test(test_tensor_parallel),
-        cmocka_unit_test(test_sequence_parallel),  cmocka_unit_test(test_fusions_keep_the_same),
-        cmocka_unit_test(test_bert_keeps_as_much), cmocka_unit_test(test_flash),
-        cmocka_unit_test(test_without_dropout),    cmocka_unit_test(test_fp32),
-        cmocka_unit_test(test_autocast),           cmocka_unit_test(test_gelu_in_python),
-        cmocka_unit_test(test_llama_fused),        cmocka_unit_test(test_llama_materialised),
-        cmocka_unit_test(test_context_parallel),   cmocka_unit_test(test_head),
-        cmocka_unit_test(test_embedding),          cmocka_unit_test(test_measured_growth),
+        cmocka_unit_test(test_no_parallelism),
+        cmocka_unit_test(test_tensor_parallel),
+        cmocka_unit_test(test_sequence_parallel),
+        cmocka_unit_test(test_fusions_keep_the_same),
+        cmocka_unit_test(test_bert_keeps_as_much),
+        cmocka_unit_test(test_flash),
+        cmocka_unit_test(test_without_dropout),
+        cmocka_unit_test(test_fp32),
+        cmocka_unit_test(test_autocast),
+        cmocka_unit_test(test_gelu_in_python),
+        cmocka_unit_test(test_gelu_in_python_under_autocast),
+        cmocka_unit_test(test_llama_fused),
+        cmocka_unit_test(test_llama_materialised),
+        cmocka_unit_test(test_context_parallel),
+        cmocka_unit_test(test_head),
+        cmocka_unit_test(test_embedding),
+        cmocka_unit_test(test_measured_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
