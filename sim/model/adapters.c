@@ -175,14 +175,15 @@ static void add_branch(dts_builder *builder, double x_B, int adapters) {
 
 static void add_dropout(dts_builder *builder, double x_B) {
     const double mask_B = x_B / builder->local.e * builder->execution->mask_B;
-    dts_add_memory(builder, "lora_dropout",
-                   (dts_passes){.forward_kernels = 1,
-                                .forward_B = 2 * x_B + mask_B,
-                                .backward_kernels = 1,
-                                .backward_B = 2 * x_B + mask_B,
-                                .input_B = x_B,
-                                .output_B = x_B,
-                                .saved_B = mask_B});
+    dts_operator *dropout = dts_add_memory(builder, "lora_dropout",
+                                           (dts_passes){.forward_kernels = 1,
+                                                        .forward_B = 2 * x_B + mask_B,
+                                                        .backward_kernels = 1,
+                                                        .backward_B = 2 * x_B + mask_B,
+                                                        .input_B = x_B,
+                                                        .output_B = x_B,
+                                                        .saved_B = mask_B});
+    dropout->dropout_B = dropout->forward_B;
 }
 
 /* A narrow weight becomes readable; chain_B passes by. */

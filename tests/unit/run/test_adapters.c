@@ -321,6 +321,25 @@ static void what_is_not_simulated_is_refused(void **state) {
     assert_refused(base, "model=deepseek-v2-lite", "latent attention");
 }
 
+/* The branch of a layer's adapters drops elements of its input, (2 · 512, 4096) halves with masks of a byte: forward
+ * draws random numbers. */
+static void dropout_draws_random_numbers(void **state) {
+    (void)state;
+    double times_s[2];
+    for (int i = 0; i < 2; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings,
+                 "stack.launch=0s stack.backward_launch=0s training.recompute=none "
+                 "cluster.gpu.memory_kernel.dropout_factor=%d",
+                 i + 1);
+        dts_result *r = simulate_text(base, settings);
+        times_s[i] = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    const double pass_s = 2.0 * 512 * 4096 * (2 + 2 + 1) / (2039e9 * 0.852);
+    assert_close(times_s[1] - times_s[0], 32 * pass_s, 1e-6, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_counts_of_trained_parameters),
@@ -333,6 +352,7 @@ int main(void) {
         cmocka_unit_test(frozen_products_in_8_bits),
         cmocka_unit_test(tensor_parallel_ranks_exchange_the_narrow_path),
         cmocka_unit_test(frozen_ties_are_not_reduced),
+        cmocka_unit_test(dropout_draws_random_numbers),
         cmocka_unit_test(experts_have_adapters_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
