@@ -5,6 +5,7 @@
  *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
  *                 FSDP: f = first gather of every pass + max(f, other gathers), b + w = the same with the scatters;
  *                 kernels beside a collective have fewer multiprocessors
+ *                 where the host reads token counts: + what the GPU waits for the host behind each
  *                 activations in host memory: f = max(f, copies), b = max(b, copies)
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a

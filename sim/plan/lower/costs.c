@@ -116,10 +116,19 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
     pass->kernels += kernels;
 }
 
+/* Behind a read nothing is launched ahead: the GPU waits for what the host does then, and for the next launch. */
+static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost *pass) {
+    const dts_stack *stack = plan->job.stack;
+    if (o->host_reads && stack->cuda_graphs == DTS_GRAPHS_NONE) {
+        pass->idle_s += (o->host_dispatches ? stack->experts_host_s : 0) + stack->launch_s;
+    }
+}
+
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
     add_kernels(pass, t->forward_s, t->forward_kernels);
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
     add_least_wait(plan, o, pass);
+    add_read(plan, o, pass);
 }
 
 static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, size_t selection,
@@ -128,6 +137,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
         dts_pass_cost *repeated = &out->repeated[selection];
         add_kernels(repeated, t->forward_s, t->forward_kernels);
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
+        add_read(plan, o, repeated);
     } else if (t->forward_kernels > 0) {
         out->selective_B[selection] += floor(o->saved_B);
     }

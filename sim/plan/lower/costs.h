@@ -10,6 +10,7 @@
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
     double kernels, exchanges;
+    double idle_s;              /* the GPU waits while the host, which has read token counts, goes on */
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 

@@ -77,13 +77,12 @@ static void the_fullest_rank_decides(void **state) {
 
 static void experts_have_owners_of_their_own(void **state) {
     (void)state;
-    /* hosts that read token counts are not in the closed form of the time */
     check(
         "model: {profile: deepseek-v2-lite, layers: 4}\n"
         "cluster: {profile: dgx-h100, nodes: 1}\n"
         "stack: internevo\n"
         "training: {global_batch: 32, micro_batch: 1, sequence_length: 512, precision: bf16, optimizer: adamw}\n",
-        0.12, 0.7);
+        0.12, 0.1);
 }
 
 int main(void) {
