@@ -185,7 +185,7 @@ static void bounds_hold(void **state) {
         }
         print_message("closed form: off by %.1f %% on average over %zu layouts; %zu of %zu host memories\n",
                       100 * error / (double)count, count, fullest, hosts);
-        assert_true(10 * (fullest + 1) >= 9 * hosts); /* under sanitizers three are looked at */
+        assert_true(10 * (fullest + 1) >= 9 * hosts);             /* under sanitizers three are looked at */
         assert_true(count < 100 || error / (double)count < 0.25); /* few may all be small and host-bound */
         free(all.items);
         dts_scenario_free(scenario);
@@ -256,12 +256,14 @@ static void coarse_simulation_is_close(void **state) {
             bool lasts = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP &&
                          (v[DTS_AXIS_EXPERT] > 1 || v[DTS_AXIS_CONTEXT] > 1 || v[DTS_AXIS_TENSOR] > 1);
             bool same = fabs(s.allocated_B / GIB / result->peak_allocated_gib - 1) < (lasts ? 0.03 : 0.01);
-            /* copies of activations that meet on a link may come in another order: 5.7 % once in 300, and 2 % of what
-             * a host holds at most */
+            /* copies of activations that meet on a link may come in another order: 5.7 % once in 300; of what a host
+             * holds 2 % too much at most, which would cost the answer, and 4.5 % too little */
             const bool copies = v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS;
             double most = copies ? 1.07 : 1.05;
             double hosts = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
-            bool hosts_same = fabs(s.host_fill - hosts) <= (copies ? 0.03 : 0.01) * hosts;
+            const double above = s.host_fill / fmax(hosts, 1e-9) - 1;
+            bool hosts_same =
+                hosts == 0 ? s.host_fill == 0 : above <= (copies ? 0.03 : 0.01) && above >= (copies ? -0.06 : -0.01);
             bool near = s.allocated_B / GIB < 3 * result->peak_allocated_gib;
             if (ratio > most || (s.memory_known && !same) || !hosts_same || !near) {
                 fail_msg("%s: coarsely %g s, %g GiB, %g of a host; in full %g s, %g GiB, %g", dts_text_string(&plan),
