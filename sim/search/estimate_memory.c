@@ -179,8 +179,8 @@ static double host_activations_B(const dts_case *k, const dts_rank_class *c, dou
     }
     const bool full = k->recompute == DTS_CASE_FULL;
     const double newest = full ? 0 : out / layers; /* not every layer has a checkpoint */
-    /* a chunk's first checkpoint lies in the buffer in which it was received */
-    const double received_B = full && dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
+    /* what a chunk received stays in its buffer */
+    const double received_B = dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
     return floor((least - 1 + newest) * fmax(0, least_chunk_B(k, c) - received_B));
 }
 

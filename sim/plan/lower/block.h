@@ -39,7 +39,7 @@ typedef struct dts_block_key {
     uint8_t microbatch_last;  /* is it the last number */
     uint8_t hands_over;       /* weight gradients are copied into buckets */
     uint8_t buffered;         /* CHUNK: its input lies in a buffer of its own */
-    uint8_t unused[1];        /* no padding */
+    uint8_t held;             /* a part: its input lies in memory already */
 } dts_block_key;
 
 /* Lowers the block onto stage of a scratch builder; returns the task after which its output exists. *handed_B:

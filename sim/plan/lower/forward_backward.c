@@ -1,7 +1,9 @@
 /* One microbatch's forward or backward pass through one chunk, part by part (operators.c lowers a part): waits for
  * gathered parameters and for what comes back from host memory, checkpoints, and what has to run again.
  *
- * With full recomputation a layer keeps only its input; its operators run again right before their backward. */
+ * With full recomputation a layer keeps only its input; its operators run again right before their backward. What lies
+ * in memory already, a checkpoint or the buffer in which a stage received its input, is not kept a second time by the
+ * operator that reads it. */
 #include <math.h>
 
 #include "plan/lower/walk.h"
@@ -64,11 +66,32 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
     return dts_checkpoint_span(w->b->plan, w->pass->chunk, slot);
 }
 
+/* Is a layer's input the buffer in which the chunk received it? Another layout is a tensor of its own. */
+static bool in_buffer(const walk *w, int64_t slot) {
+    const dts_plan *plan = w->b->plan;
+    const dts_chunk *chunk = w->pass->chunk;
+    return slot == 0 && dts_input_has_buffer(plan, chunk) &&
+           dts_plan_style(plan, dts_plan_layer_style(plan, chunk->first_layer))->tensor ==
+               dts_plan_style(plan, 0)->tensor;
+}
+
 /* Bytes that a layer's checkpoint keeps: its input, unless that lies in the buffer in which the chunk received it. */
 static double checkpoint_B(const walk *w, int64_t slot) {
     const int64_t span = checkpoint_span(w, slot);
-    const bool buffered = slot == 0 && dts_input_has_buffer(w->b->plan, w->pass->chunk);
-    return span > 0 && slot % span == 0 && !buffered ? w->b->boundary_B : 0;
+    return span > 0 && slot % span == 0 && !in_buffer(w, slot) ? w->b->boundary_B : 0;
+}
+
+/* Is a layer's input there without what its operators keep of it: in a buffer or a checkpoint? A checkpoint goes with
+ * the pass that makes the input's gradient, before a product of a later pass can read it. */
+static bool input_held(const walk *w, dts_part part, int64_t slot, dts_op_kind kind) {
+    if (!dts_part_is_layer(part)) {
+        return false;
+    }
+    const dts_chunk *chunk = w->pass->chunk;
+    const int64_t span = checkpoint_span(w, slot);
+    const bool checkpoint = drops_whole_chunk(w) ? slot == 0 && !chunk->embedding : span > 0 && slot % span == 0;
+    const dts_operator *keeper = checkpoint && kind != DTS_OP_BACKWARD ? dts_input_keeper(w->b, part) : NULL;
+    return in_buffer(w, slot) || (checkpoint && (keeper == NULL || !dts_operator_splits(keeper)));
 }
 
 /* Bytes that a layer leaves for its backward: as the ledger counts them, in whole bytes. */
@@ -87,7 +110,8 @@ static double kept_B(const walk *w, int64_t slot) {
         const dts_operator *o = &operators->items[i];
         bytes += dts_operator_repeats(b, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
     }
-    return bytes;
+    const dts_part part = dts_model_layer_part(b->plan->job.model, w->pass->chunk->first_layer + slot);
+    return bytes - (in_buffer(w, slot) && dts_input_keeper(b, part) != NULL ? floor(b->boundary_B) : 0);
 }
 
 /* Brings back what backward of a slot needs, and starts on the layers before it. */
@@ -133,6 +157,7 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
     }
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_FORWARD, .part = part, .layer = layer_number(b, part, layer), .keeps = !drops};
+    s.held = !drops && dts_part_is_layer(part) && in_buffer(w, slot);
     dts_step_take(w, &s);
     if (dts_part_is_layer(part)) {
         dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, checkpoint_B(w, slot));
@@ -215,17 +240,18 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs, and its output unless a
  * checkpoint ends with it. */
-static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position, bool ends) {
+static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind, bool ends) {
     const size_t here = dts_build_style(w->b, dts_build_style_at(w->b, w->pass->chunk, position));
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer), .ends = ends};
+    s.held = input_held(w, part, layer - w->pass->chunk->first_layer, kind);
     dts_step_take(w, &s);
     dts_build_style(w->b, here);
 }
 
 /* The last layer of those that share a checkpoint repeats all of them. */
-static void recompute_group(walk *w, int64_t layer, int64_t span) {
+static void recompute_group(walk *w, int64_t layer, int64_t span, dts_op_kind kind) {
     const dts_chunk *chunk = w->pass->chunk;
     int64_t in_chunk = layer - chunk->first_layer;
     bool ends_group = (in_chunk + 1) % span == 0 || in_chunk + 1 == chunk->layers;
@@ -234,7 +260,7 @@ static void recompute_group(walk *w, int64_t layer, int64_t span) {
         dts_part part = layer_part(w, again);
         dts_sync_before_part(w->pass->sync, chunk, first_layer_position(chunk) + i, true);
         capture(w, part, true);
-        recompute_part(w, part, again, first_layer_position(chunk) + i, i == in_chunk);
+        recompute_part(w, part, again, first_layer_position(chunk) + i, kind, i == in_chunk);
         capture(w, part, false);
     }
 }
@@ -252,14 +278,15 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         w->waits[DTS_WAIT_OFFLOAD] = load_activations(w, slot);
     }
     if (span > 1) {
-        recompute_group(w, layer, span);
+        recompute_group(w, layer, span, kind);
     }
     capture(w, part, true);
     if (span == 1) { /* part of the layer's own graph */
-        recompute_part(w, part, layer, position, true);
+        recompute_part(w, part, layer, position, kind, true);
     }
     w->position = position;
     dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
+    s.held = input_held(w, part, layer - w->pass->chunk->first_layer, kind);
     dts_step_take(w, &s);
     capture(w, part, false);
     if (span > 0) {
@@ -276,17 +303,17 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
     dts_build_style(b, base);
 }
 
-static void recompute_chunk(walk *w) {
+static void recompute_chunk(walk *w, dts_op_kind kind) {
     const dts_chunk *chunk = w->pass->chunk;
     int64_t position = first_layer_position(chunk);
     if (chunk->embedding) {
-        recompute_part(w, DTS_PART_EMBEDDING, 0, 0, false);
+        recompute_part(w, DTS_PART_EMBEDDING, 0, 0, kind, false);
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
-        recompute_part(w, layer_part(w, chunk->first_layer + i), chunk->first_layer + i, position + i, false);
+        recompute_part(w, layer_part(w, chunk->first_layer + i), chunk->first_layer + i, position + i, kind, false);
     }
     if (chunk->head) {
-        recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers, false);
+        recompute_part(w, DTS_PART_HEAD, 0, position + chunk->layers, kind, false);
     }
 }
 
@@ -316,7 +343,7 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
         /* torchgpipe repeats the forward before the gradient arrives */
         w.waits[DTS_WAIT_INPUT] = DTS_NO_ID;
         w.waits[DTS_WAIT_OFFLOAD] = dts_offload_load(b, pass, chunk->layers, floor(b->boundary_B));
-        recompute_chunk(&w);
+        recompute_chunk(&w, kind);
         w.waits[DTS_WAIT_INPUT] = pass->input;
     }
     int64_t position = first_layer_position(chunk);

@@ -6,6 +6,8 @@
  *             end:   - saved_B, - the gradient of the output, - workspace_B
  * A split backward's input-gradient pass keeps what the products' weight gradients still need: their inputs and the
  * gradients of their outputs. forward_backward.c walks the parts of a chunk. */
+#include <math.h>
+
 #include "plan/lower/walk.h"
 
 typedef dts_walk walk;
@@ -153,17 +155,35 @@ static void save_parts(walk *w, dts_id task, dts_memory_moment moment, const dou
     dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * left_B);
 }
 
+const dts_operator *dts_input_keeper(const dts_builder *b, dts_part part) {
+    const dts_operators *operators = &b->work[part].operators;
+    for (size_t i = 0; i < operators->count; i++) {
+        const dts_operator *o = &operators->items[i];
+        if (o->saved_B > 0 && o->forward_kernels > 0 && !dts_operator_repeats(b, o)) {
+            return o->saved_B >= floor(b->boundary_B) ? o : NULL; /* less: a narrower copy */
+        }
+    }
+    return NULL;
+}
+
+/* Of what an operator keeps for itself (or, where a module lets go of its input, for others), what lies elsewhere. */
+static double held_B(const walk *w, const dts_operator *o, bool own) {
+    const double boundary_B = floor(w->b->boundary_B);
+    return o == w->held && own == (o->saved_B - o->others_B >= boundary_B) ? boundary_B : 0;
+}
+
 /* What an operator keeps, tensor by tensor (sign 1), or lets go of (-1): its input, then tensors like its output, then
  * what is left: masks and statistics. The ledger sees their sum; only a caching allocator minds the difference. */
 static void save_own(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
+    const double own_B = o->saved_B - o->others_B - held_B(w, o, true);
     const double parts[] = {o->input_B, o->output_B, o->output_B, o->output_B};
-    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], o->saved_B - o->others_B, sign);
+    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], own_B, sign);
 }
 
 /* What it keeps for operators behind it: tensors like its output. */
 static void save_others(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
     const double parts[] = {o->output_B, o->output_B, o->output_B};
-    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], o->others_B, sign);
+    save_parts(w, task, moment, parts, sizeof parts / sizeof parts[0], o->others_B - held_B(w, o, false), sign);
 }
 
 static void save_tensors(walk *w, dts_id task, dts_memory_moment moment, const dts_operator *o, int sign) {
@@ -466,6 +486,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
 
 void dts_step_lower(dts_walk *w, const dts_step *s) {
     size_t count = operator_count(w, s->part);
+    w->held = s->held ? dts_input_keeper(w->b, s->part) : NULL;
     switch (s->action) {
         case DTS_BLOCK_FORWARD:
             for (size_t i = 0; i < count; i++) {

@@ -83,6 +83,7 @@ static const dts_block *step_block(dts_walk *w, const dts_step *s, bool hands_ov
     key.part = (uint8_t)s->part;
     key.keeps = s->action == DTS_BLOCK_RECOMPUTE ? !s->ends : s->keeps;
     key.handed_B = w->handed_B;
+    key.held = s->held;
     key.hands_over = hands_over;
     step_alone what = {w, s, hands_over};
     return dts_block_find(w->b, w->pass->stage, &key, s->layer, lower_step, &what);

@@ -11,15 +11,16 @@ enum { DTS_WAIT_INPUT, DTS_WAIT_PARAMETERS, DTS_WAIT_OFFLOAD, DTS_WAITS };
 typedef struct dts_walk {
     dts_builder *b;
     const dts_pass *pass;
-    bool backward;           /* issued by the autograd thread */
-    bool gradient;           /* at the gradients of an operator, not at its (repeated) forward */
-    int64_t position;        /* of the part in its chunk */
-    double handed_B;         /* temporary: latest output (forward) or input gradient (backward) */
-    dts_id last;             /* latest kernel or transfer of the chain */
-    dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
-    dts_id *arrivals;        /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
-    int64_t arriving_rows;   /* of these products; 0: not known before the first */
-    dts_id again, deferred;  /* transfers beside the products: the input gathered again, the scattered gradient */
+    bool backward;            /* issued by the autograd thread */
+    bool gradient;            /* at the gradients of an operator, not at its (repeated) forward */
+    int64_t position;         /* of the part in its chunk */
+    double handed_B;          /* temporary: latest output (forward) or input gradient (backward) */
+    dts_id last;              /* latest kernel or transfer of the chain */
+    dts_id waits[DTS_WAITS];  /* what the next kernel must wait for besides its stream */
+    dts_id *arrivals;         /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
+    int64_t arriving_rows;    /* of these products; 0: not known before the first */
+    dts_id again, deferred;   /* transfers beside the products: the input gathered again, the scattered gradient */
+    const dts_operator *held; /* what it keeps of its layer's input lies elsewhere already; NULL: none does */
 } dts_walk;
 
 /* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
@@ -43,6 +44,9 @@ double dts_walk_casts_B(const dts_walk *w, dts_part part);
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_builder *b, const dts_operator *o);
 
+/* The operator that keeps the input of a layer for backward; NULL: none does, or nothing as large. */
+const dts_operator *dts_input_keeper(const dts_builder *b, dts_part part);
+
 /* The operators of a part in one direction: a block of its own at detail layer. */
 typedef struct dts_step {
     dts_block_action action;
@@ -50,6 +54,7 @@ typedef struct dts_step {
     int32_t layer; /* number that reports show */
     bool keeps;    /* forward: what backward needs */
     bool ends;     /* recompute: a checkpoint ends with this part, whose output nobody reads again */
+    bool held;     /* the part's input lies in a checkpoint or in the buffer in which it was received */
 } dts_step;
 
 /* Kernel by kernel (operators.c), or as a block where that is exact (steps.c). */

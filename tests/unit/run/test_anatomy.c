@@ -143,7 +143,7 @@ static void outputs_of_deepspeeds_estimators(void **state) {
 static void buffers_of_sharded_parameters(void **state) {
     (void)state;
     dts_result *r = simulate_text(base,
-                                  "cluster.gpus_per_node=8 training.micro_batch=4 training.global_batch=32 "
+                                  "cluster.gpus_per_node=8 training.micro_batch=8 training.global_batch=64 "
                                   "model.vocab=2000 training.recompute=full training.precision=fp16 "
                                   "training.optimizer=adam stack.master_weights=true "
                                   "stack.fp32_gradients=true parallelism.data_parallel=zero3");

@@ -56,20 +56,46 @@ static void what_comes_has_buffers(void **state) {
     }
 }
 
-/* A checkpoint of a stage's first layer is its buffer: one less for each of the p - s microbatches in flight on stage
- * s. Gradients of inputs stay: in 1F1B, one for each of the m - (p - s) that are done when no more come in, which is
- * the peak as soon as a stage's transients are the same for all. */
+/* What a stage's first layer keeps of its input, by itself or as a checkpoint, is its buffer: one less for each of the
+ * p - s microbatches in flight on stage s. Gradients of inputs stay: in 1F1B, one for each of the m - (p - s) that are
+ * done when no more come in, which is the peak as soon as a stage's transients are the same for all. */
 static void inputs_and_their_gradients(void **state) {
     (void)state;
-    dts_result *without = run("", "false", "none");
-    dts_result *with = run("", "true", "none");
-    assert_close(passes_B(with, 0), passes_B(without, 0), 1e-9, 1);
-    for (int s = 1; s < STAGES - 1; s++) {
-        const int in_flight = STAGES - s;
-        assert_close(passes_B(with, s) - passes_B(without, s), (MICROBATCHES - 2 * in_flight) * boundary_B, 1e-9, 1);
+    static const char *const recomputes[] = {"full", "none", "selective", "{\"every\":2}",
+                                             "{\"modules\":[\"layernorm\"]}"};
+    for (size_t i = 0; i < sizeof recomputes / sizeof recomputes[0]; i++) {
+        char settings[100];
+        snprintf(settings, sizeof settings, "training.recompute=%s", recomputes[i]);
+        dts_result *without = run(settings, "false", "none");
+        dts_result *with = run(settings, "true", "none");
+        assert_close(passes_B(with, 0), passes_B(without, 0), 1e-9, 1);
+        for (int s = 1; s < STAGES - 1; s++) {
+            const int in_flight = STAGES - s;
+            assert_close(passes_B(with, s) - passes_B(without, s), (MICROBATCHES - 2 * in_flight) * boundary_B, 1e-9,
+                         1);
+        }
+        dts_result_free(without);
+        dts_result_free(with);
     }
-    dts_result_free(without);
-    dts_result_free(with);
+}
+
+/* The operator that reads a checkpoint when it is repeated keeps the checkpoint itself: with one for each layer and the
+ * same layers everywhere, the peak is that of no recomputation without what the other layers keep beside their inputs.
+ */
+static void a_checkpoint_is_kept_once(void **state) {
+    (void)state;
+    static const char one[] =
+        "cluster.gpus_per_node=1 parallelism.pipeline=1 training.global_batch=2 model.layers=1 model.vocab=128 "
+        "training.recompute=%s";
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings, one, i == 0 ? "none" : "full");
+        dts_result *r = run(settings, "false", "none");
+        bytes[i] = passes_B(r, 0);
+        dts_result_free(r);
+    }
+    assert_close(bytes[1], bytes[0], 1e-9, boundary_B / 2);
 }
 
 /* The chunk that goes on where another ends, on the same rank, has no buffer: its checkpoint is memory of its own. */
@@ -130,6 +156,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_has_buffers),
         cmocka_unit_test(inputs_and_their_gradients),
+        cmocka_unit_test(a_checkpoint_is_kept_once),
         cmocka_unit_test(the_turn_of_a_v_keeps_its_input),
         cmocka_unit_test(outputs_stay),
         cmocka_unit_test(only_where_it_is),
