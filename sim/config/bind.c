@@ -191,16 +191,27 @@ static dts_status bind_list(dts_binder *binder, const dts_field *field, const dt
     return status;
 }
 
-/* A map of the same entries without the one under key; the entries are shared with node's copy. */
-static dts_node *without(dts_arena *arena, const dts_node *node, const char *key) {
-    dts_node *copy = dts_tree_merge(NULL, node, arena);
+/* A map that stands for one value, as {every: 2}, replaces that of a base whole: its entries that none is laid over, of
+ * one that was merged. */
+static const dts_node *latest_form(dts_binder *binder, const dts_node *node) {
+    if (node->kind != DTS_NODE_MAP || node->count < 2) {
+        return node;
+    }
+    const dts_node *latest = node->first;
+    for (const dts_node *n = latest->next; n != NULL; n = n->next) {
+        latest = dts_node_is_over(n, latest) ? n : latest;
+    }
+    dts_node *copy = dts_tree_merge(NULL, node, dts_binder_trees(binder));
     for (dts_node **link = copy == NULL ? NULL : &copy->first; link != NULL && *link != NULL;) {
-        if (strcmp((*link)->key, key) == 0) {
+        if (dts_node_is_over(latest, *link)) {
             *link = (*link)->next;
             copy->count--;
         } else {
             link = &(*link)->next;
         }
+    }
+    if (copy == NULL) {
+        dts_diag_nomem(binder->diag);
     }
     return copy;
 }
@@ -218,14 +229,21 @@ static dts_status bind_custom(dts_binder *binder, const dts_field *field, const 
     if (holds_unreadable(node)) { /* parsers of other rooms know only readable nodes */
         return DTS_INVALID;
     }
-    const dts_node *profile = dts_node_get(node, "profile");
-    if (profile != NULL && profile->implied) { /* a plain form that the map replaces */
-        node = without(dts_binder_trees(binder), node, "profile");
-        if (node == NULL) {
-            return dts_diag_nomem(binder->diag);
+    return field->parse(binder, field, node, key, out);
+}
+
+/* A map of the same entries without the one under key; the entries are shared with node's copy. */
+static dts_node *without(dts_arena *arena, const dts_node *node, const char *key) {
+    dts_node *copy = dts_tree_merge(NULL, node, arena);
+    for (dts_node **link = copy == NULL ? NULL : &copy->first; link != NULL && *link != NULL;) {
+        if (strcmp((*link)->key, key) == 0) {
+            *link = (*link)->next;
+            copy->count--;
+        } else {
+            link = &(*link)->next;
         }
     }
-    return field->parse(binder, field, node, key, out);
+    return copy;
 }
 
 /* What names a profile; NULL: everything is written in place. */
@@ -317,6 +335,10 @@ static dts_status bind_field(dts_binder *binder, const dts_field *field, const d
     const char *key = dts_key_join(binder->arena, prefix, field->key);
     if (key == NULL) {
         return dts_diag_nomem(binder->diag);
+    }
+    node = field->type == DTS_FIELD_CUSTOM ? latest_form(binder, node) : node;
+    if (node == NULL) {
+        return DTS_NOMEM;
     }
     dts_status status = dts_bind_value(binder, field, node, key, (unsigned char *)out + field->offset);
     bool noted = field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE ||

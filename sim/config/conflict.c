@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "config/schema.h"
+#include "config/tree.h"
 
 enum { KEYS_MOST = 4 };
 
-/* Was a laid over b? What came with --set has no line. */
-static bool is_over(const dts_node *a, const dts_node *b) {
+bool dts_node_is_over(const dts_node *a, const dts_node *b) {
+    if (a->implied != b->implied) {
+        return b->implied;
+    }
     if (a->inherited != b->inherited) {
         return a->inherited < b->inherited;
     }
@@ -57,7 +60,7 @@ dts_status dts_bind_conflict(dts_binder *binder, const dts_node *map, const char
     const size_t count = find_all(map, keys, nodes);
     const dts_node *culprit = count > 0 ? nodes[0] : NULL;
     for (size_t i = 1; i < count; i++) {
-        culprit = is_over(nodes[i], culprit) ? nodes[i] : culprit;
+        culprit = dts_node_is_over(nodes[i], culprit) ? nodes[i] : culprit;
     }
     dts_text message = {0}, more = {0}, path = {0};
     va_list arguments;

@@ -5,9 +5,9 @@
  * plus bytes at the memory bandwidth; embedding and head count, so that a large vocabulary takes layers off the last
  * stage. uniform: layers / stages each, the remainder on the first stages; where only layers + 2 is a multiple of the
  * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
- * A stack with uniform_stages takes uniform where the plan leaves it open; one with parameter_stages closes stage s of
- * n as soon as the parameters up to there, embedding included, are more than s/n of all; the last takes what is left,
- * and where that is no layer, the work is balanced. */
+ * auto, which is where the plan leaves it open: a stack with uniform_stages takes uniform, one with parameter_stages
+ * closes stage s of n as soon as the parameters up to there, embedding included, are more than s/n of all; the last
+ * takes what is left, and where that is no layer, the work is balanced; any other balances it, too. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -145,14 +145,16 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_are
         return DTS_OK;
     }
     bool ends_count = stages > 2 && layers % stages != 0 && (layers + 2) % stages == 0;
-    bool balanced = partition->kind == DTS_PARTITION_BALANCED && !plan->job.stack->uniform_stages;
+    const bool automatic = partition->kind == DTS_PARTITION_AUTO;
+    const bool balanced = partition->kind == DTS_PARTITION_BALANCED || (automatic && !plan->job.stack->uniform_stages);
     if (stages > layers && (balanced || !ends_count)) {
         char help[80];
         snprintf(help, sizeof help, "use at most %" PRId64 " stages", layers);
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
     }
-    if (balanced && stages > 1 && plan->job.stack->parameter_stages && cut_by_parameters(plan, stages, out)) {
+    if (automatic && balanced && stages > 1 && plan->job.stack->parameter_stages &&
+        cut_by_parameters(plan, stages, out)) {
         return DTS_OK;
     }
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {

@@ -6,6 +6,9 @@
 
 /* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
 dts_field_parser dts_plan_parse_schedule;
+/* {modules: [name, …]} of a recomputation, given its entry; bits of dts_recompute_module. */
+dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *entry, const char *key, const char *help,
+                                  int64_t *out);
 
 /* The user's order, if there is one, has as many stages, chunks and microbatches as the plan. */
 dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_diag *diag);
@@ -66,6 +69,9 @@ const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
  * or nothing (order.c). */
 dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena);
+
+/* Layers have the modules that they are to repeat (lower/modules.c). */
+dts_status dts_plan_check_modules(const dts_plan *plan, dts_diag *diag);
 
 /* Cuts the model into plan->chunks. */
 dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag);

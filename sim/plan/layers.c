@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/excerpt.h"
 #include "plan/internal.h"
 
 enum { MOST_LAYERS = 100000, MOST_TENSOR = 1 << 20 };
@@ -65,6 +66,28 @@ static dts_status parse_range(dts_binder *binder, const dts_field *field, const 
     return DTS_OK;
 }
 
+/* recompute: inherit | none | selective | full | {modules: [name, …]}; out is the whole choice. */
+static dts_status parse_recompute(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                  void *out) {
+    static const char help[] = "write inherit, none, selective, full or {modules: [core_attn]}";
+    dts_layer_choice *choice = out;
+    if (node->kind == DTS_NODE_MAP && node->first != NULL) {
+        choice->recompute = 1 + DTS_RECOMPUTE_SELECTIVE;
+        return dts_plan_parse_modules(binder, node->first, key, help, &choice->modules);
+    }
+    for (int i = 0; node->kind == DTS_NODE_SCALAR && field->names[i] != NULL; i++) {
+        if (strcmp(node->text, field->names[i]) == 0) {
+            choice->recompute = i;
+            return DTS_OK;
+        }
+    }
+    return node->kind == DTS_NODE_SCALAR
+               ? dts_diag_error(binder->diag, &node->place, key, help, "unknown recomputation of layers '%s'",
+                                dts_excerpt_of(node->text).text)
+               : dts_diag_error(binder->diag, &node->place, key, help,
+                                "a recomputation of layers is a name or {modules: [name]}");
+}
+
 #define FIELD(member) .key = #member, .offset = offsetof(dts_layer_choice, member)
 static const dts_field choice_fields[] = {
     {FIELD(layers), .type = DTS_FIELD_CUSTOM, .parse = parse_range, .required = true,
@@ -73,8 +96,13 @@ static const dts_field choice_fields[] = {
      .help = "their tensor-parallel degree; the other GPUs of the stage are replicas. Left out: that of the plan"},
     {FIELD(sharding), .type = DTS_FIELD_ENUM, .names = sharding_names, .preset = "inherit",
      .help = "how their replicas share gradients, optimizer states and parameters; inherit: as data_parallel says"},
-    {FIELD(recompute), .type = DTS_FIELD_ENUM, .names = recompute_names, .preset = "inherit",
-     .help = "their activation recomputation; inherit: as training.recompute says"},
+    {.key = "recompute",
+     .offset = 0,
+     .type = DTS_FIELD_CUSTOM,
+     .parse = parse_recompute,
+     .names = recompute_names,
+     .preset = "inherit",
+     .help = "their activation recomputation, {modules: [layernorm]}, too; inherit: as training.recompute says"},
 };
 #undef FIELD
 
@@ -93,6 +121,7 @@ typedef struct style {
     int64_t tensor;
     int data_parallel; /* dts_data_parallel */
     int recompute;     /* dts_recompute_kind */
+    int64_t modules;   /* SELECTIVE: as dts_recompute has them */
 } style;
 
 static size_t choice_count(const dts_plan *plan) {
@@ -112,19 +141,24 @@ bool dts_layers_split(const dts_parallelism *p) {
 }
 
 static style base_style(const dts_plan *plan) {
-    return (style){plan->tensor, plan->job.parallelism->data_parallel, plan->job.training->recompute.kind};
+    return (style){plan->tensor, plan->job.parallelism->data_parallel, plan->job.training->recompute.kind,
+                   plan->job.training->recompute.modules};
 }
 
 static style style_of(const dts_plan *plan, const dts_layer_choice *choice) {
     style s = base_style(plan);
     s.tensor = choice->tensor > 0 ? choice->tensor : s.tensor;
     s.data_parallel = choice->sharding > 0 ? choice->sharding : s.data_parallel;
-    s.recompute = choice->recompute > 0 ? choice->recompute - 1 + DTS_RECOMPUTE_NONE : s.recompute;
+    if (choice->recompute > 0) {
+        s.recompute = choice->recompute - 1 + DTS_RECOMPUTE_NONE;
+        s.modules = choice->modules;
+    }
     return s;
 }
 
 static bool same_style(const style *a, const style *b) {
-    return a->tensor == b->tensor && a->data_parallel == b->data_parallel && a->recompute == b->recompute;
+    return a->tensor == b->tensor && a->data_parallel == b->data_parallel && a->recompute == b->recompute &&
+           a->modules == b->modules;
 }
 
 /* What choices do not go together with, whichever they are. */
@@ -243,6 +277,7 @@ static dts_status make_style(const dts_plan *plan, const style *s, dts_arena *ar
     p->shard_group = s->data_parallel >= DTS_DP_ZERO1 ? p->shard_group : 0;
     t->micro_batch = t->micro_batch * s->tensor / plan->tensor;
     t->recompute.kind = s->recompute;
+    t->recompute.modules = s->modules;
     dts_job job = plan->job;
     job.parallelism = p;
     job.training = t;
@@ -360,17 +395,30 @@ size_t dts_plan_sync_style(const dts_plan *plan, size_t k) {
     return k;
 }
 
+/* " recompute full", " recompute layernorm mlp", or nothing. */
+static const char *describe_recompute(const dts_layer_choice *c, dts_arena *arena) {
+    if (c->recompute == 0) {
+        return "";
+    }
+    const char *text = c->modules == 0 ? recompute_names[c->recompute] : "";
+    for (int m = 0; m < DTS_MODULE_COUNT && text != NULL; m++) {
+        if ((c->modules >> m & 1) != 0) {
+            text = dts_arena_printf(arena, "%s%s%s", text, text[0] == '\0' ? "" : " ", dts_recompute_module_names[m]);
+        }
+    }
+    return text == NULL ? NULL : dts_arena_printf(arena, " recompute %s", text);
+}
+
 /* ", layers 0-11 tensor 2 fsdp" */
 const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena) {
     const char *text = "";
     for (size_t i = 0; i < choice_count(plan) && text != NULL; i++) {
         const dts_layer_choice *c = choice_at(plan, i);
         const char *tensor = c->tensor > 0 ? dts_arena_printf(arena, " tensor %" PRId64, c->tensor) : "";
-        text =
-            dts_arena_printf(arena, "%s, layers %" PRId64 "-%" PRId64 "%s%s%s%s%s", text, c->layers.first,
-                             c->layers.last, tensor == NULL ? "" : tensor, c->sharding > 0 ? " " : "",
-                             c->sharding > 0 ? sharding_names[c->sharding] : "", c->recompute > 0 ? " recompute " : "",
-                             c->recompute > 0 ? recompute_names[c->recompute] : "");
+        const char *recompute = describe_recompute(c, arena);
+        text = dts_arena_printf(arena, "%s, layers %" PRId64 "-%" PRId64 "%s%s%s%s", text, c->layers.first,
+                                c->layers.last, tensor == NULL ? "" : tensor, c->sharding > 0 ? " " : "",
+                                c->sharding > 0 ? sharding_names[c->sharding] : "", recompute == NULL ? "" : recompute);
     }
     return text == NULL ? "" : text;
 }

@@ -396,7 +396,8 @@ dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
 static dts_status place_and_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     dts_status status = dts_plan_place(plan, arena, diag);
     status = status == DTS_OK ? dts_plan_cut(plan, arena, diag) : status;
-    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status;
+    status = status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status;
+    return status == DTS_OK ? dts_plan_check_modules(plan, diag) : status;
 }
 
 static dts_status outline(dts_plan *plan, dts_arena *arena, dts_diag *diag) {

@@ -111,7 +111,9 @@ typedef enum dts_data_parallel {
     DTS_DP_FSDP
 } dts_data_parallel;
 
+/* AUTO: as the stack cuts, else balanced. */
 typedef enum dts_partition_kind {
+    DTS_PARTITION_AUTO,
     DTS_PARTITION_BALANCED,
     DTS_PARTITION_UNIFORM,
     DTS_PARTITION_GIVEN
@@ -148,9 +150,10 @@ typedef struct dts_layer_range {
 /* parallelism.layers: what some layers do otherwise than the rest (layers.c). */
 typedef struct dts_layer_choice {
     dts_layer_range layers;
-    int64_t tensor; /* 0: as the plan */
-    int sharding;   /* dts_data_parallel; 0: as the plan */
-    int recompute;  /* 1 + dts_recompute_kind; 0: as the plan */
+    int64_t tensor;  /* 0: as the plan */
+    int sharding;    /* dts_data_parallel; 0: as the plan */
+    int recompute;   /* 1 + dts_recompute_kind; 0: as the plan */
+    int64_t modules; /* of selective recomputation, as dts_recompute has them */
 } dts_layer_choice;
 
 /* When gradients are reduced: after every microbatch, or once a step (no_sync of DDP and FSDP). AUTO: once a step where

@@ -332,30 +332,6 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
     return check_recipe(job, plan, diag);
 }
 
-/* A layer has what its modules are to repeat. */
-static dts_status check_modules(const dts_job *job, dts_diag *diag) {
-    const dts_model *model = job->model;
-    const bool experts = model->experts > 0;
-    const struct {
-        dts_recompute_module module;
-        bool there;
-        const char *needs;
-    } rules[] = {
-        {DTS_MODULE_MLA_UP_PROJ, model->kv_lora_rank > 0, "latent attention (model.kv_lora_rank)"},
-        {DTS_MODULE_MOE, experts, "experts (model.experts)"},
-        {DTS_MODULE_MOE_ACT, experts, "experts (model.experts)"},
-        {DTS_MODULE_SHARED_EXPERTS, experts && model->shared_expert_ffn_hidden > 0,
-         "shared experts (model.shared_expert_ffn_hidden)"},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if ((job->training->recompute.modules >> rules[i].module & 1) != 0 && !rules[i].there) {
-            return dts_diag_error(diag, NULL, "training.recompute", "leave it out", "module %s needs %s",
-                                  dts_recompute_module_names[rules[i].module], rules[i].needs);
-        }
-    }
-    return DTS_OK;
-}
-
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     plan->gpus_per_node = dts_cluster_joined(job->cluster);
     plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
@@ -379,7 +355,6 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         check_optimizer(job, diag);
     }
     check_precision(job, plan, diag);
-    check_modules(job, diag);
     if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {
         dts_diag_error(diag, NULL, "cluster.nodes", "use nodes: 1, or set cluster.inter",
                        "cluster %s has no network between nodes", job->cluster->name);

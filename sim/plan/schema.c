@@ -52,20 +52,20 @@ static dts_status parse_names(dts_binder *binder, const dts_node *node, const ch
     return found != 0 ? DTS_OK : dts_diag_error(binder->diag, &node->place, key, help, "no module is named");
 }
 
-static dts_status parse_modules(dts_binder *binder, const dts_node *node, const char *key, dts_recompute *out) {
+dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
+                                  int64_t *out) {
     if (strcmp(node->key, "modules") != 0 || node->next != NULL) {
-        return dts_diag_error(binder->diag, &node->key_place, key, recompute_help,
+        return dts_diag_error(binder->diag, &node->key_place, key, help,
                               strcmp(node->key, "modules") == 0 ? "'%s' stands alone" : "unknown key '%s'",
                               dts_excerpt_of(node->key).text);
     }
     if (node->kind == DTS_NODE_LIST && node->first == NULL) {
-        return dts_diag_error(binder->diag, &node->place, key, recompute_help, "an empty list of modules");
+        return dts_diag_error(binder->diag, &node->place, key, help, "an empty list of modules");
     }
-    out->kind = DTS_RECOMPUTE_SELECTIVE;
     const dts_node *item = node->kind == DTS_NODE_LIST ? node->first : node;
     dts_status status = DTS_OK;
     for (; item != NULL && status == DTS_OK; item = item->next) { /* a single one is the last of its map */
-        status = parse_names(binder, item, key, &out->modules);
+        status = parse_names(binder, item, key, out);
     }
     return status;
 }
@@ -102,8 +102,14 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
             return dts_diag_error(binder->diag, &node->first->key_place, key, recompute_help, "unknown key '%s'",
                                   dts_excerpt_of(given).text);
         }
+        if (node->count > 1) {
+            return dts_diag_error(binder->diag, &node->first->next->key_place, key, recompute_help,
+                                  "'%s' beside '%s': a recomputation is one of them",
+                                  dts_excerpt_of(node->first->next->key).text, dts_excerpt_of(given).text);
+        }
         if (strcmp(form, "modules") == 0) {
-            return parse_modules(binder, node->first, key, recompute);
+            recompute->kind = DTS_RECOMPUTE_SELECTIVE;
+            return dts_plan_parse_modules(binder, node->first, key, recompute_help, &recompute->modules);
         }
         const bool is_first = strcmp(form, "first") == 0;
         recompute->kind = is_first ? DTS_RECOMPUTE_FIRST : DTS_RECOMPUTE_EVERY;
@@ -135,24 +141,26 @@ static dts_status parse_layer_count(dts_binder *binder, const dts_node *item, co
     return DTS_OK;
 }
 
-/* partition: balanced | uniform | [layers, …] */
+/* partition: auto | balanced | uniform | [layers, …] */
 static dts_status parse_partition(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                   void *out) {
     (void)field;
     dts_partition *partition = out;
     if (node->kind == DTS_NODE_SCALAR) {
-        static const char *const names[] = {"balanced", "uniform"};
-        for (int i = 0; i < 2; i++) {
+        static const char *const names[] = {"auto", "balanced", "uniform"};
+        for (int i = 0; i < 3; i++) {
             if (strcmp(node->text, names[i]) == 0) {
                 partition->kind = i;
                 return DTS_OK;
             }
         }
-        return dts_diag_error(binder->diag, &node->place, key, "write balanced, uniform or a list such as [12, 12]",
-                              "unknown partition '%s'", node->text);
+        return dts_diag_error(binder->diag, &node->place, key,
+                              "write auto, balanced, uniform or a list such as [12, 12]", "unknown partition '%s'",
+                              node->text);
     }
     if (node->kind != DTS_NODE_LIST || node->count == 0) {
-        return dts_diag_error(binder->diag, &node->place, key, "write balanced, uniform or a list such as [12, 12]",
+        return dts_diag_error(binder->diag, &node->place, key,
+                              "write auto, balanced, uniform or a list such as [12, 12]",
                               "a partition is a name or a list of layers per stage");
     }
     partition->kind = DTS_PARTITION_GIVEN;
@@ -260,8 +268,10 @@ static const dts_field parallelism_fields[] = {
      .help =
          "schedules that are made for the times of passes (zb1p-heuristic, zb2p-heuristic, zbv-heuristic): measured "
          "(those of this plan's stages, as a framework profiles them) or equal (F = B = W, no transfers)"},
-    {FIELD(partition), .type = DTS_FIELD_CUSTOM, .parse = parse_partition, .preset = "balanced",
-     .help = "how layers are cut into stages: balanced (by cost), uniform, or a list of layers per virtual stage"},
+    {FIELD(partition), .type = DTS_FIELD_CUSTOM, .parse = parse_partition, .preset = "auto",
+     .help =
+         "how layers are cut into stages: balanced (by cost), uniform, a list of layers per virtual stage, or auto: "
+         "as the stack does it, which is balanced where it does not say"},
     {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",
      .help = "which ranks are neighbours, innermost first: tensor-data-pipeline (Megatron-LM) or "
              "tensor-pipeline-data (a pipeline stays inside a node)"},

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const order_names[] = {"tensor-data-pipeline", "tensor-pipeline-data", NULL};
-static const char *const partition_names[] = {"balanced", "uniform", NULL};
+static const char *const partition_names[] = {"auto", "balanced", "uniform", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
 static const char *const recompute_names[] = {"none", "selective", "full", "except-last", "sqrt", NULL};
 static const char *const flag_names[] = {"false", "true", NULL};
@@ -62,8 +62,8 @@ static int compare_stages(const dts_stage_list *a, const dts_stage_list *b) {
 }
 
 static int compare_choices(const dts_layer_choice *a, const dts_layer_choice *b) {
-    const int64_t x[] = {a->layers.first, a->layers.last, a->tensor, a->sharding, a->recompute};
-    const int64_t y[] = {b->layers.first, b->layers.last, b->tensor, b->sharding, b->recompute};
+    const int64_t x[] = {a->layers.first, a->layers.last, a->tensor, a->sharding, a->recompute, a->modules};
+    const int64_t y[] = {b->layers.first, b->layers.last, b->tensor, b->sharding, b->recompute, b->modules};
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
         if (x[i] != y[i]) {
             return x[i] < y[i] ? -1 : 1;

@@ -226,7 +226,7 @@ static bool may_be_cut(const dts_search_context *c, const dts_candidate *candida
     const dts_model *model = &c->request->base->model;
     const int32_t *v = candidate->value;
     return v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_PIPELINE] <= model->layers && v[DTS_AXIS_VIRTUAL_STAGES] == 1 &&
-           v[DTS_AXIS_PARTITION] == DTS_PARTITION_BALANCED && dts_model_layers_alike(model);
+           v[DTS_AXIS_PARTITION] <= DTS_PARTITION_BALANCED && dts_model_layers_alike(model);
 }
 
 /* The fastest pipelines by closed form, whether they fit or not: another cut may. */

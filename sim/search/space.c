@@ -62,9 +62,12 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
             break;
         case DTS_AXIS_SEQUENCE:
         case DTS_AXIS_ORDER:
-        case DTS_AXIS_PARTITION:
             add(space, axis, 0);
             add(space, axis, 1);
+            break;
+        case DTS_AXIS_PARTITION:
+            add(space, axis, DTS_PARTITION_AUTO);
+            add(space, axis, DTS_PARTITION_UNIFORM);
             break;
         case DTS_AXIS_SCHEDULE:
             for (size_t i = 0; i < sizeof usual_schedules / sizeof usual_schedules[0]; i++) {

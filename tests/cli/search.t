@@ -88,7 +88,7 @@ The first again: dtsim run small.yaml \
     --set 'parallelism.sequence=false' \
     --set 'parallelism.order=tensor-data-pipeline' \
     --set 'parallelism.virtual_stages=1' \
-    --set 'parallelism.partition=balanced' \
+    --set 'parallelism.partition=auto' \
     --set 'parallelism.schedule=1f1b' \
     --set 'parallelism.data_parallel=fsdp' \
     --set 'training.recompute=none'

@@ -242,21 +242,6 @@ static size_t operators_again(const dts_plan *plan, const dts_operators *operato
     return saves_first ? end - 1 : end;
 }
 
-/* Every module that is to be repeated is in some layer. */
-static dts_status all_found(const dts_builder *b, int64_t found) {
-    const int64_t missing = b->plan->job.training->recompute.modules & ~found;
-    if (b->plan->job.training->recompute.kind != DTS_RECOMPUTE_SELECTIVE || missing == 0) {
-        return DTS_OK;
-    }
-    int module = 0;
-    while ((missing >> module & 1) == 0) {
-        module++;
-    }
-    return dts_diag_error(b->diag, NULL, "training.recompute", "leave it out, or use selective or full",
-                          "no layer of this model has a module %s as it is simulated",
-                          dts_recompute_module_names[module]);
-}
-
 dts_status dts_build_work(dts_builder *b) {
     dts_execution execution = dts_plan_execution(b->plan);
     b->work = dts_arena_array(b->arena, DTS_PART_COUNT, sizeof *b->work);
@@ -264,9 +249,6 @@ dts_status dts_build_work(dts_builder *b) {
         return dts_diag_nomem(b->diag);
     }
     const dts_model *model = b->plan->job.model;
-    int64_t found = 0; /* modules that are repeated */
-    double layers[DTS_PART_COUNT];
-    dts_model_count_parts(model, layers);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         dts_part_work *work = &b->work[part];
         if ((dts_part_has_experts((dts_part)part) && model->experts == 0) ||
@@ -280,8 +262,7 @@ dts_status dts_build_work(dts_builder *b) {
         const dts_recompute *recompute = &b->plan->job.training->recompute;
         if (dts_part_is_layer((dts_part)part) && recompute->kind == DTS_RECOMPUTE_SELECTIVE) {
             if (recompute->modules != 0) {
-                const int64_t here = dts_recompute_modules(b->plan, (dts_part)part, work);
-                found |= layers[part] > 0 ? here : 0;
+                dts_recompute_modules(b->plan, (dts_part)part, work);
             } else if (b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS) {
                 keep_every_second_product(b->plan, work);
             }
@@ -309,7 +290,7 @@ dts_status dts_build_work(dts_builder *b) {
         }
         work->again = operators_again(b->plan, &work->operators);
     }
-    return all_found(b, found);
+    return DTS_OK;
 }
 
 dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag) {

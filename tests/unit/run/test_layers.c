@@ -35,6 +35,10 @@ static void a_choice_for_all_is_the_plan(void **state) {
         {"parallelism.layers=[{\"layers\":0-7,\"sharding\":ddp,\"tensor\":1}]", ""},
         {"parallelism.layers=[{\"layers\":0-7,\"recompute\":full}]", "training.recompute=full"},
         {"parallelism.layers=[{\"layers\":0-7,\"recompute\":selective}]", "training.recompute=selective"},
+        {"parallelism.layers=[{\"layers\":0-7,\"recompute\":{\"modules\":[\"layernorm\",\"mlp\"]}}]",
+         "training.recompute={\"modules\":[\"layernorm\",\"mlp\"]}"},
+        {"training.recompute={\"modules\":[\"mlp\"]} parallelism.layers=[{\"layers\":0-7,\"recompute\":selective}]",
+         "training.recompute=selective"},
         {"parallelism.data_parallel=fsdp parallelism.layers=[{\"layers\":0-7,\"sharding\":fsdp}]",
          "parallelism.data_parallel=fsdp"},
         {"parallelism.layers=[{\"layers\":0-3,\"recompute\":full}]", "training.recompute={\"first\":4}"},
@@ -44,6 +48,32 @@ static void a_choice_for_all_is_the_plan(void **state) {
         assert_same(a, b);
         dts_result_free(a);
         dts_result_free(b);
+    }
+}
+
+/* Modules of some layers are between those of none and of all; layers without a module are told of. */
+static void layers_repeat_modules_of_their_own(void **state) {
+    (void)state;
+    dts_result *none = run(""), *all = run("training.recompute={\"modules\":[\"layernorm\"]}");
+    dts_result *half = run("parallelism.layers=[{\"layers\":2-5,\"recompute\":{\"modules\":[\"layernorm\"]}}]");
+    assert_close(none->memory_gib.activations - half->memory_gib.activations,
+                 (none->memory_gib.activations - all->memory_gib.activations) / 2, 1e-6, 0);
+    assert_close(half->iteration_time_s - none->iteration_time_s, (all->iteration_time_s - none->iteration_time_s) / 2,
+                 0.02, 0);
+    dts_result_free(none);
+    dts_result_free(half);
+    dts_result_free(all);
+    static const char *const wrong[][2] = {
+        {"parallelism.layers=[{\"layers\":2-5,\"recompute\":{\"modules\":[\"moe\"]}}]", "module moe needs experts"},
+        {"model.experts=4 model.experts_per_token=2 model.first_dense_layers=4 "
+         "parallelism.layers=[{\"layers\":2-3,\"recompute\":{\"modules\":[\"moe\"]}}]",
+         "module moe needs experts"},
+        {"parallelism.layers=[{\"layers\":2-5,\"recompute\":{\"module\":[\"mlp\"]}}]", "unknown key 'module'"},
+        {"parallelism.layers=[{\"layers\":2-5,\"recompute\":sqrt}]", "unknown recomputation of layers 'sqrt'"},
+        {"parallelism.layers=[{\"layers\":2-5,\"recompute\":[full]}]", "a recomputation of layers is a name"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_refused(base, wrong[i][0], wrong[i][1]);
     }
 }
 
@@ -275,6 +305,7 @@ static void what_makes_no_sense_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_choice_for_all_is_the_plan),
+        cmocka_unit_test(layers_repeat_modules_of_their_own),
         cmocka_unit_test(layers_are_sharded_one_by_one),
         cmocka_unit_test(samples_are_gathered_between_degrees),
         cmocka_unit_test(tokens_are_exchanged_with_sequence_parallelism),

@@ -21,7 +21,7 @@ static double slowest(const dts_result *r) {
 
 static double slowest_with(const char *partition) {
     char settings[LONGEST_SETTINGS];
-    snprintf(settings, sizeof settings, "parallelism.partition=%s stack.pipeline.uniform_stages=false", partition);
+    snprintf(settings, sizeof settings, "parallelism.partition=%s", partition);
     dts_result *r = simulate_text(base, settings);
     double time = slowest(r);
     dts_result_free(r);
@@ -68,6 +68,7 @@ static void stages_end_where_parameters_pass_their_share(void **state) {
         {"model=mingpt-16b parallelism.pipeline=4", 4, {12, 12, 13, 11}},
         {"model=mingpt-2.7b parallelism.pipeline=2", 2, {16, 16}},
         {"model=mingpt-2.7b parallelism.pipeline=2 parallelism.partition=[17,15]", 2, {17, 15}},
+        {"model=mingpt-16b parallelism.pipeline=4 parallelism.partition=balanced", 4, {12, 12, 12, 12}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dts_result *r = simulate_file("scenarios/gcp-data-parallel/limit-pdp-4.yaml", cases[i].settings);
@@ -76,6 +77,32 @@ static void stages_end_where_parameters_pass_their_share(void **state) {
             assert_int_equal(r->stages[s].layer_count, cases[i].layers[s]);
         }
         dts_result_free(r);
+    }
+}
+
+/* What the plan says goes before what the stack does: balanced is another cut than that of either stack. With a head of
+ * 410 million parameters and layers of 50 million, 9 layers and the embedding pass two thirds of 1.27 thousand million:
+ * the last stage would have no layer, so that a stack with parameter_stages balances the work after all. */
+static void what_is_said_goes_before_the_stack(void **state) {
+    (void)state;
+    static const char *const stacks[] = {
+        "stack.pipeline.uniform_stages=false stack.pipeline.parameter_stages=false",
+        "stack.pipeline.uniform_stages=true stack.pipeline.parameter_stages=false",
+        "stack.pipeline.uniform_stages=false stack.pipeline.parameter_stages=true",
+        "stack.pipeline.uniform_stages=false stack.pipeline.parameter_stages=true model.vocab=2000",
+    };
+    static const int64_t balanced[][4] = {{3, 3, 3, 0}, {3, 3, 3, 0}, {3, 3, 3, 0}, {2, 3, 3, 1}};
+    static const int64_t automatic[][4] = {{3, 3, 3, 0}, {3, 2, 2, 2}, {3, 3, 3, 0}, {3, 2, 2, 2}};
+    for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+        for (int said = 0; said < 2; said++) {
+            char settings[LONGEST_SETTINGS];
+            snprintf(settings, sizeof settings, "%s%s", stacks[i], said ? " parallelism.partition=balanced" : "");
+            dts_result *r = simulate_text(base, settings);
+            for (int p = 0; p < 4; p++) {
+                assert_int_equal(r->stages[p].layer_count, (said ? balanced : automatic)[i][p]);
+            }
+            dts_result_free(r);
+        }
     }
 }
 
@@ -155,6 +182,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(balanced_is_the_best_of_all_cuts),
         cmocka_unit_test(stages_end_where_parameters_pass_their_share),
+        cmocka_unit_test(what_is_said_goes_before_the_stack),
         cmocka_unit_test(stages_get_what_is_given),
         cmocka_unit_test(wrong_sums_and_counts_are_refused),
         cmocka_unit_test(sqrt_checkpoints_keep_a_root_of_the_layers),
