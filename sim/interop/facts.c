@@ -94,24 +94,19 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
     dts_settings_add(out, "plan.interleaved", plan->virtual_stages > 1 ? "true" : "false", NULL);
 }
 
-/* {modules: [a, b]} in our words is {modules: a b} for launchers, whose flag takes several values. */
-static void write_modules(dts_settings *out, const char *value, bool as_list) {
-    static const char form[] = "{modules: ";
-    if (value == NULL || strncmp(value, form, sizeof form - 1) != 0) {
-        return;
+/* Modules that are recomputed as launchers name them, whose flag takes several values: {modules: core_attn mlp}. */
+static void add_modules(const dts_recompute *recompute, dts_settings *out) {
+    dts_text names = {0};
+    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
+        if ((recompute->modules >> i & 1) != 0) {
+            dts_text_printf(&names, "%s%s", names.length > 0 ? " " : "", dts_recompute_module_names[i]);
+        }
     }
-    dts_text text = {0};
-    const char *word = value + sizeof form - 1;
-    dts_text_printf(&text, "%s%s", form, as_list ? "[" : "");
-    for (bool first = true; *(word += strspn(word, " ,[]}")) != '\0'; first = false) {
-        int length = (int)strcspn(word, " ,[]}");
-        dts_text_printf(&text, "%s%.*s", first ? "" : as_list ? ", " : " ", length, word);
-        word += length;
+    if (names.length > 0) {
+        dts_settings_set(out, "training.recompute", "{modules: %s}", dts_text_string(&names));
     }
-    dts_text_add(&text, as_list ? "]}" : "}");
-    dts_settings_set(out, "training.recompute", "%s", dts_text_string(&text));
-    out->failed = out->failed || text.failed;
-    dts_text_free(&text);
+    out->failed = out->failed || names.failed;
+    dts_text_free(&names);
 }
 
 void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out) {
@@ -125,7 +120,7 @@ void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settin
             setting->preset = entry->place.file == NULL;
         }
     }
-    write_modules(out, dts_settings_get(out, "training.recompute"), false);
+    add_modules(&values->training.recompute, out);
     if (values->graph.operators.count == 0) {
         add_model(&values->model, out);
     }
@@ -305,7 +300,6 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     if (per_node > 0) {
         put(ours, "cluster.gpus_per_node", per_node);
     }
-    write_modules(ours, dts_settings_get(ours, "training.recompute"), true);
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
     status = status == DTS_OK ? complete_layout(ours, diag) : status;

@@ -151,25 +151,11 @@ static bool read_sum(const char **at, layer_list *list) {
 
 /* As layers without experts at the start, and every n-th of the others with them. */
 static bool expert_pattern(const layer_list *list, int64_t *first, int64_t *every) {
-    size_t one = 0, next;
-    while (one < list->count && !list->has[one]) {
-        one++;
-    }
-    for (next = one + 1; next < list->count && !list->has[next];) {
-        next++;
-    }
-    const size_t n = next < list->count ? next - one : 1;
-    if (one == list->count || one + 1 < n) {
-        return false;
-    }
-    *first = (int64_t)(one + 1 - n);
-    *every = (int64_t)n;
-    for (size_t i = (size_t)*first; i < list->count; i++) {
-        if (list->has[i] != ((i - (size_t)*first) % n == n - 1)) {
-            return false;
-        }
-    }
-    return true;
+    size_t begin = 0, step = 0;
+    const bool good = dts_expert_pattern(list->has, list->count, &begin, &step);
+    *first = (int64_t)begin;
+    *every = (int64_t)step;
+    return good;
 }
 
 static bool window_pattern(const layer_list *list, int64_t *first, int64_t *every) {

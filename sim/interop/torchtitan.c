@@ -122,6 +122,10 @@ static const dts_mapping plan_rules[] = {
     {0},
 };
 
+/* Its policy names operators whose outputs are kept (torchtitan/distributed/activation_checkpoint.py), no modules. */
+#define BY_OPERATORS \
+    "torchtitan chooses operators, not modules: selective recomputation, which is by operators, is nearest"
+
 static const dts_mapping token_rules[] = {
     {"training.sequence_length=@", "training.max_context_length=@", 0, NULL, false},
     {"training.micro_batch=*", "", OUT, NULL, false},
@@ -135,6 +139,7 @@ static const dts_mapping token_rules[] = {
     {"training.recompute=none", "activation_checkpoint=None", 0, NULL, false},
     {"training.recompute=selective", "activation_checkpoint=SelectiveAC.Config()", 0, NULL, false},
     {"training.recompute=full", "activation_checkpoint=FullAC.Config()", 0, NULL, false},
+    {"training.recompute={modules: @}", "activation_checkpoint=SelectiveAC.Config()", OUT, BY_OPERATORS, false},
     {"training.recompute=*", "activation_checkpoint=FullAC.Config()", OUT, "full recomputation is nearest", false},
     {0},
 };
@@ -272,6 +277,8 @@ static const dts_mapping toml_rules[] = {
      "activation_checkpoint.mode=selective; activation_checkpoint.selective_ac_option=op", 0, NULL, false},
     {"training.recompute=full", "activation_checkpoint.mode=full", 0, NULL, false},
     {"training.recompute=selective", "activation_checkpoint.mode=selective", IN, NULL, false},
+    {"training.recompute={modules: @}",
+     "activation_checkpoint.mode=selective; activation_checkpoint.selective_ac_option=op", OUT, BY_OPERATORS, false},
     {"training.recompute=*", "activation_checkpoint.mode=full", OUT, "full recomputation is nearest", false},
     {"training.recompute=selective", "", IN, NULL, false},
     {0},

@@ -326,40 +326,6 @@ static void build(const dts_huggingface_family *family, const char *file, const 
     }
 }
 
-/* DeepSeek's layer i has experts if i >= first_k_dense_replace and i % moe_layer_freq == 0 (modeling_deepseek.py of the
- * DeepSeek-V2 and -V3 repositories): the first of every n, where model.moe_every is the last of every n behind
- * model.first_dense_layers. */
-static dts_status place_experts(const dts_node *root, const dts_settings *ours, dts_settings *entries, dts_diag *diag) {
-    const int64_t every = dts_settings_count(ours, "moe_layer_freq");
-    const char *given = dts_settings_get(ours, "moe_layer_freq");
-    if (given != NULL && every < 1) {
-        return dts_diag_error(diag, &root->place, "moe_layer_freq",
-                              "write first_dense_layers and moe_every in a profile in YAML",
-                              "'%s' is not read: a number of layers, of which one has experts", given);
-    }
-    if (every <= 1) {
-        return DTS_OK;
-    }
-    const int64_t dense = dts_settings_count(ours, "first_dense_layers");
-    enum { LAYERS_MOST = 100000 };
-    if (every > LAYERS_MOST || dense > LAYERS_MOST) {
-        return dts_diag_error(diag, &root->place, "moe_layer_freq", "check the file", "no model has so many layers");
-    }
-    const int64_t least = dense > 0 ? dense : 0;
-    const int64_t first = (least + every - 1) / every * every; /* that has experts */
-    if (first == 0) {
-        return dts_diag_error(diag, &root->place, "moe_layer_freq",
-                              "count the layers another way: first_dense_layers and moe_every of a profile in YAML",
-                              "the first of every %" PRId64
-                              " layers has experts, from layer 0 on, which "
-                              "model.moe_every, the last of every n, cannot say",
-                              every);
-    }
-    dts_settings_set(entries, "moe_every", "%" PRId64, every);
-    dts_settings_set(entries, "first_dense_layers", "%" PRId64, first - every + 1);
-    return DTS_OK;
-}
-
 /* Defaults that the rules of the model type filled in. */
 static void note_defaults(const dts_settings *ours, dts_settings *assumed) {
     for (size_t i = 0; i < ours->count && assumed != NULL; i++) {
@@ -395,7 +361,7 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     note_defaults(&ours, notes->assumed);
     if (status == DTS_OK) {
         build(family, name, &theirs, &ours, &entries);
-        status = place_experts(text, &ours, &entries, diag);
+        status = dts_huggingface_experts(text, &ours, &entries, diag);
         status = status == DTS_OK ? dts_huggingface_windows(text, &entries, diag) : status;
     }
     if (status == DTS_OK) {

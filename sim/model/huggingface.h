@@ -25,6 +25,10 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
  * others every n-th (0: none). False: they are in no such pattern. */
 bool dts_window_pattern(const bool *local, size_t count, size_t *first, size_t *every);
 
+/* Layers with experts as the words of a profile: *first layers at the start without them, and of the others every n-th
+ * has them. False: they are in no such pattern. */
+bool dts_expert_pattern(const bool *has, size_t count, size_t *first, size_t *every);
+
 /* For dts_model_schema: a profile file that is a config.json as a profile; every other file as it is. */
 dts_status dts_model_adopt(dts_binder *binder, dts_node *root, dts_node **out);
 

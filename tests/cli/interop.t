@@ -885,9 +885,18 @@ warning: a launcher's file says only a part of a scenario
 % Megatron-LM's modules of selective recomputation, and back
 $ sed 's/--activations.*/--recompute-granularity selective --recompute-modules mlp layernorm/' $DATA/tests/golden/interop/narayanan-2021.args > modules.args; dtsim import modules.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-lm -o modules.yaml; grep -E -A 4 '^  recompute:' modules.yaml; DTSIM_DATA=$DATA dtsim export ./modules.yaml --to megatron-lm | grep -E 'recompute-'
   recompute:
-    modules: [mlp, layernorm]
+    modules: mlp layernorm
 offload:
   optimizer: none
   activations: none
     --recompute-granularity selective \
-    --recompute-modules mlp layernorm \
+    --recompute-modules layernorm mlp \
+% torchtitan chooses operators to recompute, not modules
+$ DTSIM_DATA=$DATA dtsim export pipelines/interleaved-1f1b --to torchtitan-toml --set 'training.recompute={modules: [core_attn]}' -o titan.toml; grep -A 2 'activation_checkpoint' titan.toml
+warning: torchtitan-toml cannot express training.recompute = {modules: core_attn}
+  help: torchtitan chooses operators, not modules: selective recomputation, which is by operators, is nearest
+warning: torchtitan-toml cannot express training.precision = bf16
+  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"

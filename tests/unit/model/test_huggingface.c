@@ -440,8 +440,18 @@ static void deepseek_counts_experts_from_the_first_layer(void **state) {
     (void)state;
     static const struct {
         const char *config, *experts; /* a one for each layer that has them */
-    } cases[] = {{DEEPSEEK("1", "1"), "01111111"}, {DEEPSEEK("1", "2"), "00101010"}, {DEEPSEEK("2", "2"), "00101010"},
-                 {DEEPSEEK("3", "2"), "00001010"}, {DEEPSEEK("1", "3"), "00010010"}, {DEEPSEEK("4", "3"), "00000010"}};
+    } cases[] = {{DEEPSEEK("1", "1"), "01111111"},
+                 {DEEPSEEK("1", "2"), "00101010"},
+                 {DEEPSEEK("2", "2"), "00101010"},
+                 {DEEPSEEK("3", "2"), "00001010"},
+                 {DEEPSEEK("1", "3"), "00010010"},
+                 {DEEPSEEK("4", "3"), "00000010"},
+                 /* a list says it by itself */
+                 {DEEPSEEK("0", "[0, 1, 1, 1, 1, 1, 1, 1]"), "01111111"},
+                 {DEEPSEEK("3", "[0, 1, 0, 1, 0, 1, 0, 1]"), "01010101"},
+                 {DEEPSEEK("0", "[0, 0, 0, 1, 0, 0, 1, 0]"), "00010010"},
+                 {DEEPSEEK("0", "[0, 0, 0, 0, 1, 0, 0, 0]"), "00001000"},
+                 {DEEPSEEK("0", "[true, true, true, true, true, true, true, true]"), "11111111"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         profiles p;
         profiles_open(&p);
@@ -457,7 +467,12 @@ static void deepseek_counts_experts_from_the_first_layer(void **state) {
 static void other_models_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {
-        DEEPSEEK("0", "2"), /* the first of every two layers, from layer 0 on */
+        DEEPSEEK("0", "2"),                        /* the first of every two layers, from layer 0 on */
+        DEEPSEEK("0", "[1, 0, 1, 0, 1, 0, 1, 0]"), /* the same */
+        DEEPSEEK("0", "[0, 1, 1, 0, 1, 1, 0, 1]"), /* no pattern */
+        DEEPSEEK("0", "[0, 1, 1, 1]"),             /* of other layers */
+        DEEPSEEK("0", "[0, 1, 2, 1, 1, 1, 1, 1]"),
+        DEEPSEEK("0", "[0, 0, 0, 0, 0, 0, 0, 0]"), /* none has experts */
         /* no pattern, and a kind of layer that is not attention */
         GEMMA_3 S ", " F ", " S ", " S ", " S ", " F "]}",
         GEMMA_3 "\"linear_attention\", " F "]}",
