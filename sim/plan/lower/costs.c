@@ -198,8 +198,10 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
         for (size_t i = 0; i < work->operators.count; i++) {
             const dts_operator *o = &work->operators.items[i];
             for (int t = 0; t < DTS_PARAMETER_TENSORS && (int)dts_operator_set(plan, o) == set; t++) {
-                sizes->elements[sizes->count] = o->parameters[t];
-                sizes->count += o->parameters[t] > 0;
+                const int64_t tensors = o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
+                for (int64_t k = 0; k < tensors; k++) {
+                    sizes->elements[sizes->count++] = o->parameters[t] / (double)tensors;
+                }
             }
         }
     }

@@ -4,14 +4,17 @@
  * optimizer [2] hand whole tensors to the ranks of a group: the largest first, each to the rank that has the fewest
  * elements so far. The step takes as long as that of the fullest rank, which is also the one whose memory counts; the
  * others wait for its broadcast. Of more ranks than tensors most have nothing to do, and each tensor is a broadcast
- * of its own.
+ * of its own. Experts are tensors each, as InternLM's are [3] and those of Transformer Engine's grouped linear layer,
+ * unless one kernel multiplies all of a rank: its operand is one stacked tensor (torch._grouped_mm).
  *
  * [1] pytorch/pytorch, torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters.
- * [2] InternLM/InternLM @20fe5ac, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list. */
+ * [2] InternLM/InternLM @20fe5ac, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list.
+ * [3] InternLM/InternEvo @2f0f2d74, internlm/model/moe/experts.py: a ModuleList of a rank's experts. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "plan/lower/builder.h"
+#include "plan/lower/work.h"
 
 typedef struct sizes {
     double *elements; /* NULL: only counted */
@@ -31,7 +34,10 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];
         for (int t = 0; t < DTS_PARAMETER_TENSORS && dts_operator_set(b->plan, o) == set; t++) {
-            add_size(all, o->parameters[t]);
+            const int64_t tensors = dts_operator_tensors(b->plan, o);
+            for (int64_t k = 0; k < tensors; k++) {
+                add_size(all, o->parameters[t] / (double)tensors);
+            }
         }
     }
 }

@@ -285,7 +285,7 @@ dts_status dts_build_work(dts_builder *b) {
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
                 work->parameters[set] += o->parameters[p];
                 work->statistics += statistics_of(b, o, p);
-                work->tensors += o->parameters[p] > 0;
+                work->tensors += o->parameters[p] > 0 ? (int)dts_operator_tensors(b->plan, o) : 0;
             }
         }
         work->again = operators_again(b->plan, &work->operators);
@@ -345,6 +345,10 @@ double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *by
 
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
     return o->experts && dts_plan_experts_apart(plan) ? DTS_SET_EXPERTS : DTS_SET_COMMON;
+}
+
+int64_t dts_operator_tensors(const dts_plan *plan, const dts_operator *o) {
+    return o->experts && plan->job.stack->experts != DTS_EXPERTS_GROUPED && o->batch > 1 ? o->batch : 1;
 }
 
 const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
