@@ -1,6 +1,7 @@
 #include "report/compare.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,55 +136,76 @@ static dts_grid *section_grid(const comparison *c, const section *s) {
 
 static void heading(const dts_style *style, const char *title, dts_text *out) {
     dts_text_add(out, "\n");
-    dts_style_add(style, DTS_PAINT_STRONG, title, out);
-    dts_text_add(out, "\n");
+    dts_style_begin(style, DTS_PAINT_STRONG, out);
+    dts_style_wrap(style, title, 0, out);
+    dts_style_end(style, DTS_PAINT_STRONG, out);
 }
 
 /* ---- verdict ---------------------------------------------------------------------------------------------------- */
 
-/* The fastest of those that fit; of all when none does. */
-static size_t fastest(const comparison *c) {
-    size_t best = 0;
-    for (size_t i = 1; i < c->count; i++) {
-        const dts_result *r = c->results[i], *b = c->results[best];
-        if (r->fits != b->fits ? r->fits : r->tokens_per_s > b->tokens_per_s) {
+static bool is_doubtful(const dts_result *r) {
+    return r->fits && r->allocator.unserved_gib > 0;
+}
+
+/* The fastest of those that fit, or of those that surely do; SIZE_MAX: there is none. */
+static size_t fastest(const comparison *c, bool surely) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < c->count; i++) {
+        const dts_result *r = c->results[i];
+        if (r->fits && !(surely && is_doubtful(r)) &&
+            (best == SIZE_MAX || r->tokens_per_s > c->results[best]->tokens_per_s)) {
             best = i;
         }
     }
     return best;
 }
 
+/* What does not fit ties with nothing. */
 static bool is_tie(const dts_result *a, const dts_result *b) {
-    return fabs(a->tokens_per_s / b->tokens_per_s - 1) < DTS_COMPARE_TIE;
+    return a->fits && b->fits && fabs(a->tokens_per_s / b->tokens_per_s - 1) < DTS_COMPARE_TIE;
+}
+
+/* "A is the fastest", "A tie: A and B differ by …", of those that fit. */
+static void tell_fastest(const comparison *c, size_t best, dts_text *line) {
+    size_t ties = 0;
+    bool all_fit = true;
+    for (size_t i = 0; i < c->count; i++) {
+        ties += i != best && is_tie(c->results[i], c->results[best]);
+        all_fit = all_fit && c->results[i]->fits;
+    }
+    dts_text_printf(line, ties > 0 ? "A tie: %s" : "%s is the fastest", c->labels[best]);
+    for (size_t i = 0; i < c->count; i++) {
+        if (i != best && is_tie(c->results[i], c->results[best])) {
+            dts_text_printf(line, " and %s", c->labels[i]);
+        }
+    }
+    dts_text_add(line, ties > 0 ? " differ by less than 3 % in tokens/s" : all_fit ? "" : " that fits in memory");
 }
 
 static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
-    size_t best = fastest(c);
+    size_t best = fastest(c, false);
     dts_text line = {0};
-    size_t ties = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        ties += i != best && is_tie(c->results[i], c->results[best]);
+    if (best == SIZE_MAX) {
+        dts_text_add(&line, "None of these plans fits in memory; their times are those of GPUs with more");
+    } else {
+        tell_fastest(c, best, &line);
     }
-    dts_text_printf(&line, ties > 0 ? "A tie: %s" : "%s is the fastest", c->labels[best]);
-    for (size_t i = 0; i < c->count; i++) {
-        if (i != best && is_tie(c->results[i], c->results[best])) {
-            dts_text_printf(&line, " and %s", c->labels[i]);
-        }
-    }
-    dts_text_printf(&line, ties > 0 ? " differ by less than 3 %% in tokens/s" : "");
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0; i < c->count && best != SIZE_MAX; i++) {
         const dts_result *r = c->results[i];
         if (i != best && !is_tie(r, c->results[best])) {
-            dts_text_printf(&line, "; %s has %.0f %% of its tokens/s", c->labels[i],
-                            100 * r->tokens_per_s / c->results[best]->tokens_per_s);
+            dts_text_printf(&line, "; %s %s %.0f %% of %s's tokens/s%s", c->labels[i], r->fits ? "has" : "would have",
+                            100 * r->tokens_per_s / c->results[best]->tokens_per_s, c->labels[best],
+                            r->fits ? "" : ", but does not fit in memory");
         }
     }
     for (size_t i = 0; i < c->count; i++) {
-        if (!c->results[i]->fits) {
-            dts_text_printf(&line, "; %s does not fit in memory", c->labels[i]);
-        } else if (c->results[i]->allocator.unserved_gib > 0) {
+        if (is_doubtful(c->results[i])) {
             dts_text_printf(&line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
         }
+    }
+    size_t sure = fastest(c, true);
+    if (best != SIZE_MAX && sure != best && sure != SIZE_MAX) {
+        dts_text_printf(&line, "; %s is the fastest that surely fits", c->labels[sure]);
     }
     dts_text_add(&line, ".");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
@@ -350,11 +372,11 @@ dts_status dts_compare_json(const dts_result *const *results, const char *const 
     const comparison c = {.results = results, .labels = labels, .count = count};
     dts_json json;
     cJSON *root = dts_json_begin(&json);
-    size_t best = fastest(&c);
-    dts_json_string(&json, root, "fastest", labels[best]);
+    size_t best = fastest(&c, false);
+    dts_json_string(&json, root, "fastest", best == SIZE_MAX ? NULL : labels[best]);
     cJSON *ties = dts_json_array(&json, root, "ties");
     for (size_t i = 0; i < count; i++) {
-        if (i != best && is_tie(results[i], results[best])) {
+        if (best != SIZE_MAX && i != best && is_tie(results[i], results[best])) {
             dts_json_string(&json, ties, NULL, labels[i]);
         }
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/html_page.h"
@@ -27,8 +28,9 @@ static void heading(const page *p, const char *title) {
         return;
     }
     dts_text_add(p->out, "\n");
-    dts_style_add(p->style, DTS_PAINT_STRONG, title, p->out);
-    dts_text_add(p->out, "\n");
+    dts_style_begin(p->style, DTS_PAINT_STRONG, p->out);
+    dts_style_wrap(p->style, title, 0, p->out);
+    dts_style_end(p->style, DTS_PAINT_STRONG, p->out);
 }
 
 static void paragraph(const page *p, const char *text) {
@@ -54,9 +56,12 @@ static void tell_rest(const page *p, size_t count, double rest_s) {
                             dts_formatted(dts_format_time, rest_s, time, sizeof time));
             return;
         }
-        dts_text_printf(p->out, "  %s %zu more rows, %s together (--rows 0 shows all)\n",
-                        p->style->unicode ? "…" : "...", rest,
-                        dts_formatted(dts_format_time, rest_s, time, sizeof time));
+        dts_text line = {0};
+        dts_text_printf(&line, "%s %zu more rows, %s together (--rows 0 shows all)", p->style->unicode ? "…" : "...",
+                        rest, dts_formatted(dts_format_time, rest_s, time, sizeof time));
+        paragraph(p, dts_text_string(&line));
+        p->out->failed = p->out->failed || line.failed;
+        dts_text_free(&line);
     }
 }
 
@@ -165,10 +170,7 @@ static void write_shares(const page *p) {
         }
     }
     dts_text title = {0};
-    dts_text_printf(&title,
-                    "Where the time goes on the GPU of the critical path (stage %" PRId64
-                    "; sums to the "
-                    "iteration)",
+    dts_text_printf(&title, "Where the time goes on the critical path's GPU (stage %" PRId64 "; sums to the iteration)",
                     p->e->path_device);
     heading(p, dts_text_string(&title));
     dts_text_free(&title);
@@ -200,7 +202,14 @@ static void write_path(const page *p) {
     tell_rest(p, p->e->path_count, rest_s);
 }
 
-static void add_kernel(dts_grid *grid, const dts_kernel_row *row, bool with_shape) {
+/* What the table of kernels shows beside the columns it always has. */
+typedef struct kernel_columns {
+    bool waits, waves, shape;
+} kernel_columns;
+
+static const double WAVE_LEAST = 0.05; /* a loss from which on it is told */
+
+static void add_kernel(dts_grid *grid, const dts_kernel_row *row, kernel_columns with) {
     char count[32];
     dts_grid_add(grid, row->name);
     dts_grid_add(grid, short_direction(row->direction));
@@ -218,38 +227,63 @@ static void add_kernel(dts_grid *grid, const dts_kernel_row *row, bool with_shap
     } else {
         dts_grid_add(grid, "");
     }
-    if (row->wait_s > 0) {
+    if (with.waits && row->wait_s > 0) {
         add_time(grid, row->wait_s);
-    } else {
+    } else if (with.waits) {
         dts_grid_add(grid, "");
     }
-    if (row->wave_loss >= 0.05 && row->bound <= DTS_BOUND_WAVES) {
-        dts_grid_printf(grid, "%s, -%.0f %% wave", dts_bound_names[row->bound], 100 * row->wave_loss);
-    } else {
-        dts_grid_add(grid, dts_bound_names[row->bound]);
+    if (with.waves && row->wave_loss >= WAVE_LEAST && row->bound <= DTS_BOUND_WAVES) {
+        dts_grid_printf(grid, "-%.0f %%", 100 * row->wave_loss);
+    } else if (with.waves) {
+        dts_grid_add(grid, "");
     }
-    if (with_shape) {
+    dts_grid_add(grid, dts_bound_names[row->bound]);
+    if (with.shape) {
         dts_grid_add(grid, row->shape != NULL ? row->shape : "");
     }
 }
 
+static dts_grid *new_kernels(const page *p, kernel_columns *with) {
+    enum { EACH = 3, WAIT = 7 };
+    const char *titles[11] = {"kernels", "pass", "times", "each", "total", "TFLOP/s", "GB/s"};
+    size_t columns = WAIT;
+    *with = (kernel_columns){.shape = p->style->width >= WIDE};
+    for (size_t i = 0; i < shown(p, p->e->kernel_count); i++) {
+        const dts_kernel_row *row = &p->e->kernels[i];
+        with->waits = with->waits || row->wait_s > 0;
+        with->waves = with->waves || (row->wave_loss >= WAVE_LEAST && row->bound <= DTS_BOUND_WAVES);
+    }
+    if (with->waits) {
+        titles[columns++] = "host wait";
+    }
+    if (with->waves) {
+        titles[columns++] = "wave";
+    }
+    unsigned text = 3u | 1u << columns;
+    titles[columns++] = "bound by";
+    if (with->shape) {
+        text |= 1u << columns;
+        titles[columns++] = "shape";
+    }
+    dts_grid *grid = dts_grid_new(titles, columns, text);
+    dts_grid_keep(grid, 3u);
+    dts_grid_spare(grid, 1u << EACH | (with->waits ? 1u << WAIT : 0));
+    return grid;
+}
+
 static void write_kernels(const page *p) {
-    static const char *const titles[] = {"kernels", "pass", "times",     "each",     "total",
-                                         "TFLOP/s", "GB/s", "host wait", "bound by", "shape"};
-    bool with_shape = p->style->width >= WIDE;
-    dts_grid *grid = dts_grid_new(titles, with_shape ? 10 : 9, 3u | 1u << 8 | 1u << 9);
-    dts_grid_keep(grid, 2u | 1u << 8);
+    kernel_columns with;
+    dts_grid *grid = new_kernels(p, &with);
     double rest_s = 0;
     for (size_t i = 0; i < p->e->kernel_count; i++) {
         if (i < shown(p, p->e->kernel_count)) {
-            add_kernel(grid, &p->e->kernels[i], with_shape);
+            add_kernel(grid, &p->e->kernels[i], with);
         } else {
             rest_s += p->e->kernels[i].total_s;
         }
     }
     dts_text title = {0};
-    dts_text_printf(&title,
-                    "Kernels of stage %" PRId64 " (wave: share that idle multiprocessors of the last wave cost)",
+    dts_text_printf(&title, "Kernels of stage %" PRId64 " (wave: what idle multiprocessors of the last wave cost)",
                     p->e->path_device);
     heading(p, dts_text_string(&title));
     dts_text_free(&title);
@@ -299,6 +333,7 @@ static void add_transfer(dts_grid *grid, const dts_transfer_row *row, bool wide)
 }
 
 static void write_transfers(const page *p) {
+    enum { MEAN = 5, WIDE_MEAN = 7 };
     static const char *const wide_titles[] = {"transfer", "group", "ranks", "times", "bytes",
                                               "latency",  "alone", "mean",  "total", "algorithm, rate, limit"};
     static const char *const titles[] = {"transfer", "group", "ranks", "times", "bytes", "mean", "total", "limit"};
@@ -307,6 +342,8 @@ static void write_transfers(const page *p) {
     }
     bool wide = p->style->width >= WIDE;
     dts_grid *grid = wide ? dts_grid_new(wide_titles, 10, 3u | 1u << 9) : dts_grid_new(titles, 8, 3u | 1u << 7);
+    dts_grid_keep(grid, 3u);
+    dts_grid_spare(grid, 1u << (wide ? WIDE_MEAN : MEAN));
     double rest_s = 0;
     for (size_t i = 0; i < p->e->transfer_count; i++) {
         if (i < shown(p, p->e->transfer_count)) {
@@ -339,12 +376,26 @@ static void write_memory(const page *p) {
     print_grid(p, grid);
 }
 
+static void tell_unserved(const page *p, double unserved_gib) {
+    static const dts_style one_line = {.width = 1 << 20, .unicode = true};
+    dts_text text = {0};
+    if (p->html) {
+        dts_report_unserved(unserved_gib, &one_line, 0, &text);
+        dts_html_element(text.length > 0 ? "<p>" : "", dts_text_string(&text), text.length > 0 ? "</p>\n" : "", p->out);
+    } else {
+        dts_report_unserved(unserved_gib, p->style, INDENT, p->out);
+    }
+    dts_text_free(&text);
+}
+
 static void write_what_ifs(const page *p) {
-    static const char *const titles[] = {"what if", "changed", "iteration", "time", "samples/s", "memory", ""};
+    static const char *const titles[] = {"what if", "changed", "iteration", "time", "samples/s", "memory"};
     if (p->e->what_if_count == 0) {
         return;
     }
-    dts_grid *grid = dts_grid_new(titles, 7, 3u | 1u << 6);
+    dts_grid *grid = dts_grid_new(titles, 6, 3u);
+    double unserved_gib = 0;
+    bool unfit = false;
     const dts_result *r = p->result;
     for (size_t i = 0; i < p->e->what_if_count; i++) {
         const dts_what_if_row *row = &p->e->what_ifs[i];
@@ -353,11 +404,16 @@ static void write_what_ifs(const page *p) {
         add_time(grid, row->iteration_s);
         dts_grid_printf(grid, "%+.1f %%", 100 * (row->iteration_s / r->iteration_time_s - 1));
         dts_grid_printf(grid, "%+.1f %%", 100 * (row->samples_per_s / r->samples_per_s - 1));
-        dts_grid_printf(grid, "%.1f GiB", row->peak_device_gib);
-        dts_grid_add(grid, row->fits ? "" : "does not fit");
+        dts_grid_printf(grid, "%.1f GiB%s", row->peak_device_gib, dts_report_fit_mark(row->fits, row->unserved_gib));
+        unserved_gib = fmax(unserved_gib, row->unserved_gib);
+        unfit = unfit || !row->fits;
     }
     heading(p, "What if (each simulated again)");
     print_grid(p, grid);
+    if (unfit) {
+        paragraph(p, "! does not fit in memory");
+    }
+    tell_unserved(p, unserved_gib);
 }
 
 /* The file without the folder that profiles were looked for in. */

@@ -1,6 +1,8 @@
-/* A table of text: cells are added row by row and widths follow from them. In a narrow window a last column of text is
- * wrapped and other text is cut; numbers never are. Where even that is too wide, spare columns are left out, which is
- * said, and then the last column's text stands on indented lines beneath its row. */
+/* A table of text: cells are added row by row and widths follow from them. No line is wider than the window and nothing
+ * is cut: text and titles are wrapped within their columns, numbers never are. Where that is not enough, spare columns
+ * are left out, which is said; then the last column's text stands on indented lines beneath its row; then names are
+ * wrapped; and what is left stands in several tables, one below the other, each with the first column. A column without
+ * a title belongs to the one before it. */
 #ifndef DTS_REPORT_GRID_H
 #define DTS_REPORT_GRID_H
 
@@ -15,7 +17,8 @@ typedef struct dts_grid dts_grid;
 dts_grid *dts_grid_new(const char *const *titles, size_t columns, unsigned left);
 void dts_grid_free(dts_grid *grid);
 
-/* Columns (bits) whose text is never cut: names that must stay whole. */
+/* Columns (bits) whose text stays in one line as long as anything else can give way: names. Those that follow the first
+ * column are repeated with it in each part of a table. */
 void dts_grid_keep(dts_grid *grid, unsigned columns);
 
 /* Columns (bits) that a narrow window may leave out, the last of them first; not the last column of the table. */

@@ -70,6 +70,24 @@ size_t dts_style_columns(const char *text) {
     return columns;
 }
 
+size_t dts_style_break(const char *text, size_t columns) {
+    size_t used = 0, at = 0, blank = 0, strong = 0, weak = 0;
+    while (text[at] != '\0') {
+        size_t escape = escape_length(text + at);
+        size_t bytes = escape > 0 ? escape : character_length(text + at);
+        if (escape == 0 && used == columns) {
+            size_t mark = 2 * strong >= at || weak == 0 ? strong : weak;
+            return text[at] == ' ' ? at : blank > 0 ? blank : mark > 0 ? mark : at > 0 ? at : bytes;
+        }
+        used += escape > 0 ? 0 : 1;
+        blank = text[at] == ' ' ? at : blank;
+        at += bytes;
+        strong = strchr("/.,:;=", text[at - 1]) != NULL ? at : strong;
+        weak = strchr("_-+", text[at - 1]) != NULL ? at : weak;
+    }
+    return at;
+}
+
 void dts_style_plain(const dts_style *style, const char *string, dts_text *out) {
     if (style->unicode) {
         dts_text_add(out, string);

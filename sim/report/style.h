@@ -47,6 +47,11 @@ void dts_style_end(const dts_style *style, dts_paint paint, dts_text *out);
 /* Columns that UTF-8 text takes on a terminal (one per character; escape sequences take none). */
 size_t dts_style_columns(const char *text);
 
+/* Bytes of text that a line of so many columns takes: up to its last blank, where there is none up to a sign that joins
+ * the parts of a name, else as much as fits (at least a character; parts of a path come
+ * before parts of a word). Blanks at the break belong to neither line. */
+size_t dts_style_break(const char *text, size_t columns);
+
 /* string; in ASCII "×" becomes "x", "·" "*" and any other character beyond ASCII "?". */
 void dts_style_plain(const dts_style *style, const char *string, dts_text *out);
 

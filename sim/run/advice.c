@@ -113,7 +113,9 @@ static void tell_plan(const dts_result *r, dts_text *out) {
     for (int i = 0; i < 2 && best[i] != NULL; i++) {
         dts_text_printf(out, "%s %s gives %.0f %% more throughput at %.1f GiB (%s)", i == 0 ? " Of the plan," : ";",
                         best[i]->change, 100 * gain(r, best[i]), best[i]->peak_device_gib,
-                        best[i]->fits ? "fits" : "does not fit");
+                        !best[i]->fits              ? "does not fit"
+                        : best[i]->unserved_gib > 0 ? "may run out of memory"
+                                                    : "fits");
     }
     dts_text_add(out, ".");
 }

@@ -90,6 +90,7 @@ typedef struct dts_what_if_row {
     bool plan;          /* a change of the plan, not of the hardware */
     double iteration_s, samples_per_s;
     double peak_device_gib;
+    double unserved_gib; /* > 0: may run out of memory, as dts_result.allocator says; 0 where it does not fit */
     bool fits;
 } dts_what_if_row;
 

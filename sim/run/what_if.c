@@ -219,6 +219,7 @@ static void run_change(void *context, size_t index) {
         c->row.samples_per_s = result->samples_per_s;
         c->row.peak_device_gib = result->peak_device_gib;
         c->row.fits = result->fits;
+        c->row.unserved_gib = result->fits ? result->allocator.unserved_gib : 0;
     }
     dts_result_free(result);
     dts_scenario_free(scenario);

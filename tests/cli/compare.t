@@ -3,7 +3,7 @@ $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --wi
 A  gcp-data-parallel/scaling-ddp
 B  gcp-data-parallel/scaling-pdp
 
-B is the fastest; A has # % of its tokens/s.
+B is the fastest; A has # % of B's tokens/s.
 
 Speed
 
@@ -30,6 +30,33 @@ same
 $ dtsim compare gcp-data-parallel/limit-ddp --set model=mingpt-6.7b --with training.micro_batch=1 | grep -c 'B does not fit'
 0
 [1]
+% What does not fit is not the fastest, and what may run out of memory is not surely that.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --width 200 | sed -n '4s/[0-9]* %/# %/p'
+A is the fastest that fits in memory; B would have # % of A's tokens/s, but does not fit in memory.
+$ dtsim compare gcp-data-parallel/scaling-ddp --set model=mingpt-34b --with training.micro_batch=2 | sed -n 4,5p
+None of these plans fits in memory; their times are those of GPUs with more.
+$ dtsim compare gcp-data-parallel/scaling-ddp --set model=mingpt-34b --with training.micro_batch=2 --format json | grep -A1 -E 'fastest'
+	"fastest":	null,
+	"ties":	[],
+$ dtsim compare gcp-data-parallel/network-fsdp --set model=mingpt-16b --set training.global_batch=1024 --set training.micro_batch=128 --set training.recompute=full --with training.micro_batch=8 --with model=mingpt-34b --width 300 | sed -n '5,6s/[0-9]* %/# %/gp'
+A is the fastest that fits in memory; B has # % of A's tokens/s; C would have # % of A's tokens/s, but does not fit in memory; A may run out of memory (dtsim run says why); B is the fastest that surely fits.
+% Six plans do not fit into one line: the table goes on below, with the names once more.
+$ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera pipelines/naive pipelines/looped-bfs | sed -n '/^Speed/,/^Where/p' | sed 's/[0-9][0-9,.]*/#/g; s/#[a-z %GiB#+-]*$//'
+Speed
+                          A        B                 C
+  iteration time    
+  samples/s            
+  tokens/s per GPU   
+  MFU                
+
+                           D                 E                   F
+  iteration time    
+  samples/s               
+  tokens/s per GPU    
+  MFU                 
+
+Where the time goes (differences in shares of the first iteration: they add up)
+$ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera pipelines/naive pipelines/looped-bfs --width 50 | awk 'length > 50'
 % Wrong usage.
 $ dtsim compare
 error: nothing to compare

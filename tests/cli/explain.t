@@ -4,11 +4,11 @@ scaling-pdp: # ms an iteration
 
 What limits this plan, and what would help
 
-Where the time goes on the GPU of the critical path (stage #; sums to the iteration)
+Where the time goes on the critical path's GPU (stage #; sums to the iteration)
 
 Critical path: each task held up the next one (sums to the iteration)
 
-Kernels of stage # (wave: share that idle multiprocessors of the last wave cost)
+Kernels of stage # (wave: what idle multiprocessors of the last wave cost)
 
 Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)
 
@@ -96,8 +96,9 @@ $ dtsim search 'g.csv#a 1' --simulate 4 --set training.precision=bf16 --export d
 	"bf16":	{
 		"enabled":	true
 $ dtsim search 'g.csv#a 1' --tokens 1e9 --simulate 2 >/dev/null
-$ dtsim advise 'g.csv#a 1' --set training.global_batch=128 | head -1
-mingpt-large (834 million parameters) on 8 × A100-SXM4-40GB, 128 samples of 256 tokens a step
+$ dtsim advise 'g.csv#a 1' --set training.global_batch=128 | head -2
+mingpt-large (834 million parameters) on 8 × A100-SXM4-40GB, 128 samples of
+  256 tokens a step
 $ dtsim advise 'g.csv#a 3'
 error: no row 'a 3' in g.csv
   help: did you mean 'a 1'?
@@ -112,10 +113,17 @@ error: cannot read h.csv: No such file or directory
 [3]
 % The same as a web page.
 $ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --html page.html >/dev/null; grep '<h2>' page.html | sed 's/: [0-9].* GiB//'; grep -cE 'https?:|<script' page.html
-<h2>Where the time goes on the GPU of the critical path (stage 0; sums to the iteration)</h2>
+<h2>Where the time goes on the critical path's GPU (stage 0; sums to the iteration)</h2>
 <h2>Critical path: each task held up the next one (sums to the iteration)</h2>
-<h2>Kernels of stage 0 (wave: share that idle multiprocessors of the last wave cost)</h2>
+<h2>Kernels of stage 0 (wave: what idle multiprocessors of the last wave cost)</h2>
 <h2>Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)</h2>
 <h2>Memory of the fullest GPU at its peak</h2>
 0
 [1]
+% Names are whole in narrow windows too, and no line is wider than the window.
+$ dtsim explain pipelines/zbv --width 80 | sed -n '/^What if/,$p' | grep -A1 'GPU memory'
+  GPU memory         +10 %                889.1 ms   -0.9 %     +0.9 %  19.1 GiB
+    bandwidth
+  GPU memory size    +10 %                897.1 ms   +0.0 %     +0.0 %  19.1 GiB
+  links inside a     +10 %                897.1 ms   -0.0 %     +0.0 %  19.1 GiB
+$ for width in 40 80 100 130; do dtsim explain pipelines/zbv --width $width | awk -v w=$width 'length > w'; done

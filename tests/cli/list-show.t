@@ -76,13 +76,13 @@ name: scaling-ddp
 description: "DDP on 2 nodes of 8 A100-40GB over 100 Gbit/s Ethernet, 8 samples per GPU (figures 3 to 7 of the study). Vary cluster.nodes and training.global_batch together."
 expect: "The study saw a dip from 8 to 16 GPUs: gradients leave NVLink for Ethernet, and most of the iteration is exposed all-reduce. On one node DDP is the fastest of the three; on several, PDP is."
 model:
-$ dtsim show gcp-data-parallel/scaling-ddp --effective --set training.micro_batch=4 --width 110 | grep -E '^(key|training.micro_batch|training.sequence|cluster.nodes|cluster.gpu.multi|fidelity.detail)'
-key                                          value                            source  from
-cluster.gpu.multiprocessors                  108                              [4]     hardware/gpus/a100-40gb.yaml:7
-cluster.nodes                                2                                        scenarios/gcp-data-parallel/scaling-ddp.yaml:7
-training.micro_batch                         4                                        --set
-training.sequence_length                     256                                      scenarios/gcp-data-parallel/scaling-ddp.yaml:12
-fidelity.detail                              auto                                     default
+$ dtsim show gcp-data-parallel/scaling-ddp --effective --set training.micro_batch=4 --width 130 | grep -E '^(key|training.micro_batch|training.sequence|cluster.nodes|cluster.gpu.multi|fidelity.detail)'
+key                                          value                         source  from
+cluster.gpu.multiprocessors                  108                           [4]     hardware/gpus/a100-40gb.yaml:7
+cluster.nodes                                2                                     scenarios/gcp-data-parallel/scaling-ddp.yaml:7
+training.micro_batch                         4                                     --set
+training.sequence_length                     256                                   scenarios/gcp-data-parallel/scaling-ddp.yaml:12
+fidelity.detail                              auto                                  default
 $ dtsim show gcp-data-parallel/scaling-ddp >a.yaml; dtsim show a.yaml | diff a.yaml - && echo the same again
 the same again
 $ dtsim run a.yaml | tail -1 | cut -c1-15

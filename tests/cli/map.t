@@ -27,7 +27,7 @@ A is first in 4, B 4 of 8 cells.
 $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 1 --format json >one.json; dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 3 --format json | cmp - one.json; grep -cE '"winner":.*("A"|null)' one.json
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 608 308
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 688 308
 <g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 109,741 toke
 <text x="137" y="133" text-anchor="middle" font-size="18" fo
 <g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,022 toke
@@ -72,3 +72,19 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
 --across: error: unknown key 'node' [cluster.node]
   help: did you mean 'nodes'?
 [2]
+% What may run out of memory is marked, as everywhere.
+$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '3,$p'
+              64/8      1024/128
+  mingpt-16b  fsdp      fsdp?
+
+pdp is first in 0, fsdp 2 of 2 cells.
++: throughput over that of the next; ~: less than 3 % apart; -: none fits.
+? may run out of memory: live tensors fit, but what the caching allocator has
+free lies in pieces, and in its replay a request for 1.27 GiB fails even after a
+retry; the time is that of a GPU with enough memory. A smaller micro-batch or
+more recomputation leaves room; expandable segments
+(stack.allocator.expandable), where they are off, leave fewer pieces.
+$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full --format svg | grep -o '[a-z:; ?()]*[?(][a-z :?)]*[<]'
+s (may run out of memory)<
+fsdp?<
+ ahead; ?: may run out of memory<

@@ -56,8 +56,8 @@ $ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --width 80 | grep -E '^  micro_batch|narrow'
   micro_batch  GPUs  iteration  tokens/s    MFU   memory  USD/1e9 tokens  Pareto
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --width 64 | grep -E '^  micro_batch|narrow'
-  micro_batch  iteration  tokens/s   memory  USD/1e9 tokens  Pareto
-  the window is too narrow for GPUs, MFU
+  micro_batch  iteration  tokens/s   memory      USD/1e9  Pareto
+  the window is too narrow to show GPUs, MFU
 $ dtsim sweep small.yaml --vary training.micro_batch=1 --vary parallelism.pipeline=3 --vary parallelism.tensor=5,7 --width 80
 Illegal combinations
   training.micro_batch=1 parallelism.pipeline=3 parallelism.tensor=5
@@ -77,3 +77,23 @@ $ mkdir folder.yaml; dtsim sweep folder.yaml --vary cluster.nodes=1,2
 error: cannot read 'folder.yaml': it is a directory
   help: name a file in it
 [3]
+% Long names of keys are wrapped, nothing is cut and no line is wider than the window.
+$ dtsim sweep small.yaml --vary training.micro_batch/training.global_batch/training.sequence_length=1/8/64,2/8/64 --vary cluster.nodes/parallelism.data_parallel=1/ddp --width 80 | sed -n '/^  /p' | head -12
+  training.       cluster.nodes/  iteration  tokens/s   memory   USD/1e9  Pareto
+    micro_batch/  parallelism.                                    tokens
+    training.     data_parallel
+    global_
+    batch/
+    training.
+    sequence_
+    length
+  1/8/64          1/ddp            139.7 ms     3,666  5.4 GiB     2,227       *
+  the window is too narrow to show GPUs, MFU
+  training.micro_batch/training.global_batch/training.sequence_length=2/8/64
+    cluster.nodes/parallelism.data_parallel=1/ddp
+$ for width in 64 80; do dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary parallelism.tensor=1,2 --vary training.recompute=none,full --vary parallelism.data_parallel=ddp,fsdp --width $width | awk -v w=$width 'length > w'; done
+% What may run out of memory is not called the fastest without saying so.
+$ dtsim sweep gcp-data-parallel/network-fsdp --set model=mingpt-16b --set training.global_batch=1024 --set training.recompute=full --vary training.micro_batch=8,128 | sed -n '/^Fastest/,/^[*?]/p'
+Fastest that fits: training.micro_batch=128 (fsdp 8), which may run out of
+memory (?); fastest that surely fits: training.micro_batch=8 (fsdp 8).
+? may run out of memory: live tensors fit, but what the caching allocator has

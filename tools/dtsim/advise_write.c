@@ -30,14 +30,18 @@ static void fact(const dts_style *style, dts_text *out, const char *question, co
 
 static void fact(const dts_style *style, dts_text *out, const char *question, const char *answer, const char *format,
                  ...) {
-    dts_text_add(out, "  ");
-    dts_style_pad(style, question, 27, out);
-    dts_style_pad(style, answer, 6, out);
+    enum { QUESTION = 27, ANSWER = 5 };
+    dts_text line = {0};
     va_list arguments;
     va_start(arguments, format);
-    dts_text_vprintf(out, format, arguments);
+    dts_text_vprintf(&line, format, arguments);
     va_end(arguments);
-    dts_text_add(out, "\n");
+    dts_text_add_repeated(out, " ", INDENT);
+    dts_style_pad(style, question, QUESTION, out);
+    dts_style_pad(style, answer, ANSWER, out);
+    dts_style_wrap(style, dts_text_string(&line), INDENT + QUESTION + ANSWER, out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
 }
 
 static void write_facts(const dts_facts *f, const dts_style *style, dts_text *out) {
@@ -170,11 +174,16 @@ static void write_trials(const dts_trials *trials, const char *name, const dts_s
 dts_status dts_advise_write_text(const dts_advice *a, const dts_style *style, dts_text *out) {
     const dts_scenario_values *b = a->base;
     char buffer[BUFFER];
-    dts_text_printf(out, "%s (%s parameters) on %" PRId64 " × %s", b->model.name,
+    dts_text title = {0};
+    dts_text_printf(&title, "%s (%s parameters) on %" PRId64 " × %s", b->model.name,
                     dts_formatted(dts_format_large, a->facts.parameters, buffer, sizeof buffer), a->facts.gpus,
                     b->cluster.gpu.name);
-    dts_text_printf(out, ", %" PRId64 " samples of %" PRId64 " tokens a step\n\n", b->training.global_batch,
+    dts_text_printf(&title, ", %" PRId64 " samples of %" PRId64 " tokens a step", b->training.global_batch,
                     b->training.sequence_length);
+    dts_style_wrap(style, dts_text_string(&title), INDENT, out);
+    dts_text_add(out, "\n");
+    out->failed = out->failed || title.failed;
+    dts_text_free(&title);
     write_facts(&a->facts, style, out);
     write_families(a, style, out);
     dts_style_add(style, DTS_PAINT_STRONG, "\nRules of thumb\n", out);

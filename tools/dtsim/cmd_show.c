@@ -106,7 +106,7 @@ static void write_sources(const show_arguments *a, const dts_provenance *provena
 static void write_effective(const show_arguments *a, const dts_provenance *provenance, dts_text *out) {
     static const char *const titles[] = {"key", "value", "source", "from"};
     dts_grid *grid = dts_grid_new(titles, 4, 15);
-    dts_grid_keep(grid, 5);
+    dts_grid_keep(grid, 13); /* names of files are looked up, so that they stay whole */
     for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
         const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
         dts_grid_add(grid, entry->key);

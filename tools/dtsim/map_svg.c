@@ -18,7 +18,7 @@ enum {
     FOOT = 36,   /* the key across */
     LEGEND = 84,
     LEGEND_LINE = 32,
-    LEAST_WIDTH = 560, /* of the line of explanation */
+    LEAST_WIDTH = 640, /* of the line of explanation */
     BETWEEN = 40,
     TEXT = 128
 };
@@ -64,8 +64,19 @@ static layout lay_out(const dts_map *map) {
     return l;
 }
 
-static void draw_cell(const dts_map *map, const dts_map_cell *cell, double x, double y, dts_text *out) {
+/* A cell of the map. */
+typedef struct place {
+    size_t panel, down, across;
+} place;
+
+/* "?" behind a strategy that may run out of memory there. */
+static const char *doubt(const dts_map *map, int strategy, place at) {
+    return dts_map_unserved(map, strategy, at.panel, at.down, at.across) > 0 ? "?" : "";
+}
+
+static void draw_cell(const dts_map *map, place at, double x, double y, dts_text *out) {
     const char *const *names = map->request->names;
+    const dts_map_cell *cell = dts_map_at(map, at.panel, at.down, at.across);
     bool none = cell->winner == DTS_MAP_NONE;
     const char *ink = none || cell->tie ? "#000000" : shades[cell->winner].ink;
     const char *fill = none ? "#ECECEC" : cell->tie ? shades[cell->winner].light : shades[cell->winner].fill;
@@ -81,25 +92,28 @@ static void draw_cell(const dts_map *map, const dts_map_cell *cell, double x, do
     if (cell->second == DTS_MAP_NONE) {
         snprintf(text, sizeof text, "nothing else fits");
     } else if (cell->tie) {
-        snprintf(text, sizeof text, "tie with %s", names[cell->second]);
+        snprintf(text, sizeof text, "tie with %s%s", names[cell->second], doubt(map, cell->second, at));
     } else {
-        snprintf(text, sizeof text, "+%.0f %% over %s", 100 * cell->lead, names[cell->second]);
+        snprintf(text, sizeof text, "+%.0f %% over %s%s", 100 * cell->lead, names[cell->second],
+                 doubt(map, cell->second, at));
     }
-    dts_svg_text(middle, y + 25, &name, names[cell->winner], out);
     dts_svg_text(middle, y + 43, &lead, text, out);
+    snprintf(text, sizeof text, "%s%s", names[cell->winner], doubt(map, cell->winner, at));
+    dts_svg_text(middle, y + 25, &name, text, out);
 }
 
 /* What each strategy reaches there, for readers who point at the cell. */
-static void explain_cell(const dts_map *map, size_t panel, size_t down, size_t across, dts_text *out) {
+static void explain_cell(const dts_map *map, place at, dts_text *out) {
     dts_text line = {0};
     for (size_t s = 0; s < map->request->count; s++) {
-        size_t best = dts_map_best(map, s, panel, down, across);
+        size_t best = dts_map_best(map, s, at.panel, at.down, at.across);
         dts_text_printf(&line, "%s%s: ", s > 0 ? "; " : "", map->request->names[s]);
         if (best == SIZE_MAX) {
             dts_text_add(&line, "does not fit or is illegal");
         } else {
             dts_format_count(map->sweeps[s]->outcomes[best].figures.tokens_per_s, &line);
             dts_text_add(&line, " tokens/s");
+            dts_text_add(&line, doubt(map, (int)s, at)[0] != '\0' ? " (may run out of memory)" : "");
         }
     }
     dts_svg_group(dts_text_string(&line), out);
@@ -123,8 +137,8 @@ static void draw_panel(const dts_map *map, const layout *l, size_t panel, double
         double at = top + CELL_HEIGHT * (double)y;
         dts_svg_text(left + l->label - 10, at + 33, &down, r->down->values[y], out);
         for (size_t x = 0; x < map->across; x++) {
-            explain_cell(map, panel, y, x, out);
-            draw_cell(map, dts_map_at(map, panel, y, x), left + l->label + CELL_WIDTH * (double)x, at, out);
+            explain_cell(map, (place){panel, y, x}, out);
+            draw_cell(map, (place){panel, y, x}, left + l->label + CELL_WIDTH * (double)x, at, out);
             dts_svg_group_end(out);
         }
     }
@@ -134,6 +148,16 @@ static void draw_panel(const dts_map *map, const layout *l, size_t panel, double
     dts_svg_text(left + l->label + CELL_WIDTH * (double)map->across / 2, MARGIN + l->panel_height - 8, &quiet,
                  r->across->key, out);
     dts_svg_text(left + l->label - 10, top - 12, &down, r->down->key, out);
+}
+
+static bool has_doubts(const dts_map *map) {
+    for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
+        const place at = {i / (map->down * map->across), i / map->across % map->down, i % map->across};
+        if (doubt(map, map->cells[i].winner, at)[0] != '\0' || doubt(map, map->cells[i].second, at)[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void draw_legend(const dts_map *map, double top, dts_text *out) {
@@ -148,7 +172,8 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
         x += legend_width(map->request->names[s]);
     }
     char text[TEXT];
-    snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead", 100 * dts_tie);
+    snprintf(text, sizeof text, "the fastest that fits; lighter: less than %.0f %% ahead%s", 100 * dts_tie,
+             has_doubts(map) ? "; ?: may run out of memory" : "");
     dts_svg_text(MARGIN, top + 17 + LEGEND_LINE, &font, text, out);
 }
 

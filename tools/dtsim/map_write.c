@@ -1,8 +1,11 @@
 #include "map_write.h"
 
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/json_tree.h"
 
 enum { CELL = 96, INDENT = 2, GAP = 2 };
@@ -14,18 +17,48 @@ static const dts_paint paints[DTS_MAP_STRATEGIES_MOST] = {
     DTS_PAINT_FORWARD, DTS_PAINT_BACKWARD,  DTS_PAINT_BACKWARD_WEIGHT, DTS_PAINT_COMMUNICATION,
     DTS_PAINT_OFFLOAD, DTS_PAINT_OPTIMIZER, DTS_PAINT_RECOMPUTE,       DTS_PAINT_HOST};
 
-/* "pdp +17 %", "pdp ~ddp" for a tie, "-" where nothing fits; without its lead "pdp", "pdp ~". */
-static void name_cell(const dts_map *map, const dts_map_cell *cell, bool lead, char out[CELL]) {
+double dts_map_unserved(const dts_map *map, int strategy, size_t panel, size_t down, size_t across) {
+    if (strategy == DTS_MAP_NONE) {
+        return 0;
+    }
+    size_t best = dts_map_best(map, (size_t)strategy, panel, down, across);
+    return best == SIZE_MAX ? 0 : map->sweeps[strategy]->outcomes[best].figures.unserved_gib;
+}
+
+/* A cell by its index in map->cells. */
+static double unserved(const dts_map *map, int strategy, size_t i) {
+    return dts_map_unserved(map, strategy, i / (map->down * map->across), i / map->across % map->down, i % map->across);
+}
+
+/* "pdp +17 %", "pdp ~ddp" for a tie, "-" where nothing fits; without its lead "pdp", "pdp ~". A "?" stands behind those
+ * that may run out of memory. */
+static void name_cell(const dts_map *map, size_t i, bool lead, char out[CELL]) {
     const char *const *names = map->request->names;
+    const dts_map_cell *cell = &map->cells[i];
     if (cell->winner == DTS_MAP_NONE) {
         snprintf(out, CELL, cell->illegal ? "x" : "-");
-    } else if (cell->tie) {
-        snprintf(out, CELL, "%s ~%s", names[cell->winner], lead ? names[cell->second] : "");
-    } else if (lead && cell->second != DTS_MAP_NONE) {
-        snprintf(out, CELL, "%s +%.0f %%", names[cell->winner], 100 * cell->lead);
-    } else {
-        snprintf(out, CELL, "%s", names[cell->winner]);
+        return;
     }
+    const char *mark = unserved(map, cell->winner, i) > 0 ? "?" : "";
+    if (cell->tie) {
+        snprintf(out, CELL, "%s%s ~%s%s", names[cell->winner], mark, lead ? names[cell->second] : "",
+                 lead && unserved(map, cell->second, i) > 0 ? "?" : "");
+    } else if (lead && cell->second != DTS_MAP_NONE) {
+        snprintf(out, CELL, "%s%s +%.0f %%", names[cell->winner], mark, 100 * cell->lead);
+    } else {
+        snprintf(out, CELL, "%s%s", names[cell->winner], mark);
+    }
+}
+
+/* The largest failing request of what stands in the cells; 0: none may run out. */
+static double most_unserved(const dts_map *map) {
+    double most_gib = 0;
+    for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
+        const dts_map_cell *cell = &map->cells[i];
+        most_gib = fmax(most_gib, unserved(map, cell->winner, i));
+        most_gib = fmax(most_gib, cell->tie ? unserved(map, cell->second, i) : 0);
+    }
+    return most_gib;
 }
 
 static size_t widest_value(const dts_axis *axis) {
@@ -41,7 +74,7 @@ static size_t widest_cell(const dts_map *map, bool lead) {
     size_t widest = widest_value(map->request->across);
     for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
         char text[CELL];
-        name_cell(map, &map->cells[i], lead, text);
+        name_cell(map, i, lead, text);
         size_t columns = dts_style_columns(text);
         widest = columns > widest ? columns : widest;
     }
@@ -71,7 +104,7 @@ static void write_panel(const dts_map *map, size_t panel, bool lead, const dts_s
             const dts_map_cell *cell = dts_map_at(map, panel, y, x);
             dts_paint paint = cell->winner == DTS_MAP_NONE ? DTS_PAINT_FAINT : paints[cell->winner];
             char text[CELL];
-            name_cell(map, cell, lead, text);
+            name_cell(map, (panel * map->down + y) * map->across + x, lead, text);
             dts_text_add_repeated(out, " ", GAP);
             dts_style_begin(style, paint, out);
             dts_style_pad(style, text, x + 1 < map->across ? width : dts_style_columns(text), out);
@@ -112,6 +145,7 @@ dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_te
     dts_text_add(out, lead ? "+: throughput over that of the next; " : "");
     dts_text_printf(out, "~: less than %.0f %% apart; -: none fits%s.\n", 100 * dts_tie,
                     has_illegal(map) ? "; x: none is legal" : "");
+    dts_report_unserved(most_unserved(map), style, 0, out);
     if (map->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
     }
@@ -133,6 +167,7 @@ static void json_strategy(dts_json *json, cJSON *list, const dts_map *map, size_
     dts_json_number(json, entry, "iteration_time_s", o->figures.iteration_time_s);
     dts_json_number(json, entry, "tokens_per_s", o->figures.tokens_per_s);
     dts_json_number(json, entry, "peak_device_gib", o->figures.peak_device_gib);
+    dts_json_number(json, entry, "unserved_gib", o->figures.unserved_gib);
     cJSON *settings = dts_json_object(json, entry, "settings");
     for (size_t a = map->axis_count - map->request->choice_count; a < map->axis_count; a++) {
         dts_json_string(json, settings, map->axes[a].key, dts_sweep_value(map->sweeps[s], best, a));

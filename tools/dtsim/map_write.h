@@ -5,6 +5,10 @@
 #include "report/style.h"
 #include "search/map.h"
 
+/* GiB of the request that fails where this strategy (DTS_MAP_NONE: none) may run out of memory in this cell; 0: it does
+ * not. */
+double dts_map_unserved(const dts_map *map, int strategy, size_t panel, size_t down, size_t across);
+
 dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_text *out);
 dts_status dts_map_write_json(const dts_map *map, const dts_style *style, dts_text *out);
 dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out);

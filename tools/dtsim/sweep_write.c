@@ -108,9 +108,11 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
         if (sweep->outcomes[i].kind == DTS_OUTCOME_ILLEGAL && same_reason(outcome, &sweep->outcomes[i])) {
             alike++;
             if (alike <= MOST_SHOWN) {
+                dts_text settings = {0};
+                dts_sweep_settings(sweep, i, &settings);
                 dts_text_add(out, "  ");
-                dts_sweep_settings(sweep, i, out);
-                dts_text_add(out, "\n");
+                dts_style_wrap(style, dts_text_string(&settings), INDENT, out);
+                dts_text_free(&settings);
             }
         }
     }
@@ -155,17 +157,43 @@ static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_te
     }
 }
 
-/* The best of all that fit; SIZE_MAX: none does. */
-static size_t fastest(const dts_sweep *sweep) {
+/* The best of all that fit, or of those that surely do; SIZE_MAX: there is none. */
+static size_t fastest(const dts_sweep *sweep, bool surely) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *o = &sweep->outcomes[i];
-        if (o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits &&
+        if (o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits && !(surely && o->figures.unserved_gib > 0) &&
             (best == SIZE_MAX || o->figures.tokens_per_s > sweep->outcomes[best].figures.tokens_per_s)) {
             best = i;
         }
     }
     return best;
+}
+
+/* "Fastest that fits: …", and where that may run out of memory also the fastest that does not. */
+static void write_fastest(const dts_sweep *sweep, size_t best, const dts_style *style, dts_text *out) {
+    if (best == SIZE_MAX) {
+        return;
+    }
+    dts_text line = {0};
+    dts_text_add(&line, "Fastest that fits: ");
+    dts_sweep_settings(sweep, best, &line);
+    dts_text_printf(&line, " (%s)", sweep->outcomes[best].plan);
+    if (sweep->outcomes[best].figures.unserved_gib > 0) {
+        size_t sure = fastest(sweep, true);
+        dts_text_add(&line, ", which may run out of memory (?); ");
+        if (sure == SIZE_MAX) {
+            dts_text_add(&line, "none surely fits");
+        } else {
+            dts_text_add(&line, "fastest that surely fits: ");
+            dts_sweep_settings(sweep, sure, &line);
+            dts_text_printf(&line, " (%s)", sweep->outcomes[sure].plan);
+        }
+    }
+    dts_text_add(&line, ".");
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
 }
 
 static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
@@ -184,16 +212,8 @@ static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_te
         dts_text_printf(out, "; %zu of them were in the store", sweep->reused);
     }
     dts_text_add(out, ".\n");
-    size_t best = fastest(sweep);
-    if (best != SIZE_MAX) {
-        dts_text line = {0};
-        dts_text_add(&line, "Fastest that fits: ");
-        dts_sweep_settings(sweep, best, &line);
-        dts_text_printf(&line, " (%s).", sweep->outcomes[best].plan);
-        dts_style_wrap(style, dts_text_string(&line), 0, out);
-        out->failed = out->failed || line.failed;
-        dts_text_free(&line);
-    }
+    size_t best = fastest(sweep, false);
+    write_fastest(sweep, best, style, out);
     if (unfit > 0) {
         dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
     }

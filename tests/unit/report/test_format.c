@@ -55,20 +55,20 @@ static void escapes_json(void **state) {
     dts_text_free(&text);
 }
 
-static void tables_cut_text_and_wrap_the_last_column(void **state) {
+static void tables_wrap_text_in_its_column(void **state) {
     (void)state;
     static const char *const titles[] = {"name", "n", "what it is"};
     dts_grid *grid = dts_grid_new(titles, 3, 5);
     dts_grid_add(grid, "a name of many letters");
     dts_grid_printf(grid, "%d", 123456789);
     dts_grid_add(grid, "first second third fourth fifth");
-    const dts_style style = {.width = 50, .unicode = true};
+    const dts_style style = {.width = 53, .unicode = true};
     dts_text text = {0};
     dts_grid_print(grid, &style, 1, &text);
     assert_string_equal(dts_text_string(&text),
-                        " name                  n  what it is\n"
-                        " a name of m…  123456789  first second third\n"
-                        "                          fourth fifth\n");
+                        " name                     n  what it is\n"
+                        " a name of many   123456789  first second third\n"
+                        "   letters                   fourth fifth\n");
     dts_text_free(&text);
     dts_grid_free(grid);
 }
@@ -83,7 +83,7 @@ static void tables_put_the_last_column_beneath(void **state) {
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         dts_grid_add(grid, cells[i]);
     }
-    const dts_style style = {.width = 50, .unicode = true};
+    const dts_style style = {.width = 46, .unicode = true};
     dts_text text = {0};
     dts_grid_print(grid, &style, 1, &text);
     assert_string_equal(dts_text_string(&text),
@@ -92,6 +92,56 @@ static void tables_put_the_last_column_beneath(void **state) {
                         " 1        123456789\n"
                         "     tensor 4 with a pipeline of eight stages\n"
                         " 2                7\n");
+    dts_text_free(&text);
+    dts_grid_free(grid);
+}
+
+static dts_grid *names_and_numbers(unsigned numbers) {
+    static const char *const titles[] = {"training.micro_batch", "A", "B", "", "C", "", "D", "", "E", ""};
+    dts_grid *grid = dts_grid_new(titles, 1 + numbers, 1);
+    dts_grid_keep(grid, 1);
+    for (int row = 0; row < 2; row++) {
+        dts_grid_printf(grid, "a_name_of_layers-%d", row);
+        for (unsigned i = 0; i < numbers; i++) {
+            dts_grid_printf(grid, "%d23456", row + 1);
+        }
+    }
+    return grid;
+}
+
+/* Names give way last, and a name that is broken differs from the others still. */
+static void tables_wrap_names_rather_than_cut_them(void **state) {
+    (void)state;
+    dts_grid *grid = names_and_numbers(3);
+    const dts_style style = {.width = 40, .unicode = true};
+    dts_text text = {0};
+    dts_grid_print(grid, &style, 0, &text);
+    assert_string_equal(dts_text_string(&text),
+                        "training.              A       B\n"
+                        "  micro_batch\n"
+                        "a_name_of_        123456  123456  123456\n"
+                        "  layers-0\n"
+                        "a_name_of_        223456  223456  223456\n"
+                        "  layers-1\n");
+    dts_text_free(&text);
+    dts_grid_free(grid);
+}
+
+/* Numbers that are too wide for the window stand in several tables; those without a title stay where they belong. */
+static void tables_of_many_numbers_stand_in_parts(void **state) {
+    (void)state;
+    dts_grid *grid = names_and_numbers(5);
+    const dts_style style = {.width = 48, .unicode = true};
+    dts_text text = {0};
+    dts_grid_print(grid, &style, 0, &text);
+    assert_string_equal(dts_text_string(&text),
+                        "training.micro_batch       A       B\n"
+                        "a_name_of_layers-0    123456  123456  123456\n"
+                        "a_name_of_layers-1    223456  223456  223456\n"
+                        "\n"
+                        "training.micro_batch       C\n"
+                        "a_name_of_layers-0    123456  123456\n"
+                        "a_name_of_layers-1    223456  223456\n");
     dts_text_free(&text);
     dts_grid_free(grid);
 }
@@ -125,8 +175,10 @@ int main(void) {
         cmocka_unit_test(writes_counts),
         cmocka_unit_test(escapes_json),
         cmocka_unit_test(bars_show_what_is_there),
-        cmocka_unit_test(tables_cut_text_and_wrap_the_last_column),
+        cmocka_unit_test(tables_wrap_text_in_its_column),
         cmocka_unit_test(tables_put_the_last_column_beneath),
+        cmocka_unit_test(tables_wrap_names_rather_than_cut_them),
+        cmocka_unit_test(tables_of_many_numbers_stand_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
