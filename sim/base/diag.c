@@ -213,7 +213,7 @@ void dts_diag_render(const dts_diag *diag, bool color, dts_text *out) {
 }
 
 /* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names. */
-static size_t edit_distance(const char *a, const char *b) {
+size_t dts_edit_distance(const char *a, const char *b) {
     size_t n = strlen(a);
     size_t m = strlen(b);
     if (n > LONGEST_NAME || m > LONGEST_NAME) {
@@ -271,7 +271,7 @@ const char *dts_nearest_name(const char *name, const char *const *names, size_t 
     }
     size_t best_distance = strlen(name) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
-        size_t distance = edit_distance(name, names[i]);
+        size_t distance = dts_edit_distance(name, names[i]);
         if (distance <= best_distance && (best == NULL || distance < best_distance)) {
             best = names[i];
             best_distance = distance;

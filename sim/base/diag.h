@@ -72,6 +72,9 @@ dts_status dts_diag_status(const dts_diag *diag);
  * color adds ANSI colour to the severity and the caret. */
 void dts_diag_render(const dts_diag *diag, bool color, dts_text *out);
 
+/* Letters to insert, remove, exchange or swap that lead from a to b; more than any where a word is too long to tell. */
+size_t dts_edit_distance(const char *a, const char *b);
+
 /* The nearest of count names to name: the same letters in another case, then the shortest that begins with name, then
  * by edit distance; NULL when none is close (more than a third of its letters differ). For "did you mean" lines. */
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count);

@@ -84,6 +84,12 @@ dts_status dts_settings_status(const dts_settings *settings, dts_diag *diag) {
     return settings->failed ? dts_diag_nomem(diag) : DTS_OK;
 }
 
+static void set_key_place(dts_setting *setting, const dts_node *node) {
+    if (setting != NULL) {
+        setting->key_place = node->key_place;
+    }
+}
+
 void dts_settings_flatten(const dts_node *root, const char *prefix, dts_settings *out) {
     for (const dts_node *node = root->first; node != NULL; node = node->next) {
         const char *path = prefix[0] == '\0' ? dts_arena_strdup(out->arena, node->key)
@@ -95,11 +101,13 @@ void dts_settings_flatten(const dts_node *root, const char *prefix, dts_settings
         if (node->kind == DTS_NODE_MAP && node->count > 0) {
             dts_settings_flatten(node, path, out);
         } else if (node->kind == DTS_NODE_SCALAR) {
-            dts_settings_add(out, path, node->text, &node->place);
+            set_key_place(dts_settings_add(out, path, node->text, &node->place), node);
         } else {
             dts_text text = {0};
             dts_node_write(node, &text);
-            dts_settings_add(out, path, node->kind == DTS_NODE_NULL ? "null" : dts_text_string(&text), &node->place);
+            set_key_place(dts_settings_add(out, path, node->kind == DTS_NODE_NULL ? "null" : dts_text_string(&text),
+                                           &node->place),
+                          node);
             out->failed = out->failed || text.failed;
             dts_text_free(&text);
         }

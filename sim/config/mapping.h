@@ -23,9 +23,10 @@ typedef struct dts_mapping {
 
 typedef struct dts_setting {
     const char *path, *value;
-    dts_place place;
-    bool preset; /* not written by anybody: a default */
-    bool used;   /* a rule took it */
+    dts_place place;     /* of the value */
+    dts_place key_place; /* file NULL: not known */
+    bool preset;         /* not written by anybody: a default */
+    bool used;           /* a rule took it */
 } dts_setting;
 
 typedef struct dts_settings {

@@ -112,6 +112,20 @@ static dts_status check_clashes(const importer *i, const dts_settings *theirs) {
     return status;
 }
 
+/* Values that their own launcher refuses as they stand. */
+static dts_status check_needs(const importer *i, const dts_settings *theirs) {
+    const char *told = NULL; /* one missing key of a setting is enough */
+    for (const dts_need *need = i->launcher->needs; need != NULL && need->path != NULL; need++) {
+        const dts_setting *s = dts_settings_find(theirs, need->path);
+        if (s != NULL && told != need->path && strcmp(s->value, need->value) == 0 &&
+            dts_settings_find(theirs, need->needs) == NULL) {
+            told = need->path;
+            dts_diag_error(i->diag, &s->place, NULL, need->help, "'%s %s' needs '%s'", s->path, s->value, need->needs);
+        }
+    }
+    return told == NULL ? DTS_OK : DTS_INVALID;
+}
+
 /* The model by its name in the file, where the scenario names none. */
 static void name_model(const importer *i, const dts_settings *base, dts_settings *theirs, dts_settings *ours) {
     if (i->launcher->models == NULL || dts_settings_find(base, "model") != NULL ||
@@ -127,19 +141,50 @@ static void name_model(const importer *i, const dts_settings *base, dts_settings
     }
 }
 
-static void warn_unknown(importer *i, const dts_setting *s) {
-    const char *names[512];
+enum { NAMES_MOST = 768, TYPOS_MOST = 2 };
+
+/* Every key that is read, and with the others every one that is known to change nothing. */
+static size_t known_names(const importer *i, bool others, const char *names[NAMES_MOST]) {
     size_t count = 0;
     for (size_t t = 0; t < 4 && i->launcher->rules[t] != NULL; t++) {
-        count += dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, 512 - count);
+        count +=
+            dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, NAMES_MOST - count);
     }
-    const char *nearest = dts_nearest_name(s->path, names, count);
-    char help[160] = "";
+    const dts_remark *remark = others ? i->launcher->irrelevant : NULL;
+    for (; remark != NULL && remark->path != NULL && count < NAMES_MOST; remark++) {
+        const char last = remark->path[strlen(remark->path) - 1];
+        if (last != '-' && last != '_') { /* the beginning of several */
+            names[count++] = remark->path;
+        }
+    }
+    return count;
+}
+
+static void warn_unknown(importer *i, const dts_setting *s, const char *nearest) {
+    dts_text help = {0};
     if (nearest != NULL) {
-        snprintf(help, sizeof help, "did you mean '%s'?", nearest);
+        dts_text_printf(&help, "did you mean '%s'?", nearest);
     }
-    dts_diag_warning(i->diag, &s->place, NULL, nearest != NULL ? help : NULL, "unknown key '%s' is left out", s->path);
-    dts_notes_add(i->notes, DTS_NOTE_UNKNOWN, NULL, &s->place, "%s = %s", s->path, s->value);
+    dts_diag_warning(i->diag, s->key_place.file != NULL ? &s->key_place : &s->place, NULL,
+                     nearest != NULL ? dts_text_string(&help) : NULL, "unknown key '%s' is left out", s->path);
+    dts_notes_add(i->notes, DTS_NOTE_UNKNOWN, nearest != NULL ? dts_text_string(&help) : NULL, &s->place, "%s = %s",
+                  s->path, s->value);
+    dts_text_free(&help);
+}
+
+/* A key of a section of which most changes nothing, but that differs in a letter or two from one that is read:
+ * bf16.enabld. NULL: it is none. */
+static const char *misspelt(const importer *i, const dts_setting *s) {
+    const char *names[NAMES_MOST], *dot = strrchr(s->path, '.');
+    const size_t count = dot == NULL ? 0 : known_names(i, false, names);
+    for (size_t k = 0; k < count; k++) {
+        const size_t section = (size_t)(dot - s->path) + 1;
+        if (strncmp(names[k], s->path, section) == 0 && strchr(names[k] + section, '.') == NULL &&
+            dts_edit_distance(names[k] + section, dot + 1) <= TYPOS_MOST) {
+            return names[k];
+        }
+    }
+    return NULL;
 }
 
 /* A default does not hold where the file says something about its key that no rule understood. */
@@ -185,11 +230,14 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
         const dts_mapping *rules = s->used ? NULL : dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path);
         const dts_remark *remark = dts_remark_find(i->launcher->irrelevant, s->path);
         const dts_setting *again = dts_settings_find(theirs, s->path);
+        const char *meant = s->used || rules != NULL ? NULL : misspelt(i, s);
         if (again != s) {
             dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, "given again further down", &s->place, "%s = %s", s->path,
                           s->value);
         } else if (s->used) {
             dts_notes_add(i->notes, DTS_NOTE_USED, NULL, &s->place, "%s = %s", s->path, s->value);
+        } else if (meant != NULL) {
+            warn_unknown(i, s, meant);
         } else if (remark != NULL || strcmp(s->value, "false") == 0 || strcmp(s->value, "null") == 0) {
             dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, remark == NULL ? "switched off" : remark->text, &s->place,
                           "%s = %s", s->path, s->value);
@@ -197,7 +245,8 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
             drop_default(i, s->path, ours);
             note_lost(i, s, rules);
         } else {
-            warn_unknown(i, s);
+            const char *names[NAMES_MOST];
+            warn_unknown(i, s, dts_nearest_name(s->path, names, known_names(i, true, names)));
         }
     }
 }
@@ -303,6 +352,7 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     set_aside(&i, &theirs, &open_ones);
     status = check_words(&i, &theirs);
     status = check_clashes(&i, &theirs) == DTS_OK ? status : DTS_INVALID;
+    status = check_needs(&i, &theirs) == DTS_OK ? status : DTS_INVALID;
     if (status != DTS_OK) {
         return status;
     }

@@ -62,6 +62,11 @@ typedef struct dts_plan_facts {
     const dts_notes *notes;
 } dts_plan_facts;
 
+/* Import: a value that the launcher itself refuses without another key. A table ends with a NULL. */
+typedef struct dts_need {
+    const char *path, *value, *needs, *help;
+} dts_need;
+
 typedef struct dts_launcher {
     const char *name, *help;
     const char *stack;            /* the software profile that goes with it; NULL: any */
@@ -70,6 +75,7 @@ typedef struct dts_launcher {
     const dts_remark *irrelevant; /* import: keys of theirs that change nothing here */
     const dts_choice *choices;    /* import; NULL: none */
     const dts_clash *clashes;     /* import; NULL: none */
+    const dts_need *needs;        /* import; NULL: none */
     const dts_mapping *models; /* import: their names of models; they count where the scenario has none. NULL: none */
     bool whole_plan;           /* its files say all of `parallelism`: what is not written is not there */
     const char *comment;       /* begins a comment; NULL: the format has none */

@@ -430,6 +430,16 @@ static const dts_choice choices[] = {
 /* megatron/training/arguments.py, validate_args: one of them only. */
 static const dts_clash clashes[] = {{"fp16", "bf16"}, {NULL, NULL}};
 
+/* transformer_config.py, __post_init__: it raises a ValueError. */
+static const dts_need needs[] = {
+    {"recompute-granularity", "full", "recompute-method",
+     "Megatron-LM does not start without: add --recompute-method uniform --recompute-num-layers 1 for all layers, or "
+     "block and how many"},
+    {"recompute-granularity", "full", "recompute-num-layers",
+     "Megatron-LM does not start without: add --recompute-num-layers 1, a checkpoint for every layer"},
+    {NULL, NULL, NULL, NULL},
+};
+
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     dts_text_add(out, "#!/bin/bash\n");
     dts_text_printf(out, "# %s as Megatron-LM arguments. Give data, tokenizer and learning rate as \"$@\".\n",
@@ -453,6 +463,7 @@ const dts_launcher dts_launcher_megatron = {
     .irrelevant = irrelevant,
     .choices = choices,
     .clashes = clashes,
+    .needs = needs,
     .whole_plan = true,
     .comment = "# ",
     .write = write,

@@ -25,6 +25,12 @@ static const char *plain_word(const char *value) {
     return value;
 }
 
+/* What a place points at outlives the document. */
+static void keep_place(dts_arena *arena, const char *name, dts_place *place) {
+    place->file = name;
+    place->line_text = place->line_text == NULL ? NULL : dts_arena_strndup(arena, place->line_text, place->line_length);
+}
+
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
     dts_document *document = NULL;
     dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
@@ -40,11 +46,8 @@ dts_status dts_read_document(const char *text, size_t length, const char *name, 
         for (size_t i = before; i < out->count; i++) {
             dts_setting *setting = &out->items[i];
             setting->value = plain_word(setting->value);
-            setting->place.file = name; /* what it points at outlives the document */
-            setting->place.line_text =
-                setting->place.line_text == NULL
-                    ? NULL
-                    : dts_arena_strndup(out->arena, setting->place.line_text, setting->place.line_length);
+            keep_place(out->arena, name, &setting->place);
+            keep_place(out->arena, name, &setting->key_place);
         }
     }
     dts_document_free(document);

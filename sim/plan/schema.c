@@ -30,9 +30,24 @@ static const char recompute_help[] =
 const char *const dts_recompute_module_names[DTS_MODULE_COUNT + 1] = {"core_attn", "layernorm", "mla_up_proj",    "mlp",
                                                                       "moe",       "moe_act",   "shared_experts", NULL};
 
+/* Where a word of a scalar stands; where the scalar does, when it goes over several lines or has escapes. */
+static dts_place place_of_word(const dts_node *node, const char *word) {
+    dts_place place = node->place;
+    const size_t before = place.column > 0 ? place.column - 1 : 0, length = strlen(node->text);
+    for (size_t quote = 0; quote < 2 && place.line_text != NULL; quote++) {
+        if (before + quote + length <= place.line_length &&
+            memcmp(place.line_text + before + quote, node->text, length) == 0) {
+            place.column += (uint32_t)(quote + (size_t)(word - node->text));
+            break;
+        }
+    }
+    return place;
+}
+
 /* Names, apart from each other by spaces. */
 static dts_status parse_names(dts_binder *binder, const dts_node *node, const char *key, int64_t *out) {
     static const char help[] = "write core_attn, layernorm, mla_up_proj, mlp, moe, moe_act or shared_experts";
+    dts_status status = DTS_OK;
     if (node->kind != DTS_NODE_SCALAR) {
         return dts_diag_error(binder->diag, &node->place, key, help, "a module is a name");
     }
@@ -44,12 +59,15 @@ static dts_status parse_names(dts_binder *binder, const dts_node *node, const ch
             i++;
         }
         if (i == DTS_MODULE_COUNT) {
-            return dts_diag_error(binder->diag, &node->place, key, help, "'%s' is no module of a layer", name.text);
+            const dts_place place = place_of_word(node, word);
+            status = dts_diag_error(binder->diag, &place, key, help, "'%s' is no module of a layer", name.text);
+        } else {
+            found |= (int64_t)1 << i;
         }
-        found |= (int64_t)1 << i;
     }
     *out |= found;
-    return found != 0 ? DTS_OK : dts_diag_error(binder->diag, &node->place, key, help, "no module is named");
+    return found != 0 || status != DTS_OK ? status
+                                          : dts_diag_error(binder->diag, &node->place, key, help, "no module is named");
 }
 
 dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
@@ -64,8 +82,9 @@ dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, cons
     }
     const dts_node *item = node->kind == DTS_NODE_LIST ? node->first : node;
     dts_status status = DTS_OK;
-    for (; item != NULL && status == DTS_OK; item = item->next) { /* a single one is the last of its map */
-        status = parse_names(binder, item, key, out);
+    for (; item != NULL; item = item->next) { /* a single one is the last of its map */
+        const dts_status parsed = parse_names(binder, item, key, out);
+        status = parsed != DTS_OK ? parsed : status;
     }
     return status;
 }

@@ -15,6 +15,7 @@ enum {
     BOTTOM = 46,
     BETWEEN_X = 58,
     BETWEEN_Y = 26,
+    EDGE = 12,
     LINE = 15,  /* of text */
     LETTER = 7, /* the width of one, on average */
     CELL = 64
@@ -42,6 +43,19 @@ static bool is_right(double x) {
     return x > WIDTH * 0.66;
 }
 
+/* "1.500 s" becomes "1.5 s", "700.0 ms" "700 ms": ticks are round. */
+static void drop_zeros(char *text) {
+    char *point = strchr(text, '.');
+    char *end = point == NULL ? NULL : point + 1 + strspn(point + 1, "0123456789");
+    char *kept = end;
+    while (kept != NULL && kept > point && (kept[-1] == '0' || kept[-1] == '.')) {
+        kept--;
+    }
+    if (kept != end) {
+        memmove(kept, end, strlen(end) + 1);
+    }
+}
+
 static void write_tick(const dts_plot *plot, const dts_plot_axis *axis, double value, dts_text *out) {
     char buffer[CELL];
     if (axis == &plot->x) {
@@ -57,38 +71,85 @@ static void write_tick(const dts_plot *plot, const dts_plot_axis *axis, double v
                         "text-anchor=\"end\">",
                         LEFT, y, WIDTH - RIGHT, LEFT - 6, y + 4);
     }
-    dts_html_escaped(dts_formatted(axis->format, value, buffer, sizeof buffer), out);
+    dts_formatted(axis->format, value, buffer, sizeof buffer);
+    drop_zeros(buffer);
+    dts_html_escaped(buffer, out);
     dts_text_add(out, "</text>\n");
 }
 
-/* Logarithmic: at 1, 2 and 5 of each power of ten; in a short range at every half of the first digit's unit. */
-static void write_log_ticks(const dts_plot *plot, const dts_plot_axis *axis, dts_text *out) {
-    static const double wide_steps[] = {1, 2, 5}, fine_steps[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
-    const bool fine = axis->high / axis->low < 20;
-    const double *steps = fine ? fine_steps : wide_steps;
+/* Where a value stands on its axis, in units of the picture. */
+static double along(const dts_plot *plot, const dts_plot_axis *axis, double value) {
+    return share_of(axis, value) * (axis == &plot->x ? WIDTH - LEFT - RIGHT : HEIGHT - TOP - BOTTOM);
+}
+
+/* Values at which a logarithmic axis has ticks: these steps in each power of ten. */
+typedef struct steps {
+    double of[12];
+    int count;
+} steps;
+
+/* Writes the ticks, or with out NULL only tells whether they leave each other room. The last label may not reach over
+ * the edge. */
+static bool log_ticks(const dts_plot *plot, const dts_plot_axis *axis, const steps *s, dts_text *out) {
     const double low = axis->low / axis->unit, high = axis->high / axis->unit;
-    double free_from = 0;
+    const double between = axis == &plot->x ? BETWEEN_X : BETWEEN_Y;
+    double before = -between;
     for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++) {
-        for (int i = 0; i < (fine ? 12 : 3); i++) {
-            const double value = steps[i] * pow(10, power);
-            const double at =
-                share_of(axis, value * axis->unit) * (axis == &plot->x ? WIDTH - LEFT - RIGHT : HEIGHT - TOP - BOTTOM);
-            const bool room = axis != &plot->x || at < WIDTH - LEFT - RIGHT - 12;
-            if (value >= low && value <= high && at >= free_from && room) {
-                free_from = at + (axis == &plot->x ? BETWEEN_X : BETWEEN_Y);
+        for (int i = 0; i < s->count; i++) {
+            const double value = s->of[i] * pow(10, power), at = along(plot, axis, value * axis->unit);
+            if (value < low || value > high || (axis == &plot->x && at > WIDTH - LEFT - RIGHT - EDGE)) {
+                continue;
+            }
+            if (at - before < between) {
+                return false;
+            }
+            before = at;
+            if (out != NULL) {
                 write_tick(plot, axis, value * axis->unit, out);
             }
         }
     }
+    return before >= 0;
 }
 
-/* At round multiples, up to five of them. */
+/* At round multiples, as many as leave each other room, up to six or so. */
 static void write_even_ticks(const dts_plot *plot, const dts_plot_axis *axis, dts_text *out) {
-    const double low = axis->low / axis->unit, high = axis->high / axis->unit, rough = (high - low) / 4;
-    const double power = pow(10, floor(log10(rough)));
-    const double step = power * (rough > 5 * power ? 10 : rough > 2 * power ? 5 : rough > power ? 2 : 1);
+    static const double rounds[] = {1, 2, 5, 10, 20};
+    const double low = axis->low / axis->unit, high = axis->high / axis->unit;
+    const double power = pow(10, floor(log10((high - low) / 6)));
+    const double between = axis == &plot->x ? BETWEEN_X : BETWEEN_Y;
+    double step = 0;
+    for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
+        step = rounds[i] * power;
+        const double first = ceil(low / step) * step;
+        const double width =
+            axis->logarithmic /* the last two are the nearest to each other */
+                ? along(plot, axis, high * axis->unit) - along(plot, axis, (high - step) * axis->unit)
+                : along(plot, axis, (first + step) * axis->unit) - along(plot, axis, first * axis->unit);
+        if (step >= (high - low) / 6 && width >= between) {
+            break;
+        }
+    }
     for (double i = ceil(low / step); i * step <= high; i++) {
-        write_tick(plot, axis, i * step * axis->unit, out);
+        if (axis != &plot->x || along(plot, axis, i * step * axis->unit) <= WIDTH - LEFT - RIGHT - EDGE) {
+            write_tick(plot, axis, i * step * axis->unit, out);
+        }
+    }
+}
+
+/* The densest of the usual divisions that has room; even steps within one doubling. */
+static void write_log_ticks(const dts_plot *plot, const dts_plot_axis *axis, dts_text *out) {
+    static const steps choices[] = {
+        {{1, 1.5, 2, 3, 4, 5, 6, 8}, 8}, {{1, 1.5, 2, 3, 5, 7}, 6}, {{1, 2, 5}, 3}, {{1, 3}, 2}, {{1}, 1}};
+    if (axis->high / axis->low < 2) {
+        write_even_ticks(plot, axis, out);
+        return;
+    }
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        if (log_ticks(plot, axis, &choices[i], NULL)) {
+            log_ticks(plot, axis, &choices[i], out);
+            return;
+        }
     }
 }
 
@@ -116,7 +177,7 @@ void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, con
     const bool right = is_right(x);
     dts_text_printf(out,
                     "<path d=\"M%.1f %dV%d\" stroke=\"var(--%s)\" stroke-dasharray=\"4 3\"/><text class=\"tick\" "
-                    "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">",
+                    "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\"" HALO ">",
                     x, TOP, HEIGHT - BOTTOM, color, x + (right ? -5 : 5), TOP + 10, right ? "end" : "start");
     dts_html_element("", name, "</text>\n", out);
 }
@@ -125,7 +186,7 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
     const double y = dts_plot_y(plot, value);
     dts_text_printf(out,
                     "<path d=\"M%d %.1fH%d\" stroke=\"var(--%s)\" stroke-dasharray=\"4 3\"/><text class=\"tick\" "
-                    "x=\"%d\" y=\"%.1f\" text-anchor=\"end\">",
+                    "x=\"%d\" y=\"%.1f\" text-anchor=\"end\"" HALO ">",
                     LEFT, y, WIDTH - RIGHT, color, WIDTH - RIGHT, y - 5);
     dts_html_element("", name, "</text>\n", out);
 }

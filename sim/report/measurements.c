@@ -107,7 +107,8 @@ static dts_status check_columns(const dts_table *table, dts_diag *diag) {
     }
     const dts_place top = {.file = table->path};
     if (dts_table_column(table, "id") == SIZE_MAX) {
-        status = dts_diag_error(diag, &top, NULL, NULL, "no column 'id'");
+        status = dts_diag_error(diag, &table->header[0].place, NULL, "add a column 'id' that names each row",
+                                "no column 'id'");
     }
     if (metrics == 0) {
         status =

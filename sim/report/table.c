@@ -280,7 +280,8 @@ dts_status dts_table_parse(const char *text, size_t length, const char *path, dt
                               "the table is written in UTF-16");
     }
     if (memchr(text, '\0', length) != NULL) {
-        return dts_diag_error(diag, &(dts_place){.file = path}, NULL, NULL, "not a text file (zero byte)");
+        return dts_diag_error(diag, &(dts_place){.file = path}, NULL, "tables are CSV text in UTF-8",
+                              "not a text file (zero byte)");
     }
     const char *copy = dts_arena_strndup(arena, text, length); /* messages show its lines */
     table_row *row = malloc(sizeof *row);

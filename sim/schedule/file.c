@@ -97,11 +97,13 @@ dts_status dts_schedule_read(const char *path, dts_arena *arena, dts_schedule *o
     while ((got = fread(buffer, 1, sizeof buffer, file)) > 0 && text.length <= FILE_MAX_B) {
         dts_text_add_bytes(&text, buffer, got);
     }
+    const int error = errno;
     bool failed = ferror(file) != 0;
     fclose(file);
     dts_status status;
     if (failed) {
-        status = dts_diag_fail(diag, DTS_IO, NULL, "cannot read '%s'", path);
+        status = dts_diag_fail(diag, DTS_IO, error == EISDIR ? "name a file in it" : NULL, "cannot read '%s': %s", path,
+                               strerror(error));
     } else if (dts_text_status(&text) != DTS_OK) {
         status = dts_diag_nomem(diag);
     } else if (text.length > FILE_MAX_B) {

@@ -611,9 +611,9 @@ $ dtsim import $DATA/tests/golden/interop/mistral-7b.json -o mistral.yaml; dtsim
   Plan                  fsdp 8
 % Wrong and incomplete inputs.
 $ cp $DATA/tests/golden/interop/*.json $DATA/tests/golden/interop/*.toml .; dtsim import auto.json --scenario gcp-data-parallel/scaling-ddp | grep -E '^#   |stage'
-auto.json:6:34: warning: unknown key 'zero_optimisation.stage' is left out
+auto.json:6:25: warning: unknown key 'zero_optimisation.stage' is left out
       6 |   "zero_optimisation": {"stage": 2},
-        |                                  ^
+        |                         ^
   help: did you mean 'zero_optimization.stage'?
 auto.json:7:34: warning: 'zero_optimization.stage 4' has no counterpart, at least here
       7 |   "zero_optimization": {"stage": 4}
@@ -624,7 +624,7 @@ auto.json:7:34: warning: 'zero_optimization.stage 4' has no counterpart, at leas
 #   gradient_accumulation_steps = auto (line 4): the file leaves it to the script: give it with --set
 #   fp16.enabled = auto (line 5): the file leaves it to the script: give it with --set
 #   zero_optimization.stage = 4 (line 7): known: 0, 1, 2, 3
-#   zero_optimisation.stage = 2 (line 6)
+#   zero_optimisation.stage = 2 (line 6): did you mean 'zero_optimization.stage'?
 $ dtsim import zero3-offload.json
 zero3-offload.json:2:23: error: missing key 'sequence_length' [training]
       2 |   "train_batch_size": 64,
@@ -720,6 +720,7 @@ empty.sh: error: no command with flags
 [1]
 $ dtsim import none.json
 error: cannot read none.json: No such file or directory
+  help: name another tool's file; docs/launchers.md says which
 [3]
 $ dtsim import mistral-7b.json --set cluster=dgx-h100
 error: a model's config.json becomes a model profile: --scenario and --set have no use
@@ -753,7 +754,7 @@ $ printf 'torchrun --nnodes 2 --nproc-per-node 8 train.py "$@"\n' >line.sh; dtsi
 error: line.sh: a launch line without arguments of Megatron-LM: the plan is the script's
   help: give the script that holds the arguments of the training
 [1]
-$ touch config.py; dtsim import config.py
+$ echo 'import torch' >config.py; dtsim import config.py
 error: config.py: Python is not read
   help: import torchtitan's flags or TOML (`dtsim export --to torchtitan-toml` writes one)
 [1]
@@ -765,8 +766,8 @@ error: unexpected argument 'huggingface'
 $ printf '%s\n' 'MODEL=(--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --position-embedding-type rope --swiglu --seq-length 1024 --apply-layernorm-1p)' 'if [ "$D" = fp8 ]; then' 'TYPE+=("--fp8-format hybrid" "--fp8-amax-history-len 1024")' 'fi' 'DATA=("--vocab-size 1000" --micro-batch-size 1 --global-batch-size 32 --bf16)' 'DATA+=("--vocab-size 32000" "--split 99,1,0")' 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py ${MODEL[@]} ${TYPE[@]} "${DATA[@]}" ${DATA[@]}' >arrays.sh; dtsim import arrays.sh --set cluster=dgx-h100 2>&1 | grep -E 'vocab|fp8|layernorm|precision|split'
 #   fp8-format = hybrid (line 3)
 #   vocab-size = 32000 (line 6)
-#   vocab-size 1000 = true (line 5)
-#   vocab-size 32000 = true (line 6)
+#   vocab-size 1000 = true (line 5): did you mean 'vocab-size'?
+#   vocab-size 32000 = true (line 6): did you mean 'vocab-size'?
 #   split 99,1,0 = true (line 6)
 #   apply-layernorm-1p = true (line 1): no effect on the time of an iteration
 #   fp8-amax-history-len = 1024 (line 3): the software profile says it (stack.…)
@@ -900,3 +901,50 @@ warning: torchtitan-toml cannot express training.precision = bf16
 [activation_checkpoint]
 mode = "selective"
 selective_ac_option = "op"
+% Misspelt keys of DeepSpeed's JSON: those that are read, those that change nothing, and those of a section that changes nothing.
+$ printf '{\n  "train_batch_size": 128,\n  "train_micro_batch_size_per_gup": 8,\n  "zero_optimization": {"stag": 2, "reduce_bucket_sise": 5},\n  "gradient_cliping": 1.0,\n  "fp16": {"loss_scale": 0},\n  "bf16": {"enabld": true}\n}\n' >typos.json; dtsim import typos.json --scenario gcp-data-parallel/scaling-ddp --output /dev/null
+typos.json:3:3: warning: unknown key 'train_micro_batch_size_per_gup' is left out
+      3 |   "train_micro_batch_size_per_gup": 8,
+        |   ^
+  help: did you mean 'train_micro_batch_size_per_gpu'?
+typos.json:4:25: warning: unknown key 'zero_optimization.stag' is left out
+      4 |   "zero_optimization": {"stag": 2, "reduce_bucket_sise": 5},
+        |                         ^
+  help: did you mean 'zero_optimization.stage'?
+typos.json:4:36: warning: unknown key 'zero_optimization.reduce_bucket_sise' is left out
+      4 |   "zero_optimization": {"stag": 2, "reduce_bucket_sise": 5},
+        |                                    ^
+  help: did you mean 'zero_optimization.reduce_bucket_size'?
+typos.json:5:3: warning: unknown key 'gradient_cliping' is left out
+      5 |   "gradient_cliping": 1.0,
+        |   ^
+  help: did you mean 'gradient_clipping'?
+typos.json:7:12: warning: unknown key 'bf16.enabld' is left out
+      7 |   "bf16": {"enabld": true}
+        |            ^
+  help: did you mean 'bf16.enabled'?
+% Megatron-LM does not start with half of a recomputation.
+$ printf 'torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 24 \\\n  --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 2 \\\n  --global-batch-size 64 --recompute-granularity full\n' >half.sh; dtsim import half.sh --set cluster=dgx-a100-80gb --set model.vocab=51200
+half.sh:3:26: error: 'recompute-granularity full' needs 'recompute-method'
+      3 |   --global-batch-size 64 --recompute-granularity full
+        |                          ^
+  help: Megatron-LM does not start without: add --recompute-method uniform --recompute-num-layers 1 for all layers, or block and how many
+[1]
+$ echo ' --recompute-method uniform' >more; tr -d '\n' <half.sh | tr -d '\\' | cat - more >half2.sh; dtsim import half2.sh --set cluster=dgx-a100-80gb --set model.vocab=51200 2>&1 | sed -n '1p;4p'
+half2.sh:1:171: error: 'recompute-granularity full' needs 'recompute-num-layers'
+  help: Megatron-LM does not start without: add --recompute-num-layers 1, a checkpoint for every layer
+$ echo ' --recompute-method block --recompute-num-layers 4' >more; tr -d '\n' <half.sh | tr -d '\\' | cat - more >half3.sh; dtsim import half3.sh --set cluster=dgx-a100-80gb --set model.vocab=51200 | grep -A1 recompute:
+  recompute:
+    first: 4
+% A scenario needs no import, and an empty file has nothing for it.
+$ dtsim import $DATA/scenarios/pipelines/1f1b.yaml 2>&1 | sed "s#$DATA/##"
+error: scenarios/pipelines/1f1b.yaml is a scenario already
+  help: `dtsim run` takes it as it is; `dtsim export` writes it for a launcher
+$ : >empty.json; dtsim import empty.json
+empty.json: error: the file is empty
+  help: it has nothing to import
+[1]
+$ mkdir folder; dtsim import folder
+error: cannot read folder/config.json: No such file or directory
+  help: a folder stands for the config.json of a model in it; name the file otherwise
+[3]

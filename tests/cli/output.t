@@ -1,15 +1,19 @@
 % Output that cannot be written: exit code 3, and no message when a reader just went away.
 $ dtsim list >/dev/full
 error: cannot write standard output: No space left on device
+  help: name a file on a disk that has room
 [3]
 $ dtsim --help >/dev/full
 error: cannot write standard output: No space left on device
+  help: name a file on a disk that has room
 [3]
 $ dtsim run gcp-data-parallel/scaling-ddp -o no/such/folder/page.txt
 error: cannot write no/such/folder/page.txt: No such file or directory
+  help: make its folder first
 [3]
 $ dtsim run gcp-data-parallel/scaling-ddp --trace no/such/folder/trace.json -o page.txt
 error: cannot write no/such/folder/trace.json: No such file or directory
+  help: make its folder first
 [3]
 $ dtsim run gcp-data-parallel/scaling-ddp --trace /dev/full -o page.txt
 error: cannot write /dev/full: No space left on device

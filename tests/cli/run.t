@@ -95,6 +95,7 @@ $ last=$(tail -n +2 hops/3-graph.csv | grep -oE ',[0-9]+,[0-9]+,[0-9]*$' | cut -
 same
 $ dtsim run gcp-data-parallel/scaling-ddp --dump printed.txt
 error: cannot write printed.txt/1-document.yaml: Not a directory
+  help: a part of the path is a file, not a folder
 [3]
 % a row of a table: what is wrong is said with the table's own line and column
 $ printf 'id,model,cluster.profile,training.global_batch,training.micro_batch,measured.iteration_s\na,gpt,dgx-a100-80gb,8,x4,1\n' >bad.csv; dtsim run bad.csv#a

@@ -32,7 +32,10 @@ t.csv:1:4: error: unknown metric 'measured.iteration'
   help: did you mean measured.iteration_s?
 [1]
 $ printf 'name,training.micro_batch\na,1\n' >t.csv; dtsim validate t.csv
-t.csv: error: no column 'id'
+t.csv:1:1: error: no column 'id'
+      1 | name,training.micro_batch
+        | ^
+  help: add a column 'id' that names each row
 t.csv: error: no column 'measured.…' to compare with
   help: e.g. measured.iteration_s
 [1]
@@ -168,7 +171,10 @@ names.csv:1:144: error: unknown column 'iteration_s'
       1 | ID,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,iteration_s
         |                                                                                                                                                ^
   help: did you mean 'measured.iteration_s'?
-names.csv: error: no column 'id'
+names.csv:1:1: error: no column 'id'
+      1 | ID,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,iteration_s
+        | ^
+  help: add a column 'id' that names each row
 names.csv: error: no column 'measured.…' to compare with
   help: e.g. measured.iteration_s
 [1]

@@ -144,3 +144,34 @@ $ for set in parallelism.sequence_parallel=true parallelism.recompute=full train
 --set: error: unknown key 'frst' [training.recompute]
   help: did you mean 'first'?
 [1]
+% What cannot be written is said before the work is done, with what helps.
+$ dtsim search gcp-data-parallel/scaling-ddp --html none/page.html
+error: cannot write none/page.html: No such file or directory
+  help: make its folder first
+[3]
+$ mkdir pages; dtsim search gcp-data-parallel/scaling-ddp --html pages
+error: cannot write pages: Is a directory
+  help: name a file in it
+[3]
+$ dtsim run gcp-data-parallel/scaling-ddp --output none/out.txt
+error: cannot write none/out.txt: No such file or directory
+  help: make its folder first
+[3]
+$ : >file; dtsim run gcp-data-parallel/scaling-ddp --trace file/trace.json
+error: cannot write file/trace.json: Not a directory
+  help: a part of the path is a file, not a folder
+[3]
+$ dtsim run gcp-data-parallel/scaling-ddp --output /dev/full
+error: cannot write /dev/full: No space left on device
+  help: name a file on a disk that has room
+[3]
+$ mkdir order.csv; dtsim schedule order.csv
+error: cannot read 'order.csv': Is a directory
+  help: name a file in it
+[3]
+$ printf 'name,measured.iteration_s\na,1\n' >noid.csv; dtsim validate noid.csv
+noid.csv:1:1: error: no column 'id'
+      1 | name,measured.iteration_s
+        | ^
+  help: add a column 'id' that names each row
+[1]

@@ -47,8 +47,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_HTML:
-            a->html_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, argument, &a->html_path);
         case OPTION_INPUTS:
             a->inputs = true;
             return 0;

@@ -75,7 +75,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 /* The file's text; a folder stands for the config.json of a model in it. */
 static dts_status read_file(import_arguments *a, dts_text *out) {
     struct stat info;
-    if (stat(a->path, &info) == 0 && S_ISDIR(info.st_mode)) {
+    const bool folder = stat(a->path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (folder) {
         a->path = dts_arena_printf(a->tool->arena, "%s/config.json", a->path);
         if (a->path == NULL) {
             return dts_diag_nomem(a->tool->diag);
@@ -83,7 +84,9 @@ static dts_status read_file(import_arguments *a, dts_text *out) {
     }
     FILE *file = fopen(a->path, "r");
     if (file == NULL) {
-        return dts_diag_fail(a->tool->diag, DTS_IO, NULL, "cannot read %s: %s", a->path, strerror(errno));
+        const char *help = folder ? "a folder stands for the config.json of a model in it; name the file otherwise"
+                                  : "name another tool's file; docs/launchers.md says which";
+        return dts_diag_fail(a->tool->diag, DTS_IO, help, "cannot read %s: %s", a->path, strerror(errno));
     }
     char buffer[8192];
     for (size_t got = fread(buffer, 1, sizeof buffer, file); got > 0 && out->length <= LARGEST_B;
@@ -95,6 +98,10 @@ static dts_status read_file(import_arguments *a, dts_text *out) {
     if (bad || out->length > LARGEST_B || memchr(dts_text_string(out), '\0', out->length) != NULL) {
         return dts_diag_fail(a->tool->diag, bad ? DTS_IO : DTS_INVALID, NULL, "%s is no text file of at most 4 MiB",
                              a->path);
+    }
+    if (strspn(dts_text_string(out), " \t\r\n") == out->length) {
+        return dts_diag_error(a->tool->diag, &(dts_place){.file = a->path}, NULL, "it has nothing to import",
+                              "the file is empty");
     }
     return dts_text_status(out) == DTS_OK ? DTS_OK : dts_diag_nomem(a->tool->diag);
 }
@@ -328,9 +335,32 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
     return status;
 }
 
+/* Is this a scenario of ours? */
+static bool is_scenario(const dts_text *text) {
+    static const char *const sections[] = {"model",       "cluster", "stack",    "training",
+                                           "parallelism", "offload", "fidelity", "extends"};
+    enum { LEAST = 2 };
+    dts_document *document = NULL;
+    dts_document_parse(dts_text_string(text), text->length, "", NULL, &document, NULL);
+    size_t known = 0;
+    const dts_node *root = document == NULL ? NULL : dts_document_root(document);
+    if (root != NULL && root->kind == DTS_NODE_MAP) {
+        for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+            known += dts_node_find(root, sections[i]) != NULL;
+        }
+    }
+    dts_document_free(document);
+    return known >= LEAST;
+}
+
 static dts_status import(import_arguments *a) {
     dts_text text = {0};
     dts_status status = read_file(a, &text);
+    if (status == DTS_OK && a->launcher == NULL && !a->model && is_scenario(&text)) {
+        status = dts_diag_fail(a->tool->diag, DTS_INVALID,
+                               "`dtsim run` takes it as it is; `dtsim export` writes it for a launcher",
+                               "%s is a scenario already", a->path);
+    }
     if (status == DTS_OK && a->launcher == NULL && !a->model) {
         a->model = dts_huggingface_is_config(dts_text_string(&text));
         a->launcher = dts_launcher_guess(a->path, dts_text_string(&text), text.length);

@@ -98,11 +98,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->timeline = true;
             return parse_time(a, "--to", argument, &a->to_s);
         case OPTION_TRACE:
-            a->trace_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, argument, &a->trace_path);
         case OPTION_HTML:
-            a->html_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, argument, &a->html_path);
         case OPTION_DUMP:
             a->dump_path = argument;
             return 0;

@@ -121,8 +121,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->memory = true;
             return 0;
         case OPTION_HTML:
-            a->html_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, argument, &a->html_path);
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case ARGP_KEY_ARG:

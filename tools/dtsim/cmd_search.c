@@ -175,8 +175,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->objective = dts_tool_choice(a->tool, "--objective", dts_objective_names, argument);
             return a->objective < 0 ? DTS_EXIT_USAGE : 0;
         case OPTION_HTML:
-            a->html_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, argument, &a->html_path);
         case OPTION_EXPORT:
             a->launcher = dts_launch_choose(a->tool, "--export", argument, false);
             return a->launcher == NULL ? DTS_EXIT_USAGE : 0;

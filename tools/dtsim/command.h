@@ -26,12 +26,16 @@ enum {
     DTS_EXIT_INTERRUPTED = 130 /* by Ctrl-C; what was known by then has been written */
 };
 
+enum { DTS_WRITTEN_MOST = 4 };
+
 typedef struct dts_tool {
     dts_diag *diag;
-    dts_style style;            /* of the output: set by dts_tool_parse */
-    dts_profile_paths profiles; /* where profiles are looked for */
-    dts_arena *arena;           /* lives as long as the program */
-    const char *output_path;    /* --output FILE; NULL: standard output */
+    dts_style style;                       /* of the output: set by dts_tool_parse */
+    dts_profile_paths profiles;            /* where profiles are looked for */
+    dts_arena *arena;                      /* lives as long as the program */
+    const char *output_path;               /* --output FILE; NULL: standard output */
+    const char *written[DTS_WRITTEN_MOST]; /* this and what other options write, which is tried before the work */
+    size_t written_count;
 } dts_tool;
 
 typedef struct dts_command {
@@ -95,6 +99,9 @@ int dts_tool_threads(dts_tool *tool, const char *text, long *out);
 
 /* Writes the command's output to standard output or to --output FILE; every write is checked. */
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text);
+/* An option names a file to write: remembers it in *out. dts_tool_parse refuses what cannot be written. */
+int dts_tool_output(dts_tool *tool, const char *path, const char **out);
+dts_status dts_tool_writable(dts_tool *tool, const char *path);
 /* Writes text to a named file ("-": standard output). */
 dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text);
 

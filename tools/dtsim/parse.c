@@ -66,8 +66,7 @@ static error_t parse_common(int key, char *argument, struct argp_state *state) {
             p->stopped_at = state->next;
             return 0;
         case 'o':
-            p->tool->output_path = argument;
-            return 0;
+            return dts_tool_output(p->tool, argument, &p->tool->output_path);
         case OPTION_COLOR:
             return parse_color(p, argument);
         case OPTION_CHARSET:
@@ -193,6 +192,13 @@ bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, i
     if (p.help) {
         *exit_code = print_help(tool, &outer, program);
         return false;
+    }
+    for (size_t i = 0; i < tool->written_count && error == 0; i++) {
+        const dts_status status = dts_tool_writable(tool, tool->written[i]);
+        if (status != DTS_OK) {
+            *exit_code = dts_tool_exit(status);
+            return false;
+        }
     }
     if (error == 0) {
         if (tool->output_path != NULL && !p.color_given) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 #include "report/html_page.h"
 #include "report/html_plot.h"
@@ -137,7 +138,10 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     dts_html_escaped(dts_text_string(&plan), out);
     dts_text_add(out, ": ");
     add_formatted(dts_format_time, x->iteration_time_s, out);
-    dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib, x->fits ? "" : ", does not fit");
+    dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib,
+                    !x->fits              ? ", does not fit"
+                    : x->unserved_gib > 0 ? ", may run out of memory"
+                                          : "");
     if (rule[0] != '\0') {
         dts_plot_name(names, at_x, at_y, rule, out);
     }
@@ -180,7 +184,8 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     const char *rule = dts_search_baseline(search, index);
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
-    dts_text_printf(out, "<tr><td>%zu%s</td><td class=\"left\" style=\"min-width:12rem\">", index + 1, tie ? " =" : "");
+    dts_text_printf(out, "<tr><td style=\"white-space:nowrap\">%zu%s</td><td class=\"left\" style=\"min-width:12rem\">",
+                    index + 1, tie ? " =" : "");
     dts_html_escaped(dts_text_string(&plan), out);
     if (rule[0] != '\0') {
         dts_text_add(out, " <span class=\"faint\">(");
@@ -272,10 +277,15 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     dts_text text = {0};
     write_head(search, options, out);
     write_answer(search, out);
-    dts_search_remarks(search, &plain, &text);
+    dts_search_binding(search, &wide, &text);
     dts_html_lines(dts_text_string(&text), "", out);
     write_plot(search, out);
     write_tables(search, options->top, out);
+    dts_text_clear(&text);
+    dts_report_unserved(dts_search_unserved(search, options->top), &wide, 0, &text);
+    dts_search_baselines(search, &wide, &text); /* they stand in the tables */
+    dts_search_failures(search, &wide, &text);
+    dts_html_lines(dts_text_string(&text), "", out);
     dts_text_clear(&text);
     dts_search_command(search, &plain, &text);
     if (text.length > 0) {

@@ -155,7 +155,7 @@ static void write_shortage(const dts_search *search, const char *who, const dts_
         write_figures(&by->outcome.figures, out);
         dts_text_add(out, ").");
     } else {
-        dts_text_printf(out, " No change of up to %d keys lifts that.", (int)DTS_MOST_CHANGED);
+        dts_text_printf(out, " Changing up to %d of its keys does not help.", (int)DTS_MOST_CHANGED);
     }
 }
 
@@ -190,7 +190,7 @@ static void write_absence(const dts_search *search, int rule, dts_text *out) {
     }
 }
 
-static void write_baselines(const dts_search *search, const dts_style *style, dts_text *out) {
+void dts_search_baselines(const dts_search *search, const dts_style *style, dts_text *out) {
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         long index = search->baselines[b];
         const dts_finding *f = index < 0 ? NULL : &search->findings[index];
@@ -219,7 +219,7 @@ static const char *shortage_where(bool host) {
 }
 
 /* What it takes where nothing fits. */
-static void write_remedy(const dts_search *search, const dts_style *style, dts_text *out) {
+void dts_search_binding(const dts_search *search, const dts_style *style, dts_text *out) {
     const dts_remedy *r = &search->remedy;
     if (r->shortage.largest == NULL) {
         return;
@@ -254,7 +254,7 @@ static void write_remedy(const dts_search *search, const dts_style *style, dts_t
 }
 
 /* These are neither plans that do not fit nor illegal ones. */
-static void write_failures(const dts_search *search, const dts_style *style, dts_text *out) {
+void dts_search_failures(const dts_search *search, const dts_style *style, dts_text *out) {
     const dts_search_counts *n = &search->counts;
     if (n->failed > 0) {
         dts_text line = {0};
@@ -263,12 +263,6 @@ static void write_failures(const dts_search *search, const dts_style *style, dts
         dts_style_wrap(style, dts_text_string(&line), 2, out);
         dts_text_free(&line);
     }
-}
-
-void dts_search_remarks(const dts_search *search, const dts_search_writing *options, dts_text *out) {
-    write_remedy(search, options->style, out);
-    write_baselines(search, options->style, out);
-    write_failures(search, options->style, out);
 }
 
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
@@ -466,8 +460,7 @@ void dts_search_nothing(const dts_search *search, dts_text *out) {
     }
 }
 
-/* Of the plans that are shown. */
-static double most_unserved(const dts_search *search, size_t top) {
+double dts_search_unserved(const dts_search *search, size_t top) {
     double most_gib = 0;
     for (size_t i = 0; i < search->count; i++) {
         if (dts_search_shows(search, i, top)) {
@@ -497,8 +490,10 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
-    dts_report_unserved(most_unserved(search, options->top), options->style, 0, out);
-    dts_search_remarks(search, options, out);
+    dts_report_unserved(dts_search_unserved(search, options->top), options->style, 0, out);
+    dts_search_binding(search, options->style, out);
+    dts_search_baselines(search, options->style, out);
+    dts_search_failures(search, options->style, out);
     write_settings(search, options, out);
     write_counts(search, options->style, out);
     dts_search_method_text(search, options->style, out);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -103,7 +105,45 @@ static dts_status write_failed(dts_tool *tool, const char *path, int error) {
     if (error == EPIPE) {
         return DTS_IO;
     }
-    return dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot write %s: %s", path, strerror(error));
+    const char *help = error == ENOENT                     ? "make its folder first"
+                       : error == EISDIR                   ? "name a file in it"
+                       : error == ENOSPC                   ? "name a file on a disk that has room"
+                       : error == EACCES || error == EROFS ? "name a file in a folder that you may write to"
+                       : error == ENOTDIR                  ? "a part of the path is a file, not a folder"
+                                                           : NULL;
+    return dts_diag_fail(tool->diag, DTS_IO, help, "cannot write %s: %s", path, strerror(error));
+}
+
+int dts_tool_output(dts_tool *tool, const char *path, const char **out) {
+    *out = path;
+    if (tool->written_count < DTS_WRITTEN_MOST) {
+        tool->written[tool->written_count++] = path;
+    }
+    return 0;
+}
+
+/* What a file could not be written for as things stand, so that no long search ends in nothing; 0: no reason. */
+static int hindrance(const dts_tool *tool, const char *path) {
+    struct stat info;
+    if (strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (stat(path, &info) == 0) {
+        return S_ISDIR(info.st_mode) ? EISDIR : access(path, W_OK) == 0 ? 0 : errno;
+    }
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash == NULL   ? "."
+                         : slash == path ? "/"
+                                         : dts_arena_strndup(tool->arena, path, (size_t)(slash - path));
+    if (folder != NULL && stat(folder, &info) == 0 && !S_ISDIR(info.st_mode)) {
+        return ENOTDIR;
+    }
+    return folder == NULL || access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+dts_status dts_tool_writable(dts_tool *tool, const char *path) {
+    const int error = hindrance(tool, path);
+    return error == 0 ? DTS_OK : write_failed(tool, path, error);
 }
 
 dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text) {
