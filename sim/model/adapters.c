@@ -1,9 +1,10 @@
 /* Low-rank adapters beside frozen weights [1], and frozen weights that are stored in fewer bits [2].
  *
  *   y = x·W + s · dropout(x)·A·B      W (k, n) frozen, A (k, r), B (r, n) trained
+ *   y = x·W + dropout(s · x·A·B)      the same with dropout of the outputs [5]
  *
  * Of W only the gradient of its input is computed, so that x is not kept for it; A keeps its own input: x itself, or
- * with dropout a tensor of its own. Per adapted product (PEFT, eager [3]): dropout, two products of rank r, two
+ * with dropout of x a tensor of its own. Per adapted product (PEFT, eager [3]): dropout, two products of rank r, two
  * elementwise kernels behind them (the scale s, and the sum with the wide product), and in backward the sum of the
  * input gradients of both paths:
  *
@@ -36,7 +37,8 @@
  * [2] Dettmers et al. 2023, QLoRA: Efficient Finetuning of Quantized LLMs, arXiv 2305.14314, section 3.
  * [3] huggingface/peft src/peft/tuners/lora/layer.py.
  * [4] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/utils.py, ParallelLinearAdapter and
- *     GroupedExpertLinearAdapter. */
+ *     GroupedExpertLinearAdapter.
+ * [5] NVIDIA-NeMo/Automodel nemo_automodel/components/_peft/lora.py, dropout_position "post". */
 #include "model/builder.h"
 
 bool dts_model_adapts(const dts_execution *execution) {
@@ -235,15 +237,20 @@ void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear) {
     const bool scattered = linear->row_split && linear->experts == 0 && l->sequence;
     const double share = scattered ? (double)l->shard / (double)l->s : 1; /* of the rows, behind the exchange */
     const double output_B = rows_B(builder, linear, linear->n);
+    const bool drops = builder->execution->adaptation.output_dropout;
     for (int i = 0; i < count; i++) { /* the scale, and the sum; backward: the scale of the gradient */
         const double T = share * rows_B(builder, linear, widths[i]);
+        const double mask_B = drops ? T / l->e * builder->execution->mask_B : 0;
+        const double drop_B = drops ? 2 * T + mask_B : 0;
         dts_operator *sum = dts_add_memory(builder, "lora_add",
-                                           (dts_passes){.forward_kernels = 2,
-                                                        .forward_B = 5 * T,
-                                                        .backward_kernels = 1,
-                                                        .backward_B = 2 * T,
+                                           (dts_passes){.forward_kernels = drops ? 3 : 2,
+                                                        .forward_B = 5 * T + drop_B,
+                                                        .backward_kernels = drops ? 2 : 1,
+                                                        .backward_B = 2 * T + drop_B,
                                                         .input_B = output_B,
-                                                        .output_B = output_B});
+                                                        .output_B = output_B,
+                                                        .saved_B = mask_B});
+        sum->dropout_B = drop_B;
         if (scattered) {
             sum->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
             sum->exchange_B = output_B;

@@ -174,11 +174,12 @@ typedef enum dts_adapter_targets {
 
 /* Low-rank adapters are trained, all other weights are frozen (adapters.c). */
 typedef struct dts_adaptation {
-    int64_t rank; /* 0: no adapters, everything is trained */
-    int targets;  /* dts_adapter_targets */
-    bool dropout;
-    double base_B; /* B of a frozen weight of the layers' products, as it is stored */
-    bool narrow;   /* it is stored in a format that products cannot read */
+    int64_t rank;        /* 0: no adapters, everything is trained */
+    int targets;         /* dts_adapter_targets */
+    bool dropout;        /* of the adapters' inputs */
+    bool output_dropout; /* of their outputs */
+    double base_B;       /* B of a frozen weight of the layers' products, as it is stored */
+    bool narrow;         /* it is stored in a format that products cannot read */
     bool double_quantised;
     double trained_B; /* B of an adapter's element, as it is stored */
 } dts_adaptation;

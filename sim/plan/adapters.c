@@ -14,6 +14,7 @@
 enum { MOST_RANK = 65536, BLOCK = 64, SECOND_BLOCK = 256 };
 
 static const char *const target_names[] = {"query-value", "attention", "all-linear", NULL};
+static const char *const position_names[] = {"pre", "post", NULL};
 static const char *const base_names[] = {"native", "int8", "fp8", "nf4", NULL};
 
 #define FIELD(member) .key = #member, .offset = offsetof(dts_adapters, member)
@@ -27,7 +28,9 @@ static const dts_field lora_fields[] = {
      .help = "how frozen weights of the layers are stored: native (the products' format), int8, fp8 or nf4 (QLoRA)"},
     {FIELD(double_quantisation), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "nf4: the constants of its blocks are quantised as well"},
-    {FIELD(dropout), .type = DTS_FIELD_BOOL, .preset = "true", .help = "dropout in front of the adapters"},
+    {FIELD(dropout), .type = DTS_FIELD_BOOL, .preset = "true", .help = "the adapters are trained with dropout"},
+    {FIELD(dropout_position), .type = DTS_FIELD_ENUM, .names = position_names, .preset = "pre",
+     .help = "dropout in front of the adapters (pre, as PEFT), or of their outputs (post, as NeMo AutoModel)"},
 };
 #undef FIELD
 
@@ -78,7 +81,8 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
     const dts_storage *storage = &plan->storage;
     return (dts_adaptation){.rank = adapters->rank,
                             .targets = adapters->targets,
-                            .dropout = adapters->dropout,
+                            .dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_PRE,
+                            .output_dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_POST,
                             .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
                             .narrow = adapters->base != DTS_BASE_NATIVE,
                             .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,

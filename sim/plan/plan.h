@@ -71,6 +71,9 @@ typedef struct dts_recompute {
 /* How frozen weights of the layers' products are stored beside adapters; NATIVE: in the format of the products. */
 typedef enum dts_base_format { DTS_BASE_NATIVE, DTS_BASE_INT8, DTS_BASE_FP8, DTS_BASE_NF4 } dts_base_format;
 
+/* Where adapters have their dropout: in front of them, or behind. */
+typedef enum dts_dropout_position { DTS_DROPOUT_PRE, DTS_DROPOUT_POST } dts_dropout_position;
+
 /* training.adapters: what is trained instead of the weights. */
 typedef struct dts_adapters {
     int64_t rank; /* of low-rank adapters; 0: none */
@@ -78,6 +81,7 @@ typedef struct dts_adapters {
     int base;     /* dts_base_format */
     bool double_quantisation;
     bool dropout;
+    int dropout_position; /* dts_dropout_position */
 } dts_adapters;
 
 /* INFERENCE: forward passes only, to the model's outputs. DECODE: the same for one new token of each sample, behind

@@ -340,6 +340,24 @@ static void dropout_draws_random_numbers(void **state) {
     assert_close(times_s[1] - times_s[0], 32 * pass_s, 1e-6, 0);
 }
 
+/* Dropout of what adapters give, (2 · 512, 4096) for query and value, keeps a mask of a byte for each of its elements;
+ * the adapters share the input that they keep, as without dropout. */
+static void dropout_of_outputs_keeps_masks(void **state) {
+    (void)state;
+    static const char *const settings[] = {"training.recompute=none " LORA ".dropout=false",
+                                           "training.recompute=none " LORA ".dropout_position=post",
+                                           "training.recompute=none " LORA ".dropout_position=pre"};
+    double peaks_B[3];
+    for (int i = 0; i < 3; i++) {
+        dts_result *r = simulate_text(base, settings[i]);
+        peaks_B[i] = r->peak_allocated_gib * GIB;
+        dts_result_free(r);
+    }
+    const double elements = 2.0 * 512 * 4096;
+    assert_close(peaks_B[1] - peaks_B[0], 32 * 2 * elements, 1e-6, 0);
+    assert_close(peaks_B[2] - peaks_B[0], 32 * elements, 1e-6, 0); /* one input, of which a copy is kept instead */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_counts_of_trained_parameters),
@@ -353,6 +371,7 @@ int main(void) {
         cmocka_unit_test(tensor_parallel_ranks_exchange_the_narrow_path),
         cmocka_unit_test(frozen_ties_are_not_reduced),
         cmocka_unit_test(dropout_draws_random_numbers),
+        cmocka_unit_test(dropout_of_outputs_keeps_masks),
         cmocka_unit_test(experts_have_adapters_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
