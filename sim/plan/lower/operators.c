@@ -323,7 +323,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         dts_walk_memory(w, first, DTS_AT_START, DTS_MEMORY_TEMPORARY, o->input_B);
         use_workspace(w, first, DTS_AT_START, o, 1);
         use_workspace(w, w->last, DTS_AT_END, o, -1);
-        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
+        w->gradient_B = keeps_saved && !split ? w->handed_B : 0;
+        dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_TEMPORARY, w->gradient_B - w->handed_B);
         bool held = part == DTS_PART_HEAD && index + 1 == w->b->work[part].operators.count &&
                     dts_held_outputs_B(w->b, w->pass) > 0;
         if (!keeps_saved && !held) {
@@ -407,6 +408,8 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     } else if (frees_saved) {
         save_tensors(w, w->last, DTS_AT_END, o, -1);
     }
+    dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->gradient_B);
+    w->gradient_B = 0;
     if (has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);

@@ -20,6 +20,7 @@ typedef struct dts_walk {
     dts_id *arrivals;         /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
     int64_t arriving_rows;    /* of these products; 0: not known before the first */
     dts_id again, deferred;   /* transfers beside the products: the input gathered again, the scattered gradient */
+    double gradient_B;        /* of the output of a product whose weight's gradient needs it still */
     const dts_operator *held; /* what it keeps of its layer's input lies elsewhere already; NULL: none does */
 } dts_walk;
 
