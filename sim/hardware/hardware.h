@@ -380,6 +380,7 @@ typedef struct dts_stack {
     int fsdp_copies;               /* dts_fsdp_copies */
     double fsdp_unit_host_s;       /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
+    bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */
     int64_t p2p_sms;                /* multiprocessors that such a transfer holds on either side */

@@ -276,6 +276,13 @@ static const dts_field fsdp_fields[] = {
      .preset = "true",
      .offset = WITHIN(fsdp_prefetch, fsdp_reshard_in_pipeline),
      .help = "what parallelism.reshard_after_forward: auto means with a pipeline"},
+    {.key = "ends_apart",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fsdp_prefetch, fsdp_ends_apart),
+     .help =
+         "embedding and head are units of their own, gathered and freed as layers are; else, and where they share a "
+         "tensor, they belong to the root, which stays whole"},
 };
 
 const dts_schema dts_stack_fsdp_schema = {
@@ -283,7 +290,7 @@ const dts_schema dts_stack_fsdp_schema = {
     .help = "fully sharded data parallel",
     .fields = fsdp_fields,
     .field_count = sizeof fsdp_fields / sizeof *fsdp_fields,
-    .struct_size = WITHIN(fsdp_prefetch, fsdp_reshard_in_pipeline) + sizeof(bool),
+    .struct_size = WITHIN(fsdp_prefetch, fsdp_ends_apart) + sizeof(bool),
 };
 
 /* A number of multiprocessors; userbuffers.h of Transformer Engine has UB_MAX_SM, 32. */

@@ -247,6 +247,11 @@ bool dts_plan_reshards(const dts_plan *plan) {
     return reshard == DTS_RESHARD_AUTO ? !whole : reshard == DTS_RESHARD_YES;
 }
 
+bool dts_plan_ends_apart(const dts_plan *plan) {
+    const dts_job *job = &plan->job;
+    return job->stack->fsdp_ends_apart && !job->model->tied_embeddings && !dts_plan_wraps_linears(plan);
+}
+
 bool dts_plan_reduces_each_step(const dts_plan *plan) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool waits = plan->job.stack->pipeline_defers_reduction && plan->pipeline > 1 && plan->copies == 1 &&

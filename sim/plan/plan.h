@@ -334,6 +334,8 @@ int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
 
 /* Does FSDP free gathered parameters between forward and backward? */
 bool dts_plan_reshards(const dts_plan *plan);
+/* Are embedding and head units of FSDP of their own? Not where they share a tensor, which lies in one unit. */
+bool dts_plan_ends_apart(const dts_plan *plan);
 
 /* Would FSDP's gradients wait whole for the last microbatch? Do they, in this plan? And does DDP reduce those of every
  * microbatch? */

@@ -74,15 +74,17 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
             scatters_s /= k->microbatches;
             gathers_s /= again ? 1 : k->microbatches;
         }
+        const double root_s = x->root_gather_s[k->hybrid]; /* stays whole, unless embedding and head are units */
+        const bool stays = c->ends == 0 || (dts_case_defers_reduction(k) && !again);
         double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * stack->fsdp_unit_host_s;
         p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
-        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + x->root_gather_s[k->hybrid] / k->microbatches);
+        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + root_s / (stays ? k->microbatches : 1));
         p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
-        double again_s = again ? times * gathers_s : 0;
+        double again_s = again ? times * gathers_s + (stays ? 0 : root_s) : 0;
         if (splits) { /* both halves need the parameters */
             p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + first_s;
             p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
@@ -134,7 +136,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP:
             return x->unit_gather_s[k->hybrid] / c->layer_units +
-                   fmax(x->unit_scatter_s[k->hybrid] / c->layer_units, x->root_scatter_s[k->hybrid]);
+                   fmax(x->unit_scatter_s[k->hybrid] / c->layer_units, x->root_scatter_s[k->hybrid] / fmax(1, c->ends));
     }
     return 0;
 }

@@ -104,23 +104,35 @@ double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
     return fmax(repeated_B + c->layers_peak_B, c->transient_B);
 }
 
+/* Units of FSDP that are whole at once, and the gradients of one on their way. The root is whole with the layers; where
+ * embedding and head are units, one of them is, beside the layers gathered ahead. */
+static double units_B(const dts_case *k, const dts_rank_class *c) {
+    const dts_storage *storage = &k->plan->storage;
+    const double compute_B = dts_numeric_bytes(storage->compute);
+    const double ahead = (double)k->plan->job.stack->fsdp_prefetch;
+    double unit = 0, unit_B = 0, root_B = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        unit += c->unit[set];
+        unit_B += c->unit[set] * compute_B + c->unit_frozen_B[set];
+        root_B += c->parameters[set] * compute_B + c->frozen_B[set];
+    }
+    root_B -= c->layers * unit_B;
+    const double layers_B = ((1 + ahead) * unit_B + unit * storage->reduce_B) / c->layer_units;
+    if (c->ends > 0) {
+        return fmax(layers_B, c->end_B + c->end * storage->reduce_B + ahead * unit_B / c->layer_units);
+    }
+    return root_B + layers_B;
+}
+
 /* Gathered units, gradients on their way. */
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
     const dts_storage *storage = &k->plan->storage;
-    double unit = c->unit[DTS_SET_COMMON] + c->unit[DTS_SET_EXPERTS];
     double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
     if (k->plan->replicas == 1) {
         return 0;
     }
     if (dts_case_shards_parameters(k)) {
-        double whole = (1 + (double)k->plan->job.stack->fsdp_prefetch) / c->layer_units; /* layers */
-        double summed_B = dts_case_defers_reduction(k) ? parameters * storage->reduce_B : 0;
-        double gathered = parameters - c->layers * unit + whole * unit;
-        double unit_frozen_B = c->unit_frozen_B[DTS_SET_COMMON] + c->unit_frozen_B[DTS_SET_EXPERTS];
-        double frozen_B = c->frozen_B[DTS_SET_COMMON] + c->frozen_B[DTS_SET_EXPERTS] - c->layers * unit_frozen_B +
-                          whole * unit_frozen_B;
-        return gathered * dts_numeric_bytes(storage->compute) + frozen_B + unit / c->layer_units * storage->reduce_B +
-               summed_B;
+        return units_B(k, c) + (dts_case_defers_reduction(k) ? parameters * storage->reduce_B : 0);
     }
     double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;

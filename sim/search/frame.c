@@ -19,6 +19,18 @@ static void add_selections(const dts_plan *plan, size_t count, const dts_part_co
     }
 }
 
+/* Embedding or head as a unit of FSDP of its own. */
+static void add_end(const dts_plan *plan, const dts_part_cost *part, dts_rank_class *c) {
+    double elements = 0, frozen_B = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += part->parameters[set];
+        frozen_B += part->frozen_B[set];
+    }
+    c->ends++;
+    c->end = fmax(c->end, elements);
+    c->end_B = fmax(c->end_B, elements * dts_numeric_bytes(plan->storage.compute) + frozen_B);
+}
+
 static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
     const dts_part_cost *part = &frame->costs.parts[which];
@@ -52,6 +64,9 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->layers_saved_B += times * part->saved_B;
         c->layers_peak_B = fmax(c->layers_peak_B, times > 0 ? fmax(part->backward_peak_B, part->forward_peak_B) : 0);
     } else {
+        if (dts_plan_ends_apart(plan)) {
+            add_end(plan, part, c);
+        }
         c->saved_B += part->saved_B;
         c->transient_B = fmax(c->transient_B, part->saved_B + fmax(part->backward_peak_B, part->forward_peak_B));
     }
@@ -113,7 +128,7 @@ static void sum_units(dts_rank_class *c) {
         c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
         c->unit_frozen_B[set] = c->layers > 0 ? c->unit_frozen_B[set] / c->layers : 0;
     }
-    c->units = c->layer_units + (c->embedding || c->head);
+    c->units = c->layer_units + (c->ends > 0 ? c->ends : (c->embedding || c->head));
     c->layer_units = c->layers > 0 ? c->layer_units / c->layers : 1;
 }
 
@@ -236,7 +251,7 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
         double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
         cost_unit(frame, rank, hybrid, set, c->layer_units, c->unit[set], c->unit_frozen_B[set],
                   &out->unit_gather_s[hybrid], &out->unit_scatter_s[hybrid]);
-        cost_unit(frame, rank, hybrid, set, 1, root, root_frozen_B, &out->root_gather_s[hybrid],
+        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), root, root_frozen_B, &out->root_gather_s[hybrid],
                   &out->root_scatter_s[hybrid]);
     }
 }

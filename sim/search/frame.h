@@ -30,6 +30,8 @@ typedef struct dts_rank_class {
     double layers, fewest_layers; /* of all chunks; of the smallest chunk */
     double units;                 /* of FSDP: those of layers, and one for embedding and head */
     double layer_units;           /* of these, in one layer on average */
+    double ends;                  /* of these, embedding and head by themselves; 0: together */
+    double end, end_B;            /* of the larger of these: elements, and bytes when gathered */
     bool embedding, head;
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */

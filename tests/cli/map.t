@@ -80,7 +80,7 @@ $ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down 
 pdp is first in 0, fsdp 2 of 2 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
 ? may run out of memory: live tensors fit, but what the caching allocator has
-free lies in pieces, and in its replay a request for 0.32 GiB fails even after a
+free lies in pieces, and in its replay a request for 1.27 GiB fails even after a
 retry; the time is that of a GPU with enough memory. A smaller micro-batch or
 more recomputation leaves room; expandable segments
 (stack.allocator.expandable), where they are off, leave fewer pieces.

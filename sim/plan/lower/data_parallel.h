@@ -43,7 +43,7 @@ struct dts_gradient_sync {
     double total_B;
     int flushed;
     dts_id last_transfer;
-    /* units: [virtual stage][position]; those of embedding and head are in the root unit of their chunk */
+    /* units: [virtual stage][position]; embedding and head are in the root unit of their chunk, unless apart */
     dts_unit **units;
     dts_unit *roots;        /* [virtual stage] */
     dts_unit **linears;     /* [virtual stage][in the order of forward]; NULL: linear layers are no units */

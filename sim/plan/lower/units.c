@@ -31,11 +31,12 @@ static dts_unit *root_of(dts_gradient_sync *sync, const dts_chunk *chunk) {
     return &sync->roots[chunk - sync->b->plan->chunks];
 }
 
-/* A layer's unit, or the chunk's root unit for embedding and head. */
+/* A layer's unit; that of embedding and head is the chunk's root unit where these are none of their own. */
 static dts_unit *unit_of(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position) {
     bool embedding = chunk->embedding && position == 0;
     bool head = chunk->head && position == chunk_parts(chunk) - 1;
-    return embedding || head ? root_of(sync, chunk) : &sync->units[chunk - sync->b->plan->chunks][position];
+    const bool in_root = (embedding || head) && !dts_plan_ends_apart(sync->b->plan);
+    return in_root ? root_of(sync, chunk) : &sync->units[chunk - sync->b->plan->chunks][position];
 }
 
 /* The part in whose backward a chunk's root unit has all of its gradients. */
@@ -66,9 +67,11 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
     if (sync->units[stage] == NULL) {
         return false;
     }
+    for (int64_t i = 0; i < chunk_parts(chunk); i++) {
+        sync->units[stage][i].gather = DTS_NO_ID;
+    }
     for (int64_t i = 0; i < chunk->layers; i++) {
         dts_unit *u = &sync->units[stage][i + chunk->embedding];
-        u->gather = DTS_NO_ID;
         size_t style = dts_plan_sync_style(b->plan, dts_plan_layer_style(b->plan, chunk->first_layer + i));
         if (sync->linears == NULL && style == b->style) {
             unit_add(u, dts_layer_work(b, chunk->first_layer + i));
@@ -81,10 +84,10 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
         return dts_linear_units_add(sync, stage);
     }
     if (chunk->embedding) {
-        unit_add(root, &b->work[DTS_PART_EMBEDDING]);
+        unit_add(unit_of(sync, chunk, 0), &b->work[DTS_PART_EMBEDDING]);
     }
     if (chunk->head) {
-        unit_add(root, &b->work[DTS_PART_HEAD]);
+        unit_add(unit_of(sync, chunk, chunk_parts(chunk) - 1), &b->work[DTS_PART_HEAD]);
     }
     return true;
 }
