@@ -191,9 +191,9 @@ static dts_status bind_list(dts_binder *binder, const dts_field *field, const dt
     return status;
 }
 
-/* A map that stands for one value, as {every: 2}, replaces that of a base whole: its entries that none is laid over, of
- * one that was merged. */
-static const dts_node *latest_form(dts_binder *binder, const dts_node *node) {
+/* What a map says without the plain form that it was laid over; where it stands for one value, as {every: 2}, without
+ * all that it was laid over. */
+static const dts_node *latest_form(dts_binder *binder, const dts_field *field, const dts_node *node) {
     if (node->kind != DTS_NODE_MAP || node->count < 2) {
         return node;
     }
@@ -203,7 +203,7 @@ static const dts_node *latest_form(dts_binder *binder, const dts_node *node) {
     }
     dts_node *copy = dts_tree_merge(NULL, node, dts_binder_trees(binder));
     for (dts_node **link = copy == NULL ? NULL : &copy->first; link != NULL && *link != NULL;) {
-        if (dts_node_is_over(latest, *link)) {
+        if (dts_node_is_over(latest, *link) && (field->one_form || (*link)->implied)) {
             *link = (*link)->next;
             copy->count--;
         } else {
@@ -336,7 +336,7 @@ static dts_status bind_field(dts_binder *binder, const dts_field *field, const d
     if (key == NULL) {
         return dts_diag_nomem(binder->diag);
     }
-    node = field->type == DTS_FIELD_CUSTOM ? latest_form(binder, node) : node;
+    node = field->type == DTS_FIELD_CUSTOM ? latest_form(binder, field, node) : node;
     if (node == NULL) {
         return DTS_NOMEM;
     }

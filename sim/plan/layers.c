@@ -99,6 +99,7 @@ static const dts_field choice_fields[] = {
     {.key = "recompute",
      .offset = 0,
      .type = DTS_FIELD_CUSTOM,
+     .one_form = true,
      .parse = parse_recompute,
      .names = recompute_names,
      .preset = "inherit",

@@ -223,7 +223,7 @@ static const dts_field training_fields[] = {
     {FIELD(optimizer), .type = DTS_FIELD_ENUM, .names = optimizer_names, .preset = "adamw",
      .help =
          "optimizer: decides the states kept per parameter and the work of a step; none: forward and backward only"},
-    {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .parse = parse_recompute, .preset = "none",
+    {FIELD(recompute), .type = DTS_FIELD_CUSTOM, .one_form = true, .parse = parse_recompute, .preset = "none",
      .help = "activation recomputation: none, selective (attention core), full (per layer), except-last "
              "(full but for the last microbatch, torch Pipe), sqrt (one checkpoint per √n of a chunk's n layers) or "
              "{every: n} layers, {first: n}: the first n layers of every chunk in full, {modules: [layernorm]}: "

@@ -185,7 +185,8 @@ static void end_line(const dts_style *style, dts_paint paint, dts_text *out) {
 /* As much of a cell as a line of its column takes; *cell goes on behind it. Further lines of the first column are
  * indented, so that they are not taken for rows. */
 static void print_piece(const layout *l, size_t column, bool first_line, const char **cell, dts_text *out) {
-    size_t width = l->widths[column], hanging = column == 0 && !first_line ? HANGING : 0;
+    const size_t width = l->widths[column];
+    const size_t hanging = column == 0 && !first_line && width > 2 * HANGING ? HANGING : 0;
     if (!has(l->grid->left, column) && dts_style_columns(*cell) <= width) {
         dts_style_pad_left(l->style, *cell, width, out);
         *cell += strlen(*cell);

@@ -67,6 +67,7 @@ static void write_lacks(const dts_validation *v, int metric, const dts_style *st
         dts_text_printf(out, "%*s", INDENT, "");
         dts_style_wrap(style, dts_text_string(&line), INDENT + 2, out);
     }
+    out->failed = out->failed || line.failed;
     dts_text_free(&line);
 }
 

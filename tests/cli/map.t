@@ -52,6 +52,10 @@ $ dtsim map whole.yaml whole.yaml
 error: two strategies are called 'whole'
   help: name them: NAME=SCENARIO
 [2]
+$ dtsim map a-name-of-more-than-thirty-six-characters=gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --down cluster.nodes=1,2 --across training.micro_batch=1,2
+error: a cell of the map has no room for 'a-name-of-more-than-thirty-six-characters'
+  help: give it a short one: NAME=SCENARIO
+[2]
 $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across model=gpt2
 error: --across: 'model' is varied already
   help: vary another key

@@ -2,11 +2,15 @@
 #include <string.h>
 
 #include "axes.h"
+#include "base/excerpt.h"
 #include "command.h"
 #include "kinds.h"
 #include "map_write.h"
 #include "overrides.h"
 #include "progress.h"
+
+/* Two of them, and how far they are apart, are the text of a cell. */
+enum { NAME_MOST = 36 };
 
 enum {
     OPTION_SET = DTS_OPTION_FIRST,
@@ -90,6 +94,10 @@ static error_t parse_strategy(map_arguments *a, const char *text) {
     if (name == NULL) {
         dts_diag_nomem(a->tool->diag);
         return DTS_EXIT_IO;
+    }
+    if (strlen(name) > NAME_MOST) {
+        return dts_tool_usage(a->tool, "give it a short one: NAME=SCENARIO", "a cell of the map has no room for '%s'",
+                              dts_excerpt_of(name).text);
     }
     for (size_t i = 0; i < a->count; i++) {
         if (strcmp(a->names[i], name) == 0) {

@@ -112,6 +112,7 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
                 dts_sweep_settings(sweep, i, &settings);
                 dts_text_add(out, "  ");
                 dts_style_wrap(style, dts_text_string(&settings), INDENT, out);
+                out->failed = out->failed || settings.failed;
                 dts_text_free(&settings);
             }
         }

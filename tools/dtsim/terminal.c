@@ -14,19 +14,22 @@ bool dts_terminal_color(int fd) {
     return isatty(fd) && (no_color == NULL || no_color[0] == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
+static int possible_width(long columns) {
+    return columns < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : columns > WIDEST ? WIDEST : (int)columns;
+}
+
 static int window_width(int fd) {
     const char *columns = getenv("COLUMNS");
     if (columns != NULL) {
         char *end;
         long value = strtol(columns, &end, 10);
-        if (*end == '\0' && value >= DTS_STYLE_NARROWEST && value <= WIDEST) {
-            return (int)value;
+        if (*end == '\0' && value > 0) {
+            return possible_width(value);
         }
     }
     struct winsize window;
     if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
-        int width = window.ws_col;
-        return width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : width > WIDEST ? WIDEST : width;
+        return possible_width(window.ws_col);
     }
     return DTS_STYLE_DEFAULT_WIDTH;
 }
