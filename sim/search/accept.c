@@ -1,15 +1,9 @@
 /* Which plan may be the answer: the best that the asker accepts (a launcher can express it, say). When the best of what
- * was simulated is not accepted, the best by closed form that are take their turn, so that the answer is no leftover.
- */
-#include <math.h>
-
+ * was simulated is not accepted, those that are get a search of their own, so that the answer is no leftover. */
 #include "search/layouts.h"
 
-enum { BATCH = 8, MOST_ASKED = 1000 };
-
-/* Candidates whose closed form is beyond the best accepted one by more than this are not asked for: that is how far it
- * is off for most families (exhaustive.c). */
-static const double PROMISING = 1.3;
+/* Coarse simulation looks at four times the usual number of simulations; more than that need not be asked for. */
+enum { MOST_KEPT = 1024 };
 
 static bool fits(const dts_finding *f) {
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits;
@@ -45,53 +39,53 @@ static dts_status ask_findings(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
-static double value_in_scores(const dts_search_context *c, long index) {
-    if (index < 0) {
-        return INFINITY;
-    }
-    const dts_figures *f = &c->search->findings[index].outcome.figures;
-    return c->request->objective == DTS_OBJECTIVE_MEMORY ? f->peak_allocated_gib * 1024 * 1024 * 1024
-                                                         : f->iteration_time_s;
-}
-
-static dts_status simulate(dts_search_context *c, const dts_ranked *batch, size_t count, dts_diag *diag) {
-    dts_status status = dts_layouts_simulate(c, batch, count, diag);
-    for (size_t i = 0; i < count && status == DTS_OK; i++) {
-        long index = dts_layouts_find(c, &batch[i].candidate);
+/* Those of the best by closed form that are accepted, up to MOST_KEPT of them, and what is known of them already. */
+static dts_status collect(dts_search_context *c, dts_top *out, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < c->best.count && out->count < out->capacity && status == DTS_OK && !dts_layouts_stopped(c);
+         i++) {
+        const dts_ranked *r = &c->best.items[i];
+        const long index = dts_layouts_find(c, &r->candidate);
+        bool accepted = index >= 0 && c->search->findings[index].acceptance == DTS_ACCEPTED;
+        if (index < 0 || c->search->findings[index].acceptance == DTS_NOT_ASKED) {
+            status = ask(c, &r->candidate, &accepted, diag);
+        }
         if (index >= 0) {
-            c->search->findings[index].acceptance = DTS_ACCEPTED;
+            c->search->findings[index].acceptance = accepted ? DTS_ACCEPTED : DTS_PASSED_OVER;
+        }
+        if (accepted) {
+            dts_top_add(out, r->score, &r->candidate, &r->estimate);
         }
     }
     return status;
 }
 
-/* Simulates accepted candidates that may be better than the accepted findings, the most promising first. */
-static dts_status look_for_more(dts_search_context *c, dts_diag *diag) {
-    size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
-    size_t waiting = 0, asked = 0;
-    dts_ranked batch[BATCH];
-    dts_status status = DTS_OK;
-    for (size_t i = 0; i < c->best.count && status == DTS_OK && asked < MOST_ASKED && !dts_layouts_stopped(c); i++) {
-        const dts_ranked *r = &c->best.items[i];
-        double beat = value_in_scores(c, best_of(c, DTS_ACCEPTED));
-        if (r->score > PROMISING * beat || c->search->count + waiting >= limit) {
-            break;
-        }
-        if (dts_layouts_least(c, &r->estimate) >= beat || dts_layouts_find(c, &r->candidate) >= 0) {
-            continue;
-        }
-        bool accepted = false;
-        status = ask(c, &r->candidate, &accepted, diag);
-        asked++;
-        if (accepted) {
-            batch[waiting++] = *r;
-        }
-        if (waiting == BATCH && status == DTS_OK) {
-            status = simulate(c, batch, waiting, diag);
-            waiting = 0;
+/* What was looked at coarsely stays in question if it is on the list. */
+static void leave_out_others(dts_search_context *c, const dts_top *list) {
+    for (size_t i = 0; i < c->screened_count; i++) {
+        dts_screened *s = &c->screened[i];
+        s->left_out = true;
+        for (size_t k = 0; k < list->count && s->left_out; k++) {
+            s->left_out = dts_candidate_compare(&list->items[k].candidate, &s->of.candidate) != 0;
         }
     }
-    return status == DTS_OK && !dts_layouts_stopped(c) ? simulate(c, batch, waiting, diag) : status;
+}
+
+/* A search of its own among what is accepted, with as many simulations as the first. */
+static dts_status search_accepted(dts_search_context *c, dts_diag *diag) {
+    const size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
+    dts_top list = {0};
+    dts_status status = dts_top_new(c->best.count < MOST_KEPT ? c->best.count : MOST_KEPT, &list) == DTS_OK
+                            ? collect(c, &list, diag)
+                            : dts_diag_nomem(diag);
+    if (status == DTS_OK && !dts_layouts_stopped(c)) {
+        leave_out_others(c, &list);
+        c->only_accepted = true;
+        status = dts_layouts_simulate_list(c, &list, limit, diag);
+        c->only_accepted = false;
+    }
+    dts_top_free(&list);
+    return status;
 }
 
 dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag) {
@@ -101,7 +95,7 @@ dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag) {
     dts_status status = ask_findings(c, diag);
     bool passed_over = best_of(c, DTS_PASSED_OVER) >= 0;
     if (status == DTS_OK && passed_over) {
-        status = look_for_more(c, diag);
+        status = search_accepted(c, diag);
     }
     return status;
 }

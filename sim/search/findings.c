@@ -134,6 +134,7 @@ long dts_layouts_best(const dts_search_context *c) {
     for (size_t i = 0; i < c->search->count; i++) {
         const dts_finding *f = &c->search->findings[i];
         if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
+            (!c->only_accepted || f->acceptance == DTS_ACCEPTED) &&
             (best < 0 || dts_findings_compare(c->request->objective, f, &c->search->findings[best]) < 0)) {
             best = (long)i;
         }
@@ -384,8 +385,9 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
             again = dts_candidate_compare(&w.findings[k].candidate, &candidates[i].candidate) == 0;
         }
         if (!again) {
-            w.findings[w.count++] =
-                (dts_finding){.candidate = candidates[i].candidate, .estimate = candidates[i].estimate};
+            w.findings[w.count++] = (dts_finding){.candidate = candidates[i].candidate,
+                                                  .estimate = candidates[i].estimate,
+                                                  .acceptance = c->only_accepted ? DTS_ACCEPTED : DTS_NOT_ASKED};
         }
     }
     dts_parallel_for(w.count, c->request->threads, simulate_one, &w);

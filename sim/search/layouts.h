@@ -30,6 +30,7 @@ typedef struct dts_screened {
     dts_screening screening;
     bool failed; /* no simulation could be made: more kernels than are simulated, say */
     bool done;
+    bool left_out; /* not accepted, where only what is accepted is in question */
 } dts_screened;
 
 struct dts_search_context {
@@ -45,6 +46,7 @@ struct dts_search_context {
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
+    bool only_accepted; /* what is simulated now is accepted, and compared with such only (accept.c) */
 };
 
 /* Candidates of one family have the same schedule (or a single stage), share parameters in the same way and have tensor
@@ -87,7 +89,7 @@ dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list,
 /* Would their rows in a table tell the same: two layouts that differ in something that changes nothing here? */
 bool dts_layouts_same_answer(dts_objective objective, const dts_finding *a, const dts_finding *b);
 
-/* The best finding that fits, or DTS_NOWHERE. */
+/* The best finding that fits, of those that are accepted where only they count; DTS_NOWHERE: none. */
 long dts_layouts_best(const dts_search_context *c);
 
 /* By what candidates are ranked before they are simulated, and what it is at least. */

@@ -177,7 +177,7 @@ static double best_value(const dts_search_context *c) {
 static bool something_fits(const dts_search_context *c) {
     bool fits = false;
     for (size_t i = 0; i < c->screened_count && !fits; i++) {
-        fits = dts_screened_fits(c, &c->screened[i]);
+        fits = !c->screened[i].left_out && dts_screened_fits(c, &c->screened[i]);
     }
     return fits;
 }
@@ -235,7 +235,8 @@ static void choose_full(const dts_search_context *c, family *families, double ma
     bool any = isfinite(best) || something_fits(c);
     for (size_t i = 0; i < c->screened_count; i++) {
         const dts_screened *s = &c->screened[i];
-        if (s->failed || dts_layouts_find(c, &s->of.candidate) >= 0 || (any && !dts_screened_fits(c, s))) {
+        if (s->failed || s->left_out || dts_layouts_find(c, &s->of.candidate) >= 0 ||
+            (any && !dts_screened_fits(c, s))) {
             continue;
         }
         const family *f = family_of(c, families, &s->of.candidate);
@@ -337,7 +338,7 @@ static dts_status fill_answers(dts_search_context *c, size_t limit, dts_diag *di
         picks chosen = {.most = most < REFINED ? most : REFINED};
         for (size_t i = 0; i < c->screened_count && chosen.most > 0; i++) {
             const dts_screened *s = &c->screened[i];
-            if (!s->failed && dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0 &&
+            if (!s->failed && !s->left_out && dts_screened_fits(c, s) && dts_layouts_find(c, &s->of.candidate) < 0 &&
                 !seems_known(c, s)) {
                 pick(&chosen, value_of(c, s), i);
             }

@@ -23,24 +23,25 @@ static bool subject_of(const dts_search_export *e, const dts_candidate *candidat
     return true;
 }
 
-/* Is this a key that the search sets? "parallelism.schedule = zbv" */
-static bool is_searched(const char *what) {
+/* The axis that the search sets with this key, or DTS_AXIS_COUNT: "parallelism.schedule = zbv" */
+static dts_layout_axis axis_of(const char *what) {
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         const char *key;
         for (int i = 0; (key = dts_candidate_key((dts_layout_axis)axis, i)) != NULL; i++) {
             size_t length = strlen(key);
             if (strncmp(what, key, length) == 0 && (what[length] == ' ' || what[length] == '.')) {
-                return true;
+                return (dts_layout_axis)axis;
             }
         }
     }
-    return false;
+    return DTS_AXIS_COUNT;
 }
 
 typedef struct obstacle {
-    const char *text; /* why the launcher cannot express a plan; NULL: it can */
-    const char *help; /* the nearest, or what is missing */
-    bool refused;     /* there is nothing near */
+    const char *text;     /* why the launcher cannot express a plan; NULL: it can */
+    const char *help;     /* the nearest, or what is missing */
+    dts_layout_axis axis; /* of the value that is lost; DTS_AXIS_COUNT: of none alone */
+    bool refused;         /* there is nothing near */
 } obstacle;
 
 /* What stands in the way of a plan; strings in arena. */
@@ -51,7 +52,7 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
     dts_diag *refusals = dts_diag_new();
     dts_notes notes = {.arena = arena};
     dts_text text = {0};
-    *out = (obstacle){.text = NULL};
+    *out = (obstacle){.axis = DTS_AXIS_COUNT};
     dts_status status = refusals == NULL || !subject_of(e, candidate, arena, &subject) ? DTS_NOMEM : DTS_OK;
     if (status == DTS_OK) {
         status = dts_scenario_load(subject.path, subject.overrides, subject.override_count, &e->tool->profiles,
@@ -59,7 +60,9 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
     }
     status = status == DTS_OK ? dts_export(scenario, e->launcher, &notes, &text, refusals) : status;
     for (size_t i = 0; i < notes.count && status == DTS_OK && out->text == NULL; i++) {
-        if (notes.items[i].kind == DTS_NOTE_LOST && is_searched(notes.items[i].what)) {
+        const dts_layout_axis axis = axis_of(notes.items[i].what);
+        if (notes.items[i].kind == DTS_NOTE_LOST && axis != DTS_AXIS_COUNT) {
+            out->axis = axis;
             out->text = dts_arena_printf(arena, "%s cannot express %s", e->launcher->name, notes.items[i].what);
             out->help = notes.items[i].text;
         }
@@ -68,6 +71,7 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
         const dts_message *message = dts_diag_get(refusals, 0);
         *out = (obstacle){.text = dts_arena_strdup(arena, message->text),
                           .help = message->help == NULL ? NULL : dts_arena_strdup(arena, message->help),
+                          .axis = DTS_AXIS_COUNT,
                           .refused = true};
         status = out->text == NULL ? DTS_NOMEM : DTS_OK;
     }
@@ -77,12 +81,41 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }
 
+/* What a refusal for this candidate's value on an axis would be. */
+static dts_export_refusal refusal_of(const dts_candidate *candidate, dts_layout_axis axis) {
+    const int32_t *v = candidate->value;
+    return (dts_export_refusal){.axis = axis,
+                                .value = v[axis],
+                                .schedule = v[DTS_AXIS_PIPELINE] > 1 ? v[DTS_AXIS_SCHEDULE] : -1,
+                                .data_parallel = v[DTS_AXIS_DATA_PARALLEL],
+                                .tensor = v[DTS_AXIS_TENSOR] > 1,
+                                .pipeline = v[DTS_AXIS_PIPELINE] > 1};
+}
+
+static bool is_refused(const dts_search_export *e, const dts_candidate *candidate) {
+    bool refused = false;
+    for (size_t i = 0; i < e->refusal_count && !refused; i++) {
+        const dts_export_refusal *known = &e->refusals[i];
+        const dts_export_refusal r = refusal_of(candidate, known->axis);
+        refused = r.value == known->value && r.schedule == known->schedule && r.data_parallel == known->data_parallel &&
+                  r.tensor == known->tensor && r.pipeline == known->pipeline;
+    }
+    return refused;
+}
+
 dts_status dts_search_export_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
-    const dts_search_export *e = context;
+    dts_search_export *e = context;
+    *accepted = false;
+    if (is_refused(e, candidate)) {
+        return DTS_OK;
+    }
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    obstacle why = {.text = NULL};
+    obstacle why = {.axis = DTS_AXIS_COUNT};
     dts_status status = arena == NULL ? dts_diag_nomem(diag) : find_obstacle(e, candidate, arena, &why, diag);
     *accepted = status == DTS_OK && why.text == NULL;
+    if (why.axis != DTS_AXIS_COUNT && e->refusal_count < DTS_EXPORT_REFUSALS) {
+        e->refusals[e->refusal_count++] = refusal_of(candidate, why.axis);
+    }
     dts_arena_free(arena);
     return status;
 }
