@@ -2,8 +2,10 @@
 #include "advise/advise.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "plan/lower/lower.h"
+#include "report/cure.h"
 #include "run/run.h"
 #include "search/plain.h"
 
@@ -110,7 +112,11 @@ static bool restrict_to(const dts_scenario_values *base, dts_family family, bool
         good = push(schedule, schedules[i]);
     }
     for (size_t i = 0; good && i < dts_plain_axis_count; i++) {
-        good = add_plain(out, &dts_plain_axes[i], arena);
+        dts_plain_axis plain = dts_plain_axes[i];
+        if (plain.axis == DTS_AXIS_ORDER && base->stack.pipeline_single_process) {
+            plain.values[0] = DTS_ORDER_TENSOR_PIPELINE_DATA; /* one process drives a pipeline only inside its node */
+        }
+        good = add_plain(out, &plain, arena);
     }
     out->empty = good && (tensor->count == 0 || pipeline->count == 0);
     return good;
@@ -194,7 +200,11 @@ static dts_verdict judge(const dts_advice *advice, const dts_branch *branch) {
     double slowest_s = 0;
     for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
         const dts_contender *c = &advice->families[f];
-        if ((branch->families & 1U << f) == 0 || !c->legal || !c->figures.fits) {
+        if ((branch->families & 1U << f) == 0 || !c->legal) {
+            continue;
+        }
+        if (!c->figures.fits) {
+            v.lack |= branch->alike ? 1U << f : 0;
             continue;
         }
         double time_s = c->figures.iteration_time_s;
@@ -206,10 +216,44 @@ static dts_verdict judge(const dts_advice *advice, const dts_branch *branch) {
     }
     if (v.best >= 0) {
         v.behind = fastest_s / advice->families[advice->best].figures.iteration_time_s - 1;
-        v.agrees = v.behind < TIE;
+        v.agrees = v.behind < TIE && v.lack == 0;
         v.spread = slowest_s / fastest_s - 1;
     }
     return v;
+}
+
+/* What takes the memory of a plan that does not fit. */
+static dts_status find_why(const dts_scenario_values *base, dts_contender *c, dts_diag *diag) {
+    dts_scenario_values values;
+    dts_candidate_apply(&c->candidate, base, &values);
+    const dts_run_options options = {0};
+    dts_result *result = NULL;
+    const dts_status status = dts_run_values(&values, &options, &result, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    dts_text text = {0};
+    dts_report_cure(result, &text);
+    snprintf(c->why, sizeof c->why, "%s", dts_text_string(&text));
+    const dts_status written = dts_text_status(&text);
+    dts_text_free(&text);
+    dts_result_free(result);
+    return written == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+}
+
+static dts_status judge_all(dts_advice *out, dts_diag *diag) {
+    unsigned lack = 0;
+    for (int b = 0; b < DTS_BOOK_COUNT; b++) {
+        out->verdicts[b] = judge(out, dts_rule_book_branch(&dts_rule_books[b], &out->facts));
+        lack |= out->verdicts[b].lack;
+    }
+    dts_status status = DTS_OK;
+    for (int f = 0; f < DTS_FAMILY_COUNT && status == DTS_OK && !out->interrupted; f++) {
+        if ((lack & 1U << f) != 0) {
+            status = find_why(out->base, &out->families[f], diag);
+        }
+    }
+    return status;
 }
 
 /* ---- neighbours of the winner ------------------------------------------------------------------------------------
@@ -297,9 +341,7 @@ dts_status dts_advice_make(const dts_advice_request *request, dts_advice *out, d
     *out = (dts_advice){.base = request->base, .best = DTS_NO_TRIAL};
     dts_status status = dts_facts_find(request->base, &out->facts, diag);
     status = status == DTS_OK ? find_contenders(request, out, diag) : status;
-    for (int b = 0; b < DTS_BOOK_COUNT && status == DTS_OK; b++) {
-        out->verdicts[b] = judge(out, dts_rule_book_branch(&dts_rule_books[b], &out->facts));
-    }
+    status = status == DTS_OK ? judge_all(out, diag) : status;
     if (status != DTS_OK || out->best < 0 || out->interrupted) {
         return status;
     }

@@ -70,13 +70,14 @@ const dts_branch *dts_rule_book_branch(const dts_rule_book *book, const dts_fact
 /* ---- advice ------------------------------------------------------------------------------------------------------
  */
 
-enum { DTS_TRIALS_MOST = 16, DTS_NO_TRIAL = -1 };
+enum { DTS_TRIALS_MOST = 16, DTS_NO_TRIAL = -1, DTS_WHY_MOST = 400 };
 
 /* The best plan of a family. */
 typedef struct dts_contender {
     bool legal; /* is there a plan? */
     dts_candidate candidate;
     dts_figures figures;
+    char why[DTS_WHY_MOST]; /* it does not fit, and a book says that it is as fast as others: what takes the memory */
 } dts_contender;
 
 /* The winner with other values of one axis, all else equal. */
@@ -101,7 +102,8 @@ typedef struct dts_verdict {
     const dts_branch *branch;
     int best;      /* the family recommended whose plan is fastest; DTS_NO_TRIAL: none recommended, or none fits */
     double behind; /* its time over that of the best of all, less 1 */
-    bool agrees;   /* less than 3 % behind */
+    bool agrees;   /* less than 3 % behind; and of families said to perform alike, all fit */
+    unsigned lack; /* bits 1 << dts_family: of families said to perform alike, those that do not fit */
     double spread; /* slowest over fastest of those recommended that fit, less 1 */
 } dts_verdict;
 

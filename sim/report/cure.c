@@ -1,26 +1,36 @@
 #include "report/cure.h"
 
-#include <stddef.h>
 #include <string.h>
 
-/* What makes a category smaller. */
-typedef enum remedy_kind { STATES, ACTIVATIONS, TEMPORARIES, BUFFERS, RESERVE } remedy_kind;
+/* What makes a part of the memory smaller. */
+typedef enum remedy_kind { STATES, ACTIVATIONS, OUTPUTS, TEMPORARIES, BUFFERS, RESERVE } remedy_kind;
 
-typedef struct remedy {
+typedef struct part {
     const char *name;
-    size_t offset; /* in dts_memory_gib */
+    double gib;
     remedy_kind kind;
-} remedy;
+} part;
 
-static const remedy remedies[] = {
-    {"parameters", offsetof(dts_memory_gib, parameters), STATES},
-    {"gradients", offsetof(dts_memory_gib, gradients), STATES},
-    {"optimizer states", offsetof(dts_memory_gib, optimizer), STATES},
-    {"activations", offsetof(dts_memory_gib, activations), ACTIVATIONS},
-    {"temporary buffers", offsetof(dts_memory_gib, temporary), TEMPORARIES},
-    {"communication buffers", offsetof(dts_memory_gib, communication), BUFFERS},
-    {"the allocator's reserve", offsetof(dts_memory_gib, fragmentation), RESERVE},
-};
+enum { PARTS = 8 };
+
+static part largest_part(const dts_result *r) {
+    const dts_memory_gib *m = &r->memory_gib;
+    const part parts[PARTS] = {
+        {"parameters", m->parameters, STATES},
+        {"gradients", m->gradients, STATES},
+        {"optimizer states", m->optimizer, STATES},
+        {"activations", m->activations - r->kept_outputs_gib, ACTIVATIONS},
+        {"outputs of all microbatches, kept until the step ends", r->kept_outputs_gib + r->joined_outputs_gib, OUTPUTS},
+        {"temporary buffers", m->temporary - r->joined_outputs_gib, TEMPORARIES},
+        {"communication buffers", m->communication, BUFFERS},
+        {"the allocator's reserve", m->fragmentation, RESERVE},
+    };
+    size_t largest = 0;
+    for (size_t i = 1; i < PARTS; i++) {
+        largest = parts[i].gib > parts[largest].gib ? i : largest;
+    }
+    return parts[largest];
+}
 
 static bool is_sharded(const dts_result *r) {
     return r->plan != NULL && (strstr(r->plan, "fsdp") != NULL || strstr(r->plan, "zero3") != NULL);
@@ -68,6 +78,9 @@ static const char *cure_of(const dts_result *r, remedy_kind kind) {
             return states_cure(r);
         case ACTIVATIONS:
             return activations_cure(r);
+        case OUTPUTS:
+            return "stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules), a smaller "
+                   "training.global_batch or a higher parallelism.tensor makes them smaller";
         case TEMPORARIES:
             return r->micro_batch > 1 ? "a smaller training.micro_batch makes them smaller"
                    : r->gpus == 1     ? "a shorter training.sequence_length makes them smaller"
@@ -94,18 +107,10 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
         dts_text_printf(out, "A node's NVMe drives lack %.0f GiB: offload less, or shard over more nodes. ",
                         result->nvme_peak_gib - result->nvme_capacity_gib);
     }
-    const remedy *largest = &remedies[0];
-    double largest_gib = -1;
-    for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
-        double gib = *(const double *)((const char *)&result->memory_gib + remedies[i].offset);
-        if (gib > largest_gib) {
-            largest_gib = gib;
-            largest = &remedies[i];
-        }
-    }
+    const part largest = largest_part(result);
     dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB): %s.",
-                    result->peak_device_gib - result->capacity_gib, largest->name, largest_gib,
-                    cure_of(result, largest->kind));
+                    result->peak_device_gib - result->capacity_gib, largest.name, largest.gib,
+                    cure_of(result, largest.kind));
 }
 
 const char *dts_report_fit_mark(bool fits, double unserved_gib) {

@@ -107,7 +107,9 @@ static void tell_plan(const dts_result *r, dts_text *out) {
     const dts_what_if_row *best[2];
     best_two(r, true, best);
     if (best[0] == NULL) {
-        dts_text_add(out, " None of the neighbouring plans that were simulated is more than 3 % faster and fits.");
+        dts_text_add(out,
+                     " None of the neighbouring plans that were simulated is more than 3 % faster and fits: `dtsim "
+                     "search` looks at all plans.");
         return;
     }
     for (int i = 0; i < 2 && best[i] != NULL; i++) {
@@ -117,10 +119,25 @@ static void tell_plan(const dts_result *r, dts_text *out) {
                         : best[i]->unserved_gib > 0 ? "may run out of memory"
                                                     : "fits");
     }
-    dts_text_add(out, ".");
+    dts_text_add(out, ". Neighbours differ in one choice: `dtsim search` looks at all plans.");
 }
 
-static void tell_memory(const dts_result *r, dts_text *out) {
+/* Room for what the plan can take: twice the microbatch where that is legal and fits, less recomputation where it does
+ * some. */
+static const char *room(const dts_scenario_values *v, const dts_result *r) {
+    const dts_explanation *e = r->explanation;
+    bool larger = false;
+    for (size_t i = 0; i < e->what_if_count; i++) { /* what the rules refuse has no row */
+        larger |= e->what_ifs[i].fits && strcmp(e->what_ifs[i].name, "larger microbatches") == 0;
+    }
+    const bool recomputes = v->training.recompute.kind != DTS_RECOMPUTE_NONE;
+    return larger && recomputes ? "; there is room for larger microbatches or less recomputation"
+           : larger             ? "; there is room for larger microbatches"
+           : recomputes         ? "; there is room for less recomputation"
+                                : "";
+}
+
+static void tell_memory(const dts_scenario_values *v, const dts_result *r, dts_text *out) {
     if (!r->fits) {
         dts_text_printf(out, " It does not fit: %.1f GiB on a GPU of %.1f GiB, so the time is that of a larger GPU.",
                         r->peak_device_gib, r->capacity_gib);
@@ -128,7 +145,7 @@ static void tell_memory(const dts_result *r, dts_text *out) {
     }
     double free_gib = r->capacity_gib - r->peak_device_gib;
     dts_text_printf(out, " Memory: %.1f of %.1f GiB are used%s.", r->peak_device_gib, r->capacity_gib,
-                    free_gib > 0.3 * r->capacity_gib   ? "; there is room for larger microbatches or less recomputation"
+                    free_gib > 0.3 * r->capacity_gib   ? room(v, r)
                     : free_gib < 0.1 * r->capacity_gib ? "; there is no room to spare"
                                                        : "");
     if (r->allocator.unserved_gib > 0) {
@@ -142,7 +159,7 @@ dts_status dts_advise(const dts_scenario_values *values, dts_result *result) {
     tell_limit(values, result, &text);
     tell_hardware(result, &text);
     tell_plan(result, &text);
-    tell_memory(result, &text);
+    tell_memory(values, result, &text);
     if (dts_text_status(&text) == DTS_OK) {
         result->explanation->advice = dts_arena_strdup(result->arena, dts_text_string(&text));
     }

@@ -265,8 +265,14 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     add_term(result, "optimizer", gib->optimizer,
              lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], trained,
                      storage->optimizer_B, dts_plan_shards_optimizer(plan) ? shards : 1, "during the step"));
-    add_term(result, "activations", gib->activations, describe_activations(m, gib->activations, result));
-    add_term(result, "temporary", gib->temporary,
+    const double of_passes_gib = gib->activations - result->kept_outputs_gib;
+    add_term(result, "activations", of_passes_gib, describe_activations(m, of_passes_gib, result));
+    add_term(result, "kept outputs", result->kept_outputs_gib + result->joined_outputs_gib,
+             dts_arena_printf(result->arena,
+                              "%.2f GiB that stay until the step ends (stack.pipeline.keeps_outputs), %.2f GiB where "
+                              "those of all microbatches are joined",
+                              result->kept_outputs_gib, result->joined_outputs_gib));
+    add_term(result, "temporary", gib->temporary - result->joined_outputs_gib,
              dts_arena_printf(result->arena,
                               "outputs, gradients and workspaces under way when %s reaches the peak, at "
                               "%.4g s",

@@ -136,10 +136,33 @@ static void measure_hosts(const dts_measured *m, dts_result *result) {
     }
 }
 
+/* What stage p holds at its peak of outputs that stay until the step ends (stack.pipeline.keeps_outputs). */
+static void note_kept_outputs(const dts_measured *m, int64_t p, dts_result *result) {
+    result->kept_outputs_gib = result->joined_outputs_gib = 0;
+    if (dts_plan_kept_outputs(m->plan) == DTS_KEPT_OUTPUTS_NONE) {
+        return;
+    }
+    const dts_id device = dts_fullest_device(m->plan, m->lowered, m->simulation, p);
+    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, device);
+    const dts_time *ends = dts_simulation_ends(m->simulation);
+    double kept_B = 0;
+    for (size_t i = 0; i < m->lowered->info_count; i++) {
+        const dts_task_info *info = &m->lowered->infos[i];
+        kept_B += info->device == device && ends[i] <= peak->when ? info->kept_B : 0;
+    }
+    result->kept_outputs_gib = kept_B / GIB;
+    /* the kernel that joins outputs is the one of a forward pass at whose end they are dropped */
+    const dts_task_info *at = peak->task == DTS_NO_ID ? NULL : &m->lowered->infos[peak->task];
+    if (at != NULL && at->role == DTS_ROLE_FORWARD && at->kept_B < 0) {
+        result->joined_outputs_gib = -at->kept_B / GIB;
+    }
+}
+
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
     double capacity_B = m->plan->job.cluster->gpu.memory_B;
     result->capacity_gib = capacity_B / GIB;
     result->fits = true;
+    int64_t fullest = 0;
     for (int64_t p = 0; p < m->plan->pipeline; p++) {
         if (measure_stage(m, p, result) != DTS_OK) {
             return DTS_NOMEM;
@@ -152,8 +175,10 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
             result->peak_reserved_gib = row->peak_reserved_gib;
             result->peak_device_gib = row->peak_device_gib;
             result->memory_gib = row->memory_gib;
+            fullest = p;
         }
     }
+    note_kept_outputs(m, fullest, result);
     measure_hosts(m, result);
     return DTS_OK;
 }

@@ -135,6 +135,8 @@ typedef struct dts_result {
     double capacity_gib;
     double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* of the fullest GPU */
     dts_memory_gib memory_gib;                                     /* of the fullest GPU at its peak */
+    /* of its activations, outputs that a pipeline's stage keeps until the step ends; of its temporary, their copy */
+    double kept_outputs_gib, joined_outputs_gib;
     struct {
         int64_t
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */

@@ -143,6 +143,24 @@ static void add_number(changes *all, const char *name, const char *key, int64_t 
     }
 }
 
+/* Twice and half the degree under key, on as many GPUs: replicas that are counted follow. What the rules refuse goes.
+ */
+static void add_degrees(changes *all, const char *const names[2], const char *key, int64_t degree, int64_t data,
+                        dts_arena *arena) {
+    degree = degree > 0 ? degree : 1; /* left out */
+    for (int half = 0; half < 2; half++) {
+        const bool whole = half ? degree % 2 == 0 : data % 2 == 0; /* data 0: it follows by itself */
+        const size_t before = all->count;
+        if (whole) {
+            add_number(all, names[half], key, half ? degree / 2 : 2 * degree, arena);
+        }
+        const char *text = data > 0 ? dts_arena_printf(arena, "%" PRId64, half ? 2 * data : data / 2) : NULL;
+        if (all->count > before && text != NULL) {
+            add_override(&all->items[before], "parallelism.data", text);
+        }
+    }
+}
+
 static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_arena *arena) {
     add_number(all, "larger microbatches", "training.micro_batch", 2 * v->training.micro_batch, arena);
     if (v->training.micro_batch % 2 == 0) {
@@ -160,6 +178,16 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
     }
     if (v->training.recompute.kind == DTS_RECOMPUTE_NONE) {
         add_plan_change(all, "full recomputation", "training.recompute", "full", arena);
+    }
+    static const char *const tensor[] = {"larger tensor groups", "smaller tensor groups"};
+    static const char *const pipeline[] = {"longer pipelines", "shorter pipelines"};
+    add_degrees(all, tensor, "parallelism.tensor", v->parallelism.tensor, v->parallelism.data, arena);
+    const size_t before = all->count;
+    add_degrees(all, pipeline, "parallelism.pipeline", v->parallelism.pipeline, v->parallelism.data, arena);
+    for (size_t i = before; i < all->count && v->stack.pipeline_single_process; i++) {
+        add_override(&all->items[i], "parallelism.order", "tensor-pipeline-data"); /* only inside a node is it legal */
+        const char *inside = dts_arena_printf(arena, "%s inside nodes", all->items[i].row.change);
+        all->items[i].row.change = inside != NULL ? inside : all->items[i].row.change;
     }
     if (v->parallelism.tensor > 1 && !v->parallelism.sequence) {
         add_plan_change(all, "sequence parallelism", "parallelism.sequence", "true", arena);

@@ -27,6 +27,9 @@ $ dtsim advise small.yaml --set model.hidden=49152 --set model.heads=128 --set m
 Nothing that was simulated fits: more GPUs, larger ones, or a smaller batch.
 $ dtsim advise small.yaml --set cluster.gpus_per_node=1 --width 120 | grep -cE 'no such plan|nothing to distribute'
 7
+% One process drives a pipeline: it lies inside a node, and is a plan.
+$ dtsim advise gcp-data-parallel/network-ddp --width 120 | grep -cE 'PP\+DP  .*pipeline 2 \(.*inside nodes'
+1
 % Wrong usage.
 $ dtsim advise
 error: no scenario given

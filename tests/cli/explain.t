@@ -34,6 +34,9 @@ What if (each simulated again)
   a larger batch            training.global_batch=256 
   no recomputation          training.recompute=none   
   selective recomputation   training.recompute=selecti
+  larger tensor groups      parallelism.tensor=2      
+  longer pipelines          parallelism.pipeline=4 ins
+  shorter pipelines         parallelism.pipeline=1 ins
   more chunks a stage       parallelism.virtual_stages
   sharded optimizer states  parallelism.data_parallel=
 $ dtsim explain gcp-data-parallel/scaling-pdp --rows 1 | grep -c 'more rows'
@@ -41,6 +44,14 @@ $ dtsim explain gcp-data-parallel/scaling-pdp --rows 1 | grep -c 'more rows'
 $ dtsim explain gcp-data-parallel/scaling-pdp --no-what-if | grep -c 'What'
 0
 [1]
+% Larger microbatches than the batch divides by are not named; neighbours that are legal and faster are.
+$ dtsim explain gcp-data-parallel/scaling-ddp --width 400 | grep -oE 'parallelism.(tensor|pipeline)=2( inside nodes)? gives|room for larger|`dtsim search`'
+parallelism.tensor=2 gives
+`dtsim search`
+% Outputs that a pipeline keeps are told apart.
+$ dtsim explain planning/llama-3-8b --set cluster.nodes=1 --set training.sequence_length=4096 --set training.global_batch=128 --set parallelism.pipeline=4 --set parallelism.data=2 --set parallelism.data_parallel=ddp --no-what-if | grep -oE '^ *(activations|kept outputs) +[0-9.]+'
+  activations      4.00
+  kept outputs   125.25
 % The same bytes whatever the number of threads, and in ASCII nothing but ASCII.
 $ for n in 1 3; do dtsim explain gcp-data-parallel/scaling-ddp --threads $n --format json | cksum; done | sort -u | wc -l
 1

@@ -109,6 +109,16 @@ static void write_families(const dts_advice *a, const dts_style *style, dts_text
     dts_report_unserved(unserved_gib, style, INDENT, out);
 }
 
+/* Families that were said to perform alike and do not fit, and the best of the others. */
+static void write_lack(const dts_advice *a, const dts_verdict *v, dts_text *line) {
+    for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+        if ((v->lack & 1U << f) != 0) {
+            dts_text_printf(line, " In simulation %s does not fit: %s", dts_family_names[f], a->families[f].why);
+        }
+    }
+    dts_text_printf(line, " Of those that fit, %s is first.", dts_family_names[v->best]);
+}
+
 /* "book: WHEN -> THEN. In simulation …" */
 static void write_verdict(const dts_advice *a, int book, const dts_style *style, dts_text *out) {
     const dts_verdict *v = &a->verdicts[book];
@@ -119,9 +129,14 @@ static void write_verdict(const dts_advice *a, int book, const dts_style *style,
     } else if (v->branch->families != 0 && v->agrees) {
         dts_text_printf(&line, " Simulation agrees: %s is %s.", dts_family_names[v->best],
                         v->best == a->best ? "first" : "within 3 % of the first");
+    } else if (v->lack != 0) {
+        write_lack(a, v, &line);
     } else if (v->branch->families != 0) {
         dts_text_printf(&line, " Simulation disagrees: %s takes %.0f %% longer than %s.", dts_family_names[v->best],
                         100 * v->behind, dts_family_names[a->best]);
+    }
+    if (v->branch->alike && v->best >= 0 && v->behind >= dts_tie && v->lack != 0) {
+        dts_text_printf(&line, " It takes %.0f %% longer than %s.", 100 * v->behind, dts_family_names[a->best]);
     }
     if (v->branch->alike && v->best >= 0) {
         dts_text_printf(&line, " The slowest of those that fit takes %.0f %% longer than the fastest.",
@@ -279,6 +294,14 @@ static void json_verdict(dts_json *json, cJSON *list, const dts_advice *a, int b
         dts_json_flag(json, o, "agrees", v->agrees);
         dts_json_number(json, o, "behind", v->behind);
         dts_json_number(json, o, "spread", v->spread);
+    }
+    if (v->lack != 0) {
+        cJSON *lack = dts_json_array(json, o, "do_not_fit");
+        for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+            if ((v->lack & 1U << f) != 0) {
+                dts_json_string(json, lack, NULL, dts_family_names[f]);
+            }
+        }
     }
 }
 

@@ -43,8 +43,16 @@ static double gradient_B(const dts_builder *b, int64_t s) {
     return s > 0 && dts_plan_buffers_microbatches(b->plan) ? b->boundary_B : 0;
 }
 
+/* For reports: which part of activations it is. */
+static void note_kept(dts_builder *b, dts_id task, double bytes) {
+    if (task < b->info_count) {
+        b->infos[task].kept_B += bytes;
+    }
+}
+
 void dts_keep_output(dts_builder *b, const dts_stage *stage, int64_t s) {
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, output_B(b, s));
+    note_kept(b, stage->last_kernel, floor(output_B(b, s)));
 }
 
 void dts_keep_gradient(dts_builder *b, const dts_stage *stage, int64_t s) {
@@ -58,6 +66,7 @@ void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbat
     /* as whole bytes as they were taken */
     const double one_B = floor(output_B(b, s)) + floor(gradient_B(b, s));
     dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -one_B * (double)microbatches);
+    note_kept(b, stage->last_kernel, -floor(output_B(b, s)) * (double)microbatches);
 }
 
 /* Does one rank hold virtual stages s and s + 1? What goes from one to the other is the same tensor. */

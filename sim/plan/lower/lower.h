@@ -116,6 +116,7 @@ typedef struct dts_task_info {
     const char *name;       /* borrowed from the operator or the arena */
     double bytes;           /* communication: payload, B */
     double flops;           /* products on this GPU, FLOP */
+    double kept_B;          /* outputs that stay from its end until the step's (kept.c); below 0: dropped at its end */
     bool rest;              /* part of something whose task before it was counted as a whole */
     bool gang;              /* a transfer of all whose streams it takes, not only of device */
     bool stall;             /* of the host: calls of the caching allocator that is short of memory */

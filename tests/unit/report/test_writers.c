@@ -354,6 +354,32 @@ static void cures_can_be_applied(void **state) {
     }
 }
 
+/* Outputs that a pipeline keeps of all microbatches are not what recomputation makes smaller. */
+static void kept_outputs_are_a_part_of_their_own(void **state) {
+    (void)state;
+    dts_result r = {.gpus = 8,
+                    .nodes = 1,
+                    .micro_batch = 1,
+                    .plan = "pipeline 4 x ddp 2",
+                    .mfu = 0.3,
+                    .hfu = 0.3,
+                    .capacity_gib = 79,
+                    .peak_device_gib = 163,
+                    .peak_allocated_gib = 160,
+                    .memory_gib = {.activations = 66, .temporary = 64, .optimizer = 20},
+                    .kept_outputs_gib = 62,
+                    .joined_outputs_gib = 62};
+    static const char *const told[] = {"keeps_outputs=none", "recompute=full"};
+    for (int i = 0; i < 2; i++) {
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        assert_non_null(strstr(dts_text_string(&text), told[i]));
+        assert_null(strstr(dts_text_string(&text), told[1 - i]));
+        dts_text_free(&text);
+        r.kept_outputs_gib = r.joined_outputs_gib = 16; /* then activations are 50, temporaries 48 */
+    }
+}
+
 static void web_page_needs_nothing_else_and_escapes_names(void **state) {
     (void)state;
     sample s;
@@ -442,6 +468,7 @@ int main(void) {
         cmocka_unit_test(stages_name_the_layers_of_every_chunk),
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
         cmocka_unit_test(cures_can_be_applied),
+        cmocka_unit_test(kept_outputs_are_a_part_of_their_own),
         cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
         cmocka_unit_test(whole_run_is_told_when_it_was_asked_for),
     };

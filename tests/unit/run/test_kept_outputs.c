@@ -128,6 +128,9 @@ static void outputs_stay(void **state) {
     assert_close(last->stages[head].memory_gib.activations * GIB, MICROBATCHES * logits_B, 1e-9, 1);
     assert_close(last->stages[head].memory_gib.temporary * GIB, MICROBATCHES * logits_B, 1e-9, 1);
     assert_close(all->peak_allocated_gib, last->peak_allocated_gib, 1e-9, 0);
+    assert_close(last->kept_outputs_gib * GIB, MICROBATCHES * logits_B, 1e-9, 1);
+    assert_close(last->joined_outputs_gib * GIB, MICROBATCHES * logits_B, 1e-9, 1);
+    assert_close(none->kept_outputs_gib + none->joined_outputs_gib, 0, 0, 0);
     const double copy_s = 2 * MICROBATCHES * logits_B / 2039e9;
     assert_close(last->stages[head].compute_s - none->stages[head].compute_s, copy_s, 0.4, 0);
     dts_result_free(none);
