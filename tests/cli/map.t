@@ -4,8 +4,8 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2,gpt2-large --across cluste
 The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
 
               1/64          2/128
-  gpt2        whole +113 %  whole +70 %
-  gpt2-large  whole +132 %  whole +94 %
+  gpt2        whole +103 %  whole +70 %
+  gpt2-large  whole +120 %  whole +94 %
 
 whole is first in 4, sharded 0 of 4 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
@@ -14,12 +14,12 @@ The fastest that fits. Down: model; across: cluster.nodes
 
 training.micro_batch=4
               1         2
-  gpt2        A +154 %  A +147 %
+  gpt2        A +142 %  A +147 %
   mingpt-34b  B         B
 
 training.micro_batch=8
               1         2
-  gpt2        A +128 %  A +74 %
+  gpt2        A +118 %  A +73 %
   mingpt-34b  B         B
 
 A is first in 4, B 4 of 8 cells.
@@ -28,9 +28,9 @@ $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cl
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 688 308
-<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 109,741 toke
+<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 115,545 toke
 <text x="137" y="133" text-anchor="middle" font-size="18" fo
-<g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,022 toke
+<g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,090 toke
 <text x="261" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>
