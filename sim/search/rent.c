@@ -45,14 +45,11 @@ static char *copy(const char *text) {
     return made == NULL ? NULL : memcpy(made, text, size);
 }
 
-/* The scenario on this offer's machines. An error of one offer is its reason. */
-static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
+/* The scenario on this offer's machines. */
+static dts_status load_scenario(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
     size_t count = request->override_count;
     dts_override *overrides = calloc(count + 2, sizeof *overrides);
-    dts_diag *why = dts_diag_new();
-    if (overrides == NULL || why == NULL) {
-        free(overrides);
-        dts_diag_free(why);
+    if (overrides == NULL) {
         return dts_diag_nomem(diag);
     }
     for (size_t i = 0; i < count; i++) {
@@ -66,7 +63,15 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
         overrides[count++] =
             (dts_override){.key = "cluster.nodes", .value = offer->nodes, .place = {.file = "--nodes"}};
     }
-    dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, why);
+    dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, diag);
+    free(overrides);
+    return status;
+}
+
+/* An error of one offer is its reason. */
+static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
+    dts_diag *why = dts_diag_new();
+    dts_status status = why == NULL ? DTS_NOMEM : load_scenario(request, offer, why);
     if (status != DTS_OK && status != DTS_NOMEM) {
         const dts_message *message = dts_diag_count(why) > 0 ? dts_diag_get(why, 0) : NULL;
         dts_text text = {0};
@@ -78,7 +83,6 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
         dts_text_free(&text);
         status = offer->reason == NULL ? DTS_NOMEM : DTS_OK;
     }
-    free(overrides);
     dts_diag_free(why);
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }
@@ -136,10 +140,15 @@ static bool needs_more(const dts_search *search) {
     return is_open(search) && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
 }
 
-static dts_status search_offer(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
+/* What was found on it before is forgotten. */
+static dts_status search_offer(const dts_rent_request *request, bool thorough, dts_offer *offer, dts_diag *diag) {
     dts_text document = {0};
     dts_effective_document(offer->scenario, &document);
     dts_search_request search = request->search;
+    search.simulations = thorough ? search.simulations : request->first_simulations;
+    offer->thorough = thorough;
+    dts_search_free(offer->search);
+    offer->search = NULL;
     search.progress = NULL; /* offers are what is told */
     search.needs_more = needs_more;
     search.only_here = true; /* plain baselines and ways out are for those who have chosen a cluster */
@@ -211,6 +220,7 @@ const dts_offer *dts_rent_best(const dts_rent *rent, bool in_time, bool in_budge
 }
 
 static void mark_pareto(dts_rent *rent) {
+    rent->plans = rent->within = rent->unpriced = 0;
     for (size_t i = 0; i < rent->count; i++) {
         dts_offer *a = &rent->offers[i];
         a->pareto = dts_offer_plan(a) != NULL && a->usd > 0;
@@ -224,6 +234,71 @@ static void mark_pareto(dts_rent *rent) {
             a->pareto = !better;
         }
     }
+}
+
+/* ---- the search -----------------------------------------------------------------------------------------------------
+ */
+
+/* Offers that are searched thoroughly after a first search of all: more than the answer names. */
+enum { MOST_THOROUGH = 6, SECOND_BEST = 3 };
+
+/* The next that the answer is made from, or may be, of those that were searched at first only; NULL: none. */
+static dts_offer *next_named(const dts_rent *rent) {
+    for (int k = 0; k < 8; k++) {
+        const dts_rent_by by = k % 2 == 0 ? DTS_RENT_BY_TIME : DTS_RENT_BY_MONEY;
+        const dts_offer *best = dts_rent_best(rent, (k & 4) == 0, (k & 2) == 0, by);
+        if (best != NULL && !best->thorough) {
+            return &rent->offers[best - rent->offers];
+        }
+    }
+    for (size_t i = 0; i < rent->plans; i++) {
+        dts_offer *offer = &rent->offers[i];
+        if (!offer->thorough && (i < SECOND_BEST || offer->pareto)) {
+            return offer;
+        }
+    }
+    return NULL;
+}
+
+static void tell(const dts_rent_request *request, size_t done, size_t total, const char *what) {
+    if (request->search.progress != NULL) {
+        request->search.progress(request->search.progress_context, done, total, what != NULL ? what : "");
+    }
+}
+
+/* An offer of which few plans were simulated seems worse than it is, and another one with it: so what the answer is
+ * made from is searched again with all simulations, and the answer made anew. */
+static dts_status search_named(const dts_rent_request *request, dts_rent *rent, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    bool left = true;
+    for (size_t n = 0; n < MOST_THOROUGH && left && status == DTS_OK && !rent->interrupted; n++) {
+        dts_offer *offer = next_named(rent);
+        left = offer != NULL;
+        if (left) {
+            tell(request, rent->count, rent->count, offer->cluster);
+            status = search_offer(request, true, offer, diag);
+            rent->interrupted = offer->search != NULL && offer->search->interrupted;
+        }
+        if (left && status == DTS_OK) {
+            mark_pareto(rent);
+            rank(rent);
+        }
+    }
+    return status;
+}
+
+/* What is wrong with every offer in the same way is wrong with the scenario. */
+static dts_status check_scenario(const dts_rent_request *request, const dts_rent *rent, dts_diag *diag) {
+    for (size_t i = 0; i < rent->count; i++) {
+        const dts_offer *offer = &rent->offers[i];
+        if (offer->scenario != NULL || strcmp(offer->reason, rent->offers[0].reason) != 0) {
+            return DTS_OK;
+        }
+    }
+    dts_offer again = {.cluster = rent->offers[0].cluster, .nodes = rent->offers[0].nodes};
+    const dts_status status = load_scenario(request, &again, diag);
+    dts_scenario_free(again.scenario);
+    return status;
 }
 
 dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_diag *diag) {
@@ -244,22 +319,23 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
         offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : NULL;
         status = load(request, offer, diag);
-        if (request->search.progress != NULL) {
-            request->search.progress(request->search.progress_context, i, clusters * sizes,
-                                     offer->cluster != NULL ? offer->cluster : "");
-        }
+        tell(request, i, clusters * sizes, offer->cluster);
         status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
         if (status == DTS_OK && offer->scenario != NULL && offer->reason == NULL) {
-            status = search_offer(request, offer, diag);
+            status = search_offer(request, request->first_simulations == 0, offer, diag);
         }
         rent->interrupted = offer->search != NULL && offer->search->interrupted;
+    }
+    status = status == DTS_OK && !rent->interrupted ? check_scenario(request, rent, diag) : status;
+    if (status == DTS_OK) {
+        mark_pareto(rent);
+        rank(rent);
+        status = search_named(request, rent, diag);
     }
     if (status != DTS_OK) {
         dts_rent_free(rent);
         return status;
     }
-    mark_pareto(rent);
-    rank(rent);
     *out = rent;
     return DTS_OK;
 }

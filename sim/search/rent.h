@@ -18,6 +18,8 @@ typedef struct dts_rent_request {
     double deadline_s;         /* 0: none */
     double budget_usd;         /* 0: none */
     dts_search_request search; /* how to search; its base and document are filled in */
+    /* of each offer at first, before those that an answer names are searched as search says; 0: as search says */
+    size_t first_simulations;
     const dts_search_space *space;
 } dts_rent_request;
 
@@ -29,6 +31,7 @@ typedef struct dts_offer {
     double times_deadline;       /* not searched: this many deadlines even at the GPUs' peak rate; 0: not so */
     double duration_s;           /* for all tokens; of offers with a plan */
     double usd;                  /* 0: the price is unknown */
+    bool thorough;               /* searched as the request says, not only at first */
     bool in_time, in_budget;     /* where there is a deadline, a budget; of an unknown price nobody knows */
     bool pareto;                 /* nothing else is sooner and cheaper */
 } dts_offer;

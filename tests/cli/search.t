@@ -62,7 +62,7 @@ $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8
 1.00 billion tokens of gpt, by time
 Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 25.6 min, the soonest of 4 offers that can do it.
 
-  cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  Pareto  plan
+  cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  simulated  Pareto  plan
   dgx-a100-40gb          2     8
   dgx-a100-40gb          1     4
   gcp-a2-highgpu-8g      1     4
@@ -142,8 +142,29 @@ error: --nodes: 'two' is not a whole number
 [2]
 $ dtsim search small.yaml --tokens 1e9 --budget 5000
 error: --budget: '5000' has no unit
-  help: write an amount of money such as 150000 USD or 1.5 MUSD
+  help: write an amount such as "150 kUSD"
 [2]
+$ dtsim search small.yaml --tokens 300B
+error: --tokens: expected a plain number, got a size: '300B'
+  help: write a number such as 300e9
+[2]
+$ dtsim search small.yaml --tokens 1e9 --deadline 10
+error: --deadline: '10' has no unit
+  help: write a time such as "10 d" or "36 h"
+[2]
+$ dtsim search small.yaml --tokens 1e9 --top 3
+error: --top is for a table of plans, not for time and money of a training run
+  help: time and money are told of the best plan of each cluster and number of nodes; leave --top out, or search without --tokens for a table of plans
+[2]
+% The microbatch is searched and need not be given; what is wrong with the scenario is no offer's fault.
+$ sed 's/micro_batch: 1, //' small.yaml >less.yaml; dtsim search less.yaml --over offload=none --simulate 4 --format json >less.json; dtsim search small.yaml --over offload=none --simulate 4 --format json | cmp - less.json
+$ dtsim search less.yaml --tokens 1e9 --over offload=none --simulate 2 --width 200 | grep -oE '^Rent .*GB[)]'
+Rent 1 × DGX A100 40GB (4 A100-SXM4-40GB)
+$ dtsim search less.yaml --set training.precision=foo --space rent --tokens 1e9 --budget "1 USD" 2>&1 | head -1
+--set: error: unknown value 'foo' [training.precision]
+% One cluster is searched as it is without --tokens; of several those that the answer is made from.
+$ dtsim search small.yaml --over offload=none --top 1 --format json | grep iteration_time_s | head -1 >plain.txt; dtsim search small.yaml --over offload=none --tokens 1e9 --format json | grep iteration_time_s | cmp - plain.txt
+$ dtsim search small.yaml --over offload=none --set cluster.nodes=2 --top 1 --format json | grep iteration_time_s | head -1 >plain.txt; dtsim search small.yaml --over offload=none --nodes 1,2 --tokens 1e9 --format json | grep iteration_time_s | head -1 | cmp - plain.txt
 $ dtsim search small.yaml --tokens 1e9 --objective memory
 error: --objective memory is not for what to rent
   help: there are time, cost and throughput-per-dollar

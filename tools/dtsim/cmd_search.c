@@ -146,15 +146,16 @@ static error_t parse_nodes(search_arguments *a, const char *text) {
     return code;
 }
 
+/* help: what to write where the text is no such quantity. */
 static error_t parse_quantity(search_arguments *a, const char *option, const char *text, dts_dimension dimension,
-                              double *out) {
+                              const char *help, double *out) {
     dts_diag *why = dts_diag_new();
     dts_status status = dts_quantity_parse(text, dimension, out, NULL, NULL, why);
     bool good = status == DTS_OK && *out > 0 && *out <= MOST_QUANTITY;
     if (!good) {
         const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
-        dts_tool_usage(a->tool, message != NULL ? message->help : "write a number above 0, at most 1e18", "%s: %s",
-                       option, message != NULL ? message->text : "out of bounds");
+        dts_tool_usage(a->tool, message != NULL ? help : "write a number above 0, at most 1e18", "%s: %s", option,
+                       message != NULL ? message->text : "out of bounds");
     }
     dts_diag_free(why);
     return good ? 0 : DTS_EXIT_USAGE;
@@ -187,11 +188,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_NODES:
             return parse_nodes(a, argument);
         case OPTION_TOKENS:
-            return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, &a->tokens);
+            return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, "write a number such as 300e9", &a->tokens);
         case OPTION_DEADLINE:
-            return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, &a->deadline_s);
+            return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, "write a time such as \"10 d\" or \"36 h\"",
+                                  &a->deadline_s);
         case OPTION_BUDGET:
-            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY, &a->budget_usd);
+            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY, "write an amount such as \"150 kUSD\"",
+                                  &a->budget_usd);
         case OPTION_SIMULATE:
             a->simulations_given = true;
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
@@ -304,7 +307,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     return code;
 }
 
-/* Fewer candidates are simulated on each of many clusters than on one. */
+/* Fewer candidates are simulated on each of many clusters than on one, or on those that the answer names. */
 enum { SIMULATIONS_OF_OFFER = 8 };
 
 /* What to rent. */
@@ -327,7 +330,7 @@ static int rent(const search_arguments *a, const dts_subject *subject, dts_store
                                 .html_path = a->html_path,
                                 .json = a->format == DTS_FORMAT_JSON};
     command.search.store = store;
-    command.search.simulations = a->simulations_given ? (size_t)a->simulations : SIMULATIONS_OF_OFFER;
+    command.first_simulations = a->simulations_given ? 0 : SIMULATIONS_OF_OFFER;
     return dts_search_rent(a->tool, &command);
 }
 
@@ -407,12 +410,52 @@ static int check_renting(const search_arguments *a) {
         return chains;
     }
     if (a->top_given) {
-        return dts_tool_usage(a->tool, "all offers are shown", "--top is not for what to rent");
+        return dts_tool_usage(a->tool,
+                              "time and money are told of the best plan of each cluster and number of nodes; leave "
+                              "--top out, or search without --tokens for a table of plans",
+                              "--top is for a table of plans, not for time and money of a training run");
     }
     if (!(a->tokens > 0)) {
         return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
     }
     return 0;
+}
+
+/* Errors that a subject's scenario has. */
+static size_t count_errors(const search_arguments *a, const dts_subject *subject) {
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    if (diag != NULL) {
+        (void)dts_scenario_load(subject->path, subject->overrides, subject->override_count, &a->tool->profiles,
+                                &scenario, diag);
+    }
+    const size_t count = diag != NULL && scenario == NULL ? dts_diag_count(diag) : 0;
+    dts_scenario_free(scenario);
+    dts_diag_free(diag);
+    return count;
+}
+
+/* The microbatch is searched, so a scenario need not have one: where that is an error less, it is 1. */
+static dts_status complete(const search_arguments *a, dts_subject *subject) {
+    const size_t errors = count_errors(a, subject);
+    if (errors == 0) {
+        return DTS_OK;
+    }
+    dts_override *all = dts_arena_array(a->tool->arena, subject->override_count + 1, sizeof *all);
+    if (all == NULL) {
+        return dts_diag_nomem(a->tool->diag);
+    }
+    for (size_t i = 0; i < subject->override_count; i++) {
+        all[i] = subject->overrides[i];
+    }
+    all[subject->override_count] =
+        (dts_override){.key = "training.micro_batch", .value = "1", .place = {.file = "search"}};
+    const dts_subject completed = {
+        .path = subject->path, .overrides = all, .override_count = subject->override_count + 1};
+    if (count_errors(a, &completed) < errors) {
+        *subject = completed;
+    }
+    return DTS_OK;
 }
 
 static int run(search_arguments *a, int argc, char **argv) {
@@ -437,7 +480,8 @@ static int run(search_arguments *a, int argc, char **argv) {
         return dts_tool_no_scenario(a->tool);
     }
     dts_subject subject;
-    const dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
+    dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
+    found = found == DTS_OK ? complete(a, &subject) : found;
     if (found != DTS_OK) {
         return dts_tool_exit(found);
     }

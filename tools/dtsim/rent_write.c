@@ -237,6 +237,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
         dts_grid_add(grid, "");
     }
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
+    dts_grid_printf(grid, "%" PRIu64, offer->search->counts.simulated);
     dts_grid_printf(grid, "%s%s", offer->pareto ? "* " : "",
                     !offer->in_time    ? "too late"
                     : offer->in_budget ? ""
@@ -249,10 +250,10 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
 }
 
 dts_grid *dts_rent_grid(const dts_rent *rent) {
-    static const char *const titles[] = {"cluster", "nodes",      "GPUs", "time",   "goodput",
-                                         "USD",     "tokens/USD", "MFU",  "Pareto", "plan"};
-    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 8 | 1U << 9);
-    dts_grid_keep(grid, 1U | 1U << 8);
+    static const char *const titles[] = {"cluster",    "nodes", "GPUs",      "time",   "goodput", "USD",
+                                         "tokens/USD", "MFU",   "simulated", "Pareto", "plan"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 9 | 1U << 10);
+    dts_grid_keep(grid, 1U | 1U << 9);
     dts_grid_spare(grid, 1U << 4 | 1U << 7 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
     for (size_t i = 0; i < rent->plans; i++) {
         add_offer(rent, &rent->offers[i], grid);
@@ -373,6 +374,7 @@ static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, cons
     dts_json_number(json, row, "mfu", plan->outcome.figures.mfu);
     dts_json_number(json, row, "goodput", plan->outcome.figures.goodput);
     dts_json_number(json, row, "duration_s", offer->duration_s);
+    dts_json_integer(json, row, "simulated", (int64_t)offer->search->counts.simulated);
     dts_json_number(json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
     dts_json_number(json, row, "tokens_per_usd", offer->usd > 0 ? rent->tokens / offer->usd : NAN);
     dts_json_flag(json, row, "in_time", offer->in_time);

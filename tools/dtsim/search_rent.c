@@ -93,6 +93,8 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
         request.nodes = usual_nodes;
         request.node_count = sizeof usual_nodes / sizeof usual_nodes[0];
     }
+    const bool several = request.cluster_count > 1 || request.node_count > 1;
+    request.first_simulations = several ? c->first_simulations : 0;
     dts_rent *made = NULL;
     status = status == DTS_OK ? dts_rent_search(&request, &made, tool->diag) : status;
     dts_progress_end(c->progress);

@@ -16,8 +16,9 @@ typedef struct dts_rent_command {
     size_t cluster_count, node_count;
     double tokens, deadline_s, budget_usd;
     dts_search_request search;
-    dts_progress *progress; /* of the search: ended before the answer is written */
-    const char *html_path;  /* NULL: none */
+    size_t first_simulations; /* as in dts_rent_request, where there are several offers */
+    dts_progress *progress;   /* of the search: ended before the answer is written */
+    const char *html_path;    /* NULL: none */
     bool json;
 } dts_rent_command;
 
