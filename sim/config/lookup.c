@@ -4,7 +4,7 @@
 
 #include "config/inside.h"
 
-enum { NAMES_MOST = 128, KEY_LONGEST = 256 };
+enum { NAMES_MOST = 128, KEY_LONGEST = 256, NESTED_MOST = 2 };
 
 /* One name of a dotted key. */
 typedef struct part {
@@ -46,6 +46,22 @@ const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size
     }
 }
 
+/* Adds the dotted keys of maps inside the schema that end in this name: "training.micro_batch". */
+static void add_nested(const dts_schema *schema, const char *key, const char *prefix, unsigned depth, dts_text *out) {
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const dts_field *field = &schema->fields[i];
+        dts_text path = {0};
+        dts_text_printf(&path, "%s%s%s", prefix, prefix[0] == '\0' ? "" : ".", field->key);
+        if (prefix[0] != '\0' && strcmp(field->key, key) == 0) {
+            dts_text_printf(out, "%s'%s'", out->length > 0 ? ", " : "", dts_text_string(&path));
+        }
+        if (is_nested(field) && depth > 0) {
+            add_nested(field->sub, key, dts_text_string(&path), depth - 1, out);
+        }
+        dts_text_free(&path);
+    }
+}
+
 const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
     for (const dts_key_hint *hint = schema->hints; hint != NULL && hint->key != NULL; hint++) {
         if (strcmp(hint->key, key) == 0) {
@@ -62,6 +78,16 @@ const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_te
     if (near != NULL) {
         dts_text_printf(help, "did you mean '%s'?", near);
         return near;
+    }
+    dts_text nested = {0};
+    add_nested(schema, key, "", NESTED_MOST, &nested);
+    const bool found = nested.length > 0;
+    if (found) {
+        dts_text_printf(help, "did you mean %s?", dts_text_string(&nested));
+    }
+    dts_text_free(&nested);
+    if (found) {
+        return NULL;
     }
     dts_text_printf(help, "%s has the keys ", schema->name);
     for (size_t i = 0; i < count; i++) {

@@ -112,7 +112,7 @@ static dts_node *merge_maps(const dts_node *base, const dts_node *overlay, dts_a
             return NULL;
         }
         child->inherited += over == NULL ? 1 : 0;
-        if (over != NULL && child->kind == DTS_NODE_SCALAR) {
+        if (over != NULL) {
             const dts_node *value = n->kind == DTS_NODE_MAP ? dts_node_get(n, "value") : n;
             child->replaced = value != NULL && value->text != NULL ? dts_arena_strdup(arena, value->text) : NULL;
         }

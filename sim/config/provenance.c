@@ -100,12 +100,14 @@ const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance
 
 bool dts_provenance_locate(const void *provenance, const char *key, dts_place *out) {
     const dts_provenance_entry *found = dts_provenance_find(provenance, key);
-    size_t length = strlen(key);
-    for (size_t i = 0; found == NULL && i < dts_provenance_count(provenance); i++) {
+    const bool within = found == NULL;
+    const size_t length = strlen(key);
+    for (size_t i = 0; within && i < dts_provenance_count(provenance); i++) {
         const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
         const char behind = strncmp(entry->key, key, length) == 0 ? entry->key[length] : '\0';
         if (entry->place.file != NULL && (behind == '.' || behind == '[')) {
-            found = entry;
+            /* of a map's values the one that was set is to blame, which has no line, and not what a file had before */
+            found = found == NULL || (entry->place.line == 0 && found->place.line != 0) ? entry : found;
         }
     }
     if (found == NULL || found->place.file == NULL) {

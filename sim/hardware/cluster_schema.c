@@ -1,6 +1,7 @@
 /* The keys of hardware/clusters/NAME.yaml. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hardware/hardware.h"
 
@@ -502,8 +503,36 @@ static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const c
                      (long long)cluster->gpus_per_node, cluster->name, had, had);
 }
 
+/* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
+static const char *other_gpu(const dts_node *cluster) {
+    const dts_node *gpu = dts_node_get(cluster, "gpu");
+    const dts_node *named = gpu != NULL && gpu->kind == DTS_NODE_MAP ? dts_node_get(gpu, "profile") : gpu;
+    if (named == NULL || named->text == NULL || named->implied || gpu->replaced == NULL) {
+        return NULL;
+    }
+    return strcmp(named->text, gpu->replaced) != 0 ? named->text : NULL;
+}
+
+/* A profile's name and price are those of its own GPU: with another, the name says so and the price is unknown, unless
+ * they were given with it. */
+static dts_status settle_gpu(dts_binder *binder, const dts_node *node, dts_cluster *cluster) {
+    if (node == NULL || other_gpu(node) == NULL) {
+        return DTS_OK;
+    }
+    const unsigned over = dts_node_get(node, "gpu")->inherited;
+    const dts_node *name = dts_node_get(node, "name");
+    const dts_node *price = dts_node_get(node, "price");
+    if (price != NULL && price->inherited > over) {
+        cluster->price_usd_per_hour = 0;
+    }
+    if (name != NULL && name->inherited > over && cluster->gpu.name != NULL) {
+        cluster->name = dts_arena_printf(binder->arena, "%s with %s", cluster->name, cluster->gpu.name);
+    }
+    return cluster->name == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
+}
+
 static dts_status cluster_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
-    const dts_cluster *cluster = bound;
+    dts_cluster *cluster = bound;
     const dts_place *place = node ? &node->place : NULL;
     dts_status status = check_stragglers(binder, place, key, cluster);
     if (cluster->gpus_per_node > 1 && cluster->intra.kind == DTS_INTRA_NONE) {
@@ -522,6 +551,7 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
     }
     if (status == DTS_OK) {
         warn_of_wide_nodes(binder, node, key, cluster);
+        status = settle_gpu(binder, node, cluster);
     }
     return status;
 }

@@ -74,6 +74,48 @@ static void settle_head(dts_scenario_values *values) {
     model->head = classifies ? DTS_HEAD_CLASSIFICATION : DTS_HEAD_LANGUAGE_MODEL;
 }
 
+/* Did the user of a command set this, and not a file or a table? */
+static bool is_set(const dts_place *place) {
+    return place->file != NULL && strcmp(place->file, "--set") == 0;
+}
+
+/* A plain name in place of a map of overrides is easily meant to change the name alone. before: what the key held. */
+static void warn_of_lost_keys(const dts_override *override, const dts_node *before, const dts_node *after,
+                              dts_diag *diag) {
+    if (!is_set(&override->place) || after == NULL || after->kind != DTS_NODE_SCALAR) {
+        return;
+    }
+    dts_text lost = {0}, help = {0};
+    for (const dts_node *n = before; n != NULL; n = n->next) {
+        if (strcmp(n->key, "profile") != 0 && !is_set(&n->place)) {
+            dts_text_printf(&lost, "%s%s", lost.length > 0 ? ", " : "", n->key);
+        }
+    }
+    if (lost.length > 0) {
+        dts_text_printf(&help, "%s.profile=%s keeps them", override->key, override->value);
+        dts_diag_warning(diag, &override->place, NULL, dts_text_string(&help), "%s=%s replaces the scenario's %s",
+                         override->key, override->value, dts_text_string(&lost));
+    }
+    dts_text_free(&lost);
+    dts_text_free(&help);
+}
+
+static dts_status apply(dts_document *document, const dts_override *override, dts_diag *diag) {
+    static const char *const named[] = {"cluster", "model", "stack"};
+    const dts_node *before = NULL;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        if (strcmp(override->key, named[i]) == 0) {
+            const dts_node *node = dts_node_get(dts_document_root(document), override->key);
+            before = node != NULL && dts_node_get(node, "profile") != NULL ? node->first : NULL;
+        }
+    }
+    dts_status status = dts_document_set(document, override->key, override->value, &override->place, diag);
+    if (status == DTS_OK && before != NULL) {
+        warn_of_lost_keys(override, before, dts_node_get(dts_document_root(document), override->key), diag);
+    }
+    return status;
+}
+
 /* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
  * that left a tree the binding finds the rest of the errors in the same run. */
 static dts_status from_document(dts_document *document, dts_status read, const char *name,
@@ -88,8 +130,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
     scenario->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : read;
     for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
-        status =
-            worse(status, dts_document_set(document, overrides[i].key, overrides[i].value, &overrides[i].place, diag));
+        status = worse(status, apply(document, &overrides[i], diag));
     }
     if (status <= DTS_INVALID) {
         dts_binder binder = {.arena = scenario->arena, .document = document, .profiles = *profiles, .diag = diag};

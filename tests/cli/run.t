@@ -154,3 +154,26 @@ $ printf 'extends: %s/scenarios/pipelines/1f1b.yaml\ntraining: {recompute: {ever
 --set: error: 'first' beside 'every': a recomputation is one of them [training.recompute]
   help: write none, selective, full, except-last, sqrt, {every: 2}, {first: 4} or {modules: [core_attn]}
 [1]
+% A GPU of another kind than the profile's is named, and the profile's price is not its own.
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu=h100 --width 120 | grep -E '^  (Cluster|Price)'
+  Cluster               16 GPUs: 2 nodes of GCP a2-highgpu-8g with H100-SXM5-80GB; PyTorch 1.11, eager
+$ dtsim run gcp-data-parallel/scaling-ddp --set 'cluster.gpu={profile: h100, memory: 60 GiB}' --set 'cluster.price=3 USD/h' --set cluster.name=mine --width 120 | grep -E '^  (Cluster|Price)' | sed 's/h .*/h/'
+  Cluster               16 GPUs: 2 nodes of mine; PyTorch
+  Price                 6.00 USD/h
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu=h100 --format json | grep -E '"(cluster|price.*)"'
+	"cluster":	"GCP a2-highgpu-8g with H100-SXM5-80GB",
+	"price_usd_per_hour":	0,
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu=a100-40gb --set 'cluster.gpu.memory=30 GiB' --width 120 | grep -E '^  (Cluster|Price)' | sed 's/h .*/h/'
+  Cluster               16 GPUs: 2 nodes of GCP a2-highgpu-8g; PyTorch
+  Price                 58.78 USD/h
+% A plain name drops what the scenario said beside it, and says so; what other --set said is the user's own.
+$ dtsim run fine-tuning/lora-8b --set cluster=dgx-h100 --width 120 2>&1 | grep -E 'Cluster|set|help'
+  Cluster               8 GPUs: 1 node of DGX H100; PyTorch 2, eager
+--set: warning: cluster=dgx-h100 replaces the scenario's nodes, gpus_per_node
+  help: cluster.profile=dgx-h100 keeps them
+$ dtsim run fine-tuning/lora-8b --set cluster.profile=dgx-h100 --width 120 2>&1 | grep -E 'Cluster|set|help'
+  Cluster               1 GPU: 1 node of DGX H100; PyTorch 2, eager
+% Set, but of no use.
+$ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.schedule=zbv 2>&1 >/dev/null
+--set: warning: the schedule does nothing: there is no pipeline
+  help: set parallelism.pipeline, too

@@ -175,3 +175,16 @@ noid.csv:1:1: error: no column 'id'
         | ^
   help: add a column 'id' that names each row
 [1]
+% What was set is to blame, not what stood beside it in the file.
+$ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.tensor=3
+--set: error: tensor 3 × pipeline 1 does not divide the 16 GPUs [parallelism]
+  help: choose degrees whose product divides the GPU count
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --set micro_batch=4
+--set: error: unknown key 'micro_batch'
+  help: did you mean 'training.micro_batch'?
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --set bandwidth=4
+--set: error: unknown key 'bandwidth'
+  help: did you mean 'cluster.intra.bandwidth'?
+[1]

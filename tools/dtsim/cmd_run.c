@@ -126,6 +126,17 @@ static void still_simulating(int number) {
     (void)written;
 }
 
+/* A file may keep a schedule for when it has a pipeline; who sets one expects it to do something. */
+static void warn_of_schedule(dts_tool *tool, const dts_scenario *scenario) {
+    const dts_parallelism *p = &dts_scenario_get(scenario)->parallelism;
+    const dts_provenance_entry *set = dts_provenance_find(dts_scenario_provenance(scenario), "parallelism.schedule");
+    const bool one = p->pipeline == 1 || (p->pipeline == 0 && p->data == 0);
+    if (one && set != NULL && set->place.file != NULL && strcmp(set->place.file, "--set") == 0) {
+        dts_diag_warning(tool->diag, &set->place, NULL, "set parallelism.pipeline, too",
+                         "the schedule does nothing: there is no pipeline");
+    }
+}
+
 static dts_status simulate(const run_arguments *a, dts_result **out) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -138,6 +149,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     if (status != DTS_OK) {
         return status;
     }
+    warn_of_schedule(a->tool, scenario);
     if (a->dump_path != NULL) {
         status = dts_dump_scenario(a->tool, a->dump_path, scenario);
         if (status != DTS_OK) {
