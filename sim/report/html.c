@@ -377,6 +377,11 @@ static void write_stages(page *p) {
         add_element(p, "<td class=\"left\">", row->peak_cause != NULL ? row->peak_cause : "", "</td></tr>\n");
     }
     dts_text_add(p->out, "</table>\n");
+    dts_text mean = {0};
+    dts_stage_mean(r, &mean);
+    add_element(p, "<p class=\"faint\">", dts_text_string(&mean), "</p>\n");
+    p->out->failed = p->out->failed || mean.failed;
+    dts_text_free(&mean);
 }
 
 static void write_footer(page *p) {

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+/* Forward, both halves of backward and their colours are those of the pictures of schedules (schedule_svg.c), which
+ * stay apart for eyes that do not tell red from green; communication keeps clear of them. */
 static const char style_sheet[] =
-    ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#3b76d6;"
-    "--recompute:#3aa6b9;--backward:#3f9b57;--backward-weight:#8cc46a;--communication:#e0a100;--optimizer:#a35bbf;"
-    "--offload:#d97b3d;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
+    ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#0072B2;"
+    "--recompute:#56B4E9;--backward:#E69F00;--backward-weight:#009E73;--communication:#CC79A7;--optimizer:#7b4ea8;"
+    "--offload:#8c5a3c;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c}}"
     "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
     "auto;"

@@ -101,3 +101,8 @@ void dts_stage_layers(const dts_stage_row *row, dts_text *out) {
     }
     dts_text_add(out, count == 0 ? "none" : "");
 }
+
+void dts_stage_mean(const dts_result *result, dts_text *out) {
+    dts_text_printf(out, "bubble, mean of the stages %.1f %%; of the GPU on the critical path %.1f %%",
+                    100 * result->bubble_fraction, 100 * result->time_s.bubble / result->iteration_time_s);
+}

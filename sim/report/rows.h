@@ -19,6 +19,9 @@ void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY
  * that follow on each other are one range. */
 void dts_stage_layers(const dts_stage_row *row, dts_text *out);
 
+/* The bubble of all stages beside that of the GPU on the critical path: two sizes that are easily taken for one. */
+void dts_stage_mean(const dts_result *result, dts_text *out);
+
 typedef struct dts_share_row {
     const char *name;
     double share;

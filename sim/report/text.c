@@ -341,6 +341,12 @@ static void write_stages(const page *p) {
     heading(p, "Pipeline stages");
     dts_grid_print(grid, p->style, INDENT, p->out);
     dts_grid_free(grid);
+    dts_text mean = {0};
+    dts_stage_mean(r, &mean);
+    dts_text_add_repeated(p->out, " ", INDENT);
+    dts_style_wrap(p->style, dts_text_string(&mean), INDENT, p->out);
+    p->out->failed = p->out->failed || mean.failed;
+    dts_text_free(&mean);
 }
 
 static void write_warnings(const page *p) {

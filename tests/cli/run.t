@@ -30,6 +30,7 @@ Communication of one GP
   send-recv   pipeline 
 Pipeline stages
   stage  layers   param
+  bubble mean of the s
 Simulated  tasks
 $ dtsim run gcp-data-parallel/scaling-pdp --timeline --charset ascii | grep -c '^stage'
 2
@@ -173,6 +174,16 @@ $ dtsim run fine-tuning/lora-8b --set cluster=dgx-h100 --width 120 2>&1 | grep -
   help: cluster.profile=dgx-h100 keeps them
 $ dtsim run fine-tuning/lora-8b --set cluster.profile=dgx-h100 --width 120 2>&1 | grep -E 'Cluster|set|help'
   Cluster               1 GPU: 1 node of DGX H100; PyTorch 2, eager
+% The bubble of all stages, beside that of one GPU.
+$ dtsim run pipelines/1f1b | grep -c 'bubble, mean of the stages [0-9.]* %; of the GPU on the critical path [0-9.]* %'
+1
+$ dtsim run pipelines/1f1b --html page.html >page.txt; grep -c 'bubble, mean of the stages' page.html
+1
+% One colour means one thing in both kinds of pictures: forward, backward, its half of the weights.
+$ dtsim schedule zb-h1 --stages 4 --microbatches 8 --html orders.html >orders.txt; for c in 0072B2 E69F00 009E73; do grep -q "fill=\"#$c" orders.html && grep -q ":#$c;" page.html && echo $c; done
+0072B2
+E69F00
+009E73
 % Set, but of no use.
 $ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.schedule=zbv 2>&1 >/dev/null
 --set: warning: the schedule does nothing: there is no pipeline
