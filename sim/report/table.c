@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-enum { CELLS_PER_ROW_MAX = 1024, FILE_MAX_B = 16 << 20 };
+enum { CELLS_PER_ROW_MAX = 1024, FILE_MAX_B = 16 << 20, UNEVEN_SHOWN = 10 };
 
 typedef struct reader {
     const char *path;
@@ -210,7 +210,7 @@ static const dts_table_cell *keep(dts_arena *arena, const dts_table_cell *cells,
 
 /* Reads all rows behind the header into *cells (owned by the caller). */
 static dts_status read_rows(reader *r, table_row *row, size_t columns, dts_table_cell **cells, size_t *count) {
-    size_t capacity = 0;
+    size_t capacity = 0, uneven = 0;
     while (r->at < r->end) {
         if (at_line_end(r)) { /* an empty line */
             while (*r->at != '\n') {
@@ -233,11 +233,18 @@ static dts_status read_rows(reader *r, table_row *row, size_t columns, dts_table
         }
         if (status == DTS_OK && row->count != columns) {
             r->errors++;
-            dts_diag_error(r->diag, &start, NULL, "put cells that hold a comma in quotes",
-                           "%zu cells, but the header names %zu columns", row->count, columns);
+            uneven++;
+            if (uneven <= UNEVEN_SHOWN) {
+                dts_diag_error(r->diag, &start, NULL, "put cells that hold a comma in quotes",
+                               "%zu cells, but the header names %zu columns", row->count, columns);
+            }
         } else if (status == DTS_OK && append(cells, count, &capacity, row) != DTS_OK) {
             return dts_diag_nomem(r->diag);
         }
+    }
+    if (uneven > UNEVEN_SHOWN) {
+        dts_diag_error(r->diag, &(dts_place){.file = r->path}, NULL, "is this a table, with a header and commas?",
+                       "%zu more rows with another number of cells", uneven - UNEVEN_SHOWN);
     }
     return DTS_OK;
 }

@@ -231,9 +231,7 @@ error: no scenario given
   help: `dtsim list scenarios` names those that come along
 [2]
 $ dtsim export pipelines/1f1b --to torchrun --set parallelism.tensor=3
-$DATA/scenarios/pipelines/1f1b.yaml:19:13: error: tensor 3 × pipeline 4 does not divide the 4 GPUs [parallelism]
-     19 |   pipeline: 4
-        |             ^
+--set: error: tensor 3 × pipeline 4 does not divide the 4 GPUs [parallelism]
   help: choose degrees whose product divides the GPU count
 [1]
 % Published inputs, read.
@@ -434,6 +432,8 @@ acc8.yaml:6:12: error: unknown value 'MSAMP' of fp8_config.backend
   help: known: TE, AO; MS-AMP cannot be simulated
 [1]
 $ sed 's/MSAMP/te/' acc8.yaml > acc9.yaml; dtsim import acc9.yaml --scenario gcp-data-parallel/scaling-ddp --set cluster=dgx-h100 | grep -E 'backend|recipe:'
+--set: warning: cluster=dgx-h100 replaces the scenario's nodes
+  help: cluster.profile=dgx-h100 keeps them
 #   fp8_config.backend = TE (line 6)
     recipe: delayed
 % a second converter gives way to the first, and says so
@@ -607,6 +607,8 @@ $ printf 'model: {profile: m/config.json, layers: 16}\ncluster: dgx-h100\nstack:
   Model                 m, 3.75 billion parameters
   Plan                  fsdp 8
 $ dtsim import $DATA/tests/golden/interop/mistral-7b.json -o mistral.yaml; dtsim run s.yaml --set cluster.nodes=1 --set model=./mistral.yaml | grep -E 'Model|Plan'
+--set: warning: model=./mistral.yaml replaces the scenario's layers
+  help: model.profile=./mistral.yaml keeps them
   Model                 mistral-7b, 7.24 billion parameters
   Plan                  fsdp 8
 % Wrong and incomplete inputs.
@@ -948,3 +950,10 @@ $ mkdir folder; dtsim import folder
 error: cannot read folder/config.json: No such file or directory
   help: a folder stands for the config.json of a model in it; name the file otherwise
 [3]
+% Nodes without a cluster: one error, not one for each key of a cluster.
+$ printf 'torchrun --nnodes 2 --nproc-per-node 8 pretrain_gpt.py --num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50304 --bf16\n' >alone.sh; dtsim import alone.sh
+alone.sh: error: missing key 'cluster'
+  help: add 'cluster': cluster profile; `dtsim list clusters`
+warning: a launcher's file says only a part of a scenario
+  help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
+[1]

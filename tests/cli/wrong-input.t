@@ -188,3 +188,6 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set bandwidth=4
 --set: error: unknown key 'bandwidth'
   help: did you mean 'cluster.intra.bandwidth'?
 [1]
+$ (echo id; yes a,b | head -30) >uneven.csv; dtsim validate uneven.csv 2>&1 | grep -E 'cells' | tail -2
+  help: put cells that hold a comma in quotes
+uneven.csv: error: 20 more rows with another number of cells

@@ -214,6 +214,26 @@ static dts_status write_scenario(const import_arguments *a, const dts_subject *b
     return status;
 }
 
+/* Without a cluster its nodes are of no use, and only make all else that a cluster has missing: leaves them out, in
+ * place, so that one error says what is missing. */
+static void drop_nodes_of_no_cluster(dts_override *overrides, size_t *count) {
+    static const char *const whole[] = {"cluster", "cluster.profile", "cluster.gpu"};
+    for (size_t i = 0; i < *count; i++) {
+        for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++) {
+            if (strcmp(overrides[i].key, whole[k]) == 0) {
+                return;
+            }
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (strncmp(overrides[i].key, "cluster.", strlen("cluster.")) != 0) {
+            overrides[kept++] = overrides[i];
+        }
+    }
+    *count = kept;
+}
+
 /* Is what comes out a scenario, and its plan legal? */
 static dts_status check(const import_arguments *a, const dts_subject *base, const dts_override *overrides,
                         size_t count) {
@@ -278,6 +298,9 @@ static dts_status import_scenario(const import_arguments *a, const dts_text *tex
         if (strchr(a->overrides.items[i].key, '.') != NULL) {
             all[n++] = a->overrides.items[i];
         }
+    }
+    if (a->scenario == NULL) {
+        drop_nodes_of_no_cluster(all, &n);
     }
     status = check(a, &subject, all, n);
     return status == DTS_OK ? write_scenario(a, &subject, all, n, &notes) : status;
