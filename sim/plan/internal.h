@@ -7,7 +7,7 @@
 /* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
 dts_field_parser dts_plan_parse_schedule;
 /* {modules: [name, …]} of a recomputation, given its entry; bits of dts_recompute_module. */
-dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *entry, const char *key, const char *help,
+dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
                                   int64_t *out);
 
 /* The user's order, if there is one, has as many stages, chunks and microbatches as the plan. */

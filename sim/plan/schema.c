@@ -115,8 +115,11 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
     dts_recompute *recompute = out;
     if (node->kind == DTS_NODE_MAP) {
         static const char *const forms[] = {"every", "first", "modules"};
-        const char *given = node->first != NULL ? node->first->key : NULL;
-        const char *form = given != NULL ? dts_nearest_name(given, forms, 3) : "every";
+        if (node->first == NULL) {
+            return dts_bind(binder, &every_schema, node, key, recompute);
+        }
+        const char *given = node->first->key;
+        const char *form = dts_nearest_name(given, forms, 3);
         if (form == NULL) {
             return dts_diag_error(binder->diag, &node->first->key_place, key, recompute_help, "unknown key '%s'",
                                   dts_excerpt_of(given).text);

@@ -150,7 +150,7 @@ static size_t yielding(const layout *l, const size_t contents[], const size_t le
 
 /* Fills in the widths of the columns that are shown, made to fit the window; 0: not shown. False: it is too wide. */
 static bool fit(layout *l) {
-    size_t contents[DTS_GRID_COLUMNS_MAX], leasts[DTS_GRID_COLUMNS_MAX] = {0}, total = l->indent;
+    size_t contents[DTS_GRID_COLUMNS_MAX] = {0}, leasts[DTS_GRID_COLUMNS_MAX] = {0}, total = l->indent;
     memset(l->widths, 0, sizeof l->widths);
     for (size_t c = 0; c < l->grid->columns; c++) {
         if (!has(l->shown, c)) {
@@ -186,7 +186,7 @@ static void end_line(const dts_style *style, dts_paint paint, dts_text *out) {
  * indented, so that they are not taken for rows. */
 static void print_piece(const layout *l, size_t column, bool first_line, const char **cell, dts_text *out) {
     const size_t width = l->widths[column];
-    const size_t hanging = column == 0 && !first_line && width > 2 * HANGING ? HANGING : 0;
+    const size_t hanging = column == 0 && !first_line && width > (size_t)2 * HANGING ? HANGING : 0;
     if (!has(l->grid->left, column) && dts_style_columns(*cell) <= width) {
         dts_style_pad_left(l->style, *cell, width, out);
         *cell += strlen(*cell);
@@ -245,7 +245,7 @@ static void fit_parts(layout *l, unsigned names) {
     for (size_t c = 0; c < l->grid->columns; c++) {
         count += has(names, c);
     }
-    const size_t share = room / (2 * count);
+    const size_t share = room / (2 * (count > 0 ? count : 1));
     for (size_t c = 0; c < l->grid->columns; c++) { /* names are the first columns */
         size_t least = least_width(l, c), most = has(names, c) ? share : room > GAP ? room - GAP : 0;
         size_t title = dts_style_columns(l->grid->titles[c]), content = content_width(l->grid, c);

@@ -204,14 +204,13 @@ static dts_status compare_steps(dts_search_context *c, dts_diag *diag) {
     return DTS_OK;
 }
 
-/* ---- the ranking
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the ranking ----------------------------------------------------------------------------------------------- */
 
 /* Sorts the findings and has baselines and shortages follow them. */
 static dts_status rank(dts_search_context *c, dts_diag *diag) {
     dts_search *search = c->search;
     dts_finding *sorted = malloc((search->count > 0 ? search->count : 1) * sizeof *sorted);
-    size_t *place = malloc((search->count > 0 ? search->count : 1) * sizeof *place);
+    size_t *place = calloc(search->count > 0 ? search->count : 1, sizeof *place);
     if (sorted == NULL || place == NULL) {
         free(sorted);
         free(place);

@@ -356,23 +356,24 @@ size_t dts_frame_selection(const dts_frame *frame, int32_t recompute) {
 dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
                           dts_frame *out, dts_diag *diag) {
     *out = (dts_frame){.plan = plan, .costs = *costs, .chunks = plan->virtual_stages, .group = node_group(plan)};
-    out->classes = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *out->classes);
-    if (out->classes == NULL || dts_frame_make_owners(out, arena) != DTS_OK) {
+    dts_rank_class *classes = dts_arena_array(arena, (size_t)plan->pipeline, sizeof *classes);
+    if (classes == NULL || dts_frame_make_owners(out, arena) != DTS_OK) {
         return dts_diag_nomem(diag);
     }
+    out->classes = classes;
     for (int rank = 0; rank < plan->pipeline; rank++) {
         dts_rank_class c;
         sum_rank(out, layout, rank, &c);
-        dts_rank_class *before = out->class_count > 0 ? &out->classes[out->class_count - 1] : NULL;
+        dts_rank_class *before = out->class_count > 0 ? &classes[out->class_count - 1] : NULL;
         if (before != NULL && same_class(before, &c)) {
             before->last = rank;
         } else {
-            out->classes[out->class_count++] = c;
+            classes[out->class_count++] = c;
         }
     }
     for (int i = 0; i < out->class_count; i++) {
-        sum_way(out, out->classes[i].last, &out->classes[i]);
-        cost_collectives(out, out->classes[i].first, &out->classes[i]);
+        sum_way(out, classes[i].last, &classes[i]);
+        cost_collectives(out, classes[i].first, &classes[i]);
     }
     limit_layers(plan->job.model, costs, out);
     out->send_s = dts_lower_send_s(plan, costs->boundary_B);

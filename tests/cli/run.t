@@ -138,7 +138,7 @@ $ dtsim run gcp-data-parallel/scaling-ddp --tokens lots
 % A key of its own makes no other one of the same map vanish.
 $ dtsim run fine-tuning/lora-8b --set training.adapters.dropout=0.1
 --set: error: unknown key 'dropout' [training.adapters]
-  help: adapters has the keys lora
+  help: did you mean 'lora.dropout'?
 [1]
 % A recomputation replaces that of a base whole, in files and with --set; two at once contradict each other
 $ printf 'extends: %s/scenarios/pipelines/1f1b.yaml\ntraining: {recompute: {every: 2}}\n' $DATA >every.yaml; printf 'extends: ./every.yaml\ntraining: {recompute: {modules: [layernorm]}}\n' >modules.yaml; for s in './every.yaml' './modules.yaml' './modules.yaml --set training.recompute.first=3' './modules.yaml --set training.recompute=full' './every.yaml --set training.recompute.modules=layernorm'; do DTSIM_DATA=$DATA dtsim show $s | grep -A 1 '  recompute:'; done; DTSIM_DATA=$DATA dtsim run ./modules.yaml --set training.recompute.first=3 --set training.recompute.every=2

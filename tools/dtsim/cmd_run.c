@@ -126,13 +126,19 @@ static void still_simulating(int number) {
     (void)written;
 }
 
-/* A file may keep a schedule for when it has a pipeline; who sets one expects it to do something. */
+static bool is_set(const dts_provenance_entry *entry) {
+    return entry != NULL && entry->place.file != NULL && strcmp(entry->place.file, "--set") == 0;
+}
+
+/* A file may keep a schedule for when it has a pipeline, and a search's command sets all there is to a plan; who sets a
+ * schedule alone expects it to do something. */
 static void warn_of_schedule(dts_tool *tool, const dts_scenario *scenario) {
     const dts_parallelism *p = &dts_scenario_get(scenario)->parallelism;
-    const dts_provenance_entry *set = dts_provenance_find(dts_scenario_provenance(scenario), "parallelism.schedule");
+    const dts_provenance *values = dts_scenario_provenance(scenario);
+    const dts_provenance_entry *schedule = dts_provenance_find(values, "parallelism.schedule");
     const bool one = p->pipeline == 1 || (p->pipeline == 0 && p->data == 0);
-    if (one && set != NULL && set->place.file != NULL && strcmp(set->place.file, "--set") == 0) {
-        dts_diag_warning(tool->diag, &set->place, NULL, "set parallelism.pipeline, too",
+    if (one && is_set(schedule) && !is_set(dts_provenance_find(values, "parallelism.pipeline"))) {
+        dts_diag_warning(tool->diag, &schedule->place, NULL, "set parallelism.pipeline, too",
                          "the schedule does nothing: there is no pipeline");
     }
 }
