@@ -188,7 +188,8 @@ warning: passed over rank N, P: deepspeed cannot express parallelism.data_parall
 error: none of the plans that fit can be expressed by deepspeed
   help: narrow the search with --over, or raise --simulate
 % What a launcher cannot express uses up no simulations of what it can: the export is that of a search narrowed by hand.
-$ for launcher in deepspeed megatron-lm; do dtsim search gcp-data-parallel/scaling-ddp --set stack=pytorch-2 --over training.micro_batch=4 --simulate 16 --export $launcher >all.json 2>/dev/null; dtsim search gcp-data-parallel/scaling-ddp --set stack=pytorch-2 --over training.micro_batch=4 --over parallelism.schedule=1f1b --simulate 16 --export $launcher 2>/dev/null | cmp - all.json; done
+$ plan='--set stack=pytorch-2 --over training.micro_batch=4 --over parallelism.tensor=1,2 --over training.recompute=none --over offload=none --simulate 4 --export megatron-lm'; dtsim search gcp-data-parallel/scaling-ddp $plan >all.sh 2>/dev/null; dtsim search gcp-data-parallel/scaling-ddp $plan --over parallelism.schedule=1f1b 2>/dev/null | cmp - all.sh && head -1 all.sh
+#!/bin/bash
 $ dtsim search small.yaml --tokens 1e9 --export deepspeed
 error: --export is not for what to rent
   help: choose an offer first, then search --export on its cluster and nodes
