@@ -97,11 +97,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
 /* Modules that are recomputed as launchers name them, whose flag takes several values: {modules: core_attn mlp}. */
 static void add_modules(const dts_recompute *recompute, dts_settings *out) {
     dts_text names = {0};
-    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
-        if ((recompute->modules >> i & 1) != 0) {
-            dts_text_printf(&names, "%s%s", names.length > 0 ? " " : "", dts_recompute_module_names[i]);
-        }
-    }
+    dts_recompute_write_modules(recompute->modules, " ", &names);
     if (names.length > 0) {
         dts_settings_set(out, "training.recompute", "{modules: %s}", dts_text_string(&names));
     }

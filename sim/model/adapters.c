@@ -175,19 +175,6 @@ static void add_branch(dts_builder *builder, double x_B, int adapters) {
         ->adapter_input = true;
 }
 
-static void add_dropout(dts_builder *builder, double x_B) {
-    const double mask_B = x_B / builder->local.e * builder->execution->mask_B;
-    dts_operator *dropout = dts_add_memory(builder, "lora_dropout",
-                                           (dts_passes){.forward_kernels = 1,
-                                                        .forward_B = 2 * x_B + mask_B,
-                                                        .backward_kernels = 1,
-                                                        .backward_B = 2 * x_B + mask_B,
-                                                        .input_B = x_B,
-                                                        .output_B = x_B,
-                                                        .saved_B = mask_B});
-    dropout->dropout_B = dropout->forward_B;
-}
-
 /* A narrow weight becomes readable; chain_B passes by. */
 static void add_dequantisation(dts_builder *builder, const dts_linear *linear, double chain_B) {
     const dts_adaptation *adaptation = &builder->execution->adaptation;
@@ -212,7 +199,7 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
         add_branch(builder, s.x_B, count);
     }
     if (count > 0 && adaptation->dropout) {
-        add_dropout(builder, s.x_B);
+        dts_add_dropout(builder, "lora_dropout", s.x_B, s.x_B / builder->local.e * builder->execution->mask_B);
     }
     for (int i = 0; i < count; i++) {
         add_adapter(builder, linear, widths[i], &s);

@@ -306,6 +306,19 @@ dts_operator *dts_add_stream_sum(dts_builder *builder, const char *name) {
                                        .output_B = sum_B});
 }
 
+dts_operator *dts_add_dropout(dts_builder *builder, const char *name, double tensor_B, double mask_B) {
+    dts_operator *dropout = dts_add_memory(builder, name,
+                                           (dts_passes){.forward_kernels = 1,
+                                                        .forward_B = 2 * tensor_B + mask_B,
+                                                        .backward_kernels = 1,
+                                                        .backward_B = 2 * tensor_B + mask_B,
+                                                        .input_B = tensor_B,
+                                                        .output_B = tensor_B,
+                                                        .saved_B = mask_B});
+    dropout->dropout_B = dropout->forward_B;
+    return dropout;
+}
+
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias, bool split) {
     const dts_local *l = &builder->local;
@@ -315,16 +328,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
     }
     dts_operator *first = NULL;
     if (l->drop) {
-        double block_B = l->stream * l->e, mask_B = l->stream * l->mask_B;
-        first = dts_add_memory(builder, dropout_name,
-                               (dts_passes){.forward_kernels = 1,
-                                            .forward_B = 2 * block_B + mask_B,
-                                            .backward_kernels = 1,
-                                            .backward_B = 2 * block_B + mask_B,
-                                            .input_B = block_B,
-                                            .output_B = block_B,
-                                            .saved_B = mask_B});
-        first->dropout_B = first->forward_B;
+        first = dts_add_dropout(builder, dropout_name, l->stream * l->e, l->stream * l->mask_B);
     }
     dts_operator *sum = dts_add_stream_sum(builder, sum_name);
     if (split && l->sequence && !l->gathers_quantised) {

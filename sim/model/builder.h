@@ -55,6 +55,9 @@ typedef struct dts_passes {
 } dts_passes;
 dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes passes);
 
+/* Dropout of a tensor by a kernel of its own, which keeps a mask: bytes of both. */
+dts_operator *dts_add_dropout(dts_builder *builder, const char *name, double tensor_B, double mask_B);
+
 /* Adds a linear layer (rows, k)·(k, n): under autocast its casts, then the product, then its bias. */
 typedef enum dts_bias { DTS_BIAS_NONE, DTS_BIAS_OWN, DTS_BIAS_DEFERRED /* added by a later fused kernel */ } dts_bias;
 /* What a linear layer is to those who choose targets for adapters; PLAIN: never one. */

@@ -96,16 +96,7 @@ void dts_add_embedding(dts_builder *builder) {
         dts_add_norm(builder, "embedding_norm", l->b * l->shard, true);
     }
     if (l->drop) {
-        const double T = l->stream * l->r, mask_B = l->stream * l->mask_B;
-        dts_operator *dropout = dts_add_memory(builder, "embedding_dropout",
-                                               (dts_passes){.forward_kernels = 1,
-                                                            .forward_B = 2 * T + mask_B,
-                                                            .backward_kernels = 1,
-                                                            .backward_B = 2 * T + mask_B,
-                                                            .input_B = T,
-                                                            .output_B = T,
-                                                            .saved_B = mask_B});
-        dropout->dropout_B = dropout->forward_B;
+        dts_add_dropout(builder, "embedding_dropout", l->stream * l->r, l->stream * l->mask_B);
     }
     if (l->sequence) { /* before the table's gradient */
         dts_operator *last = &builder->items[builder->count - 1];

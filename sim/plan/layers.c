@@ -401,13 +401,12 @@ static const char *describe_recompute(const dts_layer_choice *c, dts_arena *aren
     if (c->recompute == 0) {
         return "";
     }
-    const char *text = c->modules == 0 ? recompute_names[c->recompute] : "";
-    for (int m = 0; m < DTS_MODULE_COUNT && text != NULL; m++) {
-        if ((c->modules >> m & 1) != 0) {
-            text = dts_arena_printf(arena, "%s%s%s", text, text[0] == '\0' ? "" : " ", dts_recompute_module_names[m]);
-        }
-    }
-    return text == NULL ? NULL : dts_arena_printf(arena, " recompute %s", text);
+    dts_text modules = {0};
+    dts_recompute_write_modules(c->modules, " ", &modules);
+    const char *what = c->modules == 0 ? recompute_names[c->recompute] : dts_text_string(&modules);
+    const char *text = modules.failed ? NULL : dts_arena_printf(arena, " recompute %s", what);
+    dts_text_free(&modules);
+    return text;
 }
 
 /* ", layers 0-11 tensor 2 fsdp" */

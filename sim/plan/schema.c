@@ -44,6 +44,16 @@ static dts_place place_of_word(const dts_node *node, const char *word) {
     return place;
 }
 
+void dts_recompute_write_modules(int64_t modules, const char *between, dts_text *out) {
+    const char *before = "";
+    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
+        if ((modules >> i & 1) != 0) {
+            dts_text_printf(out, "%s%s", before, dts_recompute_module_names[i]);
+            before = between;
+        }
+    }
+}
+
 /* Names, apart from each other by spaces. */
 static dts_status parse_names(dts_binder *binder, const dts_node *node, const char *key, int64_t *out) {
     static const char help[] = "write core_attn, layernorm, mla_up_proj, mlp, moe, moe_act or shared_experts";

@@ -73,7 +73,7 @@ static void leave_out_others(dts_search_context *c, const dts_top *list) {
 
 /* A search of its own among what is accepted, with as many simulations as the first. */
 static dts_status search_accepted(dts_search_context *c, dts_diag *diag) {
-    const size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
+    const size_t limit = dts_layouts_limit(c);
     dts_top list = {0};
     dts_status status = dts_top_new(c->best.count < MOST_KEPT ? c->best.count : MOST_KEPT, &list) == DTS_OK
                             ? collect(c, &list, diag)

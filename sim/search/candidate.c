@@ -146,22 +146,12 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     out->offload.activations = (bits & DTS_OFFLOAD_ACTIVATIONS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
 }
 
-/* "{modules: [core_attn, layernorm]}" */
-static void write_modules(int64_t modules, dts_text *out) {
-    const char *between = "{modules: [";
-    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
-        if ((modules >> i & 1) != 0) {
-            dts_text_printf(out, "%s%s", between, dts_recompute_module_names[i]);
-            between = ", ";
-        }
-    }
-    dts_text_add(out, "]}");
-}
-
 static void write_recompute(int32_t value, dts_text *out) {
     const dts_recompute recompute = dts_candidate_recompute(value);
     if (recompute.modules != 0) {
-        write_modules(recompute.modules, out);
+        dts_text_add(out, "{modules: [");
+        dts_recompute_write_modules(recompute.modules, ", ", out);
+        dts_text_add(out, "]}");
     } else if (recompute.layers > 0) {
         dts_text_printf(out, "{%s: %" PRId64 "}", recompute.kind == DTS_RECOMPUTE_FIRST ? "first" : "every",
                         recompute.layers);

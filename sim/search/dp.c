@@ -247,7 +247,7 @@ static dts_status cut_best(dts_search_context *c, dts_top *list, dts_diag *diag)
 }
 
 static dts_status run(dts_search_context *c, dts_diag *diag) {
-    size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
+    size_t limit = dts_layouts_limit(c);
     dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
     dts_top list = {0}, mixed = {0};
     dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new((size_t)2 * LAYOUTS_MOST, &list);

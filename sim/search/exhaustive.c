@@ -150,7 +150,7 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
 }
 
 static dts_status run(dts_search_context *c, dts_diag *diag) {
-    size_t limit = c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
+    size_t limit = dts_layouts_limit(c);
     dts_status status = dts_layouts_simulate_list(c, &c->best, limit, diag);
     bool left = true;
     while (left && status == DTS_OK && c->screened_count == 0 && c->search->count < limit && !dts_layouts_stopped(c)) {

@@ -11,6 +11,10 @@
 #include "run/run.h"
 #include "search/layouts.h"
 
+size_t dts_layouts_limit(const dts_search_context *c) {
+    return c->simulations == 0 ? SIZE_MAX : c->search->count + c->simulations;
+}
+
 bool dts_layouts_stopped(const dts_search_context *c) {
     return c->search->interrupted || (c->request->stop != NULL && atomic_load(c->request->stop));
 }

@@ -85,6 +85,8 @@ bool dts_screened_fits(const dts_search_context *c, const dts_screened *s);
 /* Simulates those of a list that may still become the best, the most promising first, until there are limit findings.
  */
 dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag);
+/* How many findings there may be when as many simulations as are wanted come on top of those that are there. */
+size_t dts_layouts_limit(const dts_search_context *c);
 
 /* Would their rows in a table tell the same: two layouts that differ in something that changes nothing here? */
 bool dts_layouts_same_answer(dts_objective objective, const dts_finding *a, const dts_finding *b);

@@ -212,18 +212,15 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
 static dts_status add_selection(const dts_plan *asked, size_t selection, dts_arena *scratch, dts_block_costs *out,
                                 dts_diag *diag) {
     dts_part_work work[DTS_PART_COUNT] = {0};
-    dts_diag *refusal = dts_diag_new();
-    dts_status status = refusal == NULL ? DTS_NOMEM : dts_lower_work(asked, scratch, work, refusal);
-    dts_diag_free(refusal);
-    const bool there = status == DTS_OK;
-    for (int part = 0; part < DTS_PART_COUNT; part++) {
+    dts_status status = dts_lower_work(asked, scratch, work, diag);
+    for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_cost *cost = &out->parts[part];
-        cost->selective_B[selection] = there ? 0 : cost->saved_B;
-        for (size_t i = 0; i < work[part].operators.count && there; i++) {
+        cost->selective_B[selection] = 0;
+        for (size_t i = 0; i < work[part].operators.count; i++) {
             add_repeated(asked, &work[part].operators.items[i], &work[part].times[i], selection, cost);
         }
     }
-    return status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
+    return status;
 }
 
 dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
