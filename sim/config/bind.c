@@ -191,31 +191,6 @@ static dts_status bind_list(dts_binder *binder, const dts_field *field, const dt
     return status;
 }
 
-/* What a map says without the plain form that it was laid over; where it stands for one value, as {every: 2}, without
- * all that it was laid over. */
-static const dts_node *latest_form(dts_binder *binder, const dts_field *field, const dts_node *node) {
-    if (node->kind != DTS_NODE_MAP || node->count < 2) {
-        return node;
-    }
-    const dts_node *latest = node->first;
-    for (const dts_node *n = latest->next; n != NULL; n = n->next) {
-        latest = dts_node_is_over(n, latest) ? n : latest;
-    }
-    dts_node *copy = dts_tree_merge(NULL, node, dts_binder_trees(binder));
-    for (dts_node **link = copy == NULL ? NULL : &copy->first; link != NULL && *link != NULL;) {
-        if (dts_node_is_over(latest, *link) && (field->one_form || (*link)->implied)) {
-            *link = (*link)->next;
-            copy->count--;
-        } else {
-            link = &(*link)->next;
-        }
-    }
-    if (copy == NULL) {
-        dts_diag_nomem(binder->diag);
-    }
-    return copy;
-}
-
 static bool holds_unreadable(const dts_node *node) {
     bool found = dts_is_unreadable(node);
     for (const dts_node *n = node->first; n != NULL && !found; n = n->next) {
@@ -336,9 +311,9 @@ static dts_status bind_field(dts_binder *binder, const dts_field *field, const d
     if (key == NULL) {
         return dts_diag_nomem(binder->diag);
     }
-    node = field->type == DTS_FIELD_CUSTOM ? latest_form(binder, field, node) : node;
+    node = field->type == DTS_FIELD_CUSTOM ? dts_tree_latest(field, node, dts_binder_trees(binder)) : node;
     if (node == NULL) {
-        return DTS_NOMEM;
+        return dts_diag_nomem(binder->diag);
     }
     dts_status status = dts_bind_value(binder, field, node, key, (unsigned char *)out + field->offset);
     bool noted = field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE ||
@@ -365,15 +340,6 @@ static dts_status bind_absent(dts_binder *binder, const dts_field *field, const 
     return status != DTS_OK || preset == NULL ? status : bind_field(binder, field, preset, prefix, out);
 }
 
-static const dts_field *field_find(const dts_schema *schema, const char *key) {
-    for (size_t i = 0; i < schema->field_count; i++) {
-        if (strcmp(schema->fields[i].key, key) == 0) {
-            return &schema->fields[i];
-        }
-    }
-    return NULL;
-}
-
 /* Fields that a misspelt key stands for: they are not reported as missing on top. */
 typedef struct misspelt {
     const char *fields[UNKNOWN_KEYS_SHOWN];
@@ -394,7 +360,7 @@ static dts_status bind_entries(dts_binder *binder, const dts_schema *schema, con
     dts_status status = DTS_OK;
     size_t unknown = 0;
     for (const dts_node *n = node->first; n != NULL; n = n->next) {
-        const dts_field *field = field_find(schema, n->key);
+        const dts_field *field = dts_schema_field(schema, n->key);
         if (field != NULL) {
             status = dts_status_worse(status, bind_field(binder, field, n, key, out));
         } else if (!dts_is_documentation_key(n->key)) {
@@ -420,7 +386,7 @@ static dts_status bind_map(dts_binder *binder, const dts_schema *schema, const d
     const dts_node *named = binder->reference;
     binder->reference = NULL; /* maps inside it are the file's */
     const dts_node *implied = dts_node_get(node, "profile");
-    if (implied != NULL && implied->implied && field_find(schema, "profile") == NULL) {
+    if (implied != NULL && implied->implied && dts_schema_field(schema, "profile") == NULL) {
         return not_a_map(binder, schema, implied, key);
     }
     if (dts_is_unreadable(node)) {

@@ -12,6 +12,13 @@ dts_status dts_status_worse(dts_status a, dts_status b);
 /* "prefix.key", or "key" without a prefix; NULL: out of memory. */
 const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key);
 
+/* The field of a key, or NULL. */
+const dts_field *dts_schema_field(const dts_schema *schema, const char *key);
+
+/* What a map of a DTS_FIELD_CUSTOM says without the plain form that it was laid over; where it stands for one value, as
+ * {every: 2}, without all that it was laid over. NULL: out of memory. */
+const dts_node *dts_tree_latest(const dts_field *field, const dts_node *node, dts_arena *arena);
+
 /* The field of schema that key is probably a misspelling of, or NULL, and a line of help that says so or names all. */
 const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help);
 

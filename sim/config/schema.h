@@ -162,6 +162,11 @@ const dts_field *dts_schema_find(const dts_schema *schema, const char *key, size
  * reads itself (DTS_FIELD_CUSTOM) is left to binding. place: where the key was given. */
 dts_status dts_schema_check_key(const dts_schema *schema, const char *key, const dts_place *place, dts_diag *diag);
 
+/* A tree of several files and settings as one that can be written to one file in any folder and says the same: without
+ * what a value was laid over, and with paths of files that do not depend on where it is. current: the current folder,
+ * from which relative names of files count. In arena; NULL: out of memory. */
+dts_node *dts_schema_settle(const dts_schema *schema, const dts_node *tree, const char *current, dts_arena *arena);
+
 /* The schema as a JSON Schema (draft 2020-12) for editors, and as a Markdown reference. */
 void dts_schema_write_json_schema(const dts_schema *schema, dts_text *out);
 void dts_schema_write_reference(const dts_schema *schema, dts_text *out);

@@ -116,6 +116,16 @@ static dts_status apply(dts_document *document, const dts_override *override, dt
     return status;
 }
 
+static dts_status bind(dts_scenario *scenario, dts_node *tree, const dts_profile_paths *profiles, dts_diag *diag) {
+    dts_binder binder = {.arena = scenario->arena, .document = scenario->document, .profiles = *profiles, .diag = diag};
+    dts_node *root = NULL;
+    dts_status status = dts_profile_extend(&binder, "scenarios", tree, &root);
+    status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
+    scenario->provenance = binder.provenance;
+    scenario->tree = root;
+    return status;
+}
+
 /* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
  * that left a tree the binding finds the rest of the errors in the same run. */
 static dts_status from_document(dts_document *document, dts_status read, const char *name,
@@ -133,12 +143,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         status = worse(status, apply(document, &overrides[i], diag));
     }
     if (status <= DTS_INVALID) {
-        dts_binder binder = {.arena = scenario->arena, .document = document, .profiles = *profiles, .diag = diag};
-        dts_node *root = NULL;
-        status = worse(status, dts_profile_extend(&binder, "scenarios", dts_document_root(document), &root));
-        status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
-        scenario->provenance = binder.provenance;
-        scenario->tree = root;
+        status = worse(status, bind(scenario, dts_document_root(document), profiles, diag));
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
         scenario->values.name = default_name(scenario->arena, name);
@@ -150,6 +155,31 @@ static dts_status from_document(dts_document *document, dts_status read, const c
     }
     settle_head(&scenario->values);
     *out = scenario;
+    return DTS_OK;
+}
+
+dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current, const dts_profile_paths *profiles,
+                               dts_scenario **out, dts_diag *diag) {
+    dts_document *document = NULL;
+    dts_scenario *settled = calloc(1, sizeof *settled);
+    dts_status status = settled == NULL ? DTS_NOMEM : dts_document_parse("{}", 2, "settled", NULL, &document, diag);
+    if (status != DTS_OK) {
+        free(settled);
+        return settled == NULL ? dts_diag_nomem(diag) : status;
+    }
+    settled->document = document;
+    settled->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_node *tree = settled->arena == NULL
+                         ? NULL
+                         : dts_schema_settle(&dts_scenario_schema, scenario->tree, current, settled->arena);
+    status = tree == NULL ? dts_diag_nomem(diag) : bind(settled, tree, profiles, diag);
+    if (status != DTS_OK) {
+        dts_scenario_free(settled);
+        return status;
+    }
+    settled->values.name = settled->values.name != NULL ? settled->values.name : scenario->values.name;
+    settle_head(&settled->values);
+    *out = settled;
     return DTS_OK;
 }
 

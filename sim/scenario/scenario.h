@@ -68,6 +68,10 @@ dts_status dts_scenario_load(const char *path, const dts_override *overrides, si
 dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
                               size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
                               dts_diag *diag);
+/* The same scenario by itself, as it may be written to a file in any folder: dts_schema_settle says what differs. Lives
+ * as long as scenario. */
+dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current, const dts_profile_paths *profiles,
+                               dts_scenario **out, dts_diag *diag);
 void dts_scenario_free(dts_scenario *scenario);
 const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario);
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario);

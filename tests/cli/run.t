@@ -94,8 +94,22 @@ $ dtsim run hops/1-document.yaml --format json | diff - hops/4-result.json && ec
 same
 $ last=$(tail -n +2 hops/3-graph.csv | grep -oE ',[0-9]+,[0-9]+,[0-9]*$' | cut -d, -f3 | sort -n | tail -1); tr -d '\t,' <hops/4-result.json | awk -F: -v ps=$last '$1 == "\"iteration_time_s\"" { d = $2 - ps / 1e12; print (d * d < 1e-18 ? "same" : "off by " d) }'
 same
+% So they do where a setting replaced a plain value, where a base had another form, and where files are named by relative paths.
+$ dtsim run gcp-data-parallel/scaling-ddp --set training.recompute.every=3 --dump every >/dev/null; grep -A1 'recompute:' every/1-document.yaml; for f in every/[12]*.yaml; do dtsim run $f --format json | cmp - every/4-result.json && echo same; done
+  recompute:
+    every: 3  # --set
+same
+same
+$ mkdir own; cp $DATA/models/mingpt-large.yaml own/m.yaml; printf "extends: $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml\n" >own/base.yaml; printf 'model: {profile: ./m.yaml, layers: 12}\ntraining: {recompute: {every: 2}}\n' >>own/base.yaml; printf 'extends: ./base.yaml\ntraining: {recompute: {first: 3}}\n' >own/s.yaml; dtsim run own/s.yaml --dump deep >/dev/null; grep -A1 'recompute:' deep/1-document.yaml | sed 's/ *#.*//'; for f in deep/[12]*.yaml; do dtsim run $f --format json | cmp - deep/4-result.json && echo same; done
+  recompute:
+    first: 3
+same
+same
+$ dtsim run pipelines/own-order --dump order >/dev/null; for f in order/[12]*.yaml; do dtsim run $f --format json | cmp - order/4-result.json && echo same; done
+same
+same
 $ dtsim run gcp-data-parallel/scaling-ddp --dump printed.txt
-error: cannot write printed.txt/1-document.yaml: Not a directory
+error: cannot write printed.txt: Not a directory
   help: a part of the path is a file, not a folder
 [3]
 % a row of a table: what is wrong is said with the table's own line and column
