@@ -90,3 +90,8 @@ const char *dts_text_string(const dts_text *text) {
 dts_status dts_text_status(const dts_text *text) {
     return text->failed ? DTS_NOMEM : DTS_OK;
 }
+
+void dts_text_end(dts_text *part, dts_text *whole) {
+    whole->failed = whole->failed || part->failed;
+    dts_text_free(part);
+}

@@ -28,6 +28,9 @@ void dts_text_vprintf(dts_text *text, const char *format, va_list arguments);
 /* The text so far, never NULL; borrowed. */
 const char *dts_text_string(const dts_text *text);
 
+/* Frees a part that went into another text (as it is, wrapped, as a cell): that one failed if the part did. */
+void dts_text_end(dts_text *part, dts_text *whole);
+
 /* DTS_NOMEM when any addition failed. */
 dts_status dts_text_status(const dts_text *text);
 

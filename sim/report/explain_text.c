@@ -60,8 +60,7 @@ static void tell_rest(const page *p, size_t count, double rest_s) {
         dts_text_printf(&line, "%s %zu more rows, %s together (--rows 0 shows all)", p->style->unicode ? "…" : "...",
                         rest, dts_formatted(dts_format_time, rest_s, time, sizeof time));
         paragraph(p, dts_text_string(&line));
-        p->out->failed = p->out->failed || line.failed;
-        dts_text_free(&line);
+        dts_text_end(&line, p->out);
     }
 }
 
@@ -75,8 +74,7 @@ static void print_grid(const page *p, dts_grid *grid) {
     dts_text text = {0};
     dts_grid_print(grid, p->style, INDENT, &text);
     dts_style_plain(p->style, dts_text_string(&text), p->out);
-    p->out->failed = p->out->failed || text.failed;
-    dts_text_free(&text);
+    dts_text_end(&text, p->out);
     dts_grid_free(grid);
 }
 
@@ -118,7 +116,7 @@ static void write_title(const page *p) {
     } else {
         dts_style_add(p->style, DTS_PAINT_STRONG, dts_text_string(&title), p->out);
     }
-    dts_text_free(&title);
+    dts_text_end(&title, p->out);
     dts_text line = {0};
     dts_text_printf(&line, "%s, %s on %" PRId64 " GPU%s of %s; %s", r->model, r->plan, r->gpus, r->gpus == 1 ? "" : "s",
                     r->cluster, r->stack);
@@ -126,8 +124,8 @@ static void write_title(const page *p) {
     dts_text plain = {0};
     dts_style_plain(p->style, dts_text_string(&line), &plain);
     paragraph(p, dts_text_string(&plain));
-    dts_text_free(&plain);
-    dts_text_free(&line);
+    dts_text_end(&plain, p->out);
+    dts_text_end(&line, p->out);
 }
 
 static void write_bars(const page *p) {
@@ -173,7 +171,7 @@ static void write_shares(const page *p) {
     dts_text_printf(&title, "Where the time goes on the critical path's GPU (stage %" PRId64 "; sums to the iteration)",
                     p->e->path_device);
     heading(p, dts_text_string(&title));
-    dts_text_free(&title);
+    dts_text_end(&title, p->out);
     write_bars(p);
     print_grid(p, grid);
 }
@@ -286,7 +284,7 @@ static void write_kernels(const page *p) {
     dts_text_printf(&title, "Kernels of stage %" PRId64 " (wave: what idle multiprocessors of the last wave cost)",
                     p->e->path_device);
     heading(p, dts_text_string(&title));
-    dts_text_free(&title);
+    dts_text_end(&title, p->out);
     print_grid(p, grid);
     tell_rest(p, p->e->kernel_count, rest_s);
 }
@@ -305,8 +303,8 @@ static void write_formulas(const page *p) {
             dts_text plain = {0};
             dts_style_plain(p->style, dts_text_string(&line), &plain);
             paragraph(p, dts_text_string(&plain));
-            dts_text_free(&plain);
-            dts_text_free(&line);
+            dts_text_end(&plain, p->out);
+            dts_text_end(&line, p->out);
         }
     }
 }
@@ -372,7 +370,7 @@ static void write_memory(const page *p) {
     dts_text_printf(&title, "Memory of the fullest GPU at its peak: %.2f of %.2f GiB", p->result->peak_device_gib,
                     p->result->capacity_gib);
     heading(p, dts_text_string(&title));
-    dts_text_free(&title);
+    dts_text_end(&title, p->out);
     print_grid(p, grid);
 }
 
@@ -385,7 +383,7 @@ static void tell_unserved(const page *p, double unserved_gib) {
     } else {
         dts_report_unserved(unserved_gib, p->style, INDENT, p->out);
     }
-    dts_text_free(&text);
+    dts_text_end(&text, p->out);
 }
 
 static void write_what_ifs(const page *p) {

@@ -116,8 +116,8 @@ static size_t longest_word(const char *text) {
     return longest;
 }
 
-/* How narrow a column may become. Numbers stay in one line, below a title that may take several; text that may be
- * wrapped keeps enough for a word or two. */
+/* How narrow a column may become. Numbers stay in one line, below a title that may take several and whose longest words
+ * are broken; text that may be wrapped keeps enough for a word or two. */
 static size_t least_width(const layout *l, size_t column) {
     const dts_grid *grid = l->grid;
     size_t content = content_width(grid, column), word = longest_word(grid->titles[column]);
@@ -239,7 +239,8 @@ static void print_beneath(const layout *l, dts_paint paint, const char *cell, dt
     }
 }
 
-/* Widths for a table in parts: names take half of the window at most, and each column what it likes of the rest. */
+/* Widths for a table in parts: names take half of the window, or what words need at least; each other column takes what
+ * it likes of the rest, and what a number needs even beyond it. */
 static void fit_parts(layout *l, unsigned names) {
     size_t count = 0, room = l->window - l->indent;
     for (size_t c = 0; c < l->grid->columns; c++) {

@@ -1,8 +1,8 @@
-/* A table of text: cells are added row by row and widths follow from them. No line is wider than the window and nothing
- * is cut: text and titles are wrapped within their columns, numbers never are. Where that is not enough, spare columns
- * are left out, which is said; then the last column's text stands on indented lines beneath its row; then names are
- * wrapped; and what is left stands in several tables, one below the other, each with the first column. A column without
- * a title belongs to the one before it. */
+/* A table of text: cells are added row by row and widths follow from them. Nothing is cut: text and titles are wrapped
+ * within their columns, numbers never are, and no line is wider than a window that has room for the names and a number.
+ * Where that is not enough, spare columns are left out, which is said; then the last column's text stands on indented
+ * lines beneath its row; then names are wrapped; and what is left stands in several tables, one below the other, each
+ * with the first column. A column without a title belongs to the one before it. */
 #ifndef DTS_REPORT_GRID_H
 #define DTS_REPORT_GRID_H
 

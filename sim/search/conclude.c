@@ -78,7 +78,7 @@ static void count_failures(dts_search_context *c) {
 static dts_status leave_rest(dts_search_context *c) {
     dts_search_counts *n = &c->search->counts;
     for (size_t i = 0; i < c->screened_count; i++) {
-        n->screened += !c->screened[i].failed;
+        n->screened += !c->screened[i].failed && dts_layouts_find(c, &c->screened[i].of.candidate) < 0;
     }
     uint64_t known = n->no_memory + n->simulated + n->failed + n->screened;
     n->worse_by_estimate = n->legal > known ? n->legal - known : 0;

@@ -19,6 +19,11 @@ static bool subject_of(const dts_search_export *e, const dts_candidate *candidat
         all[i] = e->subject->overrides[i];
     }
     size_t found = dts_search_overrides(candidate, e->base, arena, all + given, MOST_FOUND);
+    for (size_t i = given; i < given + found; i++) {
+        if (all[i].value == NULL) {
+            return false;
+        }
+    }
     *out = (dts_subject){.path = e->subject->path, .overrides = all, .override_count = given + found};
     return true;
 }

@@ -79,7 +79,7 @@ void dts_search_equals(const dts_search *search, size_t index, dts_text *out) {
     }
 }
 
-static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
+static void add_row(const dts_search *search, size_t index, dts_grid *grid, dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
     char buffer[CELL];
@@ -102,9 +102,9 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid) {
     if (equals.length > 0) {
         dts_text_printf(&plan, "; %s", dts_text_string(&equals));
     }
-    dts_text_free(&equals);
+    dts_text_end(&equals, out);
     dts_grid_add(grid, dts_text_string(&plan));
-    dts_text_free(&plan);
+    dts_text_end(&plan, out);
 }
 
 const char *dts_search_lacks(const dts_finding *f) {
@@ -127,7 +127,7 @@ static void write_table(const dts_search *search, const dts_search_writing *opti
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U << 6 | 1);
     for (size_t i = 0; i < search->count; i++) {
         if (dts_search_shows(search, i, options->top)) {
-            add_row(search, i, grid);
+            add_row(search, i, grid, out);
         }
     }
     dts_grid_print(grid, options->style, 2, out);
@@ -210,7 +210,7 @@ void dts_search_baselines(const dts_search *search, const dts_style *style, dts_
         if (line.length > 0) {
             dts_style_wrap(style, dts_text_string(&line), 2, out);
         }
-        dts_text_free(&line);
+        dts_text_end(&line, out);
     }
 }
 
@@ -250,7 +250,7 @@ void dts_search_binding(const dts_search *search, const dts_style *style, dts_te
                         search->base->cluster.name);
     }
     dts_style_wrap(style, dts_text_string(&line), 2, out);
-    dts_text_free(&line);
+    dts_text_end(&line, out);
 }
 
 /* These are neither plans that do not fit nor illegal ones. */
@@ -261,7 +261,7 @@ void dts_search_failures(const dts_search *search, const dts_style *style, dts_t
         dts_text_printf(&line, "%" PRIu64 " legal layout%s could not be simulated%s %s.", n->failed,
                         n->failed == 1 ? "" : "s", n->failed == 1 ? ":" : ", the first:", n->failure);
         dts_style_wrap(style, dts_text_string(&line), 2, out);
-        dts_text_free(&line);
+        dts_text_end(&line, out);
     }
 }
 
@@ -280,9 +280,10 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
             }
             dts_text value = {0};
             dts_candidate_write(candidate, (dts_layout_axis)axis, i, &value);
-            out[count++] = (dts_override){.key = dts_candidate_key((dts_layout_axis)axis, i),
-                                          .value = dts_arena_strdup(arena, dts_text_string(&value)),
-                                          .place = place};
+            out[count++] = (dts_override){
+                .key = dts_candidate_key((dts_layout_axis)axis, i),
+                .value = dts_text_status(&value) == DTS_OK ? dts_arena_strdup(arena, dts_text_string(&value)) : NULL,
+                .place = place};
             dts_text_free(&value);
         }
     }
@@ -310,8 +311,10 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
         dts_text_printf(out, " \\\n    --set 'cluster.nodes=%s'", options->nodes);
     }
     for (size_t i = 0; i < count; i++) {
+        out->failed = out->failed || settings[i].value == NULL;
         dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);
     }
+    out->failed = out->failed || arena == NULL;
     dts_text_add(out, "\n");
     dts_arena_free(arena);
 }
@@ -322,7 +325,7 @@ static void write_settings(const dts_search *search, const dts_search_writing *o
     if (command.length > 0) {
         dts_text_printf(out, "\nThe first again: %s", dts_text_string(&command));
     }
-    dts_text_free(&command);
+    dts_text_end(&command, out);
 }
 
 static void write_counted(uint64_t count, const char *what, const dts_style *style, dts_text *out) {
@@ -373,8 +376,7 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
                         100 * search->coarse.worst_error, search->coarse.rank_correlation, search->coarse.best_rank);
         dts_style_wrap(style, dts_text_string(&line), 0, out);
     }
-    out->failed = out->failed || line.failed;
-    dts_text_free(&line);
+    dts_text_end(&line, out);
 }
 
 size_t dts_search_fates(const dts_search *search, dts_search_fate out[DTS_SEARCH_FATES]) {

@@ -569,6 +569,19 @@ static void equal_layouts_are_one_answer(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* A search without its second walk counts a plan once, though it was simulated coarsely and in full. */
+static void no_plan_is_counted_twice(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(small);
+    dts_search *made =
+        search((dts_search_request){.base = dts_scenario_get(scenario), .simulations = 8, .only_here = true});
+    const dts_search_counts *n = &made->counts;
+    assert_true(made->screenings > 0 && n->simulated > 0 && n->screened > 0);
+    assert_true(n->screened + n->simulated + n->failed <= made->screenings);
+    dts_search_free(made);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_accepted_plan_is_chosen),       cmocka_unit_test(nothing_accepted_is_no_answer),
@@ -576,7 +589,7 @@ int main(void) {
         cmocka_unit_test(equal_shortages_are_ranked_by_the_gpu),  cmocka_unit_test(nodes_without_a_network_stay_alone),
         cmocka_unit_test(what_binds_everything_is_said),          cmocka_unit_test(stages_are_cut_by_time_and_memory),
         cmocka_unit_test(linear_units_have_closed_forms),         cmocka_unit_test(equal_layouts_are_one_answer),
-        cmocka_unit_test(reductions_without_overlap_are_exposed),
+        cmocka_unit_test(reductions_without_overlap_are_exposed), cmocka_unit_test(no_plan_is_counted_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
