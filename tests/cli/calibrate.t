@@ -3,7 +3,7 @@ $ printf 'id,model,cluster,cluster.nodes,stack,training.global_batch,training.mi
 $ for n in 1 2 4; do for b in 4 8; do echo "r$n$b,mingpt-small,gcp-a2-highgpu-8g,$n,pytorch-1.11,$((8*n*b)),$b,256,fp16,sgd"; done; done >rows.csv
 $ (cat head.csv; sed 's/$/,1/' rows.csv) >ones.csv; dtsim validate ones.csv --set cluster.inter.flow_cap="1.7 GB/s" --format json | sed -nE 's/.*"predicted":\s*([0-9.e-]+).*/\1/p' | paste -d, rows.csv - >made.csv; cat head.csv made.csv >t.csv; wc -l <t.csv
 7
-$ dtsim calibrate t.csv --fit cluster.inter.flow_cap --out net.yaml | sed "s|[0-9][0-9]* simulations|# simulations|; s|before.*|before|; s|after  .*|after|; s|2.15 GB/s|#|; s|GB/s .*|GB/s|"
+$ dtsim calibrate t.csv --fit cluster.inter.flow_cap --profile net.yaml | sed "s|[0-9][0-9]* simulations|# simulations|; s|before.*|before|; s|after  .*|after|; s|2.15 GB/s|#|; s|GB/s .*|GB/s|"
 t.csv (6 rows): 6 measured values, 1 parameters; # simulations
 
 Parameters (error: standard error of the fitted value)
@@ -22,7 +22,7 @@ $ dtsim validate t.csv --set cluster=./net.yaml | grep -c '0.0 %'
 2
 $ for n in 1 3; do dtsim calibrate t.csv --fit cluster.inter.flow_cap --threads $n --format json | cksum; done | sort -u | wc -l
 1
-$ dtsim calibrate t.csv --fit stack.launch --fit cluster.inter.flow_cap --out both.yaml >both.txt; sed "s/: {.*/: …/" both.yaml
+$ dtsim calibrate t.csv --fit stack.launch --fit cluster.inter.flow_cap --profile both.yaml >both.txt; sed "s/: {.*/: …/" both.yaml
 # A part of a scenario: `extends: ./THIS-FILE` takes it.
 stack:
   launch: …

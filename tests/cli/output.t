@@ -17,6 +17,7 @@ error: cannot write no/such/folder/trace.json: No such file or directory
 [3]
 $ dtsim run gcp-data-parallel/scaling-ddp --trace /dev/full -o page.txt
 error: cannot write /dev/full: No space left on device
+  help: name a file on a disk that has room
 [3]
 $ dtsim list models | true; echo "${PIPESTATUS[0]}" | grep -E '^(0|3)$' >/dev/null && echo quiet
 quiet

@@ -119,10 +119,22 @@ error: --format: unknown value 'csv'
   help: there are text, json
 [2]
 $ dtsim run --help | head -1
-Usage: dtsim run [-h] [-o FILE] [--set=KEY=VALUE] [--tokens=N]
+Usage: dtsim run [OPTION...] SCENARIO
 $ dtsim validate --help | head -1
-Usage: dtsim validate [-h] [-o FILE] [--by=KEY] [--set=KEY=VALUE]
+Usage: dtsim validate [OPTION...] TABLE.csv…
 $ dtsim list --help | head -1
-Usage: dtsim list [-h] [-o FILE] [--format=FORMAT] [--charset=SET]
+Usage: dtsim list [OPTION...] [KIND]
 $ dtsim show --help | head -1
-Usage: dtsim show [-h] [-o FILE] [--effective] [--set=KEY=VALUE]
+Usage: dtsim show [OPTION...] [NAME]
+% Help of a command, both ways; no page is wider than a window of 80 columns, or has lines of blanks.
+$ dtsim help run | head -3
+Usage: dtsim run [OPTION...] SCENARIO
+Simulates one training iteration: its time, throughput, memory, and what limits
+it.
+$ dtsim help run >a; dtsim run --help >b; cmp a b && echo same
+same
+$ dtsim help rocket
+error: unknown command 'rocket'
+  help: `dtsim --help` lists all commands
+[2]
+$ for c in run explain sweep map search advise compare schedule validate calibrate list show export import; do dtsim help $c | awk -v c=$c 'length($0) > 79 || /^ +$/ { print c ": " $0 }'; done

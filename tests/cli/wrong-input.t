@@ -165,6 +165,34 @@ $ dtsim run gcp-data-parallel/scaling-ddp --output /dev/full
 error: cannot write /dev/full: No space left on device
   help: name a file on a disk that has room
 [3]
+$ dtsim search gcp-data-parallel/scaling-ddp -o ''
+error: --output: the name is empty
+  help: name a file, or - for standard output
+[2]
+$ dtsim run gcp-data-parallel/scaling-ddp --dump ''
+error: --dump: the name is empty
+  help: name a folder
+[2]
+$ dtsim run gcp-data-parallel/scaling-ddp --dump none/hops
+error: cannot write none/hops: No such file or directory
+  help: make its folder first
+[3]
+$ mkdir -p hops/4-result.json; dtsim run gcp-data-parallel/scaling-ddp --dump hops
+error: cannot write hops/4-result.json: Is a directory
+  help: name a file in it
+[3]
+$ dtsim calibrate t.csv --fit stack.launch --profile none/mine.yaml
+error: cannot write none/mine.yaml: No such file or directory
+  help: make its folder first
+[3]
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=1,2 --store none/s.db
+error: cannot write none/s.db: No such file or directory
+  help: make its folder first
+[3]
+$ dtsim explain gcp-data-parallel/scaling-ddp --output page --html page
+error: --output and --html would both write page
+  help: name two files
+[2]
 $ mkdir order.csv; dtsim schedule order.csv
 error: cannot read 'order.csv': Is a directory
   help: name a file in it

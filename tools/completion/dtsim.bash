@@ -56,7 +56,7 @@ _dtsim_options() {
                 "--input-frees --memory --html --format $common"
             ;;
         validate) echo "--set --by --worst --threads --format $common" ;;
-        calibrate) echo "--fit --set --where --metric --folds --by --out --format --threads $common" ;;
+        calibrate) echo "--fit --set --where --metric --folds --by --profile --format --threads $common" ;;
         list) echo "--format $common" ;;
         show) echo "--effective --set --json-schema --reference $common" ;;
         export) echo "--to --set $common" ;;
@@ -93,7 +93,7 @@ _dtsim() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-        --output | -o | --out | --dump | --trace | --html | --store)
+        --output | -o | --profile | --dump | --trace | --html | --store)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;

@@ -8,7 +8,7 @@
 enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_THREADS };
 
 static const struct argp_option options[] = {
-    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario; repeatable", 1},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
     {0},

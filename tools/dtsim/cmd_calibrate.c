@@ -15,7 +15,7 @@ enum {
     OPTION_METRIC,
     OPTION_FOLDS,
     OPTION_BY,
-    OPTION_OUT,
+    OPTION_PROFILE,
     OPTION_FORMAT,
     OPTION_THREADS
 };
@@ -29,7 +29,8 @@ static const struct argp_option options[] = {
     {"metric", OPTION_METRIC, "WHAT", 0, "time (default), memory or both", 1},
     {"folds", OPTION_FOLDS, "K", 0, "parts of the cross-validation (default 5; 0: none)", 2},
     {"by", OPTION_BY, "KEY", 0, "leave out one value of a key after the other as well, e.g. table or cluster", 2},
-    {"out", OPTION_OUT, "FILE", 0, "write the fitted values as a profile that extends the one fitted", 3},
+    {"profile", OPTION_PROFILE, "FILE", 0, "write the fitted values as a profile that extends the one fitted", 3},
+    {"out", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 3}, /* its first name: else short for --output */
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 3},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
     {0},
@@ -44,7 +45,7 @@ typedef struct calibrate_arguments {
     dts_overrides overrides, where;
     int metric;
     long folds, threads;
-    const char *by, *out_path;
+    const char *by, *profile_path;
     int format; /* of dts_text_or_json */
 } calibrate_arguments;
 
@@ -116,9 +117,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_BY:
             a->by = argument;
             return 0;
-        case OPTION_OUT:
-            a->out_path = argument;
-            return 0;
+        case OPTION_PROFILE:
+            return dts_tool_output(a->tool, "--profile", argument, &a->profile_path);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_THREADS:
@@ -136,10 +136,11 @@ static dts_status write_out(const calibrate_arguments *a, const dts_calibration 
     dts_status status = a->format == DTS_FORMAT_JSON ? dts_calibration_json(calibration, &text)
                                                      : dts_calibration_text(calibration, &a->tool->style, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
-    if (status == DTS_OK && a->out_path != NULL) {
+    if (status == DTS_OK && a->profile_path != NULL) {
         dts_text_clear(&text);
         status = dts_calibration_yaml(calibration, &text);
-        status = status == DTS_OK ? dts_tool_write_file(a->tool, a->out_path, &text) : dts_diag_nomem(a->tool->diag);
+        status =
+            status == DTS_OK ? dts_tool_write_file(a->tool, a->profile_path, &text) : dts_diag_nomem(a->tool->diag);
     }
     dts_text_free(&text);
     return status;

@@ -65,7 +65,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
         case OPTION_HTML:
-            return dts_tool_output(a->tool, argument, &a->html_path);
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case ARGP_KEY_ARG:

@@ -47,7 +47,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_HTML:
-            return dts_tool_output(a->tool, argument, &a->html_path);
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_INPUTS:
             a->inputs = true;
             return 0;

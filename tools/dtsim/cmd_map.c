@@ -23,12 +23,12 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"across", OPTION_ACROSS, "KEY=V1,V2,…", 0, "values from left to right: a list, 1..8 or 1..64*2", 1},
-    {"down", OPTION_DOWN, "KEY=V1,V2,…", 0, "values from top to bottom", 1},
-    {"panels", OPTION_PANELS, "KEY=V1,V2,…", 0, "a map for each of these values", 1},
-    {"best-of", OPTION_BEST_OF, "KEY=V1,V2,…", 0,
+    {"across", OPTION_ACROSS, "KEY=V1,V2...", 0, "values from left to right: a list, 1..8 or 1..64*2", 1},
+    {"down", OPTION_DOWN, "KEY=V1,V2...", 0, "values from top to bottom", 1},
+    {"panels", OPTION_PANELS, "KEY=V1,V2...", 0, "a map for each of these values", 1},
+    {"best-of", OPTION_BEST_OF, "KEY=V1,V2...", 0,
      "each strategy stands there with the value that makes it fastest; repeatable", 1},
-    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios first; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios; repeatable", 1},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or svg", 3},
     {0},

@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
     {"from", OPTION_FROM, "TIME", 0, "draw the timeline from here, e.g. \"120 ms\"", 2},
     {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
     {"trace", OPTION_TRACE, "FILE", 0, "write a trace for https://ui.perfetto.dev", 3},
-    {"html", OPTION_HTML, "FILE", 0, "write everything as one web page that needs no network", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 3},
     {"dump", OPTION_DUMP, "FOLDER", 0, "write each hop to a file: document, scenario, task graph, result", 3},
     {"check", OPTION_CHECK, NULL, 0, "exit with 4 when the plan does not fit in memory", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "JSON: add how long the simulation itself took", 3},
@@ -98,12 +98,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->timeline = true;
             return parse_time(a, "--to", argument, &a->to_s);
         case OPTION_TRACE:
-            return dts_tool_output(a->tool, argument, &a->trace_path);
+            return dts_tool_output(a->tool, "--trace", argument, &a->trace_path);
         case OPTION_HTML:
-            return dts_tool_output(a->tool, argument, &a->html_path);
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_DUMP:
-            a->dump_path = argument;
-            return 0;
+            return dts_tool_output_folder(a->tool, "--dump", argument, &a->dump_path);
         case OPTION_CHECK:
             a->check = true;
             return 0;
@@ -177,20 +176,8 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     return status;
 }
 
-static dts_status write_trace(dts_tool *tool, const dts_result *result, const char *path) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        return dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot write %s: %s", path, strerror(errno));
-    }
-    errno = 0;
-    dts_status status = dts_report_trace(result, file);
-    int error = errno;
-    if (fclose(file) != 0 && status == DTS_OK) {
-        error = errno;
-        status = DTS_IO;
-    }
-    return status == DTS_OK ? DTS_OK
-                            : dts_diag_fail(tool->diag, status, NULL, "cannot write %s: %s", path, strerror(error));
+static bool write_trace(const void *result, FILE *file) {
+    return dts_report_trace(result, file) == DTS_OK;
 }
 
 static dts_status write_html(dts_tool *tool, const dts_result *result, const char *path) {
@@ -217,7 +204,7 @@ static dts_status write_result(const run_arguments *a, const dts_result *result)
     }
     dts_text_free(&text);
     if (status == DTS_OK && a->trace_path != NULL) {
-        status = write_trace(a->tool, result, a->trace_path);
+        status = dts_tool_write_by(a->tool, a->trace_path, write_trace, result);
     }
     if (status == DTS_OK && a->html_path != NULL) {
         status = write_html(a->tool, result, a->html_path);

@@ -30,13 +30,16 @@ static const struct argp_option options[] = {
     {"chunks", OPTION_CHUNKS, "V", 0, "chunks per stage (default: the schedule's own, 1 or 2)", 1},
     {"group", OPTION_GROUP, "G", 0, "interleaved-1f1b: microbatches per group (default: P)", 1},
     {"forward", OPTION_FORWARD, "TIME", 0, "time of a microbatch's forward on a stage (default 1)", 2},
-    {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "of its gradient of the input (default 1)", 2},
-    {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "of its gradient of the weights (default 1)", 2},
-    {"latency", OPTION_LATENCY, "TIME", 0, "of a hop from stage to stage (default 0)", 2},
+    {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "time of its gradient of the input (default 1)", 2},
+    {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "time of its gradient of the weights (default 1)", 2},
+    {"latency", OPTION_LATENCY, "TIME", 0, "time of a hop from stage to stage (default 0)", 2},
     {"input-frees", OPTION_INPUT_FREES, "SHARE", 0,
-     "of a forward's activations, freed with the gradient of the input, not of the weights (default 0)", 2},
+     "of a forward's activations, the share that is freed with the gradient of the input, not of the weights (default "
+     "0)",
+     2},
     {"memory", OPTION_MEMORY, NULL, 0, "draw the live activations below each stage", 3},
-    {"html", OPTION_HTML, "FILE", 0, "write a web page for a class: drawing, table, what each is", 3},
+    {"html", OPTION_HTML, "FILE", 0,
+     "write all of it as one web page as well, for a class: drawing, table, what each is", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), table, json, csv, torch-csv or svg", 3},
     {0},
 };
@@ -121,7 +124,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->memory = true;
             return 0;
         case OPTION_HTML:
-            return dts_tool_output(a->tool, argument, &a->html_path);
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case ARGP_KEY_ARG:
@@ -262,7 +265,8 @@ static const char doc[] =
     "  dtsim schedule 1f1b --stages 4 --microbatches 8\n"
     "  dtsim schedule gpipe 1f1b interleaved-1f1b -p 4 -m 8 --latency 0.1\n"
     "  dtsim schedule zb-h1 -p 4 -m 8 --format svg --output zb-h1.svg\n"
-    "  dtsim schedule zb-h1 -p 4 -m 8 --format torch-csv --output mine.csv && dtsim schedule mine.csv\n"
+    "  dtsim schedule zb-h1 -p 4 -m 8 --format torch-csv --output mine.csv\n"
+    "  dtsim schedule mine.csv\n"
     "\n"
     "`dtsim list schedules` names all schedules.";
 

@@ -40,7 +40,7 @@ enum {
 static const struct argp_option options[] = {
     {"over", OPTION_OVER, "KEY=V1,V2...", 0,
      "search these values of a key only, e.g. parallelism.tensor=1..8*2; repeatable", 1},
-    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario; repeatable", 1},
     {"objective", OPTION_OBJECTIVE, "WHAT", 0, "time (default), cost, memory or throughput-per-dollar", 1},
     {"space", OPTION_SPACE, "SPACE", 0,
      "layouts (default); soap: every operator cut by itself (default for a graph); rent: clusters and numbers of "
@@ -68,7 +68,7 @@ static const struct argp_option options[] = {
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
     {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
      3},
-    {"html", OPTION_HTML, "FILE", 0, "write the answer as one web page as well: plans by time and memory, tables", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 3},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "add how long it took", 3},
@@ -176,7 +176,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->objective = dts_tool_choice(a->tool, "--objective", dts_objective_names, argument);
             return a->objective < 0 ? DTS_EXIT_USAGE : 0;
         case OPTION_HTML:
-            return dts_tool_output(a->tool, argument, &a->html_path);
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_EXPORT:
             a->launcher = dts_launch_choose(a->tool, "--export", argument, false);
             return a->launcher == NULL ? DTS_EXIT_USAGE : 0;
@@ -207,8 +207,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             a->proposals_given = true;
             return parse_number(a, "--proposals", argument, 1, MOST_PROPOSALS, &a->proposals);
         case OPTION_STORE:
-            a->store_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, "--store", argument, &a->store_path);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_WALL_TIME:

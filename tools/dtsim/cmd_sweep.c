@@ -13,7 +13,7 @@ enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, 
 static const struct argp_option options[] = {
     {"vary", OPTION_VARY, "KEY=V1,V2...", 0,
      "values that a key takes: a list, 1..8, 0..96+8 or 1..64*2; profiles by their names; repeatable", 1},
-    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario first; repeatable", 1},
+    {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario; repeatable", 1},
     {"store", OPTION_STORE, "FILE.db", 0,
      "write every result to this SQLite file as it comes; the same command goes on where it was stopped", 2},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
@@ -43,8 +43,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_VARY:
             return dts_axes_option(&a->axes, a->tool, "--vary", argument);
         case OPTION_STORE:
-            a->store_path = argument;
-            return 0;
+            return dts_tool_output(a->tool, "--store", argument, &a->store_path);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT:

@@ -10,6 +10,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/diag.h"
 #include "base/text.h"
@@ -28,13 +29,20 @@ enum {
 
 enum { DTS_WRITTEN_MOST = 4 };
 
+/* What an option writes. */
+typedef struct dts_written {
+    const char *option;      /* "--html" */
+    const char *const *path; /* where the command keeps it: the last one given counts */
+    bool folder;
+} dts_written;
+
 typedef struct dts_tool {
     dts_diag *diag;
     dts_style style;                       /* of the output: set by dts_tool_parse */
     dts_profile_paths profiles;            /* where profiles are looked for */
     dts_arena *arena;                      /* lives as long as the program */
     const char *output_path;               /* --output FILE; NULL: standard output */
-    const char *written[DTS_WRITTEN_MOST]; /* this and what other options write, which is tried before the work */
+    dts_written written[DTS_WRITTEN_MOST]; /* this and what other options write, which is tried before the work */
     size_t written_count;
 } dts_tool;
 
@@ -99,11 +107,18 @@ int dts_tool_threads(dts_tool *tool, const char *text, long *out);
 
 /* Writes the command's output to standard output or to --output FILE; every write is checked. */
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text);
-/* An option names a file to write: remembers it in *out. dts_tool_parse refuses what cannot be written. */
-int dts_tool_output(dts_tool *tool, const char *path, const char **out);
+/* An option names a file to write, or a folder: remembers it in *out. Returns what an argp parser hands on. */
+int dts_tool_output(dts_tool *tool, const char *option, const char *path, const char **out);
+int dts_tool_output_folder(dts_tool *tool, const char *option, const char *path, const char **out);
+/* Refuses what cannot be written, before minutes of work are lost on it; dts_tool_parse asks. */
+dts_status dts_tool_outputs_writable(dts_tool *tool);
+/* The same for one file. */
 dts_status dts_tool_writable(dts_tool *tool, const char *path);
 /* Writes text to a named file ("-": standard output). */
 dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text);
+/* The same for what a function writes; false: it could not, and errno says why. */
+typedef bool dts_tool_writer(const void *context, FILE *file);
+dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context);
 
 /* The exit code of a status. */
 int dts_tool_exit(dts_status status);

@@ -43,7 +43,7 @@ static dts_status print_help(dts_tool *tool) {
     }
     dts_text_add(&text,
                  "\n"
-                 "  dtsim COMMAND --help   options of a command\n"
+                 "  dtsim help COMMAND     its options; dtsim COMMAND --help, too\n"
                  "  dtsim --version        version\n"
                  "\n"
                  "Start with: dtsim list scenarios, then dtsim run SCENARIO\n"
@@ -83,6 +83,11 @@ static int unknown_command(dts_tool *tool, const char *name) {
 static int dispatch(dts_tool *tool, int argc, char **argv) {
     if (argc < 2) {
         return dts_tool_usage(tool, "`dtsim --help` lists all commands", "no command given");
+    }
+    if (strcmp(argv[1], "help") == 0 && argc == 3) { /* as git has it: dtsim help run */
+        static char option[] = "--help";
+        char *asked[] = {argv[0], argv[2], option, NULL};
+        return dispatch(tool, 3, asked);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         return dts_tool_exit(print_help(tool));

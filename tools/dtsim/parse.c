@@ -66,7 +66,7 @@ static error_t parse_common(int key, char *argument, struct argp_state *state) {
             p->stopped_at = state->next;
             return 0;
         case 'o':
-            return dts_tool_output(p->tool, argument, &p->tool->output_path);
+            return dts_tool_output(p->tool, "--output", argument, &p->tool->output_path);
         case OPTION_COLOR:
             return parse_color(p, argument);
         case OPTION_CHARSET:
@@ -145,12 +145,22 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
     return dts_tool_usage(tool, see, "unknown option '--%s'", name);
 }
 
-/* No note on what short options take: each says it itself. */
-static char *help_filter(int key, const char *text, void *input) {
-    (void)input;
-    char *same; /* argp takes the text back as it gave it, but for const */
-    memcpy(&same, &text, sizeof same);
-    return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : same;
+/* argp's text without its note on what short options take (each says it itself), and without the line of blanks that it
+ * leaves behind a text which just fills its line. */
+static void add_help(const char *data, dts_text *out) {
+    static const char note[] = "Mandatory or optional arguments to long options", end[] = "short options.\n\n";
+    const char *skip = strstr(data, note), *after = skip != NULL ? strstr(skip, end) : NULL;
+    while (*data != '\0') {
+        if (data == skip && after != NULL) {
+            data = after + strlen(end);
+            continue;
+        }
+        const size_t length = strcspn(data, "\n"), blanks = strspn(data, " ");
+        if (length == 0 || blanks < length) {
+            dts_text_add_bytes(out, data, length + (data[length] == '\n'));
+        }
+        data += length + (data[length] == '\n');
+    }
 }
 
 static int print_help(dts_tool *tool, const struct argp *argp, char *name) {
@@ -160,10 +170,13 @@ static int print_help(dts_tool *tool, const struct argp *argp, char *name) {
     if (memory == NULL) {
         return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
-    argp_help(argp, memory, ARGP_HELP_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG, name);
+    argp_help(argp, memory, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG, name);
     bool good = fclose(memory) == 0;
     dts_text text = {0};
-    dts_text_add_bytes(&text, data, size);
+    good = good && data != NULL; /* which ends with a zero behind size bytes */
+    if (good) {
+        add_help(data, &text);
+    }
     free(data);
     dts_status status = good ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
     dts_text_free(&text);
@@ -180,8 +193,7 @@ bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, i
                                .parser = parse_common,
                                .args_doc = argp->args_doc,
                                .doc = argp->doc,
-                               .children = children,
-                               .help_filter = help_filter};
+                               .children = children};
     char program[64];
     snprintf(program, sizeof program, "dtsim %s", name);
     char *first = argv[0];
@@ -193,14 +205,12 @@ bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, i
         *exit_code = print_help(tool, &outer, program);
         return false;
     }
-    for (size_t i = 0; i < tool->written_count && error == 0; i++) {
-        const dts_status status = dts_tool_writable(tool, tool->written[i]);
+    if (error == 0) {
+        const dts_status status = dts_tool_outputs_writable(tool);
         if (status != DTS_OK) {
             *exit_code = dts_tool_exit(status);
             return false;
         }
-    }
-    if (error == 0) {
         if (tool->output_path != NULL && !p.color_given) {
             tool->style.color = false;
         }

@@ -114,42 +114,85 @@ static dts_status write_failed(dts_tool *tool, const char *path, int error) {
     return dts_diag_fail(tool->diag, DTS_IO, help, "cannot write %s: %s", path, strerror(error));
 }
 
-int dts_tool_output(dts_tool *tool, const char *path, const char **out) {
-    *out = path;
-    if (tool->written_count < DTS_WRITTEN_MOST) {
-        tool->written[tool->written_count++] = path;
+static int remember(dts_tool *tool, const dts_written *written, const char *path, const char **out) {
+    if (path[0] == '\0') {
+        return dts_tool_usage(tool, written->folder ? "name a folder" : "name a file, or - for standard output",
+                              "%s: the name is empty", written->option);
     }
+    bool known = false;
+    for (size_t i = 0; i < tool->written_count; i++) {
+        known = known || tool->written[i].path == written->path;
+    }
+    if (!known && tool->written_count < DTS_WRITTEN_MOST) {
+        tool->written[tool->written_count++] = *written;
+    }
+    *out = path;
     return 0;
 }
 
-/* What a file could not be written for as things stand, so that no long search ends in nothing; 0: no reason. */
-static int hindrance(const dts_tool *tool, const char *path) {
+int dts_tool_output(dts_tool *tool, const char *option, const char *path, const char **out) {
+    return remember(tool, &(dts_written){.option = option, .path = out}, path, out);
+}
+
+int dts_tool_output_folder(dts_tool *tool, const char *option, const char *path, const char **out) {
+    return remember(tool, &(dts_written){.option = option, .path = out, .folder = true}, path, out);
+}
+
+/* What a file, or files in a folder, could not be written for as things stand; 0: no reason. */
+static int hindrance(const dts_tool *tool, const char *path, bool folder) {
     struct stat info;
-    if (strcmp(path, "-") == 0) {
+    if (!folder && strcmp(path, "-") == 0) {
         return 0;
     }
     if (stat(path, &info) == 0) {
-        return S_ISDIR(info.st_mode) ? EISDIR : access(path, W_OK) == 0 ? 0 : errno;
+        const bool found = S_ISDIR(info.st_mode);
+        if (found != folder) {
+            return found ? EISDIR : ENOTDIR;
+        }
+        return access(path, folder ? W_OK | X_OK : W_OK) == 0 ? 0 : errno;
     }
-    const char *slash = strrchr(path, '/');
-    const char *folder = slash == NULL   ? "."
-                         : slash == path ? "/"
-                                         : dts_arena_strndup(tool->arena, path, (size_t)(slash - path));
-    if (folder != NULL && stat(folder, &info) == 0 && !S_ISDIR(info.st_mode)) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    while (length > 0 && path[length - 1] != '/') {
+        length--;
+    }
+    const char *above = length == 0 ? "." : length == 1 ? "/" : dts_arena_strndup(tool->arena, path, length - 1);
+    if (above != NULL && stat(above, &info) == 0 && !S_ISDIR(info.st_mode)) {
         return ENOTDIR;
     }
-    return folder == NULL || access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+    return above == NULL || access(above, W_OK | X_OK) == 0 ? 0 : errno;
 }
 
-dts_status dts_tool_writable(dts_tool *tool, const char *path) {
-    const int error = hindrance(tool, path);
+static dts_status check_writable(dts_tool *tool, const char *path, bool folder) {
+    const int error = hindrance(tool, path, folder);
     return error == 0 ? DTS_OK : write_failed(tool, path, error);
 }
 
-dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text) {
-    if (dts_text_status(text) != DTS_OK) {
-        return dts_diag_nomem(tool->diag);
+dts_status dts_tool_writable(dts_tool *tool, const char *path) {
+    return check_writable(tool, path, false);
+}
+
+dts_status dts_tool_outputs_writable(dts_tool *tool) {
+    for (size_t i = 0; i < tool->written_count; i++) {
+        const dts_written *w = &tool->written[i];
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(*w->path, *tool->written[k].path) == 0 && strcmp(*w->path, "-") != 0) {
+                dts_tool_usage(tool, "name two files", "%s and %s would both write %s", tool->written[k].option,
+                               w->option, *w->path);
+                return DTS_USAGE;
+            }
+        }
+        const dts_status status = check_writable(tool, *w->path, w->folder);
+        if (status != DTS_OK) {
+            return status;
+        }
     }
+    return DTS_OK;
+}
+
+dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context) {
     bool standard = path == NULL || strcmp(path, "-") == 0;
     const char *name = standard ? "standard output" : path;
     errno = 0;
@@ -157,7 +200,7 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
     if (file == NULL) {
         return write_failed(tool, name, errno);
     }
-    bool good = fwrite(dts_text_string(text), 1, text->length, file) == text->length;
+    bool good = write(context, file);
     good = fflush(file) == 0 && good;
     int error = errno;
     if (!standard && fclose(file) != 0) {
@@ -165,6 +208,18 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
         good = false;
     }
     return good ? DTS_OK : write_failed(tool, name, error);
+}
+
+static bool write_text(const void *context, FILE *file) {
+    const dts_text *text = context;
+    return fwrite(dts_text_string(text), 1, text->length, file) == text->length;
+}
+
+dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text) {
+    if (dts_text_status(text) != DTS_OK) {
+        return dts_diag_nomem(tool->diag);
+    }
+    return dts_tool_write_by(tool, path, write_text, text);
 }
 
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text) {
