@@ -379,6 +379,7 @@ typedef struct dts_stack {
     bool fsdp_reduce_fp32;         /* with it: gradients are reduced in fp32, else in half */
     int fsdp_copies;               /* dts_fsdp_copies */
     double fsdp_unit_host_s;       /* host time around every gather and scatter of a unit: hooks, views, stream waits */
+    double fsdp_zero3_host_s;      /* on top of it with zero3: DeepSpeed's hooks around every module */
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
     bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */
     /* pipeline */

@@ -237,6 +237,10 @@ bool dts_plan_shards_parameters(const dts_plan *plan) {
     return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
 }
 
+double dts_unit_host_s(const dts_stack *stack, int data_parallel) {
+    return stack->fsdp_unit_host_s + (data_parallel == DTS_DP_ZERO3 ? stack->fsdp_zero3_host_s : 0);
+}
+
 bool dts_plan_shards_gradients(const dts_plan *plan) {
     return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
 }

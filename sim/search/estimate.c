@@ -76,7 +76,7 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
         }
         const double root_s = x->root_gather_s[k->hybrid]; /* stays whole, unless embedding and head are units */
         const bool stays = c->ends == 0 || (dts_case_defers_reduction(k) && !again);
-        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * stack->fsdp_unit_host_s;
+        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * dts_unit_host_s(stack, k->kind);
         p.first_s = first_s; /* every pass begins with a gather that nothing hides */
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));

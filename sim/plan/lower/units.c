@@ -128,7 +128,7 @@ static bool is_empty(const dts_unit *u) {
 
 /* The framework's work around a unit's collective, on the host. */
 static void unit_hooks(dts_gradient_sync *sync, bool backward) {
-    double host_s = sync->b->plan->job.stack->fsdp_unit_host_s;
+    double host_s = dts_unit_host_s(sync->b->plan->job.stack, sync->b->plan->job.parallelism->data_parallel);
     if (host_s > 0 && !sync->stage->captured) {
         dts_build_host(sync->b, sync->stage, host_s, backward, DTS_NO_ID, "fsdp hooks");
     }

@@ -97,6 +97,26 @@ static void zero3_is_fsdp(void **state) {
     dts_result_free(fsdp);
 }
 
+/* DeepSpeed has hooks around every module, FSDP around a unit. */
+static void zero3_has_hooks_of_its_own(void **state) {
+    (void)state;
+    const char *hooks = "fsdp hooks";
+    static const char *const hosts =
+        "stack.fsdp.unit_host=100us stack.fsdp.zero3_host=300us parallelism.data_parallel=";
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%sfsdp", hosts);
+    dts_result *fsdp = simulate_text(base, settings);
+    snprintf(settings, sizeof settings, "%szero3", hosts);
+    dts_result *zero3 = simulate_text(base, settings);
+    const moved of_units = spans_named(fsdp, hooks), of_modules = spans_named(zero3, hooks);
+    assert_true(of_units.count > 3 * LAYERS);
+    assert_int_equal(of_modules.count, of_units.count);
+    assert_close(of_units.total_s, 100e-6 * (double)of_units.count, 1e-9, 0);
+    assert_close(of_modules.total_s, 400e-6 * (double)of_units.count, 1e-9, 0);
+    dts_result_free(fsdp);
+    dts_result_free(zero3);
+}
+
 static void hybrid_sharding_shards_inside_groups(void **state) {
     (void)state;
     const char *const two_nodes =
@@ -306,6 +326,7 @@ int main(void) {
         cmocka_unit_test(zero2_reduces_every_microbatch_and_keeps_a_share),
         cmocka_unit_test(memory_is_that_of_zeros_table),
         cmocka_unit_test(zero3_is_fsdp),
+        cmocka_unit_test(zero3_has_hooks_of_its_own),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
         cmocka_unit_test(hybrid_zero1_shards_the_optimizer_inside_groups),
         cmocka_unit_test(a_single_process_makes_five_exchanges),
