@@ -92,6 +92,16 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
 /* Expected time of a product on the slowest of so many GPUs over that on an average one. */
 double dts_gpu_slowest(const dts_gpu *gpu, int64_t gpus);
 
+/* Stages of a pipeline that have the same work, in any unit. */
+typedef struct dts_stage_load {
+    double work;
+    int64_t stages;
+} dts_stage_load;
+
+/* Expected time of the slowest stage over that of the stage with the most work on average GPUs; each stage has so many
+ * GPUs. */
+double dts_gpu_slowest_stage(const dts_gpu *gpu, int64_t gpus, const dts_stage_load *loads, size_t count);
+
 /* Time of a kernel that moves bytes through the device memory and computes next to nothing. */
 double dts_gpu_memory_s(const dts_gpu *gpu, double bytes);
 

@@ -231,8 +231,7 @@ double dts_operator_flops(const dts_operator *o) {
     return 2.0 * rows * (double)o->n * (double)o->k;
 }
 
-/* What the model asks for: every token reaches its experts, none is padded. */
-static double part_flops(const dts_model *model, dts_part part, int64_t sequence_length, int64_t queries) {
+double dts_model_part_flops(const dts_model *model, dts_part part, int64_t sequence_length, int64_t queries) {
     dts_model balanced = *model;
     balanced.capacity_factor = 0;
     balanced.load_imbalance = 1;
@@ -251,7 +250,8 @@ double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, 
     double counts[DTS_PART_COUNT], sum = 0;
     dts_model_count_parts(model, counts);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
-        sum += counts[part] > 0 ? counts[part] * part_flops(model, (dts_part)part, sequence_length, queries) : 0;
+        sum +=
+            counts[part] > 0 ? counts[part] * dts_model_part_flops(model, (dts_part)part, sequence_length, queries) : 0;
     }
     return sum;
 }

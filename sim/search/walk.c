@@ -33,6 +33,7 @@ typedef struct walk {
     dts_plan plan;
     dts_block_costs costs;
     bool has_costs;
+    double slowest;                /* what the costs have for the slowest of the GPUs */
     bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
     dts_frame frames[LAYOUTS];
     bool has_frame[LAYOUTS];
@@ -348,7 +349,8 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     if (before != NULL && same_cut(before, &w->plan)) {
         return;
     }
-    if (!w->has_costs) {
+    const double slowest = dts_build_slowest(&w->plan); /* which the cut changes */
+    if (!w->has_costs || fabs(slowest - w->slowest) > 0) {
         dts_status status =
             dts_block_costs_of(&w->plan, &w->space->selections, w->arena, w->frame_arena, &w->costs, w->refusals);
         if (status != DTS_OK) { /* shapes that the model cannot be cut into */
@@ -358,6 +360,7 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
             return;
         }
         w->has_costs = true;
+        w->slowest = slowest;
     }
     if (!*asked) {
         ask_sharding(w);

@@ -43,15 +43,15 @@ A is the fastest that fits in memory; B has # % of A's tokens/s; C would have # 
 % Six plans do not fit into one line: the table goes on below, with the names once more.
 $ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera pipelines/naive pipelines/looped-bfs | sed -n '/^Speed/,/^Where/p' | sed 's/[0-9][0-9,.]*/#/g; s/#[a-z %GiB#+-]*$//'
 Speed
-                          A        B                 C
+                           A         B                 C
   iteration time    
-  samples/s            
-  tokens/s per GPU   
-  MFU                
+  samples/s             
+  tokens/s per GPU    
+  MFU                 
 
-                           D                 E                   F
+                           D                E                   F
   iteration time    
-  samples/s               
+  samples/s             
   tokens/s per GPU    
   MFU                 
 

@@ -133,8 +133,8 @@ $ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --html page.html >/de
 [1]
 % Names are whole in narrow windows too, and no line is wider than the window.
 $ dtsim explain pipelines/zbv --width 80 | sed -n '/^What if/,$p' | grep -A1 'GPU memory'
-  GPU memory         +10 %                889.1 ms   -0.9 %     +0.9 %  19.1 GiB
+  GPU memory         +10 %                877.5 ms   -0.9 %     +0.9 %  19.1 GiB
     bandwidth
-  GPU memory size    +10 %                897.1 ms   +0.0 %     +0.0 %  19.1 GiB
-  links inside a     +10 %                897.1 ms   -0.0 %     +0.0 %  19.1 GiB
+  GPU memory size    +10 %                885.5 ms   +0.0 %     +0.0 %  19.1 GiB
+  links inside a     +10 %                885.5 ms   -0.0 %     +0.0 %  19.1 GiB
 $ for width in 40 80 100 130; do dtsim explain pipelines/zbv --width $width | awk -v w=$width 'length > w'; done

@@ -163,7 +163,7 @@ typedef struct dts_builder {
     dts_arena *arena;
     dts_graph *graph;
     dts_diag *diag;
-    double slowest; /* time of products on the slowest GPU over that on an average one */
+    double slowest; /* time of products on the GPUs that hold up the job over that on average ones */
     bool flow_network;
     dts_detail detail;       /* KERNEL, LAYER or BLOCK */
     dts_block_cache *blocks; /* not with KERNEL */
@@ -301,7 +301,7 @@ void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, con
 /* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (brief.c). */
 dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category);
 
-/* Time of products and fused attention on the slowest GPU of the job over that on an average one. */
+/* Time of products and fused attention on the GPUs that hold up the job over that on average ones (slowest.c). */
 double dts_build_slowest(const dts_plan *plan);
 /* Time of a product of m × n × k in the format of an operator's (work.c). */
 typedef enum dts_product { DTS_PRODUCT_FORWARD, DTS_PRODUCT_OF_INPUT, DTS_PRODUCT_OF_WEIGHT } dts_product;

@@ -10,11 +10,6 @@
 
 #include "plan/lower/walk.h"
 
-double dts_build_slowest(const dts_plan *plan) {
-    const dts_cluster *cluster = plan->job.cluster;
-    return cluster->gpu_spread > 0 ? 1 : dts_gpu_slowest(&cluster->gpu, plan->gpus);
-}
-
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
                         dts_product product) {
     const bool of_weight = product == DTS_PRODUCT_OF_WEIGHT;

@@ -1,4 +1,7 @@
 /* Matrix products: bounds that hold for every GPU and shape, and published measurements. */
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+
 #include "profiles.h"
 #include "table.h"
 
@@ -191,6 +194,37 @@ static void test_slowest(void **state) {
     assert_close(dts_gpu_slowest(&different, 1), 1, 0, 0);
 }
 
+/* Stages: as many GPUs in one where the work is equal; those of the fullest alone where it has far more than the
+ * others; in between with a little more, and against many draws. */
+static void test_slowest_stage(void **state) {
+    (void)state;
+    enum { STAGES = 16, EACH = 8, DRAWS = 4000 };
+    const dts_gpu gpu = {.spread = 0.015};
+    const dts_stage_load equal[] = {{3, STAGES}}, split[] = {{3, 5}, {3, STAGES - 5}},
+                         one[] = {{1, STAGES - 1}, {2, 1}};
+    assert_close(dts_gpu_slowest_stage(&gpu, EACH, equal, 1), dts_gpu_slowest(&gpu, STAGES * EACH), 1e-12, 0);
+    assert_close(dts_gpu_slowest_stage(&gpu, EACH, split, 2), dts_gpu_slowest(&gpu, STAGES * EACH), 1e-8, 0);
+    assert_close((dts_gpu_slowest_stage(&gpu, EACH, one, 2) - 1) / 0.015, 1.42, 0.03, 0);
+    gsl_rng *random = gsl_rng_alloc(gsl_rng_taus2);
+    double before = dts_gpu_slowest(&gpu, STAGES * EACH);
+    for (double more = 0.01; more < 0.09; more += 0.02) {
+        const dts_stage_load loads[] = {{1, STAGES - 1}, {1 + more, 1}};
+        double sum = 0;
+        for (int d = 0; d < DRAWS; d++) {
+            double slowest = 0;
+            for (int i = 0; i < STAGES * EACH; i++) {
+                slowest = fmax(slowest, (i < EACH ? 1 + more : 1) * (1 + gsl_ran_gaussian_ziggurat(random, 0.015)));
+            }
+            sum += slowest / (1 + more);
+        }
+        const double got = dts_gpu_slowest_stage(&gpu, EACH, loads, 2);
+        assert_close(got, sum / DRAWS, 0.001, 0);
+        assert_true(got < before);
+        before = got;
+    }
+    gsl_rng_free(random);
+}
+
 /* Published tables; the bounds are a little above what was reached when the constants were fitted. */
 static void test_measured(void **state) {
     (void)state;
@@ -293,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_cliff),
         cmocka_unit_test(test_slowest),
+        cmocka_unit_test(test_slowest_stage),
         cmocka_unit_test(test_memory_bound),
         cmocka_unit_test(test_rates_without_matrix_units),
     };
