@@ -62,6 +62,9 @@ typedef enum dts_recompute_module {
 
 extern const char *const dts_recompute_module_names[DTS_MODULE_COUNT + 1]; /* "core_attn", … NULL-terminated */
 
+/* The module of a name of length bytes; -1: none has it. */
+int dts_recompute_module_of(const char *name, size_t length);
+
 /* Adds the names of modules (bits of dts_recompute_module), apart from each other by between. */
 void dts_recompute_write_modules(int64_t modules, const char *between, dts_text *out);
 

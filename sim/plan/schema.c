@@ -44,6 +44,16 @@ static dts_place place_of_word(const dts_node *node, const char *word) {
     return place;
 }
 
+int dts_recompute_module_of(const char *name, size_t length) {
+    for (int i = 0; i < DTS_MODULE_COUNT; i++) {
+        if (strlen(dts_recompute_module_names[i]) == length &&
+            strncmp(name, dts_recompute_module_names[i], length) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 void dts_recompute_write_modules(int64_t modules, const char *between, dts_text *out) {
     const char *before = "";
     for (int i = 0; i < DTS_MODULE_COUNT; i++) {
@@ -63,16 +73,14 @@ static dts_status parse_names(dts_binder *binder, const dts_node *node, const ch
     }
     int64_t found = 0;
     for (const char *word = node->text; *(word += strspn(word, " ")) != '\0'; word += strcspn(word, " ")) {
-        const dts_excerpt name = dts_excerpt_of_bytes(word, strcspn(word, " "));
-        int i = 0;
-        while (i < DTS_MODULE_COUNT && strcmp(name.text, dts_recompute_module_names[i]) != 0) {
-            i++;
-        }
-        if (i == DTS_MODULE_COUNT) {
+        const size_t length = strcspn(word, " ");
+        const int module = dts_recompute_module_of(word, length);
+        if (module < 0) {
             const dts_place place = place_of_word(node, word);
-            status = dts_diag_error(binder->diag, &place, key, help, "'%s' is no module of a layer", name.text);
+            status = dts_diag_error(binder->diag, &place, key, help, "'%s' is no module of a layer",
+                                    dts_excerpt_of_bytes(word, length).text);
         } else {
-            found |= (int64_t)1 << i;
+            found |= (int64_t)1 << module;
         }
     }
     *out |= found;

@@ -9,6 +9,7 @@
 #include "report/grid.h"
 #include "report/html_page.h"
 #include "report/json_tree.h"
+#include "run/fastest.h"
 
 enum { INDENT = 2 };
 
@@ -147,17 +148,9 @@ static bool is_doubtful(const dts_result *r) {
     return r->fits && r->allocator.unserved_gib > 0;
 }
 
-/* The fastest of those that fit, or of those that surely do; SIZE_MAX: there is none. */
-static size_t fastest(const comparison *c, bool surely) {
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < c->count; i++) {
-        const dts_result *r = c->results[i];
-        if (r->fits && !(surely && is_doubtful(r)) &&
-            (best == SIZE_MAX || r->tokens_per_s > c->results[best]->tokens_per_s)) {
-            best = i;
-        }
-    }
-    return best;
+static dts_contender contender_at(const void *plans, size_t index) {
+    const dts_result *r = ((const comparison *)plans)->results[index];
+    return (dts_contender){.fits = r->fits, .unserved_gib = r->allocator.unserved_gib, .tokens_per_s = r->tokens_per_s};
 }
 
 /* What does not fit ties with nothing. */
@@ -183,7 +176,7 @@ static void tell_fastest(const comparison *c, size_t best, dts_text *line) {
 }
 
 static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
-    size_t best = fastest(c, false);
+    size_t best = dts_fastest(c, c->count, contender_at, false);
     dts_text line = {0};
     if (best == SIZE_MAX) {
         dts_text_add(&line, "None of these plans fits in memory; their times are those of GPUs with more");
@@ -203,7 +196,7 @@ static void write_verdict(const comparison *c, const dts_style *style, dts_text 
             dts_text_printf(&line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
         }
     }
-    size_t sure = fastest(c, true);
+    size_t sure = dts_fastest(c, c->count, contender_at, true);
     if (best != SIZE_MAX && sure != best && sure != SIZE_MAX) {
         dts_text_printf(&line, "; %s is the fastest that surely fits", c->labels[sure]);
     }
@@ -372,7 +365,7 @@ dts_status dts_compare_json(const dts_result *const *results, const char *const 
     const comparison c = {.results = results, .labels = labels, .count = count};
     dts_json json;
     cJSON *root = dts_json_begin(&json);
-    size_t best = fastest(&c, false);
+    size_t best = dts_fastest(&c, c.count, contender_at, false);
     dts_json_string(&json, root, "fastest", best == SIZE_MAX ? NULL : labels[best]);
     cJSON *ties = dts_json_array(&json, root, "ties");
     for (size_t i = 0; i < count; i++) {

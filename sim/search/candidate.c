@@ -364,12 +364,8 @@ static bool parse_modules(const char *text, int32_t *out) {
     text += sizeof begin - 1;
     for (text += strspn(text, apart); *text != '}' && *text != '\0'; text += strspn(text, apart)) {
         const size_t length = strcspn(text, " ,]}");
-        int module = 0;
-        while (module < DTS_MODULE_COUNT && (strlen(dts_recompute_module_names[module]) != length ||
-                                             strncmp(text, dts_recompute_module_names[module], length) != 0)) {
-            module++;
-        }
-        if (module == DTS_MODULE_COUNT) {
+        const int module = dts_recompute_module_of(text, length);
+        if (module < 0) {
             return false;
         }
         *out |= 1 << module;

@@ -2,16 +2,11 @@
 
 #include <math.h>
 
-/* Of a pass, with what its reads of token counts let the GPU wait. */
-static double chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
-    return dts_pass_chain_s(plan, pass, backward) + pass->idle_s;
-}
-
 static void add_selections(const dts_plan *plan, size_t count, const dts_part_cost *part, double times, bool is_layer,
                            dts_rank_class *c) {
     for (size_t k = 0; k < count && times > 0; k++) {
         dts_class_selection *s = &c->selective[k];
-        s->chain_s += times * chain_s(plan, &part->repeated[k], true);
+        s->chain_s += times * dts_pass_chain_s(plan, &part->repeated[k], true);
         s->kernels_s += times * part->repeated[k].kernel_s;
         s->launches += times * part->repeated[k].kernels;
         s->layers_B += is_layer ? times * part->selective_B[k] : 0;
@@ -36,9 +31,9 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     const dts_part_cost *part = &frame->costs.parts[which];
     const bool is_layer = dts_part_is_layer(which);
     bool accumulates = plan->microbatches > 1;
-    c->forward_s += times * chain_s(plan, &part->forward, false);
-    c->input_s += times * chain_s(plan, &part->input, true);
-    c->weight_s += times * (chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
+    c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
+    c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
+    c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->waited_s += times * part->forward.waited_s;
@@ -57,7 +52,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     add_selections(plan, frame->costs.selections.count, part, times, is_layer, c);
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
-        c->full_s += times * chain_s(plan, &part->again, true);
+        c->full_s += times * dts_pass_chain_s(plan, &part->again, true);
         c->kernels_full_s += times * part->again.kernel_s;
         c->launches_full += times * part->again.kernels;
         c->layers += times;

@@ -8,6 +8,7 @@
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/json_tree.h"
+#include "run/fastest.h"
 
 enum { GPUS = 0, MFU = 3, FIGURE_COLUMNS = 7, MOST_AXES = DTS_GRID_COLUMNS_MAX - FIGURE_COLUMNS, CELL = 64 };
 
@@ -158,17 +159,15 @@ static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_te
     }
 }
 
-/* The best of all that fit, or of those that surely do; SIZE_MAX: there is none. */
+static dts_contender contender_at(const void *plans, size_t index) {
+    const dts_outcome *o = &((const dts_sweep *)plans)->outcomes[index];
+    return (dts_contender){.fits = o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits,
+                           .unserved_gib = o->figures.unserved_gib,
+                           .tokens_per_s = o->figures.tokens_per_s};
+}
+
 static size_t fastest(const dts_sweep *sweep, bool surely) {
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < sweep->count; i++) {
-        const dts_outcome *o = &sweep->outcomes[i];
-        if (o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits && !(surely && o->figures.unserved_gib > 0) &&
-            (best == SIZE_MAX || o->figures.tokens_per_s > sweep->outcomes[best].figures.tokens_per_s)) {
-            best = i;
-        }
-    }
-    return best;
+    return dts_fastest(sweep, sweep->count, contender_at, surely);
 }
 
 /* "Fastest that fits: …", and where that may run out of memory also the fastest that does not. */

@@ -21,9 +21,9 @@
  *
  * fp8 with a scale for each row casts what was gathered, so that no product reads it: gathers stay whole [4].
  *
- * A product whose input was kept as a shard (Megatron-LM) needs two more transfers in backward. They stay whole, but
- * the gather runs beside the input gradient and the reduce-scatter beside the weight gradient [3]; there each takes so
- * many multiprocessors from the product while it moves (method bulk, stack.user_buffers).
+ * A product whose input was gathered for several uses (Megatron-LM) reduces the gradient of that beside the weight
+ * gradient, and where the input was kept as a shard it gathers that again beside the input gradient. Both stay whole
+ * [3], and each takes so many multiprocessors from the product while it moves (method bulk, stack.user_buffers).
  *
  * [1] PyTorch torch/distributed/_symmetric_memory: fused_all_gather_matmul, fused_matmul_reduce_scatter; Wang et al.
  *     2022, Overlap Communication with Dependent Computation via Decomposition, ASPLOS 2023.
@@ -75,7 +75,7 @@ void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info) {
 }
 
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind) {
-    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && o->gathers_again_B > 0);
+    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && dts_reduces_beside(w->b, o));
     bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && o->batch == 1;
     bool reads = w->arrivals != NULL && (w->arriving_rows == 0 || w->arriving_rows == o->m);
     return dts_async_is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);

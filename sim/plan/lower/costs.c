@@ -49,10 +49,10 @@ static double launch_s(const dts_plan *plan, bool backward) {
 
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
     if (plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE) {
-        return pass->kernel_s + pass->exchange_s;
+        return pass->kernel_s + pass->exchange_s + pass->idle_s;
     }
     double host_s = pass->kernels * launch_s(plan, backward) + pass->exchanges * plan->job.stack->backward_launch_s;
-    return fmax(pass->kernel_s + pass->exchange_s, host_s);
+    return fmax(pass->kernel_s + pass->exchange_s, host_s) + pass->idle_s;
 }
 
 double dts_lower_send_s(const dts_plan *plan, double boundary_B) {

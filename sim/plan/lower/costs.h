@@ -56,7 +56,8 @@ typedef struct dts_block_costs {
 dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
                               dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
 
-/* The chain of one pass: its kernels and exchanges, or their launches. */
+/* The chain of one pass: its kernels and exchanges, or their launches, and what the GPU waits behind the reads of token
+ * counts. */
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);
 /* A send between stages, and the gather behind it where tensor-parallel ranks send a share each. */
 double dts_lower_send_s(const dts_plan *plan, double boundary_B);

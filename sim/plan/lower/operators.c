@@ -306,6 +306,11 @@ static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool
     return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && dts_overlaps_tensor(b->plan);
 }
 
+bool dts_reduces_beside(const dts_builder *b, const dts_operator *o) {
+    const dts_stack *stack = b->plan->job.stack;
+    return o->gathers_again_B > 0 || (stack->keeps_gathered && !stack->separate_qkv && has_parameters(o));
+}
+
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
 static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
@@ -335,7 +340,9 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
     }
-    if (again ? behind == DTS_EXCHANGE_REDUCE_SCATTER : overlaps && behind == DTS_EXCHANGE_ALL_REDUCE) {
+    const bool whole =
+        behind == DTS_EXCHANGE_ALL_REDUCE || (behind == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(w->b, o));
+    if (overlaps && whole) {
         w->deferred = add_collective_beside(w, DTS_GROUP_TENSOR, o->exchange_B, behind,
                                             dts_async_takes(w, part, o, behind), &info);
     } else {

@@ -190,6 +190,34 @@ static void a_stack_overlaps_where_it_can(void **state) {
     dts_result_free(cannot);
 }
 
+static double bytes_of(const dts_result *r, const char *kind) {
+    double sum = 0;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        const dts_communication_row *row = &r->communication[i];
+        sum += strcmp(row->group, "tensor") == 0 && strcmp(row->kind, kind) == 0 ? row->bytes : 0;
+    }
+    return sum;
+}
+
+/* A stack that keeps gathered inputs saves gathers of backward. What it cuts into chunks is the same. */
+static void kept_inputs_change_no_chunks(void **state) {
+    (void)state;
+    static const char *const ways[] = {"stack.tensor_overlap=true", "stack.tensor_overlap=false"};
+    for (size_t i = 0; i < 2; i++) {
+        char settings[160];
+        snprintf(settings, sizeof settings, "stack.profile=megatron-core %s", ways[i]);
+        dts_result *again = simulate_text(base, settings);
+        snprintf(settings, sizeof settings, "stack.profile=megatron-core %s stack.keeps_gathered=true", ways[i]);
+        dts_result *kept = simulate_text(base, settings);
+        assert_close(bytes_of(kept, "send-recv"), bytes_of(again, "send-recv"), 1e-12, 0);
+        assert_close(bytes_of(kept, "reduce-scatter"), bytes_of(again, "reduce-scatter"), 1e-12, 0);
+        assert_true(bytes_of(kept, "all-gather") < bytes_of(again, "all-gather"));
+        assert_true(kept->iteration_time_s <= again->iteration_time_s);
+        dts_result_free(again);
+        dts_result_free(kept);
+    }
+}
+
 static void what_cannot_be_overlapped_is_refused(void **state) {
     (void)state;
     const struct {
@@ -215,6 +243,7 @@ int main(void) {
         cmocka_unit_test(a_stack_leaves_transfers_of_backward_whole),
         cmocka_unit_test(whole_transfers_are_joined_and_cut),
         cmocka_unit_test(a_stack_overlaps_where_it_can),
+        cmocka_unit_test(kept_inputs_change_no_chunks),
         cmocka_unit_test(what_cannot_be_overlapped_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

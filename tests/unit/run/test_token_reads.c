@@ -1,4 +1,5 @@
 /* Hosts that wait for token counts inside a pass: it is one block all the same, and one of a first look too. */
+#include "plan/lower/costs.h"
 #include "run/screen.h"
 #include "simulate.h"
 
@@ -114,10 +115,36 @@ static void a_first_look_takes_blocks(void **state) {
     }
 }
 
+/* Closed forms and orders that are made for measured passes see these waits: in the chain of a pass. */
+static void chains_have_the_waits(void **state) {
+    (void)state;
+    static const double host_s[] = {0, 2e-3};
+    dts_scenario *scenario = parse_text(experts);
+    double chains_s[2];
+    for (int i = 0; i < 2; i++) {
+        dts_scenario_values values = *dts_scenario_get(scenario);
+        values.parallelism.expert = 8;
+        values.stack.experts_host_s = host_s[i];
+        const dts_job job = dts_scenario_job(&values);
+        const dts_selections none = {.count = 1};
+        dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+        dts_diag *diag = dts_diag_new();
+        dts_plan plan;
+        assert_int_equal(dts_plan_outline(&job, arena, &plan, diag), DTS_OK);
+        dts_block_costs costs;
+        assert_ok(dts_block_costs_of(&plan, &none, arena, arena, &costs, diag), diag);
+        chains_s[i] = dts_pass_chain_s(&plan, &costs.parts[DTS_PART_EXPERT_LAYER].forward, false);
+        dts_arena_free(arena);
+    }
+    assert_close(chains_s[1] - chains_s[0], host_s[1], 1e-9, 0);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_with_reads_are_exact),
         cmocka_unit_test(waits_for_counts_are_told_apart),
+        cmocka_unit_test(chains_have_the_waits),
         cmocka_unit_test(a_first_look_takes_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
