@@ -6,7 +6,9 @@
  *                 FSDP: f = first gather of every pass + max(f, other gathers), b + w = the same with the scatters;
  *                 kernels beside a collective have fewer multiprocessors
  *                 where the host reads token counts: + what the GPU waits for the host behind each
+ *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
  *                 activations in host memory: f = max(f, copies), b = max(b, copies)
+ *                 gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w, their copies)
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
  *                 stage that waits for activations has its parameters by then                           [1]
@@ -106,6 +108,10 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
         double copies_s = (all_elements(k, c, true) * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
         p.forward_s = fmax(p.forward_s, copies_s);
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
+    }
+    if ((k->offload & DTS_OFFLOAD_GRADIENTS) != 0 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k)) {
+        p.input_s =
+            fmax(p.input_s, all_elements(k, c, true) * k->plan->storage.gradient_B * frame->copy_s - p.weight_s);
     }
     if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, splits)) {
         p.forward_s += (double)frame->chunks * frame->send_s;

@@ -9,6 +9,7 @@ typedef struct dts_operator_times {
     double forward_s, backward_input_s, backward_weight_s; /* all kernels of the operator together */
     int forward_kernels, backward_input_kernels, backward_weight_kernels;
     double forward_flops, backward_input_flops, backward_weight_flops;
+    double forward_exchange_s, backward_exchange_s; /* of its own transfers, beyond the kernels that they run beside */
 } dts_operator_times;
 
 /* The operators of a kind of part with their times and totals; the same for every layer. */

@@ -30,6 +30,7 @@
 #include <math.h>
 
 #include "plan/lower/context_inside.h"
+#include "plan/lower/costs.h"
 
 dts_context_sizes dts_context_sizes_of(const dts_builder *b, const dts_operator *o) {
     double positions = (double)o->batch * (double)o->query_length;
@@ -99,8 +100,62 @@ static int64_t calls(const dts_builder *b, const dts_operator *o) {
     return 1;
 }
 
+/* ---- closed forms ------------------------------------------------------------------------------------------------
+ */
+
+/* One send round the ring, all ranks at once. */
+static double send_s(const dts_plan *plan, double bytes) {
+    dts_transfer t;
+    dts_p2p_transfer(plan->job.cluster, plan->context_group.nodes == 1, bytes, &t);
+    return t.latency_s + bytes / dts_shared_rate_Bps(plan->job.cluster, &t, dts_lower_sharing(plan, DTS_GROUP_CONTEXT));
+}
+
+static double collective_s(const dts_plan *plan, dts_collective kind, double bytes) {
+    return dts_shared_collective_s(plan->job.cluster, kind, plan->context_group, bytes,
+                                   dts_lower_sharing(plan, DTS_GROUP_CONTEXT));
+}
+
+/* What a ring waits for: in every step for what travels beside it. Backward passes gradients on behind the first step,
+ * in one message with the next block, and the last of them beside nothing. */
+static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool backward) {
+    const dts_plan *plan = b->plan;
+    const dts_stack *stack = plan->job.stack;
+    const double steps = (double)plan->context, block_B = dts_context_sizes_of(b, o).block_B;
+    const bool waits =
+        stack->ring_waits == DTS_RING_WAITS_ALWAYS || (stack->ring_waits == DTS_RING_WAITS_COMPILED && stack->compile);
+    const double first_s = waits ? 0 : call_s(b, o, 0, backward), later_s = waits ? 0 : call_s(b, o, 1, backward);
+    const double width = stack->ring_fp32_gradients ? 4 / dts_numeric_bytes(plan->storage.activation) : 1;
+    const double gradient_B = backward ? width * block_B : 0;
+    const double last_s = backward ? send_s(plan, gradient_B) : 0;
+    if (stack->ring_gathers) {
+        const double gather_s = collective_s(plan, DTS_ALL_GATHER, steps * block_B);
+        return fmax(0, gather_s - first_s) + (steps - 2) * fmax(0, last_s - later_s) + last_s;
+    }
+    return fmax(0, send_s(plan, block_B) - first_s) +
+           (steps - 2) * fmax(0, send_s(plan, block_B + gradient_B) - later_s) + last_s;
+}
+
+/* What the chain of kernels waits for the group's transfers, on links that only groups like this one use. */
+static double wait_s(const dts_builder *b, const dts_operator *o, bool backward) {
+    const dts_context_sizes z = dts_context_sizes_of(b, o);
+    const double gathered_B = z.block_B * (double)b->plan->context;
+    switch (method_of(b)) {
+        case DTS_CONTEXT_RING:
+            return ring_wait_s(b, o, backward);
+        case DTS_CONTEXT_ALL_GATHER:
+            return collective_s(b->plan, DTS_ALL_GATHER, gathered_B) +
+                   (backward ? collective_s(b->plan, DTS_REDUCE_SCATTER, gathered_B) : 0);
+        case DTS_CONTEXT_ALL_TO_ALL:
+            break;
+    }
+    return collective_s(b->plan, DTS_ALL_TO_ALL, z.query_B + z.block_B) +
+           collective_s(b->plan, DTS_ALL_TO_ALL, z.query_B);
+}
+
 void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     int64_t count = calls(b, o);
+    t->forward_exchange_s = wait_s(b, o, false);
+    t->backward_exchange_s = wait_s(b, o, true);
     t->forward_s = 0;
     t->backward_input_s = 0;
     for (int64_t i = 0; i < count; i++) {

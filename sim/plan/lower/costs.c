@@ -127,6 +127,7 @@ static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost 
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
     add_kernels(pass, t->forward_s, t->forward_kernels);
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
+    pass->exchange_s += t->forward_exchange_s;
     add_least_wait(plan, o, pass);
     add_read(plan, o, pass);
 }
@@ -137,6 +138,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
         dts_pass_cost *repeated = &out->repeated[selection];
         add_kernels(repeated, t->forward_s, t->forward_kernels);
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
+        repeated->exchange_s += t->forward_exchange_s;
         add_read(plan, o, repeated);
     } else if (t->forward_kernels > 0) {
         out->selective_B[selection] += floor(o->saved_B);
@@ -148,6 +150,7 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     add_forward(plan, o, t, &out->forward);
     add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
+    out->input.exchange_s += t->backward_exchange_s;
     add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels);
     add_exchange(plan, o, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
                  &out->weight);

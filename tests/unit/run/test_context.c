@@ -1,5 +1,6 @@
 /* Context parallelism against closed forms: bytes on the ring, products and activations shared evenly, overlap that
  * hides the ring while compute is longer, groups for gradients, and rules. */
+#include "plan/lower/costs.h"
 #include "simulate.h"
 
 enum { LAYERS = 4, HIDDEN = 4096, HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, FFN = 14336, GPUS = 8 };
@@ -157,6 +158,59 @@ static void illegal_splits_are_refused(void **state) {
     }
 }
 
+/* What closed forms say of a search's candidate: two microbatches through layers, embedding and head. */
+static double closed_form_s(const dts_scenario_values *values) {
+    const dts_job job = dts_scenario_job(values);
+    const dts_selections none = {.count = 1};
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *diag = dts_diag_new();
+    dts_plan plan;
+    dts_block_costs costs;
+    assert_int_equal(dts_plan_outline(&job, arena, &plan, diag), DTS_OK);
+    assert_ok(dts_block_costs_of(&plan, &none, arena, arena, &costs, diag), diag);
+    double sum_s = 0;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_part_cost *c = &costs.parts[part];
+        const double times = part == DTS_PART_LAYER                                ? LAYERS
+                             : part == DTS_PART_EMBEDDING || part == DTS_PART_HEAD ? 1
+                                                                                   : 0;
+        sum_s += times > 0
+                     ? times * (dts_pass_chain_s(&plan, &c->forward, false) + dts_pass_chain_s(&plan, &c->input, true) +
+                                dts_pass_chain_s(&plan, &c->weight, true))
+                     : 0;
+    }
+    dts_arena_free(arena);
+    return sum_s * (double)plan.microbatches;
+}
+
+/* Short sequences on many nodes wait for the ring: the closed form knows it, for every method. */
+static void closed_forms_wait_for_transfers(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(base);
+    for (int method = DTS_CONTEXT_RING; method <= DTS_CONTEXT_ALL_GATHER; method++) {
+        for (int64_t context = 8; context <= 32; context *= 4) {
+            dts_scenario_values values = *dts_scenario_get(scenario);
+            values.cluster.nodes = 4;
+            values.parallelism.context = context;
+            values.parallelism.context_method = method;
+            values.training.sequence_length = 8192;
+            values.training.global_batch = 8 * (32 / context);
+            if (method == DTS_CONTEXT_ALL_TO_ALL && context > KV_HEADS) {
+                continue;
+            }
+            dts_result *all = simulate_values(&values, NULL);
+            const double all_s = all->iteration_time_s;
+            values.training.global_batch *= 2;
+            dts_result *twice = simulate_values(&values, NULL);
+            values.training.global_batch /= 2; /* without the step and the reduction */
+            assert_close(closed_form_s(&values), twice->iteration_time_s - all_s, 0.1, 0);
+            dts_result_free(all);
+            dts_result_free(twice);
+        }
+    }
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ring_sends_its_blocks),
@@ -164,6 +218,7 @@ int main(void) {
         cmocka_unit_test(products_are_shared),
         cmocka_unit_test(activations_are_shared),
         cmocka_unit_test(compute_hides_the_ring_when_it_is_longer),
+        cmocka_unit_test(closed_forms_wait_for_transfers),
         cmocka_unit_test(gradients_are_reduced_over_both_groups),
         cmocka_unit_test(a_ring_between_nodes_uses_the_network),
         cmocka_unit_test(illegal_splits_are_refused),
