@@ -42,19 +42,19 @@ static void find_highs(const dts_schedule_report *r, int rank, const dts_schedul
 }
 
 dts_status dts_schedule_live_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
-                                 double most, const dts_style *style, dts_text *out) {
+                                 size_t first, double most, const dts_style *style, dts_text *out) {
     static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     double *highs = calloc(scale->columns, sizeof *highs);
     if (highs == NULL) {
         return DTS_NOMEM;
     }
     find_highs(report, rank, scale, highs);
-    size_t columns = scale->columns; /* up to where there are any */
-    while (columns > 0 && highs[columns - 1] <= 0) {
-        columns--;
+    size_t end = first + dts_schedule_band(scale, first); /* up to where there are any */
+    while (end > first && highs[end - 1] <= 0) {
+        end--;
     }
     dts_style_begin(style, DTS_PAINT_FAINT, out);
-    for (size_t i = 0; i < columns; i++) {
+    for (size_t i = first; i < end; i++) {
         double share = most > 0 ? highs[i] / most : 0;
         if (style->unicode) {
             dts_text_add(out, levels[(int)ceil(8 * share - 1e-9)]);

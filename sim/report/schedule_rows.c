@@ -109,7 +109,51 @@ dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, si
         scale.per_unit = per_step / step;
         scale.columns = (size_t)llround(longest * scale.per_unit);
     }
+    scale.band = scale.columns;
     return scale;
+}
+
+static void operation_lengths(const dts_schedule_report *report, double *shortest, double *longest) {
+    *shortest = INFINITY;
+    *longest = 0;
+    for (int rank = 0; rank < report->schedule.shape.stages; rank++) {
+        for (size_t i = 0; i < report->schedule.op_count[rank]; i++) {
+            double start;
+            double end;
+            dts_schedule_drawn_at(report, rank, i, &start, &end);
+            *shortest = end > start ? fmin(*shortest, end - start) : *shortest;
+            *longest = fmax(*longest, end - start);
+        }
+    }
+}
+
+dts_schedule_scale dts_schedule_scale_in_bands(const dts_schedule_report *report, size_t columns, size_t most) {
+    const dts_schedule_scale whole = dts_schedule_scale_for(report, 1, columns);
+    const double makespan = report->ideal.makespan;
+    double shortest, longest;
+    operation_lengths(report, &shortest, &longest);
+    const int digits = snprintf(NULL, 0, "%d", report->schedule.shape.microbatches - 1);
+    if (longest * whole.per_unit >= digits + 1 - 1e-6) { /* those of the long ones are enough to follow all */
+        return whole;
+    }
+    const double step = smallest_step(report, 1, makespan, makespan / (double)(columns * most));
+    const size_t per_step = step > 0 ? (size_t)ceil((digits + 1) * step / shortest - 1e-6) : 0;
+    if (per_step == 0 || per_step > columns) {
+        return whole;
+    }
+    const size_t total = (size_t)llround(makespan / step) * per_step, room = columns - columns % per_step;
+    const size_t bands = (total + room - 1) / room, steps = total / per_step;
+    if (bands > most) {
+        return whole;
+    }
+    return (dts_schedule_scale){.per_unit = (double)per_step / step,
+                                .columns = total,
+                                .exact = true,
+                                .band = (steps + bands - 1) / bands * per_step};
+}
+
+size_t dts_schedule_band(const dts_schedule_scale *scale, size_t first) {
+    return scale->columns - first < scale->band ? scale->columns - first : scale->band;
 }
 
 /* Calls see for every idle interval of a rank, in order of time. An input that a stage waits for within its order
@@ -183,12 +227,14 @@ static void write_number(cell *cells, const dts_schedule_scale *scale, const dts
     }
     char number[16];
     size_t digits = (size_t)snprintf(number, sizeof number, "%u", (unsigned)op->microbatch);
-    size_t shown = behind - first > digits ? digits : 1;
-    for (size_t i = 0; i < shown; i++) {
-        cells[first + i].digit = number[digits - shown + i];
+    if (behind - first <= digits) {
+        seen->missing = true;
+        return;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        cells[first + i].digit = number[i];
     }
     seen->digits = true;
-    seen->last_digits = seen->last_digits || shown < digits;
 }
 
 static void note(dts_layout layout, const dts_op *op, dts_schedule_seen *seen) {
@@ -234,9 +280,10 @@ static void draw_busy(const cell *c, const dts_style *style, dts_text *out) {
 }
 
 /* Cells of one colour share its escape sequence. */
-static void draw_cells(const canvas *c, const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
-    const cell *cells = c->cells;
-    for (size_t i = 0; i < c->scale->columns; i++) {
+static void draw_cells(const canvas *c, size_t first, const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
+    const cell *cells = c->cells + first;
+    const size_t count = dts_schedule_band(c->scale, first);
+    for (size_t i = 0; i < count; i++) {
         dts_paint paint = paint_of(&cells[i]);
         if (i == 0 || paint != paint_of(&cells[i - 1])) {
             dts_style_begin(style, paint, out);
@@ -246,13 +293,13 @@ static void draw_cells(const canvas *c, const dts_style *style, dts_schedule_see
         } else {
             draw_busy(&cells[i], style, out);
         }
-        if (i + 1 == c->scale->columns || paint != paint_of(&cells[i + 1])) {
+        if (i + 1 == count || paint != paint_of(&cells[i + 1])) {
             dts_style_end(style, paint, out);
         }
     }
 }
 
-dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale,
+dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const dts_schedule_scale *scale, size_t first,
                             const dts_style *style, dts_schedule_seen *seen, dts_text *out) {
     canvas c = {.cells = calloc(scale->columns, sizeof(cell)), .scale = scale};
     if (c.cells == NULL) {
@@ -268,7 +315,7 @@ dts_status dts_schedule_row(const dts_schedule_report *report, int rank, const d
         note(report->schedule.layout, op, seen);
     }
     each_idle(report, rank, cover_idle, &c);
-    draw_cells(&c, style, seen, out);
+    draw_cells(&c, first, style, seen, out);
     free(c.cells);
     return DTS_OK;
 }
@@ -281,13 +328,18 @@ static double tick_step(double per_unit) {
     return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
 }
 
-void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_style *style, size_t indent,
+void dts_schedule_axis(const dts_schedule_scale *scale, size_t first, double end, const dts_style *style, size_t indent,
                        dts_text *out) {
     dts_text line = {0};
     dts_text labels = {0};
     double step = tick_step(scale->per_unit);
+    const size_t columns = dts_schedule_band(scale, first);
     for (size_t n = 0; (double)n * step <= end * (1 + 1e-9); n++) {
         size_t column = (size_t)llround((double)n * step * scale->per_unit);
+        if (column < first || column > first + columns - (first + columns < scale->columns)) {
+            continue; /* at a seam a tick belongs to the band that it begins */
+        }
+        column -= first;
         size_t drawn = dts_style_columns(dts_text_string(&line));
         dts_text_add_repeated(&line, style->unicode ? "─" : "-", column - drawn);
         dts_text_add(&line, style->unicode ? "┴" : "+");
@@ -295,7 +347,7 @@ void dts_schedule_axis(const dts_schedule_scale *scale, double end, const dts_st
         dts_text_printf(&labels, "%.6g", (double)n * step);
     }
     size_t drawn = dts_style_columns(dts_text_string(&line));
-    dts_text_add_repeated(&line, style->unicode ? "─" : "-", scale->columns > drawn ? scale->columns - drawn : 0);
+    dts_text_add_repeated(&line, style->unicode ? "─" : "-", columns > drawn ? columns - drawn : 0);
     const dts_text *both[] = {&line, &labels};
     for (size_t i = 0; i < 2; i++) {
         dts_text_add_repeated(out, " ", indent);
@@ -337,7 +389,7 @@ static void legend_notes(const dts_schedule_seen *seen, const dts_style *style, 
     dts_text line = {0};
     if (seen->digits) {
         dts_text_printf(&line, "digits: microbatch%s; ",
-                        seen->last_digits ? " (its last digit where room is short)" : "");
+                        seen->missing ? ", where its number has room (a wider --width, or --format svg)" : "");
     }
     if (seen->odd_chunk || seen->upwards) {
         const char *what = !seen->upwards    ? "even and odd chunks"
@@ -347,6 +399,9 @@ static void legend_notes(const dts_schedule_seen *seen, const dts_style *style, 
     }
     if (seen->block) {
         dts_text_add(&line, "blocks of a forward and a backward are drawn one after the other; ");
+    }
+    if (seen->bands) {
+        dts_text_add(&line, "time goes on in the rows below; ");
     }
     if (line.length > 0 && !line.failed) {
         line.data[line.length - 2] = '\0'; /* the last separator */

@@ -10,7 +10,8 @@
 enum {
     FACT_COLUMNS = 14,  /* labels of the facts below a picture */
     RIGHT_COLUMNS = 15, /* "  idle   peak" at the end of a row */
-    STAGES_DRAWN = 64
+    STAGES_DRAWN = 64,
+    SCREEN_LINES = 44
 };
 
 typedef struct page {
@@ -75,20 +76,28 @@ static void write_title(const page *p, const dts_schedule_report *r) {
     dts_text_free(&line);
 }
 
-static dts_status draw(page *p, const dts_schedule_report *r) {
+static dts_status draw_band(page *p, const dts_schedule_report *r, size_t first) {
     char label[32];
-    dts_text_add_repeated(p->out, " ", p->label_columns + p->scale.columns);
-    dts_style_add(p->style, DTS_PAINT_FAINT, "    idle   peak", p->out);
-    dts_text_add(p->out, "\n");
+    const size_t columns = dts_schedule_band(&p->scale, first);
+    const bool last = first + columns == p->scale.columns;
+    p->seen.bands = p->seen.bands || !last;
+    if (last) {
+        dts_text_add_repeated(p->out, " ", p->label_columns + columns);
+        dts_style_add(p->style, DTS_PAINT_FAINT, "    idle   peak", p->out);
+        dts_text_add(p->out, "\n");
+    }
     for (int rank = 0; rank < r->schedule.shape.stages && rank < STAGES_DRAWN; rank++) {
         snprintf(label, sizeof label, "stage %d", rank);
         dts_style_pad(p->style, label, p->label_columns, p->out);
-        dts_status status = dts_schedule_row(r, rank, &p->scale, p->style, &p->seen, p->out);
-        dts_text_printf(p->out, "%6.1f %% %6.4g\n", 100 * r->ideal.idle[rank] / r->ideal.makespan,
-                        r->ideal.peak_activation[rank]);
+        dts_status status = dts_schedule_row(r, rank, &p->scale, first, p->style, &p->seen, p->out);
+        if (last) {
+            dts_text_printf(p->out, "%6.1f %% %6.4g", 100 * r->ideal.idle[rank] / r->ideal.makespan,
+                            r->ideal.peak_activation[rank]);
+        }
+        dts_text_add(p->out, "\n");
         if (p->memory) {
             dts_style_pad(p->style, "memory", p->label_columns, p->out);
-            status = dts_schedule_live_row(r, rank, &p->scale, p->most_live, p->style, p->out);
+            status = dts_schedule_live_row(r, rank, &p->scale, first, p->most_live, p->style, p->out);
             dts_text_add(p->out, "\n");
         }
         if (status != DTS_OK) {
@@ -98,8 +107,26 @@ static dts_status draw(page *p, const dts_schedule_report *r) {
     if (r->schedule.shape.stages > STAGES_DRAWN) {
         dts_text_printf(p->out, "(%d more stages; --format csv has all)\n", r->schedule.shape.stages - STAGES_DRAWN);
     }
-    dts_schedule_axis(&p->scale, r->ideal.makespan, p->style, p->label_columns, p->out);
+    dts_schedule_axis(&p->scale, first, r->ideal.makespan, p->style, p->label_columns, p->out);
     return DTS_OK;
+}
+
+static dts_status draw(page *p, const dts_schedule_report *r) {
+    dts_status status = DTS_OK;
+    for (size_t first = 0; first < p->scale.columns && status == DTS_OK; first += p->scale.band) {
+        status = draw_band(p, r, first);
+    }
+    return status;
+}
+
+/* One scale for all. A single schedule may be cut into bands, as many as a screen has room for. */
+static dts_schedule_scale scale_of(const dts_schedule_report *reports, size_t count, size_t columns, bool memory) {
+    if (count > 1) {
+        return dts_schedule_scale_for(reports, count, columns);
+    }
+    const int stages = reports[0].schedule.shape.stages;
+    const size_t lines = (size_t)(stages < STAGES_DRAWN ? stages : STAGES_DRAWN) * (memory ? 2 : 1) + 2;
+    return dts_schedule_scale_in_bands(&reports[0], columns, lines < SCREEN_LINES ? SCREEN_LINES / lines : 1);
 }
 
 static void write_legend(const page *p) {
@@ -260,7 +287,7 @@ dts_status dts_schedule_text(const dts_schedule_report *reports, size_t count, b
     }
     p.label_columns = (size_t)snprintf(NULL, 0, "stage %d ", stages - 1);
     int width = style->width < DTS_STYLE_NARROWEST ? DTS_STYLE_NARROWEST : style->width;
-    p.scale = dts_schedule_scale_for(reports, count, (size_t)width - p.label_columns - RIGHT_COLUMNS);
+    p.scale = scale_of(reports, count, (size_t)width - p.label_columns - RIGHT_COLUMNS, memory);
     for (size_t i = 0; i < count; i++) {
         write_title(&p, &reports[i]);
         dts_status status = draw(&p, &reports[i]);

@@ -10,7 +10,8 @@ The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
 whole is first in 4, sharded 0 of 4 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
 $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --panels training.micro_batch=4,8 --set training.recompute=full --width 40
-The fastest that fits. Down: model; across: cluster.nodes
+The fastest that fits. Down: model;
+across: cluster.nodes
 
 training.micro_batch=4
               1         2
@@ -23,7 +24,8 @@ training.micro_batch=8
   mingpt-34b  B         B
 
 A is first in 4, B 4 of 8 cells.
-+: throughput over that of the next; ~: less than 3 % apart; -: none fits.
++: throughput over that of the next; ~:
+less than 3 % apart; -: none fits.
 $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 1 --format json >one.json; dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --threads 3 --format json | cmp - one.json; grep -cE '"winner":.*("A"|null)' one.json
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
@@ -78,6 +80,7 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
 [2]
 % What may run out of memory is marked, as everywhere.
 $ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '3,$p'
+
               64/8      1024/128
   mingpt-16b  fsdp      fsdp?
 
@@ -92,3 +95,15 @@ $ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down 
 s (may run out of memory)<
 fsdp?<
  ahead; ?: may run out of memory<
+% Columns that have no room stand below, and no line is wider than the window.
+$ dtsim map pipeline-of-two=whole.yaml sharded-and-deep=sharded.yaml --down model=gpt2 --across training.global_batch=64..448+64 --width 80 >map.txt; cat map.txt; awk 'length($0) > 80' map.txt
+The fastest that fits. Down: model; across: training.global_batch
+
+        64               128              192              256
+  gpt2  x                pipeline-of-two  x                pipeline-of-two
+
+        320              384              448
+  gpt2  x                pipeline-of-two  x
+
+pipeline-of-two is first in 3, sharded-and-deep 0 of 7 cells.
+~: less than 3 % apart; -: none fits; x: none is legal.

@@ -34,3 +34,24 @@ $ dtsim schedule gpipe 1f1b -p 2 -m 4 --html class.html >/dev/null; grep -c '<sv
 <g><title>stage 1: idle from 0 to 1, filling</title>
 <g><title>stage 1: idle from 0 to 1, filling</title>
 <li>1f1b: takes as long, holds 2 activations instead of 4</li>
+% Where numbers of two digits have no room, time goes on below; no line is wider than the window.
+$ dtsim schedule 1f1b -p 2 -m 16 --charset ascii --width 80 | head -16
+1f1b  2 stages, 16 microbatches; F=1 B=1 W=1
+stage 0 0FF1FF------0BBBBB2FF1BBBBB3FF2BBBBB4FF3BBBBB5FF4BB
+stage 1 ...0FF0BBBBB1FF1BBBBB2FF2BBBBB3FF3BBBBB4FF4BBBBB5FF
+        +--------------+--------------+--------------+-----
+        0              5              10             15
+stage 0 BBB6FF5BBBBB7FF6BBBBB8FF7BBBBB9FF8BBBBB10F9BBBBB11F
+stage 1 5BBBBB6FF6BBBBB7FF7BBBBB8FF8BBBBB9FF9BBBBB10F10BBBB
+        ---------+--------------+--------------+-----------
+                 20             25             30
+                                                               idle   peak
+stage 0 10BBBB12F11BBBB13F12BBBB14F13BBBB15F14BBBB---15BBBB   5.9 %      2
+stage 1 11F11BBBB12F12BBBB13F13BBBB14F14BBBB15F15BBBB......   5.9 %      1
+        ---+--------------+--------------+--------------+--
+           35             40             45             50
+F forward   B backward   . idle: filling, draining   - waiting for a stage
+digits: microbatch; time goes on in the rows below
+$ for w in 80 120; do dtsim schedule zb-h1 -p 4 -m 12 --memory --width $w --charset ascii | awk -v w=$w 'length($0) > w'; done
+$ dtsim schedule 1f1b zb-h1 -p 2 -m 12 --charset ascii --width 80 | grep digits
+digits: microbatch, where its number has room (a wider --width, or --format svg)

@@ -81,36 +81,90 @@ static size_t widest_cell(const dts_map *map, bool lead) {
     return widest;
 }
 
-static void write_panel(const dts_map *map, size_t panel, bool lead, const dts_style *style, dts_text *out) {
-    const dts_map_request *r = map->request;
-    size_t label = widest_value(r->down);
-    size_t width = widest_cell(map, lead);
-    if (r->panels != NULL) {
-        dts_style_printf(style, DTS_PAINT_STRONG, out, "%s=%s\n", r->panels->key, r->panels->values[panel]);
+/* How a map is laid out in the window: with the leads where all columns find room so, in several parts where they do
+ * not even without. */
+typedef struct layout {
+    bool lead;
+    size_t label, cell; /* columns of text */
+    size_t part;        /* columns of the map beside each other */
+} layout;
+
+static layout lay_out(const dts_map *map, const dts_style *style) {
+    layout l = {.lead = true, .label = widest_value(map->request->down)};
+    const size_t room = (size_t)style->width > INDENT + l.label ? (size_t)style->width - INDENT - l.label : 0;
+    l.cell = widest_cell(map, true);
+    if (map->across * (l.cell + GAP) > room) {
+        l.lead = false;
+        l.cell = widest_cell(map, false);
     }
-    dts_text_add_repeated(out, " ", INDENT + label);
-    for (size_t x = 0; x < map->across; x++) {
-        dts_text_add_repeated(out, " ", GAP);
-        dts_style_begin(style, DTS_PAINT_FAINT, out);
-        dts_style_pad(style, r->across->values[x],
-                      x + 1 < map->across ? width : dts_style_columns(r->across->values[x]), out);
-        dts_style_end(style, DTS_PAINT_FAINT, out);
+    l.part = room / (l.cell + GAP);
+    l.part = l.part < 1 ? 1 : l.part > map->across ? map->across : l.part;
+    return l;
+}
+
+/* A cell of a line; the last one of it is not filled up. */
+static void write_cell(const char *text, dts_paint paint, size_t width, const dts_style *style, dts_text *out) {
+    dts_text_add_repeated(out, " ", GAP);
+    dts_style_begin(style, paint, out);
+    dts_style_pad(style, text, width > 0 ? width : dts_style_columns(text), out);
+    dts_style_end(style, paint, out);
+}
+
+/* The columns from first on that stand beside each other. */
+static void write_part(const dts_map *map, const layout *l, size_t panel, size_t first, const dts_style *style,
+                       dts_text *out) {
+    const dts_map_request *r = map->request;
+    const size_t end = first + l->part < map->across ? first + l->part : map->across;
+    dts_text_add_repeated(out, " ", INDENT + l->label);
+    for (size_t x = first; x < end; x++) {
+        write_cell(r->across->values[x], DTS_PAINT_FAINT, x + 1 < end ? l->cell : 0, style, out);
     }
     dts_text_add(out, "\n");
     for (size_t y = 0; y < map->down; y++) {
         dts_text_add_repeated(out, " ", INDENT);
-        dts_style_pad(style, r->down->values[y], label, out);
-        for (size_t x = 0; x < map->across; x++) {
+        dts_style_pad(style, r->down->values[y], l->label, out);
+        for (size_t x = first; x < end; x++) {
             const dts_map_cell *cell = dts_map_at(map, panel, y, x);
-            dts_paint paint = cell->winner == DTS_MAP_NONE ? DTS_PAINT_FAINT : paints[cell->winner];
             char text[CELL];
-            name_cell(map, (panel * map->down + y) * map->across + x, lead, text);
-            dts_text_add_repeated(out, " ", GAP);
-            dts_style_begin(style, paint, out);
-            dts_style_pad(style, text, x + 1 < map->across ? width : dts_style_columns(text), out);
-            dts_style_end(style, paint, out);
+            name_cell(map, (panel * map->down + y) * map->across + x, l->lead, text);
+            write_cell(text, cell->winner == DTS_MAP_NONE ? DTS_PAINT_FAINT : paints[cell->winner],
+                       x + 1 < end ? l->cell : 0, style, out);
         }
         dts_text_add(out, "\n");
+    }
+    dts_text_add(out, "\n");
+}
+
+static void write_panel(const dts_map *map, const layout *l, size_t panel, const dts_style *style, dts_text *out) {
+    const dts_map_request *r = map->request;
+    if (r->panels != NULL) {
+        dts_style_printf(style, DTS_PAINT_STRONG, out, "%s=%s\n", r->panels->key, r->panels->values[panel]);
+    }
+    for (size_t first = 0; first < map->across; first += l->part) {
+        write_part(map, l, panel, first, style, out);
+    }
+}
+
+/* "pdp is first in 4, fsdp 2 of 6 cells.", each name in its colour. */
+static void write_winners(const dts_map *map, const dts_style *style, dts_text *out) {
+    const dts_map_request *r = map->request;
+    size_t column = 0;
+    for (size_t s = 0; s < r->count; s++) {
+        size_t won = 0;
+        char after[CELL], end[CELL] = ",";
+        for (size_t p = 0; p < map->panels; p++) {
+            won += dts_map_won(map, p, (int)s);
+        }
+        if (s + 1 == r->count) {
+            snprintf(end, sizeof end, " of %zu cells.", map->panels * map->down * map->across);
+        }
+        snprintf(after, sizeof after, "%s %zu%s", s == 0 ? " is first in" : "", won, end);
+        const size_t length = dts_style_columns(r->names[s]) + strlen(after);
+        const bool fits = s == 0 || column + 1 + length <= (size_t)style->width;
+        dts_text_add(out, s == 0 ? "" : fits ? " " : "\n");
+        column = s == 0 || !fits ? length : column + 1 + length;
+        dts_style_add(style, paints[s], r->names[s], out);
+        dts_text_add(out, after);
     }
     dts_text_add(out, "\n");
 }
@@ -126,25 +180,21 @@ static bool has_illegal(const dts_map *map) {
 
 dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_text *out) {
     const dts_map_request *r = map->request;
-    size_t line = INDENT + widest_value(r->down) + map->across * (widest_cell(map, true) + GAP);
-    bool lead = line <= (size_t)style->width;
-    dts_text_printf(out, "The fastest that fits. Down: %s; across: %s\n\n", r->down->key, r->across->key);
+    const layout l = lay_out(map, style);
+    dts_text line = {0};
+    dts_text_printf(&line, "The fastest that fits. Down: %s; across: %s", r->down->key, r->across->key);
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    dts_text_add(out, "\n");
     for (size_t p = 0; p < map->panels; p++) {
-        write_panel(map, p, lead, style, out);
+        write_panel(map, &l, p, style, out);
     }
-    for (size_t s = 0; s < r->count; s++) {
-        size_t won = 0;
-        for (size_t p = 0; p < map->panels; p++) {
-            won += dts_map_won(map, p, (int)s);
-        }
-        dts_style_add(style, paints[s], r->names[s], out);
-        dts_text_printf(out, "%s %zu", s == 0 ? " is first in" : "", won);
-        dts_text_add(out, s + 1 < r->count ? ", " : "");
-    }
-    dts_text_printf(out, " of %zu cells.\n", map->panels * map->down * map->across);
-    dts_text_add(out, lead ? "+: throughput over that of the next; " : "");
-    dts_text_printf(out, "~: less than %.0f %% apart; -: none fits%s.\n", 100 * dts_tie,
+    write_winners(map, style, out);
+    dts_text_clear(&line);
+    dts_text_add(&line, l.lead ? "+: throughput over that of the next; " : "");
+    dts_text_printf(&line, "~: less than %.0f %% apart; -: none fits%s.", 100 * dts_tie,
                     has_illegal(map) ? "; x: none is legal" : "");
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    dts_text_end(&line, out);
     dts_report_unserved(most_unserved(map), style, 0, out);
     if (map->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
