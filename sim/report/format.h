@@ -7,9 +7,10 @@
 /* 412.3 ms; four digits. */
 void dts_format_time(double seconds, dts_text *out);
 
-/* 1.46 GiB; three digits. */
 /* A long time in the unit that people say: 12.9 days, 3.1 h, 35.0 min, 40.0 s. */
 void dts_format_duration(double seconds, dts_text *out);
+
+/* 1.46 GiB; three digits. */
 void dts_format_bytes(double bytes, dts_text *out);
 
 /* 79,473 from a thousand up, else three significant digits. */

@@ -16,8 +16,11 @@
 
 enum {
     PLOT_WIDTH = 1200,
-    LABEL_WIDTH = 230,
-    ROW_HEIGHT = 20,
+    STREAM_AT = 96, /* names of devices, of streams, and at the end what a row adds up to */
+    LABEL_WIDTH = 280,
+    SUM_WIDTH = 90,
+    BASELINE = 14,
+    ROW_HEIGHT = 22,
     MEMORY_HEIGHT = 44,
     GAP = 12,
     DEVICES_DRAWN = 64,
@@ -139,8 +142,8 @@ static void write_numbers(page *p) {
             number[length] = dts_cells_view(&p->cells, i + length).digit;
             number[++length] = '\0';
         }
-        /* a character is about seven units wide: only where the operation goes on that long */
-        size_t needed = 7 * length + 4;
+        /* a character is about nine units wide: only where the operation goes on that long */
+        size_t needed = 9 * length + 4;
         bool room = length > 0 && i + needed <= p->cells.columns;
         int kind = room ? dts_cells_view(&p->cells, i + length).kind : 0;
         for (size_t j = i + length; room && j < i + needed; j++) {
@@ -149,7 +152,7 @@ static void write_numbers(page *p) {
         }
         if (room) {
             dts_text_printf(p->out, "<text class=\"number\" x=\"%zu\" y=\"%.0f\">%s</text>\n", LABEL_WIDTH + i + 3,
-                            p->y + 12, number);
+                            p->y + BASELINE, number);
         }
         i += length > 0 ? length - 1 : 0;
     }
@@ -157,8 +160,8 @@ static void write_numbers(page *p) {
 
 static void write_stream(page *p, const dts_span *spans, size_t count, const char *device) {
     double busy_ps = dts_cells_fill(&p->cells, spans, count, p->result->microbatches > 1);
-    write_label(p, device, 0, p->y + 12, true);
-    write_label(p, p->result->streams[spans[0].stream].name, 80, p->y + 12, false);
+    write_label(p, device, 0, p->y + BASELINE, true);
+    write_label(p, p->result->streams[spans[0].stream].name, STREAM_AT, p->y + BASELINE, false);
     dts_text_printf(p->out, "<rect class=\"row\" x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\"/>\n", LABEL_WIDTH, p->y,
                     PLOT_WIDTH, ROW_HEIGHT - 4);
     size_t first = 0;
@@ -176,7 +179,7 @@ static void write_stream(page *p, const dts_span *spans, size_t count, const cha
     }
     write_numbers(p);
     dts_text_printf(p->out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%.0f %%</text>\n", LABEL_WIDTH + PLOT_WIDTH + 6,
-                    p->y + 12, 100 * busy_ps / (double)(p->cells.to - p->cells.from));
+                    p->y + BASELINE, 100 * busy_ps / (double)(p->cells.to - p->cells.from));
     p->y += ROW_HEIGHT;
 }
 
@@ -195,7 +198,7 @@ static void write_memory_row(page *p, uint32_t device) {
     double peak = memory_peak(p);
     double scale = p->most_memory;
     double floor_y = p->y + MEMORY_HEIGHT - 4;
-    write_label(p, "memory", 80, p->y + 18, false);
+    write_label(p, "memory", STREAM_AT, p->y + 20, false);
     dts_text_printf(p->out, "<path class=\"memory\" d=\"M%d %.1f", LABEL_WIDTH, floor_y);
     for (size_t i = 0; i < p->cells.columns; i++) {
         if (i == 0 || p->cells.highs[i] != p->cells.highs[i - 1]) {
@@ -208,7 +211,7 @@ static void write_memory_row(page *p, uint32_t device) {
         "H%dV%.1fz\"><title>allocated memory, at most %.1f GiB; the row is as high as %.1f GiB</title></path>\n",
         LABEL_WIDTH + PLOT_WIDTH, floor_y, peak / gib, scale / gib);
     dts_text_printf(p->out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%.1f GiB</text>\n", LABEL_WIDTH + PLOT_WIDTH + 6,
-                    p->y + 18, peak / gib);
+                    p->y + 20, peak / gib);
     p->y += MEMORY_HEIGHT;
 }
 
@@ -219,9 +222,9 @@ static void write_axis(page *p) {
         dts_text_printf(p->out,
                         "<path d=\"M%.1f 0V%.0f\" stroke=\"var(--line)\"/><text class=\"tick\" text-anchor=\"middle\" "
                         "x=\"%.1f\" y=\"%.0f\">%.10g %s</text>\n",
-                        x, p->y, x, p->y + 14, i * axis.step, axis.unit);
+                        x, p->y, x, p->y + 16, i * axis.step, axis.unit);
     }
-    p->y += 20;
+    p->y += 22;
 }
 
 /* The rows are written first: only then their height is known. */
@@ -253,9 +256,9 @@ static void write_timeline(page *p) {
     write_axis(p);
     p->out = page_text;
     dts_text_printf(p->out,
-                    "<h2>Timeline</h2>\n<div class=\"wide\"><svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" "
+                    "<h2>Timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" viewBox=\"0 0 %d %.0f\" "
                     "width=\"%d\" height=\"%.0f\">\n",
-                    LABEL_WIDTH + PLOT_WIDTH + 70, p->y, LABEL_WIDTH + PLOT_WIDTH + 70, p->y);
+                    LABEL_WIDTH + PLOT_WIDTH + SUM_WIDTH, p->y, LABEL_WIDTH + PLOT_WIDTH + SUM_WIDTH, p->y);
     dts_text_add(p->out, dts_text_string(&grid)); /* lies behind the rows */
     dts_text_add(p->out, dts_text_string(&drawing));
     p->out->failed = p->out->failed || drawing.failed || grid.failed;

@@ -218,8 +218,9 @@ void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, 
 }
 
 void dts_plot_name_below(double x, double y, const char *name, dts_text *out) {
-    const double half = 28; /* of the text, which stays within the picture */
+    const double half = 28; /* of the text, which stays within the picture, and above the axis */
+    y += y + 22 > HEIGHT - BOTTOM - 2 ? -12 : 22;
     dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
-                    fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half), y + 22);
+                    fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half), y);
     dts_html_element("", name, "</text>\n", out);
 }

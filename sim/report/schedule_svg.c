@@ -135,14 +135,6 @@ static void draw_stage(picture *p, const dts_schedule_report *r, int rank, doubl
     text_at(p, WIDTH - MARGIN, top + 25, "end", 20, "normal", "#000000", text);
 }
 
-/* Smallest of 1, 2, 5 · 10^n units that gives at most TICKS_MOST ticks. */
-static double tick_step(double end) {
-    double least = end / TICKS_MOST;
-    double power = pow(10, floor(log10(least)));
-    double scaled = least / power;
-    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
-}
-
 static void draw_axis(const picture *p, double end, double step, double top) {
     dts_text_printf(p->out, "<path d=\"M%d %.6gH%.6g", MARGIN + LABEL, top, MARGIN + LABEL + end * p->per_unit);
     for (int n = 0; n * step <= end * (1 + 1e-9); n++) {
@@ -234,7 +226,7 @@ dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dt
     dts_svg_begin(WIDTH, height, out);
     double top = MARGIN;
     for (size_t i = 0; i < count; i++) {
-        draw_schedule(&p, &reports[i], tick_step(longest), top);
+        draw_schedule(&p, &reports[i], dts_svg_step(longest, TICKS_MOST), top);
         top += height_of(&reports[i]);
     }
     draw_legend(&p, top);

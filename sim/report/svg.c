@@ -1,5 +1,20 @@
 #include "report/svg.h"
 
+#include <math.h>
+
+const dts_svg_shade dts_svg_shades[DTS_SVG_SHADES] = {
+    {"#0072B2", "#9CCAE6", "#FFFFFF"}, {"#E69F00", "#F7DDA6", "#000000"}, {"#009E73", "#A3DCCB", "#000000"},
+    {"#CC79A7", "#EBCBDC", "#000000"}, {"#D55E00", "#F2C3A0", "#000000"}, {"#56B4E9", "#C3E3F7", "#000000"},
+    {"#F0E442", "#F9F5B8", "#000000"}, {"#666666", "#C8C8C8", "#FFFFFF"},
+};
+
+double dts_svg_step(double end, int ticks) {
+    double least = end / ticks;
+    double power = pow(10, floor(log10(least)));
+    double scaled = least / power;
+    return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
+}
+
 void dts_svg_begin(double width, double height, dts_text *out) {
     dts_text_printf(out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.6g %.6g\" width=\"%.6g\" "

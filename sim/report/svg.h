@@ -21,6 +21,18 @@ void dts_svg_text(double x, double y, const dts_svg_font *font, const char *text
 /* A box with corners of this radius. */
 void dts_svg_box(double x, double y, double width, double height, double radius, const char *fill, dts_text *out);
 
+/* Colours from the palette of Okabe and Ito (Color Universal Design, jfly.uni-koeln.de/color), which readers with the
+ * common forms of colour blindness tell apart; light: the same paler; ink: of small text on fill. */
+typedef struct dts_svg_shade {
+    const char *fill, *light, *ink;
+} dts_svg_shade;
+
+enum { DTS_SVG_SHADES = 8 };
+extern const dts_svg_shade dts_svg_shades[DTS_SVG_SHADES];
+
+/* Smallest of 1, 2, 5 · 10^n that gives at most so many ticks up to end. */
+double dts_svg_step(double end, int ticks);
+
 /* What follows up to dts_svg_group_end says text when it is pointed at. */
 void dts_svg_group(const char *text, dts_text *out);
 void dts_svg_group_end(dts_text *out);

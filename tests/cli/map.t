@@ -31,9 +31,9 @@ $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cl
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 688 308
 <g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 115,545 toke
-<text x="137" y="133" text-anchor="middle" font-size="18" fo
+<text x="147" y="133" text-anchor="middle" font-size="18" fo
 <g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,090 toke
-<text x="261" y="133" text-anchor="middle" font-size="18" fo
+<text x="271" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>
 % Joined keys in a sweep.
@@ -79,8 +79,7 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
   help: did you mean 'nodes'?
 [2]
 % What may run out of memory is marked, as everywhere.
-$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '3,$p'
-
+$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '4,$p'
               64/8      1024/128
   mingpt-16b  fsdp      fsdp?
 

@@ -97,3 +97,34 @@ $ dtsim sweep gcp-data-parallel/network-fsdp --set model=mingpt-16b --set traini
 Fastest that fits: training.micro_batch=128 (fsdp 8), which may run out of
 memory (?); fastest that surely fits: training.micro_batch=8 (fsdp 8).
 ? may run out of memory: live tensors fit, but what the caching allocator has
+% The picture: a line for each value of a key, over the numbers of the other; what does not fit is hollow, what is illegal leaves a gap.
+$ printf 'model: mingpt-small\ncluster: gcp-a2-highgpu-8g\nstack: pytorch-1.11\ntraining: {global_batch: 32, micro_batch: 4, sequence_length: 64}\n' >small.yaml
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2,3,4 --vary parallelism.data_parallel=ddp,fsdp --format svg >s.svg; grep -oE '>(Throughput|tokens/s|GiB|samples|parallelism|training|gap|does not)[^<]*' s.svg | grep -v ' tokens/s, '; grep -oE '>training.micro_batch=4.*' s.svg | sed 's/[0-9,.]* tokens/# tokens/; s/[0-9.]* GiB/# GiB/' | sort | uniq -c
+>Throughput and memory by training.micro_batch
+>tokens/s, all GPUs together
+>GiB, peak of the fullest GPU
+>training.micro_batch
+>samples per forward pass of one replica
+>parallelism.data_parallel = ddp
+>parallelism.data_parallel = fsdp
+>gap: illegal
+      2 >training.micro_batch=4 parallelism.data_parallel=ddp: # tokens/s, # GiB</title>
+      2 >training.micro_batch=4 parallelism.data_parallel=fsdp: # tokens/s, # GiB</title>
+$ dtsim sweep gcp-data-parallel/limit-ddp --vary model=mingpt-large,mingpt-13b --html page.html >/dev/null; grep -oE 'does not fit in memory|fill="#FFFFFF" stroke="#0072B2"|GiB, does not fit|<h1>[^<]*' page.html | sort | uniq -c
+      1 <h1>Combinations
+      2 GiB, does not fit
+      2 does not fit in memory
+      2 fill="#FFFFFF" stroke="#0072B2"
+$ dtsim sweep gcp-data-parallel/network-fsdp --vary training.global_batch/training.micro_batch=64/8,1024/128 --set model=mingpt-16b --set training.recompute=full --format svg | grep -oE '>(\?|may run out of memory)<'
+>?<
+>?<
+>?<
+>may run out of memory<
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary training.precision=fp16,bf16 --vary cluster.nodes=1,2 --format svg
+error: --format svg draws one key or two
+  help: vary fewer keys, or join some with slashes: --format text and csv take any
+[2]
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --html none/page.html
+error: cannot write none/page.html: No such file or directory
+  help: make its folder first
+[3]

@@ -10,7 +10,8 @@ _dtsim_values() {
     case $1 in
         --format)
             case $2 in
-                run | sweep) echo text json csv ;;
+                run) echo text json csv ;;
+                sweep) echo text csv json svg ;;
                 map) echo text json svg ;;
                 explain | compare | search | advise) echo text json ;;
                 schedule) echo text table json csv torch-csv svg ;;
@@ -42,7 +43,7 @@ _dtsim_options() {
     local common='--output --color --width --charset --help'
     case $1 in
         run) echo "--set --tokens --format --timeline --from --to --trace --html --dump --check --wall-time $common" ;;
-        sweep) echo "--vary --set --store --threads --format $common" ;;
+        sweep) echo "--vary --set --store --threads --format --html $common" ;;
         advise) echo "--set --threads --format $common" ;;
         map) echo "--across --down --panels --best-of --set --threads --format $common" ;;
         explain) echo "--set --format --html --rows --inputs --no-what-if --threads $common" ;;

@@ -8,7 +8,7 @@
 #include "subject.h"
 #include "sweep_write.h"
 
-enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_THREADS };
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_VARY, OPTION_STORE, OPTION_FORMAT, OPTION_HTML, OPTION_THREADS };
 
 static const struct argp_option options[] = {
     {"vary", OPTION_VARY, "KEY=V1,V2...", 0,
@@ -17,18 +17,21 @@ static const struct argp_option options[] = {
     {"store", OPTION_STORE, "FILE.db", 0,
      "write every result to this SQLite file as it comes; the same command goes on where it was stopped", 2},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
-    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), csv or json", 3},
+    {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), csv, json or svg", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 3},
     {0},
 };
 
 typedef dts_status sweep_writer(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 
-static const char *const formats[] = {"text", "csv", "json", NULL};
-static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json};
+static const char *const formats[] = {"text", "csv", "json", "svg", NULL};
+enum { FORMAT_SVG = 3 };
+static sweep_writer *const writers[] = {dts_sweep_write_text, dts_sweep_write_csv, dts_sweep_write_json,
+                                        dts_sweep_write_svg};
 
 typedef struct sweep_arguments {
     dts_tool *tool;
-    const char *scenario, *store_path;
+    const char *scenario, *store_path, *html_path;
     dts_overrides overrides;
     dts_axes axes;
     long threads;
@@ -48,6 +51,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, formats, argument, &a->format);
+        case OPTION_HTML:
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case ARGP_KEY_ARG:
             return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
@@ -77,6 +82,20 @@ static void warn_of_change(const sweep_arguments *a, const dts_sweep *sweep) {
     }
 }
 
+static dts_status write_sweep(const sweep_arguments *a, const dts_sweep *made) {
+    dts_text text = {0};
+    dts_status status = writers[a->format](made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
+                                                                                   : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_sweep_write_html(made, a->scenario, &text) == DTS_OK
+                     ? dts_tool_write_file(a->tool, a->html_path, &text)
+                     : dts_diag_nomem(a->tool->diag);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
 static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dts_store *store, bool *interrupted,
                         size_t *simulated) {
     dts_text study = {0};
@@ -103,10 +122,7 @@ static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dt
         return status;
     }
     warn_of_change(a, made);
-    dts_text text = {0};
-    status = writers[a->format](made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                        : dts_diag_nomem(a->tool->diag);
-    dts_text_free(&text);
+    status = write_sweep(a, made);
     *interrupted = made->interrupted;
     *simulated = made->count - made->illegal;
     dts_sweep_free(made);
@@ -148,6 +164,10 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (a->axes.count == 0) {
         return dts_tool_usage(a->tool, "for instance --vary training.micro_batch=1,2,4; or use `dtsim run`",
                               "nothing to vary");
+    }
+    if (a->format == FORMAT_SVG && a->axes.count > DTS_SWEEP_DRAWN_AXES) {
+        return dts_tool_usage(a->tool, "vary fewer keys, or join some with slashes: --format text and csv take any",
+                              "--format svg draws one key or two");
     }
     const char *twice = set_and_varied(a);
     if (twice != NULL) {

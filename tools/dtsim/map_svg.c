@@ -1,6 +1,5 @@
-/* A map as SVG: a box per cell in the colour of the strategy that is first there, lighter where two tie. Colours are
- * from the palette of Okabe and Ito (Color Universal Design, jfly.uni-koeln.de/color); the names stand in the boxes, so
- * that a print in grey can be read, too. */
+/* A map as SVG: a box per cell in the colour of the strategy that is first there, lighter where two tie. The
+ * names stand in the boxes, so that a print in grey can be read, too. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,12 +9,15 @@
 
 enum {
     MARGIN = 24,
-    CELL_WIDTH = 124,
+    CELL_LEAST = 124,
+    CELL_PAD = 16,
     CELL_HEIGHT = 56,
     SEAM = 2,
-    LETTER = 10, /* width of a letter of 16 units */
-    HEAD = 84,   /* a panel's title and the values across */
-    FOOT = 36,   /* the key across */
+    LETTER = 10, /* width of a letter of 16 units; of a bold one of 18, and of one of 13 */
+    NAME_LETTER = 11,
+    LEAD_LETTER = 8,
+    HEAD = 84, /* a panel's title and the values across */
+    FOOT = 36, /* the key across */
     LEGEND = 84,
     LEGEND_LINE = 32,
     LEAST_WIDTH = 640, /* of the line of explanation */
@@ -23,19 +25,14 @@ enum {
     TEXT = 128
 };
 
-static const struct {
-    const char *fill, *light, *ink;
-} shades[DTS_MAP_STRATEGIES_MOST] = {
-    {"#0072B2", "#9CCAE6", "#FFFFFF"}, {"#E69F00", "#F7DDA6", "#000000"}, {"#009E73", "#A3DCCB", "#FFFFFF"},
-    {"#CC79A7", "#EBCBDC", "#000000"}, {"#D55E00", "#F2C3A0", "#FFFFFF"}, {"#56B4E9", "#C3E3F7", "#000000"},
-    {"#F0E442", "#F9F5B8", "#000000"}, {"#666666", "#C8C8C8", "#FFFFFF"},
-};
+_Static_assert((int)DTS_MAP_STRATEGIES_MOST <= (int)DTS_SVG_SHADES, "a colour for each strategy");
 
 static const dts_svg_font title = {.size = 20, .anchor = "start", .weight = "bold", .ink = "#000000"};
 static const dts_svg_font quiet = {.size = 16, .anchor = "middle", .weight = "normal", .ink = "#555555"};
 
 typedef struct layout {
     double label; /* width of the values down */
+    double cell;  /* width of a cell */
     double panel_width, panel_height;
     double width, height;
 } layout;
@@ -44,15 +41,66 @@ static double legend_width(const char *name) {
     return 84 + LETTER * (double)dts_style_columns(name);
 }
 
+/* A cell of the map. */
+typedef struct place {
+    size_t panel, down, across;
+} place;
+
+static place place_of(const dts_map *map, size_t index) {
+    return (place){index / (map->down * map->across), index / map->across % map->down, index % map->across};
+}
+
+/* "?" behind a strategy that may run out of memory there. */
+static const char *doubt(const dts_map *map, int strategy, place at) {
+    return dts_map_unserved(map, strategy, at.panel, at.down, at.across) > 0 ? "?" : "";
+}
+
+/* The two lines of a cell: who is first, and by how much. */
+static void write_cell(const dts_map *map, place at, char first[TEXT], char second[TEXT]) {
+    const char *const *names = map->request->names;
+    const dts_map_cell *cell = dts_map_at(map, at.panel, at.down, at.across);
+    if (cell->winner == DTS_MAP_NONE) {
+        snprintf(first, TEXT, "%s", "");
+        snprintf(second, TEXT, "%s", cell->illegal ? "none is legal" : "none fits");
+        return;
+    }
+    snprintf(first, TEXT, "%s%s", names[cell->winner], doubt(map, cell->winner, at));
+    if (cell->second == DTS_MAP_NONE) {
+        snprintf(second, TEXT, "nothing else fits");
+    } else if (cell->tie) {
+        snprintf(second, TEXT, "tie with %s%s", names[cell->second], doubt(map, cell->second, at));
+    } else {
+        snprintf(second, TEXT, "+%.0f %% over %s%s", 100 * cell->lead, names[cell->second],
+                 doubt(map, cell->second, at));
+    }
+}
+
+/* As wide as the widest text of all cells and of the values across. */
+static double cell_width(const dts_map *map) {
+    const dts_axis *across = map->request->across;
+    double width = CELL_LEAST;
+    for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
+        char first[TEXT], second[TEXT];
+        write_cell(map, place_of(map, i), first, second);
+        width = fmax(width, CELL_PAD + NAME_LETTER * (double)dts_style_columns(first));
+        width = fmax(width, CELL_PAD + LEAD_LETTER * (double)dts_style_columns(second));
+    }
+    for (size_t i = 0; i < across->count; i++) {
+        width = fmax(width, CELL_PAD + LETTER * (double)dts_style_columns(across->values[i]));
+    }
+    return width;
+}
+
 static layout lay_out(const dts_map *map) {
     const dts_map_request *r = map->request;
-    size_t longest = 0;
+    size_t longest = dts_style_columns(r->down->key);
     for (size_t i = 0; i < r->down->count; i++) {
         size_t columns = dts_style_columns(r->down->values[i]);
         longest = columns > longest ? columns : longest;
     }
-    layout l = {.label = LETTER * (double)longest + 12};
-    l.panel_width = l.label + CELL_WIDTH * (double)map->across;
+    layout l = {.label = LETTER * (double)longest + 12, .cell = cell_width(map)};
+    l.panel_width = l.label + l.cell * (double)map->across;
+    l.panel_width = fmax(l.panel_width, LETTER * (double)dts_style_columns(r->across->key));
     l.panel_height = HEAD + CELL_HEIGHT * (double)map->down + FOOT;
     double panels = (double)map->panels;
     double names = 0;
@@ -64,42 +112,23 @@ static layout lay_out(const dts_map *map) {
     return l;
 }
 
-/* A cell of the map. */
-typedef struct place {
-    size_t panel, down, across;
-} place;
-
-/* "?" behind a strategy that may run out of memory there. */
-static const char *doubt(const dts_map *map, int strategy, place at) {
-    return dts_map_unserved(map, strategy, at.panel, at.down, at.across) > 0 ? "?" : "";
-}
-
-static void draw_cell(const dts_map *map, place at, double x, double y, dts_text *out) {
-    const char *const *names = map->request->names;
+static void draw_cell(const dts_map *map, place at, double width, double x, double y, dts_text *out) {
     const dts_map_cell *cell = dts_map_at(map, at.panel, at.down, at.across);
     bool none = cell->winner == DTS_MAP_NONE;
-    const char *ink = none || cell->tie ? "#000000" : shades[cell->winner].ink;
-    const char *fill = none ? "#ECECEC" : cell->tie ? shades[cell->winner].light : shades[cell->winner].fill;
-    dts_svg_box(x, y, CELL_WIDTH - SEAM, CELL_HEIGHT - SEAM, 3, fill, out);
+    const char *ink = none || cell->tie ? "#000000" : dts_svg_shades[cell->winner].ink;
+    const char *fill = none        ? "#ECECEC"
+                       : cell->tie ? dts_svg_shades[cell->winner].light
+                                   : dts_svg_shades[cell->winner].fill;
+    dts_svg_box(x, y, width - SEAM, CELL_HEIGHT - SEAM, 3, fill, out);
     dts_svg_font name = {.size = 18, .anchor = "middle", .weight = "bold", .ink = ink};
     dts_svg_font lead = {.size = 13, .anchor = "middle", .weight = "normal", .ink = ink};
-    double middle = x + (CELL_WIDTH - SEAM) / 2.0;
-    if (none) {
-        dts_svg_text(middle, y + 32, &lead, cell->illegal ? "none is legal" : "none fits", out);
-        return;
+    double middle = x + (width - SEAM) / 2.0;
+    char first[TEXT], second[TEXT];
+    write_cell(map, at, first, second);
+    dts_svg_text(middle, y + (none ? 32 : 43), &lead, second, out);
+    if (!none) {
+        dts_svg_text(middle, y + 25, &name, first, out);
     }
-    char text[TEXT];
-    if (cell->second == DTS_MAP_NONE) {
-        snprintf(text, sizeof text, "nothing else fits");
-    } else if (cell->tie) {
-        snprintf(text, sizeof text, "tie with %s%s", names[cell->second], doubt(map, cell->second, at));
-    } else {
-        snprintf(text, sizeof text, "+%.0f %% over %s%s", 100 * cell->lead, names[cell->second],
-                 doubt(map, cell->second, at));
-    }
-    dts_svg_text(middle, y + 43, &lead, text, out);
-    snprintf(text, sizeof text, "%s%s", names[cell->winner], doubt(map, cell->winner, at));
-    dts_svg_text(middle, y + 25, &name, text, out);
 }
 
 /* What each strategy reaches there, for readers who point at the cell. */
@@ -138,21 +167,23 @@ static void draw_panel(const dts_map *map, const layout *l, size_t panel, double
         dts_svg_text(left + l->label - 10, at + 33, &down, r->down->values[y], out);
         for (size_t x = 0; x < map->across; x++) {
             explain_cell(map, (place){panel, y, x}, out);
-            draw_cell(map, (place){panel, y, x}, left + l->label + CELL_WIDTH * (double)x, at, out);
+            draw_cell(map, (place){panel, y, x}, l->cell, left + l->label + l->cell * (double)x, at, out);
             dts_svg_group_end(out);
         }
     }
     for (size_t x = 0; x < map->across; x++) {
-        dts_svg_text(left + l->label + CELL_WIDTH * ((double)x + 0.5), top - 12, &quiet, r->across->values[x], out);
+        dts_svg_text(left + l->label + l->cell * ((double)x + 0.5), top - 12, &quiet, r->across->values[x], out);
     }
-    dts_svg_text(left + l->label + CELL_WIDTH * (double)map->across / 2, MARGIN + l->panel_height - 8, &quiet,
-                 r->across->key, out);
+    const double half = LETTER * (double)dts_style_columns(r->across->key) / 2;
+    const double under = left + l->label + l->cell * (double)map->across / 2;
+    dts_svg_text(fmin(fmax(under, left + half), left + fmax(l->panel_width - half, half)), MARGIN + l->panel_height - 8,
+                 &quiet, r->across->key, out);
     dts_svg_text(left + l->label - 10, top - 12, &down, r->down->key, out);
 }
 
 static bool has_doubts(const dts_map *map) {
     for (size_t i = 0; i < map->panels * map->down * map->across; i++) {
-        const place at = {i / (map->down * map->across), i / map->across % map->down, i % map->across};
+        const place at = place_of(map, i);
         if (doubt(map, map->cells[i].winner, at)[0] != '\0' || doubt(map, map->cells[i].second, at)[0] != '\0') {
             return true;
         }
@@ -166,8 +197,8 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
     font.anchor = "start";
     font.ink = "#000000";
     for (size_t s = 0; s < map->request->count; s++) {
-        dts_svg_box(x, top, 22, 22, 3, shades[s].fill, out);
-        dts_svg_box(x + 26, top, 22, 22, 3, shades[s].light, out);
+        dts_svg_box(x, top, 22, 22, 3, dts_svg_shades[s].fill, out);
+        dts_svg_box(x + 26, top, 22, 22, 3, dts_svg_shades[s].light, out);
         dts_svg_text(x + 54, top + 17, &font, map->request->names[s], out);
         x += legend_width(map->request->names[s]);
     }

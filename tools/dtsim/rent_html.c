@@ -138,7 +138,8 @@ static void draw_offer(const dts_rent *rent, const dts_offer *offer, const char 
     dts_html_element("", dts_text_string(&text), "</title></circle>\n", out);
     if (first || offer->pareto) {
         dts_text_clear(&text);
-        dts_text_printf(&text, "%" PRId64 " nodes", dts_scenario_get(offer->scenario)->cluster.nodes);
+        const int64_t nodes = dts_scenario_get(offer->scenario)->cluster.nodes;
+        dts_text_printf(&text, "%" PRId64 " node%s", nodes, nodes == 1 ? "" : "s");
         dts_plot_name_below(x, y, dts_text_string(&text), out);
     }
     dts_text_free(&text);
@@ -168,7 +169,9 @@ static void write_plot(const dts_rent *rent, dts_text *out) {
     dts_plot_end(out);
     dts_text_add(out,
                  "<p class=\"faint\">Every dot is a number of nodes with its best plan; point at it to see which. The "
-                 "line joins what no other offer beats in both. The largest dot is the answer");
+                 "line joins what no other offer beats in both. ");
+    dts_text_add(out, is_drawn(&rent->offers[0]) ? "The largest dot is the answer"
+                                                 : "The answer is no dot: its price is unknown");
     dts_text_add(out, rent->deadline_s > 0 || rent->budget_usd > 0 ? "; hollow: outside the limits.<br>" : ".<br>");
     for (size_t k = 0; k < count; k++) {
         dts_text_printf(out,

@@ -169,10 +169,11 @@ static void write_plot(const dts_search *search, dts_text *out) {
     dts_text_add(out,
                  "<p class=\"faint\">Every dot is a simulated plan; point at it to see which. What takes more than "
                  "is drawn lies on the upper edge. "
-                 "<i style=\"background:var(--backward)\"></i>the first <i style=\"background:var(--forward)\"></i>no "
-                 "other is faster and smaller <i style=\"background:var(--communication)\"></i>plain baselines "
-                 "<i style=\"background:var(--host)\"></i>others <i style=\"border:1.5px solid var(--bad);"
-                 "border-radius:50%\"></i>does not fit</p>\n");
+                 "<span class=\"key\"><i style=\"background:var(--backward)\"></i>the first</span> <span class=\"key\">"
+                 "<i style=\"background:var(--forward)\"></i>no other is faster and smaller</span> <span "
+                 "class=\"key\"><i style=\"background:var(--communication)\"></i>plain baselines</span> <span "
+                 "class=\"key\"><i style=\"background:var(--host)\"></i>others</span> <span class=\"key\"><i "
+                 "style=\"border:1.5px solid var(--bad);border-radius:50%\"></i>does not fit</span></p>\n");
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */

@@ -231,7 +231,7 @@ static dts_status write_graph(const dts_soap_writing *w, dts_text *out) {
 /* ---- the timeline ---------------------------------------------------------------------------------------------------
  */
 
-enum { PLOT = 1200, LABEL = 130, ROW = 18, ROWS_A_GPU = 2, GPUS_DRAWN = 16, GAP = 6, MOST_TICKS = 12 };
+enum { PLOT = 1200, LABEL = 165, ROW = 20, ROWS_A_GPU = 2, GPUS_DRAWN = 16, GAP = 6, MOST_TICKS = 12 };
 
 typedef struct bar {
     dts_soap_span span;
@@ -315,7 +315,7 @@ static void draw_row(const timeline *t, const row *r, double y, dts_text *out) {
 static void draw_timeline(const timeline *t, dts_text *out) {
     const double height = t->gpus * (ROWS_A_GPU * ROW + GAP) + 20;
     dts_text_printf(
-        out, "<h2>Simulated timeline</h2>\n<div class=\"wide\"><svg class=\"timeline\" viewBox=\"0 0 %d %.0f\">\n",
+        out, "<h2>Simulated timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" viewBox=\"0 0 %d %.0f\">\n",
         LABEL + PLOT + 40, height);
     const dts_axis axis = dts_axis_make(0, t->end, MOST_TICKS);
     for (int i = 0; i * axis.step * axis.unit_ps <= (double)t->end; i++) {
@@ -327,9 +327,9 @@ static void draw_timeline(const timeline *t, dts_text *out) {
     }
     double y = 0;
     for (uint32_t gpu = 0; gpu < t->gpus; gpu++) {
-        dts_text_printf(out, "<text x=\"0\" y=\"%.0f\" font-weight=\"600\">GPU %" PRIu32 "</text>", y + 11, gpu);
+        dts_text_printf(out, "<text x=\"0\" y=\"%.0f\" font-weight=\"600\">GPU %" PRIu32 "</text>", y + 13, gpu);
         for (int k = 0; k < ROWS_A_GPU; k++) {
-            dts_text_printf(out, "<text x=\"62\" y=\"%.0f\">%s</text>\n", y + 11, k == 0 ? "kernels" : "network");
+            dts_text_printf(out, "<text x=\"78\" y=\"%.0f\">%s</text>\n", y + 13, k == 0 ? "kernels" : "network");
             draw_row(t, &t->rows[gpu * ROWS_A_GPU + (uint32_t)k], y, out);
             y += ROW;
         }

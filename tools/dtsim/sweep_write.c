@@ -62,7 +62,7 @@ static void add_row(const dts_sweep *sweep, size_t index, dts_grid *grid) {
     dts_grid_add(grid, sweep->pareto[index] ? "*" : "");
 }
 
-static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+dts_grid *dts_sweep_grid(const dts_sweep *sweep) {
     const char *titles[DTS_GRID_COLUMNS_MAX];
     size_t columns = 0;
     bool joined = sweep->axis_count > MOST_AXES;
@@ -82,17 +82,20 @@ static void write_table(const dts_sweep *sweep, const dts_style *style, dts_text
     dts_grid *grid = dts_grid_new(titles, columns, settings);
     dts_grid_keep(grid, settings);
     dts_grid_spare(grid, (1U << MFU | 1U << GPUS) << axes);
-    size_t rows = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         if (sweep->outcomes[i].kind == DTS_OUTCOME_SIMULATED) {
             add_row(sweep, i, grid);
-            rows++;
         }
     }
-    if (rows > 0) {
-        dts_grid_print(grid, style, 2, out);
+    return grid;
+}
+
+bool dts_sweep_any(const dts_sweep *sweep) {
+    bool any = false;
+    for (size_t i = 0; i < sweep->count; i++) {
+        any = any || sweep->outcomes[i].kind == DTS_OUTCOME_SIMULATED;
     }
-    dts_grid_free(grid);
+    return any;
 }
 
 /* Combinations that are refused for the same reason stand together, so that one mistake is read once. */
@@ -132,7 +135,7 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
     dts_text_free(&line);
 }
 
-static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     enum { MOST_REASONS = 50 };
     size_t firsts[MOST_REASONS], count = 0, others = 0;
     for (size_t i = 0; i < sweep->count; i++) {
@@ -148,8 +151,6 @@ static void write_refused(const dts_sweep *sweep, const dts_style *style, dts_te
         }
     }
     if (count > 0) {
-        dts_text_add(out, out->length > 0 ? "\n" : "");
-        dts_style_add(style, DTS_PAINT_STRONG, "Illegal combinations\n", out);
     }
     for (size_t k = 0; k < count; k++) {
         write_reason(sweep, firsts[k], style, out);
@@ -196,7 +197,7 @@ static void write_fastest(const dts_sweep *sweep, size_t best, const dts_style *
     dts_text_free(&line);
 }
 
-static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     size_t pending = 0, unfit = 0, unpriced = 0;
     double unserved_gib = 0;
     for (size_t i = 0; i < sweep->count; i++) {
@@ -206,7 +207,7 @@ static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_te
         unserved_gib = o->kind == DTS_OUTCOME_SIMULATED ? fmax(unserved_gib, o->figures.unserved_gib) : unserved_gib;
         unpriced += o->kind == DTS_OUTCOME_SIMULATED && !(o->figures.price_usd_per_hour > 0);
     }
-    dts_text_printf(out, "\n%zu combinations: %zu simulated, %zu illegal", sweep->count,
+    dts_text_printf(out, "%zu combinations: %zu simulated, %zu illegal", sweep->count,
                     sweep->count - sweep->illegal - pending, sweep->illegal);
     if (sweep->reused > 0) {
         dts_text_printf(out, "; %zu of them were in the store", sweep->reused);
@@ -234,9 +235,18 @@ static void write_summary(const dts_sweep *sweep, const dts_style *style, dts_te
 }
 
 dts_status dts_sweep_write_text(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
-    write_table(sweep, style, out);
-    write_refused(sweep, style, out);
-    write_summary(sweep, style, out);
+    if (dts_sweep_any(sweep)) {
+        dts_grid *grid = dts_sweep_grid(sweep);
+        dts_grid_print(grid, style, 2, out);
+        dts_grid_free(grid);
+    }
+    if (sweep->illegal > 0) {
+        dts_text_add(out, out->length > 0 ? "\n" : "");
+        dts_style_add(style, DTS_PAINT_STRONG, "Illegal combinations\n", out);
+        dts_sweep_refused(sweep, style, out);
+    }
+    dts_text_add(out, "\n");
+    dts_sweep_summary(sweep, style, out);
     return dts_text_status(out);
 }
 

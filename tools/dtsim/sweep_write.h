@@ -1,12 +1,26 @@
-/* A sweep as text, CSV and JSON. */
+/* A sweep as text, CSV, JSON, as a picture and as a web page. */
 #ifndef DTS_TOOLS_DTSIM_SWEEP_WRITE_H
 #define DTS_TOOLS_DTSIM_SWEEP_WRITE_H
 
+#include "report/grid.h"
 #include "report/style.h"
 #include "search/sweep.h"
 
 dts_status dts_sweep_write_text(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 dts_status dts_sweep_write_json(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+
+/* Throughput and memory over the values of one key, a line for each value of the other (sweep_svg.c). */
+enum { DTS_SWEEP_DRAWN_AXES = 2 };
+dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+/* The picture, where there are not too many keys, and what the text says (sweep_html.c). */
+dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dts_text *out);
+
+/* Parts of the text. The table of what was simulated, which the caller frees; whether there is any of it; what was
+ * refused, and why; what follows from all. */
+dts_grid *dts_sweep_grid(const dts_sweep *sweep);
+bool dts_sweep_any(const dts_sweep *sweep);
+void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 
 #endif

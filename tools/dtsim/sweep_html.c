@@ -1,0 +1,35 @@
+/* A sweep as a web page: the picture, what follows, and the tables. */
+#include "report/html_page.h"
+#include "sweep_write.h"
+
+dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dts_text *out) {
+    static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
+    dts_text text = {0};
+    dts_html_begin("Combinations", out);
+    dts_html_element("<p class=\"faint\">", scenario, ", with", out);
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        dts_html_element(a == 0 ? " " : a + 1 == sweep->axis_count ? " and " : ", ", sweep->axes[a].key, "", out);
+    }
+    dts_text_add(out, " varied</p>\n");
+    if (dts_sweep_any(sweep) && sweep->axis_count <= DTS_SWEEP_DRAWN_AXES) {
+        dts_text_add(out, "<div class=\"fit\" style=\"max-width:60rem;margin-top:1rem\">\n");
+        out->failed = dts_sweep_write_svg(sweep, &wide, out) != DTS_OK || out->failed;
+        dts_text_add(out, "</div>\n");
+    }
+    dts_sweep_summary(sweep, &wide, &text);
+    dts_html_lines(dts_text_string(&text), "", out);
+    if (dts_sweep_any(sweep)) {
+        dts_text_add(out, "<h2>Simulated</h2>\n");
+        dts_grid *grid = dts_sweep_grid(sweep);
+        dts_grid_html(grid, out);
+        dts_grid_free(grid);
+    }
+    if (sweep->illegal > 0) {
+        dts_text_clear(&text);
+        dts_sweep_refused(sweep, &wide, &text);
+        dts_html_element("<h2>Illegal</h2>\n<div class=\"wide\"><pre>", dts_text_string(&text), "</pre></div>\n", out);
+    }
+    dts_text_end(&text, out);
+    dts_html_end(out);
+    return dts_text_status(out);
+}

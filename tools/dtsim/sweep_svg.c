@@ -1,0 +1,347 @@
+/* A sweep as SVG: throughput, and below it the memory of the fullest GPU, over the values of one key, with a line for
+ * each value of the other. A hollow point does not fit, and what leads to one is dashed; "?" may run out of memory; a
+ * combination that is illegal leaves a gap. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "report/format.h"
+#include "report/svg.h"
+#include "scenario/scenario.h"
+#include "sweep_write.h"
+
+enum {
+    WIDTH = 960,
+    MARGIN = 24,
+    LEFT = 104, /* of the plots: room for numbers */
+    RIGHT = 40,
+    HEAD = 44,
+    PLOT = 280, /* height of one, of what stands above it and below it */
+    ABOVE = 32,
+    BELOW = 34,
+    FOOT = 56, /* the key across and what it means */
+    LEGEND_LINE = 30,
+    TICKS = 8,
+    LETTER = 9, /* width of one of 16 units, for ticks and legends */
+    RADIUS = 6,
+    EDGE = 18, /* from a plot's side to its first point */
+    TEXT = 160,
+    DASHES = 3
+};
+
+static const char grid_ink[] = "#DDDDDD", quiet_ink[] = "#555555", bad_ink[] = "#C93A3A";
+
+/* Which axis runs across, and where its values stand: shares of the width. */
+typedef struct layout {
+    const dts_sweep *sweep;
+    size_t across, lines; /* axes; lines == across: there is one line */
+    double *at;           /* [values across] */
+    double capacity_gib;  /* of all, or 0 */
+    bool unfit, doubtful, illegal;
+    dts_text *out;
+} layout;
+
+typedef double figure_of(const dts_figures *figures);
+
+static double throughput(const dts_figures *f) {
+    return f->tokens_per_s;
+}
+
+static double memory(const dts_figures *f) {
+    return f->peak_device_gib;
+}
+
+/* ---- where things are ----------------------------------------------------------------------------------------------
+ */
+
+static const dts_field *field_of(const dts_axis *axis) {
+    size_t offset = 0;
+    return dts_axis_keys(axis) > 1 ? NULL : dts_schema_find(&dts_scenario_schema, axis->key, &offset);
+}
+
+/* The values as numbers that rise from each to the next. False: they are no such. */
+static bool read_numbers(const dts_axis *axis, double *out) {
+    const dts_field *field = field_of(axis);
+    bool good = field != NULL && (field->type == DTS_FIELD_INT || field->type == DTS_FIELD_QUANTITY);
+    dts_diag *ignored = dts_diag_new();
+    for (size_t i = 0; i < axis->count && good; i++) {
+        const dts_dimension dimension = field->type == DTS_FIELD_INT ? DTS_DIM_NUMBER : field->dimension;
+        good = ignored != NULL &&
+               dts_quantity_parse(axis->values[i], dimension, &out[i], NULL, NULL, ignored) == DTS_OK &&
+               (i == 0 || out[i] > out[i - 1]);
+    }
+    dts_diag_free(ignored);
+    return good;
+}
+
+/* Numbers in equal steps stand on a linear scale, others above zero on a logarithmic one; all else side by side. */
+static void place_values(const dts_axis *axis, double *at) {
+    const size_t last = axis->count - 1;
+    const bool numbers = axis->count > 1 && read_numbers(axis, at);
+    bool even = true;
+    for (size_t i = 2; i < axis->count && numbers; i++) {
+        even = even && fabs(at[i] - at[i - 1] - (at[1] - at[0])) < 1e-9 * fabs(at[i]);
+    }
+    const bool logarithmic = numbers && !even && at[0] > 0;
+    const double low = numbers ? at[0] : 0, high = numbers ? at[last] : 0;
+    for (size_t i = 0; i < axis->count; i++) {
+        at[i] = logarithmic       ? log(at[i] / low) / log(high / low)
+                : numbers         ? (at[i] - low) / (high - low)
+                : axis->count > 1 ? (double)i / (double)last
+                                  : 0.5;
+    }
+}
+
+static double x_of(const layout *l, size_t value) {
+    return LEFT + EDGE + (WIDTH - LEFT - RIGHT - 2 * EDGE) * l->at[value];
+}
+
+static size_t line_count(const layout *l) {
+    return l->lines == l->across ? 1 : l->sweep->axes[l->lines].count;
+}
+
+/* The combination of a value across and a line; the last axis varies fastest. */
+static size_t index_of(const layout *l, size_t line, size_t value) {
+    if (l->sweep->axis_count == 1) {
+        return value;
+    }
+    const size_t values[] = {l->across == 0 ? value : line, l->across == 0 ? line : value};
+    return values[0] * l->sweep->axes[1].count + values[1];
+}
+
+static bool is_simulated(const dts_sweep *sweep, size_t index) {
+    return sweep->outcomes[index].kind == DTS_OUTCOME_SIMULATED;
+}
+
+/* The axis across: the one of numbers where only one is, then the one with more values, then the last. */
+static size_t choose_across(const dts_sweep *sweep, double *room) {
+    if (sweep->axis_count == 1) {
+        return 0;
+    }
+    const bool first = read_numbers(&sweep->axes[0], room), last = read_numbers(&sweep->axes[1], room);
+    return first != last ? (last ? 1 : 0) : sweep->axes[0].count > sweep->axes[1].count ? 0 : 1;
+}
+
+static void look(layout *l) {
+    const dts_sweep *sweep = l->sweep;
+    bool same = true;
+    for (size_t i = 0; i < sweep->count; i++) {
+        const dts_figures *f = &sweep->outcomes[i].figures;
+        l->illegal = l->illegal || sweep->outcomes[i].kind == DTS_OUTCOME_ILLEGAL;
+        if (is_simulated(sweep, i)) {
+            l->unfit = l->unfit || !f->fits;
+            l->doubtful = l->doubtful || (f->fits && f->unserved_gib > 0);
+            same = same && (l->capacity_gib <= 0 || fabs(l->capacity_gib - f->capacity_gib) < 1e-9);
+            l->capacity_gib = f->capacity_gib;
+        }
+    }
+    l->capacity_gib = same ? l->capacity_gib : 0;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------------------------------
+ */
+
+static void text_at(const layout *l, double x, double y, const char *anchor, int size, const char *ink,
+                    const char *text) {
+    const dts_svg_font font = {.size = size, .anchor = anchor, .weight = size > 18 ? "bold" : "normal", .ink = ink};
+    dts_svg_text(x, y, &font, text, l->out);
+}
+
+static const char *fill_of(size_t line) {
+    return dts_svg_shades[line % DTS_SVG_SHADES].fill;
+}
+
+/* One plot: top is where its frame begins, end the value there. */
+typedef struct plot {
+    const layout *l;
+    figure_of *figure;
+    double top, end;
+} plot;
+
+static double y_of(const plot *p, double value) {
+    return p->top + PLOT * (1 - value / p->end);
+}
+
+static void draw_frame(const plot *p, const char *title) {
+    const layout *l = p->l;
+    const double step = dts_svg_step(p->end, TICKS);
+    text_at(l, MARGIN, p->top - 12, "start", 16, "#000000", title);
+    for (int n = 0; n * step <= p->end * (1 + 1e-9); n++) {
+        char tick[TEXT];
+        snprintf(tick, sizeof tick, "%.6g", n * step);
+        dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\"/>\n", LEFT, y_of(p, n * step), WIDTH - RIGHT,
+                        grid_ink);
+        text_at(l, LEFT - 8, y_of(p, n * step) + 5, "end", 15, quiet_ink,
+                n * step < 1000 ? tick : dts_formatted(dts_format_count, n * step, tick, sizeof tick));
+    }
+    const dts_axis *axis = &l->sweep->axes[l->across];
+    double free_from = 0;
+    for (size_t i = 0; i < axis->count; i++) {
+        const double half = LETTER * (double)dts_style_columns(axis->values[i]) / 2;
+        dts_text_printf(l->out, "<path d=\"M%.6g %.6gv5\" stroke=\"%s\"/>\n", x_of(l, i), p->top + PLOT, quiet_ink);
+        if (x_of(l, i) - half >= free_from) {
+            text_at(l, x_of(l, i), p->top + PLOT + 22, "middle", 15, quiet_ink, axis->values[i]);
+            free_from = x_of(l, i) + half + LETTER;
+        }
+    }
+}
+
+static void draw_line(const plot *p, size_t line) {
+    const layout *l = p->l;
+    static const char *const dashes[DASHES] = {"", "10 4", "2 3"}; /* colours come again with another one */
+    for (size_t i = 1; i < l->sweep->axes[l->across].count; i++) {
+        const size_t from = index_of(l, line, i - 1), to = index_of(l, line, i);
+        if (!is_simulated(l->sweep, from) || !is_simulated(l->sweep, to)) {
+            continue;
+        }
+        const dts_figures *a = &l->sweep->outcomes[from].figures, *b = &l->sweep->outcomes[to].figures;
+        const char *dash = a->fits && b->fits ? dashes[line / DTS_SVG_SHADES % DASHES] : "4 4";
+        dts_text_printf(l->out,
+                        "<path d=\"M%.6g %.6gL%.6g %.6g\" stroke=\"%s\" stroke-width=\"%s\" fill=\"none\"%s%s%s/>\n",
+                        x_of(l, i - 1), y_of(p, p->figure(a)), x_of(l, i), y_of(p, p->figure(b)), fill_of(line),
+                        a->fits && b->fits ? "2.5" : "1.5", dash[0] != '\0' ? " stroke-dasharray=\"" : "", dash,
+                        dash[0] != '\0' ? "\"" : "");
+    }
+}
+
+static void draw_point(const plot *p, size_t line, size_t value) {
+    const layout *l = p->l;
+    const size_t index = index_of(l, line, value);
+    if (!is_simulated(l->sweep, index)) {
+        return;
+    }
+    const dts_figures *f = &l->sweep->outcomes[index].figures;
+    const double x = x_of(l, value), y = y_of(p, p->figure(f));
+    dts_text told = {0};
+    dts_sweep_settings(l->sweep, index, &told);
+    dts_text_add(&told, ": ");
+    dts_format_count(f->tokens_per_s, &told);
+    dts_text_printf(&told, " tokens/s, %.1f GiB%s", f->peak_device_gib,
+                    !f->fits              ? ", does not fit"
+                    : f->unserved_gib > 0 ? ", may run out of memory"
+                                          : "");
+    dts_svg_group(dts_text_string(&told), l->out);
+    dts_text_end(&told, l->out);
+    dts_text_printf(l->out, "<circle cx=\"%.6g\" cy=\"%.6g\" r=\"%d\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"/>\n",
+                    x, y, RADIUS, f->fits ? fill_of(line) : "#FFFFFF", fill_of(line));
+    if (f->fits && f->unserved_gib > 0) {
+        text_at(l, x + RADIUS + 3, y - RADIUS, "start", 17, "#000000", "?");
+    }
+    dts_svg_group_end(l->out);
+}
+
+static void draw_plot(const layout *l, figure_of *figure, const char *title, double limit, double top) {
+    plot p = {.l = l, .figure = figure, .top = top, .end = limit};
+    for (size_t i = 0; i < l->sweep->count; i++) {
+        p.end = is_simulated(l->sweep, i) ? fmax(p.end, figure(&l->sweep->outcomes[i].figures)) : p.end;
+    }
+    p.end = p.end > 0 ? p.end * 1.08 : 1;
+    draw_frame(&p, title);
+    if (limit > 0) {
+        char text[TEXT];
+        snprintf(text, sizeof text, "dashed: what a GPU has, %.1f GiB", limit);
+        dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\" stroke-dasharray=\"6 4\"/>\n", LEFT,
+                        y_of(&p, limit), WIDTH - RIGHT, bad_ink);
+        text_at(l, WIDTH - RIGHT, top - 12, "end", 14, bad_ink, text);
+    }
+    for (size_t line = line_count(l); line-- > 0;) {
+        draw_line(&p, line);
+        for (size_t value = 0; value < l->sweep->axes[l->across].count; value++) {
+            draw_point(&p, line, value);
+        }
+    }
+}
+
+/* An entry of the legend at *x, *y, or on a new line where it has no room; shape: what is drawn around 0, 0. */
+static void legend_entry(const layout *l, double *x, double *y, const char *shape, const char *name) {
+    const double width = 34 + LETTER * (double)dts_style_columns(name) + 20;
+    if (*x > LEFT && *x + width > WIDTH - MARGIN) {
+        *x = LEFT;
+        *y += LEGEND_LINE;
+    }
+    dts_text_printf(l->out, "<g transform=\"translate(%.6g %.6g)\">%s</g>\n", *x + 10, *y - 5, shape);
+    text_at(l, *x + 26, *y, "start", 16, "#000000", name);
+    *x += width;
+}
+
+static bool is_drawn(const layout *l, size_t line) {
+    bool any = false;
+    for (size_t value = 0; value < l->sweep->axes[l->across].count; value++) {
+        any = any || is_simulated(l->sweep, index_of(l, line, value));
+    }
+    return any;
+}
+
+/* Returns where it ends. */
+static double draw_legend(const layout *l, double y) {
+    double x = LEFT;
+    for (size_t line = 0; l->lines != l->across && line < line_count(l); line++) {
+        const dts_axis *axis = &l->sweep->axes[l->lines];
+        char shape[TEXT], name[TEXT];
+        snprintf(shape, sizeof shape, "<circle r=\"%d\" fill=\"%s\"/>", RADIUS, fill_of(line));
+        snprintf(name, sizeof name, "%s = %s%s", axis->key, axis->values[line],
+                 is_drawn(l, line) ? "" : ": nothing is legal");
+        legend_entry(l, &x, &y, shape, name);
+    }
+    if (l->unfit) {
+        legend_entry(l, &x, &y, "<circle r=\"6\" fill=\"#FFFFFF\" stroke=\"#555555\" stroke-width=\"2\"/>",
+                     "does not fit in memory");
+    }
+    if (l->doubtful) {
+        legend_entry(l, &x, &y, "<text y=\"6\" text-anchor=\"middle\" font-size=\"17\">?</text>",
+                     "may run out of memory");
+    }
+    if (l->illegal) {
+        legend_entry(l, &x, &y, "<path d=\"M-8 0h5m6 0h5\" stroke=\"#555555\" stroke-width=\"2\"/>", "gap: illegal");
+    }
+    return y;
+}
+
+static void draw_foot(const layout *l, double top) {
+    const dts_axis *axis = &l->sweep->axes[l->across];
+    const dts_field *field = field_of(axis);
+    const double middle = (LEFT + WIDTH - RIGHT) / 2.0;
+    text_at(l, middle, top + 16, "middle", 16, "#000000", axis->key);
+    if (field != NULL && field->help != NULL) {
+        char help[TEXT];
+        const size_t bytes = dts_style_break(field->help, 110);
+        snprintf(help, sizeof help, "%.*s%s", (int)bytes, field->help, field->help[bytes] != '\0' ? " …" : "");
+        text_at(l, middle, top + 37, "middle", 14, quiet_ink, help);
+    }
+}
+
+dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    (void)style;
+    size_t most = 1;
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        most = sweep->axes[a].count > most ? sweep->axes[a].count : most;
+    }
+    layout l = {.sweep = sweep, .at = calloc(most, sizeof *l.at)};
+    if (l.at == NULL) {
+        return DTS_NOMEM;
+    }
+    l.across = choose_across(sweep, l.at);
+    l.lines = sweep->axis_count == 1 ? l.across : 1 - l.across;
+    place_values(&sweep->axes[l.across], l.at);
+    look(&l);
+    const double first = MARGIN + HEAD + ABOVE, second = first + PLOT + BELOW + ABOVE;
+    const double foot = second + PLOT + BELOW, legend = foot + FOOT + 20;
+    dts_text scratch = {0};
+    l.out = &scratch;
+    const double end = draw_legend(&l, legend);
+    dts_text_free(&scratch);
+    l.out = out;
+    dts_svg_begin(WIDTH, end + MARGIN, out);
+    char title[TEXT];
+    snprintf(title, sizeof title, "Throughput and memory by %s", sweep->axes[l.across].key);
+    text_at(&l, MARGIN, MARGIN + 22, "start", 22, "#000000", title);
+    draw_plot(&l, throughput, "tokens/s, all GPUs together", 0, first);
+    draw_plot(&l, memory, "GiB, peak of the fullest GPU", l.capacity_gib, second);
+    draw_foot(&l, foot);
+    draw_legend(&l, legend);
+    dts_svg_end(out);
+    free(l.at);
+    return dts_text_status(out);
+}
