@@ -116,6 +116,23 @@ static dts_status apply(dts_document *document, const dts_override *override, dt
     return status;
 }
 
+/* A recomputation is named by one --set: beside a whole one, another for one of its keys says something else. */
+static dts_status check_recomputation(const dts_override *overrides, size_t count, dts_diag *diag) {
+    static const char key[] = "training.recompute";
+    const dts_override *whole = NULL, *part = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (is_set(&overrides[i].place) && strncmp(overrides[i].key, key, sizeof key - 1) == 0) {
+            const char after = overrides[i].key[sizeof key - 1];
+            whole = after == '\0' ? &overrides[i] : whole;
+            part = after == '.' ? &overrides[i] : part;
+        }
+    }
+    return whole == NULL || part == NULL ? DTS_OK
+                                         : dts_diag_error(diag, &part->place, key, "leave one of them out",
+                                                          "%s=%s beside %s=%s: a recomputation is one of them",
+                                                          part->key, part->value, whole->key, whole->value);
+}
+
 static dts_status bind(dts_scenario *scenario, dts_node *tree, const dts_profile_paths *profiles, dts_diag *diag) {
     dts_binder binder = {.arena = scenario->arena, .document = scenario->document, .profiles = *profiles, .diag = diag};
     dts_node *root = NULL;
@@ -139,10 +156,12 @@ static dts_status from_document(dts_document *document, dts_status read, const c
     scenario->document = document;
     scenario->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : read;
+    const bool clear = check_recomputation(overrides, override_count, diag) == DTS_OK;
+    status = worse(status, clear ? DTS_OK : DTS_INVALID);
     for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
         status = worse(status, apply(document, &overrides[i], diag));
     }
-    if (status <= DTS_INVALID) {
+    if (status <= DTS_INVALID && clear) {
         status = worse(status, bind(scenario, dts_document_root(document), profiles, diag));
     }
     if (status == DTS_OK && scenario->values.name == NULL) {

@@ -247,6 +247,7 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(values, options, &result, diag);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
+        f->full_s = f->outcome.figures.iteration_time_s;
         find_fill(result, f);
         f->as_run = is_as_run(base, result);
     } else if (status == DTS_INVALID) {
@@ -277,6 +278,7 @@ dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding 
     dts_status status = simulate_values(&values, &options, c->request->base, &again);
     if (status == DTS_OK && again.outcome.kind == DTS_OUTCOME_SIMULATED) {
         dts_outcome_clear(&f->outcome);
+        again.full_s = f->full_s;
         *f = again;
     } else {
         dts_outcome_clear(&again.outcome);

@@ -106,3 +106,14 @@ dts_status dts_module_chain(const dts_scenario_values *base, int64_t out[DTS_MOD
     dts_arena_free(arena);
     return status;
 }
+
+dts_status dts_modules_check(const dts_scenario_values *base, int64_t modules, dts_diag *diag) {
+    dts_scenario_values values = plain(base);
+    values.training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = modules};
+    const dts_job job = dts_scenario_job(&values);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_plan plan;
+    const dts_status status = arena == NULL ? dts_diag_nomem(diag) : dts_plan_make(&job, arena, &plan, diag);
+    dts_arena_free(arena);
+    return status;
+}

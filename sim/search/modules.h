@@ -9,4 +9,8 @@
 dts_status dts_module_chain(const dts_scenario_values *base, int64_t out[DTS_MODULE_COUNT], size_t *count,
                             dts_diag *diag);
 
+/* Does a layer of the model have each of these modules, as the base simulates it? The error says which has not, and
+ * why. */
+dts_status dts_modules_check(const dts_scenario_values *base, int64_t modules, dts_diag *diag);
+
 #endif

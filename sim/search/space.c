@@ -25,16 +25,6 @@ static void add_divisors(dts_layout_space *space, dts_layout_axis axis, int64_t 
     }
 }
 
-static dts_status add_module_chain(dts_layout_space *space, dts_diag *diag) {
-    int64_t chain[DTS_MODULE_COUNT];
-    size_t count = 0;
-    const dts_status status = dts_module_chain(space->base, chain, &count, diag);
-    for (size_t i = 0; i < count && status == DTS_OK; i++) {
-        add(space, DTS_AXIS_RECOMPUTE, DTS_CANDIDATE_MODULES + chain[i]);
-    }
-    return status;
-}
-
 static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
     const dts_scenario_values *base = space->base;
     int64_t gpus = base->cluster.nodes * base->cluster.gpus_per_node;
@@ -154,6 +144,29 @@ static dts_status too_many(const char *key, int most, dts_diag *diag) {
                          key);
 }
 
+static dts_status add_module_chain(dts_layout_space *space, dts_diag *diag) {
+    int64_t chain[DTS_MODULE_COUNT];
+    size_t count = 0;
+    const dts_status status = dts_module_chain(space->base, chain, &count, diag);
+    if (status == DTS_OK && space->axes[DTS_AXIS_RECOMPUTE].count + count > DTS_MOST_VALUES) {
+        return too_many("training.recompute", DTS_MOST_VALUES, diag);
+    }
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        add(space, DTS_AXIS_RECOMPUTE, DTS_CANDIDATE_MODULES + chain[i]);
+    }
+    return status;
+}
+
+/* What an axis is given has to say something for this model: a module that no layer has is an error, and says why. */
+static dts_status add_given(dts_layout_space *space, dts_layout_axis axis, int32_t value, dts_diag *diag) {
+    const bool modules = axis == DTS_AXIS_RECOMPUTE && value > DTS_CANDIDATE_MODULES;
+    const dts_status status = modules ? dts_modules_check(space->base, value - DTS_CANDIDATE_MODULES, diag) : DTS_OK;
+    if (status == DTS_OK) {
+        add(space, axis, value);
+    }
+    return status;
+}
+
 static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restriction, dts_diag *diag) {
     int axis = find_axis(restriction->key);
     if (axis < 0) {
@@ -181,7 +194,10 @@ static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restric
         if (space->axes[axis].count == DTS_MOST_VALUES) {
             return too_many(restriction->key, DTS_MOST_VALUES, diag);
         }
-        add(space, (dts_layout_axis)axis, value);
+        const dts_status status = add_given(space, (dts_layout_axis)axis, value, diag);
+        if (status != DTS_OK) {
+            return status;
+        }
     }
     return DTS_OK;
 }
@@ -208,6 +224,11 @@ dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis
     dts_status status = DTS_OK;
     for (size_t i = 0; i < count && status == DTS_OK; i++) {
         status = restrict_axis(out, &restrictions[i], diag);
+    }
+    const int64_t modules =
+        base->training.recompute.modules; /* the only choice of the base's own plan that is searched */
+    if (status == DTS_OK && modules != 0 && !out->axes[DTS_AXIS_RECOMPUTE].given) {
+        status = dts_modules_check(base, modules, diag);
     }
     for (int axis = 0; axis < DTS_AXIS_COUNT && status == DTS_OK; axis++) {
         if (!out->axes[axis].given) {

@@ -169,6 +169,12 @@ $ printf 'extends: %s/scenarios/pipelines/1f1b.yaml\ntraining: {recompute: {ever
 --set: error: 'first' beside 'every': a recomputation is one of them [training.recompute]
   help: write none, selective, full, except-last, sqrt, {every: 2}, {first: 4} or {modules: [core_attn]}
 [1]
+$ dtsim run pipelines/1f1b --set training.recompute.first=3 --set training.recompute=full
+--set: error: training.recompute.first=3 beside training.recompute=full: a recomputation is one of them [training.recompute]
+  help: leave one of them out
+[1]
+$ dtsim show pipelines/1f1b --set training.recompute=none --set training.recompute=full | grep '  recompute:'
+  recompute: full
 % A GPU of another kind than the profile's is named, and the profile's price is not its own.
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu=h100 --width 120 | grep -E '^  (Cluster|Price)'
   Cluster               16 GPUs: 2 nodes of GCP a2-highgpu-8g with H100-SXM5-80GB; PyTorch 1.11, eager

@@ -269,6 +269,18 @@ $ dtsim search small.yaml --over 'training.recompute={modules: [attention]}'
 error: --over: '{modules: [attention]}' is no value of training.recompute
   help: write none, selective, full, except-last, sqrt, '{every: 2}', '{first: 3}', modules or '{modules: [core_attn, mlp]}'
 [2]
+$ dtsim search small.yaml --over 'training.recompute={modules: [mlp, moe]}'
+error: module moe needs experts (model.experts) [training.recompute]
+  help: leave it out
+[1]
+$ dtsim search small.yaml --set 'training.recompute={modules: [mla_up_proj]}'
+error: module mla_up_proj needs latent attention (model.kv_lora_rank) [training.recompute]
+  help: leave it out
+[1]
+$ dtsim search small.yaml --over "training.recompute=$(seq -s, -f '{every: %g}' 1 254),modules"
+error: --over: more than 256 values of training.recompute
+  help: search a part of them at a time
+[2]
 % Round ticks on the axes of the page; what is said of baselines stands below the table that has them.
 $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --simulate 4 --html page.html >/dev/null; grep -o 'class="tick"[^<]*<' page.html | sed 's/.*>//; s/<//' | tr '\n' '|'; echo
 800 ms|1 s|1.5 s|2 s|0|10|20|30|40|iteration time, to the left is faster|GiB|what a GPU has, 39.6 GiB|
