@@ -118,6 +118,12 @@ static const dts_field stack_fields[] = {
      .help = "fuse.softmax: the kernel takes no more keys than that, half precision, and multiples of four in samples "
              "times "
              "heads of a rank (Megatron-LM); other shapes go through separate kernels in fp32. 0: it takes all"},
+    {.key = "keeps_joined_qkv",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, keeps_joined_qkv),
+     .help = "without separate_qkv: values are a view of the product's output, so that queries and keys stay in it "
+             "beside their rotated copies"},
     {.key = "keeps_softmax_input",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

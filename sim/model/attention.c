@@ -105,6 +105,9 @@ static void add_qkv(dts_builder *builder) {
         linear.n = (l->a + 2 * l->kv) * l->d;
         linear.saved_B = l->column_B;
         linear.kept_B = query_B + 2 * key_B;
+        if (keeps && builder->execution->keeps_joined_qkv && builder->model->rotary) { /* before they are rotated */
+            linear.kept_B += query_B + kept_B(builder, l->kv);
+        }
         last = dts_add_linear(builder, &linear);
         last->gathers_again_B = dts_gathers_again_B(builder);
     }
@@ -122,15 +125,17 @@ static void add_qk_norm(dts_builder *builder) {
     const bool fused = builder->execution->fuse_norm;
     for (int i = 0; i < 2; i++) {
         const double elements = (double)l->b * (double)l->s * heads[i] * (double)l->d;
-        dts_operator *norm = dts_add_memory(builder, names[i],
-                                            (dts_passes){.forward_kernels = fused ? 1 : 8,
-                                                         .forward_B = elements * (fused ? 2 * l->e : 28 + 4 * l->e),
-                                                         .backward_kernels = fused ? 2 : 14,
-                                                         .backward_B = elements * (fused ? 5 * l->e : 68 + 8 * l->e),
-                                                         .input_B = elements * l->e,
-                                                         .output_B = elements * l->e,
-                                                         .saved_B = elements * (fused ? l->e : FP32_B + l->e)});
-        norm->parameters[0] = (double)l->d;
+        dts_passes passes = {.forward_kernels = fused ? 1 : 8,
+                             .forward_B = elements * (fused ? 2 * l->e : 28 + 4 * l->e),
+                             .backward_kernels = fused ? 2 : 14,
+                             .backward_B = elements * (fused ? 5 * l->e : 68 + 8 * l->e),
+                             .input_B = elements * l->e,
+                             .output_B = elements * l->e,
+                             .saved_B = elements * (fused ? l->e : FP32_B + l->e)};
+        if (dts_model_adapts(builder->execution)) {
+            dts_freeze_norm(&passes, elements * l->e, !fused);
+        }
+        dts_add_memory(builder, names[i], passes)->parameters[0] = (double)l->d;
     }
 }
 

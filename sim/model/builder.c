@@ -174,6 +174,12 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     return product;
 }
 
+void dts_freeze_norm(dts_passes *passes, double input_B, bool eager) {
+    passes->backward_kernels -= eager ? 2 : 1;
+    passes->backward_B -= input_B * (eager ? 4 : 2);
+    passes->saved_B -= eager ? input_B : 0; /* the normalised tensor, which only the scale's gradient needs */
+}
+
 /* (rows, hidden) in residual type → activations. LayerNorm keeps the input's type under autocast: fp32. */
 void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gathers) {
     const dts_local *l = &builder->local;
@@ -208,10 +214,8 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
         passes.saved_B = elements * (FP32_B + l->r) + statistics_B;
         passes.workspace_B = elements * FP32_B;
     }
-    if (dts_model_adapts(builder->execution)) { /* the gradient of scale and shift falls away */
-        bool eager = model->rms_norm && !builder->execution->fuse_norm;
-        passes.backward_kernels -= eager ? 2 : 1;
-        passes.backward_B -= elements * l->r * (eager ? 4 : 2);
+    if (dts_model_adapts(builder->execution)) {
+        dts_freeze_norm(&passes, elements * l->r, model->rms_norm && !builder->execution->fuse_norm);
     }
     dts_operator *norm = dts_add_memory(builder, name, passes);
     norm->parameters[0] = (double)l->h;

@@ -117,6 +117,8 @@ double dts_gathers_again_B(const dts_builder *builder);
 
 /* Adds a norm over (b, shard, h). Its output feeds a column-split product, so sequence parallelism gathers it here. */
 void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gathers);
+/* Takes the gradients of a frozen norm's scale and shift, and what is kept for them, out of its passes. */
+void dts_freeze_norm(dts_passes *passes, double input_B, bool eager);
 
 /* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);
