@@ -43,3 +43,16 @@ $ dtsim advise operators/alexnet-16
 error: a graph of operators has no layers to lay out
   help: `dtsim search` cuts its operators
 [1]
+% The page says what the text says.
+$ dtsim advise small.yaml --html page.html >text; grep -oE '<h[12]>[^<(]*' page.html; grep -oE '^  (decision tree|best practices): [a-z ]*' text | cut -c3- | grep -Fc -f - page.html; grep -c '<tr>' page.html
+<h1>Which strategy
+<h2>What decides
+<h2>The best plan of each family, simulated
+<h2>Rules of thumb
+<h2>The first plan 
+2
+12
+$ dtsim advise small.yaml --html ''
+error: --html: the name is empty
+  help: name a file, or - for standard output
+[2]

@@ -106,3 +106,8 @@ The fastest that fits. Down: model; across: training.global_batch
 
 pipeline-of-two is first in 3, sharded-and-deep 0 of 7 cells.
 ~: less than 3 % apart; -: none fits; x: none is legal.
+$ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --html page.html >/dev/null; grep -oE '<h1>[^<]*|A is first.*cells|>nodes that|>cluster.nodes<' page.html; grep -c '<title>A: ' page.html
+<h1>The fastest strategy that fits
+>cluster.nodes<
+A is first in 2, B 0 of 2 cells
+2

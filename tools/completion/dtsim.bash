@@ -44,8 +44,8 @@ _dtsim_options() {
     case $1 in
         run) echo "--set --tokens --format --timeline --from --to --trace --html --dump --check --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format --html $common" ;;
-        advise) echo "--set --threads --format $common" ;;
-        map) echo "--across --down --panels --best-of --set --threads --format $common" ;;
+        advise) echo "--set --threads --format --html $common" ;;
+        map) echo "--across --down --panels --best-of --set --threads --format --html $common" ;;
         explain) echo "--set --format --html --rows --inputs --no-what-if --threads $common" ;;
         compare) echo "--set --with --rows --format --html $common" ;;
         search)

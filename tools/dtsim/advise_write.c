@@ -6,6 +6,7 @@
 #include "report/cure.h"
 #include "report/format.h"
 #include "report/grid.h"
+#include "report/html_page.h"
 #include "report/json_tree.h"
 
 enum { BUFFER = 64, INDENT = 2 };
@@ -25,88 +26,103 @@ static void value_text(const dts_trials *trials, int32_t value, dts_text *out) {
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
 
-static void fact(const dts_style *style, dts_text *out, const char *question, const char *answer, const char *format,
-                 ...) DTS_PRINTF(5, 6);
+/* Where facts go: lines of text, or with a grid its rows. */
+typedef struct fact_sheet {
+    const dts_style *style;
+    dts_text *out;
+    dts_grid *grid;
+} fact_sheet;
 
-static void fact(const dts_style *style, dts_text *out, const char *question, const char *answer, const char *format,
-                 ...) {
+static void fact(const fact_sheet *sheet, const char *question, const char *answer, const char *format, ...)
+    DTS_PRINTF(4, 5);
+
+static void fact(const fact_sheet *sheet, const char *question, const char *answer, const char *format, ...) {
     enum { QUESTION = 27, ANSWER = 5 };
     dts_text line = {0};
     va_list arguments;
     va_start(arguments, format);
     dts_text_vprintf(&line, format, arguments);
     va_end(arguments);
-    dts_text_add_repeated(out, " ", INDENT);
-    dts_style_pad(style, question, QUESTION, out);
-    dts_style_pad(style, answer, ANSWER, out);
-    dts_style_wrap(style, dts_text_string(&line), INDENT + QUESTION + ANSWER, out);
-    out->failed = out->failed || line.failed;
-    dts_text_free(&line);
+    if (sheet->grid != NULL) {
+        dts_grid_add(sheet->grid, question);
+        dts_grid_add(sheet->grid, answer);
+        dts_grid_add(sheet->grid, dts_text_string(&line));
+    } else {
+        dts_text_add_repeated(sheet->out, " ", INDENT);
+        dts_style_pad(sheet->style, question, QUESTION, sheet->out);
+        dts_style_pad(sheet->style, answer, ANSWER, sheet->out);
+        dts_style_wrap(sheet->style, dts_text_string(&line), INDENT + QUESTION + ANSWER, sheet->out);
+    }
+    dts_text_end(&line, sheet->out);
 }
 
-static void write_facts(const dts_facts *f, const dts_style *style, dts_text *out) {
-    dts_style_add(style, DTS_PAINT_STRONG, "What decides\n", out);
-    fact(style, out, "fits one GPU", f->fits_one_gpu ? "yes" : "no",
-         "%.1f GiB with one sample (%.1f recomputed) of %.1f", f->one_gpu_gib, f->one_gpu_recompute_gib,
-         f->capacity_gib);
-    fact(style, out, "largest layer fits one GPU", f->largest_layer_fits ? "yes" : "no",
+static void write_facts(const dts_facts *f, const fact_sheet *sheet) {
+    fact(sheet, "fits one GPU", f->fits_one_gpu ? "yes" : "no", "%.1f GiB with one sample (%.1f recomputed) of %.1f",
+         f->one_gpu_gib, f->one_gpu_recompute_gib, f->capacity_gib);
+    fact(sheet, "largest layer fits one GPU", f->largest_layer_fits ? "yes" : "no",
          "%.1f GiB on the fullest GPU of a stage a layer", f->largest_layer_gib);
-    fact(style, out, "fast links inside a node", f->fast_inside ? "yes" : "no", "%s",
+    fact(sheet, "fast links inside a node", f->fast_inside ? "yes" : "no", "%s",
          f->fast_inside ? "NVLink or NVSwitch" : "PCIe, or one GPU a node");
     if (f->nodes > 1) {
-        fact(style, out, "fast network between nodes", f->fast_between ? "yes" : "no",
+        fact(sheet, "fast network between nodes", f->fast_between ? "yes" : "no",
              "%.0f Gbit/s a node (fast: from %.0f)", f->node_network_Bps * 8e-9, dts_fast_network_Bps * 8e-9);
     }
     if (f->gpus > 1) {
-        fact(style, out, "communication of DDP", f->high_aco ? "high" : "low", "%.3g ms per sample (high: above %.0f)",
+        fact(sheet, "communication of DDP", f->high_aco ? "high" : "low", "%.3g ms per sample (high: above %.0f)",
              f->aco_ms, dts_high_aco_ms);
     }
 }
 
-static void write_families(const dts_advice *a, const dts_style *style, dts_text *out) {
+static void add_family(const dts_advice *a, int f, dts_grid *grid, dts_text *out) {
+    const dts_contender *c = &a->families[f];
+    const double best_s = a->best < 0 ? 0 : a->families[a->best].figures.iteration_time_s;
+    const bool tree = (a->verdicts[DTS_BOOK_TREE].branch->families & 1U << f) != 0;
+    const bool study = (a->verdicts[DTS_BOOK_STUDY].branch->families & 1U << f) != 0;
+    dts_grid_add(grid, dts_family_names[f]);
+    dts_grid_add(grid, tree && study ? "both" : tree ? "tree" : study ? "practices" : "");
+    if (!c->legal) {
+        for (int i = 0; i < 4; i++) {
+            dts_grid_add(grid, "");
+        }
+        dts_grid_add(grid, "no such plan");
+        return;
+    }
+    char buffer[BUFFER];
+    dts_text plan = {0};
+    dts_candidate_describe(&c->candidate, a->base, &plan);
+    dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
+    dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
+    dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
+                    dts_report_fit_mark(c->figures.fits, c->figures.unserved_gib));
+    if (!c->figures.fits) {
+        dts_grid_add(grid, "");
+    } else if (f == a->best) {
+        dts_grid_add(grid, "first");
+    } else {
+        dts_grid_printf(grid, "%.0f %%", 100 * (c->figures.iteration_time_s / best_s - 1));
+    }
+    dts_grid_add(grid, dts_text_string(&plan));
+    dts_text_end(&plan, out);
+}
+
+/* The caller frees it. */
+static dts_grid *families_grid(const dts_advice *a, dts_text *out) {
     static const char *const titles[] = {"family", "advised by", "iteration", "tokens/s",
                                          "memory", "behind",     "best plan"};
-    dts_style_add(style, DTS_PAINT_STRONG, "\nThe best plan of each family, simulated\n", out);
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 2U | 64U);
     dts_grid_keep(grid, 3U);
-    double unserved_gib = 0;
-    double best_s = a->best < 0 ? 0 : a->families[a->best].figures.iteration_time_s;
     for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
-        const dts_contender *c = &a->families[f];
-        bool tree = (a->verdicts[DTS_BOOK_TREE].branch->families & 1U << f) != 0;
-        bool study = (a->verdicts[DTS_BOOK_STUDY].branch->families & 1U << f) != 0;
-        dts_grid_add(grid, dts_family_names[f]);
-        dts_grid_add(grid, tree && study ? "both" : tree ? "tree" : study ? "practices" : "");
-        if (!c->legal) {
-            for (int i = 0; i < 4; i++) {
-                dts_grid_add(grid, "");
-            }
-            dts_grid_add(grid, "no such plan");
-            continue;
-        }
-        char buffer[BUFFER];
-        dts_text plan = {0};
-        dts_candidate_describe(&c->candidate, a->base, &plan);
-        dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
-        dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
-        dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
-                        dts_report_fit_mark(c->figures.fits, c->figures.unserved_gib));
-        unserved_gib = fmax(unserved_gib, c->figures.unserved_gib);
-        if (!c->figures.fits) {
-            dts_grid_add(grid, "");
-        } else if (f == a->best) {
-            dts_grid_add(grid, "first");
-        } else {
-            dts_grid_printf(grid, "%.0f %%", 100 * (c->figures.iteration_time_s / best_s - 1));
-        }
-        dts_grid_add(grid, dts_text_string(&plan));
-        out->failed = out->failed || plan.failed;
-        dts_text_free(&plan);
+        add_family(a, f, grid, out);
     }
-    dts_grid_print(grid, style, INDENT, out);
-    dts_grid_free(grid);
-    dts_text_add(out, "  !: does not fit\n");
-    dts_report_unserved(unserved_gib, style, INDENT, out);
+    return grid;
+}
+
+static double most_unserved(const dts_advice *a) {
+    double most_gib = 0;
+    for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+        most_gib = a->families[f].legal ? fmax(most_gib, a->families[f].figures.unserved_gib) : most_gib;
+    }
+    return most_gib;
 }
 
 /* Families that were said to perform alike and do not fit, and the best of the others. */
@@ -144,8 +160,7 @@ static void write_verdict(const dts_advice *a, int book, const dts_style *style,
     }
     dts_text_add(out, "  ");
     dts_style_wrap(style, dts_text_string(&line), 4, out);
-    out->failed = out->failed || line.failed;
-    dts_text_free(&line);
+    dts_text_end(&line, out);
 }
 
 static void write_trials(const dts_trials *trials, const char *name, const dts_style *style, dts_text *out) {
@@ -182,42 +197,120 @@ static void write_trials(const dts_trials *trials, const char *name, const dts_s
     }
     dts_text_add(out, "  ");
     dts_style_wrap(style, dts_text_string(&line), 4, out);
-    out->failed = out->failed || line.failed;
-    dts_text_free(&line);
+    dts_text_end(&line, out);
 }
 
-dts_status dts_advise_write_text(const dts_advice *a, const dts_style *style, dts_text *out) {
+/* What is asked: the model, the GPUs and the batch. */
+static void write_title(const dts_advice *a, dts_text *out) {
     const dts_scenario_values *b = a->base;
     char buffer[BUFFER];
-    dts_text title = {0};
-    dts_text_printf(&title, "%s (%s parameters) on %" PRId64 " × %s", b->model.name,
+    dts_text_printf(out, "%s (%s parameters) on %" PRId64 " × %s", b->model.name,
                     dts_formatted(dts_format_large, a->facts.parameters, buffer, sizeof buffer), a->facts.gpus,
                     b->cluster.gpu.name);
-    dts_text_printf(&title, ", %" PRId64 " samples of %" PRId64 " tokens a step", b->training.global_batch,
+    dts_text_printf(out, ", %" PRId64 " samples of %" PRId64 " tokens a step", b->training.global_batch,
                     b->training.sequence_length);
-    dts_style_wrap(style, dts_text_string(&title), INDENT, out);
-    dts_text_add(out, "\n");
-    out->failed = out->failed || title.failed;
-    dts_text_free(&title);
-    write_facts(&a->facts, style, out);
-    write_families(a, style, out);
-    dts_style_add(style, DTS_PAINT_STRONG, "\nRules of thumb\n", out);
+}
+
+static const char nothing_fits[] = "Nothing that was simulated fits: more GPUs, larger ones, or a smaller batch.";
+static const char interrupted[] = "Interrupted: not everything was looked at.";
+
+static void write_all_verdicts(const dts_advice *a, const dts_style *style, dts_text *out) {
     for (int i = 0; i < DTS_BOOK_COUNT; i++) {
         write_verdict(a, i, style, out);
     }
+}
+
+static void write_all_trials(const dts_advice *a, const dts_style *style, dts_text *out) {
+    for (int q = 0; q < DTS_TRIALS_COUNT; q++) {
+        write_trials(&a->trials[q], trial_names[q], style, out);
+    }
+}
+
+dts_status dts_advise_write_text(const dts_advice *a, const dts_style *style, dts_text *out) {
+    dts_text title = {0};
+    write_title(a, &title);
+    dts_style_wrap(style, dts_text_string(&title), INDENT, out);
+    dts_text_end(&title, out);
+    dts_style_add(style, DTS_PAINT_STRONG, "\nWhat decides\n", out);
+    write_facts(&a->facts, &(fact_sheet){.style = style, .out = out});
+    dts_style_add(style, DTS_PAINT_STRONG, "\nThe best plan of each family, simulated\n", out);
+    dts_grid *grid = families_grid(a, out);
+    dts_grid_print(grid, style, INDENT, out);
+    dts_grid_free(grid);
+    dts_text_add(out, "  !: does not fit\n");
+    dts_report_unserved(most_unserved(a), style, INDENT, out);
+    dts_style_add(style, DTS_PAINT_STRONG, "\nRules of thumb\n", out);
+    write_all_verdicts(a, style, out);
     if (a->best < 0) {
-        dts_style_add(style, DTS_PAINT_BAD,
-                      "\nNothing that was simulated fits: more GPUs, larger ones, or a smaller batch.\n", out);
+        dts_style_printf(style, DTS_PAINT_BAD, out, "\n%s\n", nothing_fits);
     } else if (!a->interrupted) {
         dts_style_printf(style, DTS_PAINT_STRONG, out, "\nThe first plan (%s), one choice changed at a time\n",
                          dts_family_names[a->best]);
-        for (int q = 0; q < DTS_TRIALS_COUNT; q++) {
-            write_trials(&a->trials[q], trial_names[q], style, out);
-        }
+        write_all_trials(a, style, out);
     }
     if (a->interrupted) {
-        dts_style_add(style, DTS_PAINT_WARN, "\nInterrupted: not everything was looked at.\n", out);
+        dts_style_printf(style, DTS_PAINT_WARN, out, "\n%s\n", interrupted);
     }
+    return dts_text_status(out);
+}
+
+/* ---- web page -----------------------------------------------------------------------------------------------------
+ */
+
+typedef void section(const dts_advice *a, const dts_style *style, dts_text *out);
+
+static void html_section(const dts_advice *a, section *write, dts_text *out) {
+    static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
+    dts_text text = {0};
+    write(a, &wide, &text);
+    dts_html_lines(dts_text_string(&text), " style=\"max-width:60rem\"", out);
+    dts_text_end(&text, out);
+}
+
+static void write_unserved(const dts_advice *a, const dts_style *style, dts_text *out) {
+    dts_report_unserved(most_unserved(a), style, 0, out);
+}
+
+dts_status dts_advise_write_html(const dts_advice *a, dts_text *out) {
+    static const char *const titles[] = {"question", "answer", "because"};
+    dts_text title = {0};
+    write_title(a, &title);
+    dts_html_begin("Which strategy", out);
+    dts_html_element("<p class=\"faint\">", dts_text_string(&title), "</p>\n", out);
+    dts_text_end(&title, out);
+    if (a->best < 0) {
+        dts_html_element("<p class=\"bad\">", nothing_fits, "</p>\n", out);
+    } else {
+        const dts_contender *c = &a->families[a->best];
+        dts_text plan = {0};
+        dts_candidate_describe(&c->candidate, a->base, &plan);
+        dts_html_element("<p style=\"font-size:1.15rem;margin-top:.6rem\">First of what fits: <b>",
+                         dts_family_names[a->best], "</b>", out);
+        dts_html_element(", ", dts_text_string(&plan), "</p>\n", out);
+        dts_text_end(&plan, out);
+    }
+    dts_text_add(out, "<h2>What decides</h2>\n");
+    dts_grid *facts = dts_grid_new(titles, 3, 7U);
+    write_facts(&a->facts, &(fact_sheet){.out = out, .grid = facts});
+    dts_grid_html(facts, out);
+    dts_grid_free(facts);
+    dts_text_add(out, "<h2>The best plan of each family, simulated</h2>\n");
+    dts_grid *families = families_grid(a, out);
+    dts_grid_html(families, out);
+    dts_grid_free(families);
+    dts_text_add(out, "<p class=\"faint\">!: does not fit</p>\n");
+    html_section(a, write_unserved, out);
+    dts_text_add(out, "<h2>Rules of thumb</h2>\n");
+    html_section(a, write_all_verdicts, out);
+    if (a->best >= 0 && !a->interrupted) {
+        dts_html_element("<h2>The first plan (", dts_family_names[a->best], "), one choice changed at a time</h2>\n",
+                         out);
+        html_section(a, write_all_trials, out);
+    }
+    if (a->interrupted) {
+        dts_html_element("<p class=\"bad\">", interrupted, "</p>\n", out);
+    }
+    dts_html_end(out);
     return dts_text_status(out);
 }
 

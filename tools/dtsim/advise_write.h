@@ -6,6 +6,7 @@
 #include "report/style.h"
 
 dts_status dts_advise_write_text(const dts_advice *advice, const dts_style *style, dts_text *out);
+dts_status dts_advise_write_html(const dts_advice *advice, dts_text *out);
 dts_status dts_advise_write_json(const dts_advice *advice, const dts_style *style, dts_text *out);
 
 #endif

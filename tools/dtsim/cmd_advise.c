@@ -5,18 +5,19 @@
 #include "progress.h"
 #include "subject.h"
 
-enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_THREADS };
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_FORMAT, OPTION_HTML, OPTION_THREADS };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario; repeatable", 1},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
     {0},
 };
 
 typedef struct advise_arguments {
     dts_tool *tool;
-    const char *scenario;
+    const char *scenario, *html_path;
     dts_overrides overrides;
     long threads;
     int format; /* of dts_text_or_json */
@@ -31,6 +32,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
+        case OPTION_HTML:
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case ARGP_KEY_ARG:
             return dts_tool_scenario(a->tool, argument, &a->scenario);
         default:
@@ -57,6 +60,11 @@ static int advise(const advise_arguments *a, const dts_scenario *scenario) {
         a->format == DTS_FORMAT_JSON ? dts_advise_write_json : dts_advise_write_text;
     status = write(&advice, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
                                                               : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_advise_write_html(&advice, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
+                                                                 : dts_diag_nomem(a->tool->diag);
+    }
     dts_text_free(&text);
     if (status != DTS_OK) {
         return dts_tool_exit(status);

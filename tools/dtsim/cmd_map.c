@@ -19,6 +19,7 @@ enum {
     OPTION_PANELS,
     OPTION_BEST_OF,
     OPTION_FORMAT,
+    OPTION_HTML,
     OPTION_THREADS
 };
 
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios; repeatable", 1},
     {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or svg", 3},
+    {"html", OPTION_HTML, "FILE", 0, "write the picture and what follows as one web page as well", 3},
     {0},
 };
 
@@ -47,6 +49,7 @@ typedef struct map_arguments {
     dts_axis across, down, panels; /* key NULL: not given */
     dts_axis choices[DTS_MAP_CHOICES_MOST];
     size_t choice_count;
+    const char *html_path;
     long threads;
     int format; /* of formats, and its writer */
 } map_arguments;
@@ -126,6 +129,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, formats, argument, &a->format);
+        case OPTION_HTML:
+            return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case ARGP_KEY_ARG:
             return parse_strategy(a, argument);
         default:
@@ -181,6 +186,11 @@ static int make(map_arguments *a) {
     if (status == DTS_OK) {
         status = writers[a->format](map, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
                                                                            : dts_diag_nomem(a->tool->diag);
+    }
+    if (status == DTS_OK && a->html_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_map_write_html(map, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
+                                                          : dts_diag_nomem(a->tool->diag);
     }
     dts_text_free(&text);
     bool interrupted = map->interrupted;

@@ -5,6 +5,7 @@
 
 #include "map_write.h"
 #include "report/format.h"
+#include "report/html_page.h"
 #include "report/svg.h"
 
 enum {
@@ -217,5 +218,23 @@ dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_tex
     }
     draw_legend(map, MARGIN + l.panel_height + 16, out);
     dts_svg_end(out);
+    return dts_text_status(out);
+}
+
+dts_status dts_map_write_html(const dts_map *map, dts_text *out) {
+    static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
+    const dts_map_request *r = map->request;
+    dts_text text = {0};
+    dts_html_begin("The fastest strategy that fits", out);
+    dts_html_element("<p class=\"faint\">Down: ", r->down->key, "; across: ", out);
+    dts_html_element("", r->across->key, ". Point at a cell to see what each strategy reaches.</p>\n", out);
+    dts_text_add(out, "<div class=\"wide natural\" style=\"margin-top:1rem\">\n");
+    out->failed = dts_map_write_svg(map, &wide, out) != DTS_OK || out->failed;
+    dts_text_add(out, "</div>\n");
+    dts_map_winners(map, &wide, &text);
+    dts_map_doubts(map, &wide, &text);
+    dts_html_lines(dts_text_string(&text), "", out);
+    dts_text_end(&text, out);
+    dts_html_end(out);
     return dts_text_status(out);
 }

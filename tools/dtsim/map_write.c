@@ -146,7 +146,7 @@ static void write_panel(const dts_map *map, const layout *l, size_t panel, const
 }
 
 /* "pdp is first in 4, fsdp 2 of 6 cells.", each name in its colour. */
-static void write_winners(const dts_map *map, const dts_style *style, dts_text *out) {
+void dts_map_winners(const dts_map *map, const dts_style *style, dts_text *out) {
     const dts_map_request *r = map->request;
     size_t column = 0;
     for (size_t s = 0; s < r->count; s++) {
@@ -178,6 +178,13 @@ static bool has_illegal(const dts_map *map) {
     return false;
 }
 
+void dts_map_doubts(const dts_map *map, const dts_style *style, dts_text *out) {
+    dts_report_unserved(most_unserved(map), style, 0, out);
+    if (map->interrupted) {
+        dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
+    }
+}
+
 dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_text *out) {
     const dts_map_request *r = map->request;
     const layout l = lay_out(map, style);
@@ -188,17 +195,14 @@ dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_te
     for (size_t p = 0; p < map->panels; p++) {
         write_panel(map, &l, p, style, out);
     }
-    write_winners(map, style, out);
+    dts_map_winners(map, style, out);
     dts_text_clear(&line);
     dts_text_add(&line, l.lead ? "+: throughput over that of the next; " : "");
     dts_text_printf(&line, "~: less than %.0f %% apart; -: none fits%s.", 100 * dts_tie,
                     has_illegal(map) ? "; x: none is legal" : "");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     dts_text_end(&line, out);
-    dts_report_unserved(most_unserved(map), style, 0, out);
-    if (map->interrupted) {
-        dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
-    }
+    dts_map_doubts(map, style, out);
     return dts_text_status(out);
 }
 

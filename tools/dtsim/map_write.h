@@ -11,6 +11,11 @@ double dts_map_unserved(const dts_map *map, int strategy, size_t panel, size_t d
 
 dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_text *out);
 dts_status dts_map_write_json(const dts_map *map, const dts_style *style, dts_text *out);
+/* The picture on a web page with what follows (map_svg.c). */
+dts_status dts_map_write_html(const dts_map *map, dts_text *out);
+/* What stands below the map of the text: who is first in how many cells; what may run out of memory, or is missing. */
+void dts_map_winners(const dts_map *map, const dts_style *style, dts_text *out);
+void dts_map_doubts(const dts_map *map, const dts_style *style, dts_text *out);
 dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out);
 
 #endif
