@@ -74,10 +74,10 @@ export -f under_valgrind
 valgrind_units() {
     local program list bad=0 good=0
     # whole searches and tables take half an hour each there, these programs minutes; the sanitizers see all of them
-    local minutes='(calibrate|advise)_.*|property_test_(block_keys|sweep)|interop_test_round_trip|search_test_soap'
+    local minutes='(calibrate|advise)_.*|property_test_(block_keys|sweep)|interop_test_round_trip|search_test_(answer|modules|soap)'
     minutes+='|run_test_(input|partition|ranks)'
     [ -z "${DTSIM_THOROUGH:-}" ] || minutes=none
-    # backwards: search_test_answer takes a minute and would keep one core waiting at the end
+    # backwards: the longest that are left are tests of runs
     list=$(find build/release/tests -maxdepth 1 -type f -perm -u+x -name '*test_*' ! -name 'validation_*' \
         ! -name property_test_search -regextype posix-extended ! -regex ".*/($minutes)" | LC_ALL=C sort -r)
     if [ -z "$list" ]; then
