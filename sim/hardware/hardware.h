@@ -366,6 +366,7 @@ typedef struct dts_stack {
     int parallel_blocks;         /* dts_parallel_reduction */
     bool gathers_each;           /* sequence parallel: each product of an input gathers it */
     bool keeps_gathered;         /* sequence parallel: gathered inputs are kept for backward */
+    bool whole_embedding;        /* tensor parallel: each rank has the whole table of tokens */
     bool gathers_logits;         /* tensor parallel: each rank computes the loss of the whole vocabulary */
     bool tensor_copies;          /* sequence-parallel transfers of whole tensors are joined and cut by copies */
     int async_backward;          /* dts_async_backward: are they cut into chunks by async_tensor in backward, too */
@@ -388,10 +389,12 @@ typedef struct dts_stack {
     bool fsdp_limit_all_gathers;
     bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
     bool fsdp_reduce_fp32;         /* with it: gradients are reduced in fp32, else in half */
+    bool fsdp_reduce_half_fp32;    /* gradients of half parameters are reduced in fp32 */
     int fsdp_copies;               /* dts_fsdp_copies */
     double fsdp_unit_host_s;       /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     double fsdp_zero3_host_s;      /* on top of it with zero3: DeepSpeed's hooks around every module */
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
+    bool fsdp_root_reshards;       /* the root unit is freed after forward, too */
     bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */

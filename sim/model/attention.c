@@ -90,7 +90,8 @@ static void add_qkv(dts_builder *builder) {
             linear.name = names[i];
             linear.n = heads[i] * l->d;
             /* one input for all, unless each casts or gathers its own */
-            linear.saved_B = i == 0 || (casts && !l->quantises) || l->gathers_each ? l->column_B : 0;
+            const bool own = (casts && !l->quantises) || (l->gathers_each && !l->joins_gathers);
+            linear.saved_B = i == 0 || own ? l->column_B : 0;
             linear.kept_B = i == 0 ? query_B : key_B;
             linear.shares = i > 0;
             if (i > 0 && l->gathers_each) {

@@ -234,7 +234,7 @@ double dts_summed_input_B(const dts_builder *builder) {
 
 void dts_add_gather(dts_builder *builder, const char *name) {
     dts_operator *gather = dts_add_memory(builder, name, (dts_passes){0});
-    gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+    gather->forward_exchange = builder->local.joins_gathers ? DTS_EXCHANGE_NONE : DTS_EXCHANGE_ALL_GATHER;
     gather->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
     gather->exchange_B = builder->local.full_B;
 }
@@ -390,6 +390,7 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
     l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;
+    l->joins_gathers = l->gathers_each && execution->joins_gathers;
     l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
                            model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
     builder->count = 0;

@@ -25,6 +25,7 @@ typedef struct dts_local {
     bool parallel, sequence; /* tensor > 1; sequence parallelism within it */
     double full_B;           /* (b, s, h) in activation type, B */
     bool gathers_each;       /* sequence parallelism: another product of the same input gathers it again */
+    bool joins_gathers;      /* … forward, a compiler makes one gather of these */
     bool regathers;          /* sequence parallelism that keeps the shard and gathers it again in backward */
     bool layer;              /* this part is a layer, with or without experts */
     int64_t window;          /* positions that a query sees; 0: all */

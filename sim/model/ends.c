@@ -44,7 +44,10 @@ enum { VOCABULARY_PARALLEL_KERNELS = 7 };
 static void add_token_embedding(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double rows = (double)l->b * (double)l->s, elements = rows * (double)l->h;
-    const double table_B = (double)l->V * (double)l->h * l->p;
+    const bool whole = builder->execution->whole_embedding && !builder->model->tied_embeddings;
+    const bool split = l->parallel && !whole;
+    const double entries = (double)(whole ? builder->model->vocab : l->V);
+    const double table_B = entries * (double)l->h * l->p;
     int backward = rows > SCATTER_INDICES ? SORT_KERNELS : SCATTER_KERNELS;
     double backward_B = table_B + elements * (l->r + l->p);
     if (builder->model->tied_embeddings) { /* adds the gradient of the output projection */
@@ -53,15 +56,15 @@ static void add_token_embedding(dts_builder *builder) {
     }
     dts_operator *op =
         dts_add_memory(builder, "token_embedding",
-                       (dts_passes){.forward_kernels = 1 + (l->parallel ? VOCABULARY_PARALLEL_KERNELS : 0),
-                                    .forward_B = elements * (l->p + l->r) + (l->parallel ? elements * l->r : 0),
-                                    .backward_kernels = backward + (l->parallel ? 1 : 0),
-                                    .backward_B = backward_B + (l->parallel ? elements * l->r : 0),
+                       (dts_passes){.forward_kernels = 1 + (split ? VOCABULARY_PARALLEL_KERNELS : 0),
+                                    .forward_B = elements * (l->p + l->r) + (split ? elements * l->r : 0),
+                                    .backward_kernels = backward + (split ? 1 : 0),
+                                    .backward_B = backward_B + (split ? elements * l->r : 0),
                                     .input_B = rows * INDEX_B,
                                     .output_B = elements * l->r,
                                     .saved_B = rows * INDEX_B});
-    op->parameters[0] = (double)l->V * (double)l->h;
-    if (l->parallel) {
+    op->parameters[0] = entries * (double)l->h;
+    if (split) {
         op->forward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         op->exchange_B = elements * l->r;
     }

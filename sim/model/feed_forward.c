@@ -38,7 +38,9 @@ static void add_up(dts_builder *builder) {
         linear.shares = true;
         if (l->gathers_each) {
             dts_add_gather(builder, "up_input");
-        } else if (l->r <= l->e || l->quantises) { /* one input for both, unless each casts its own copy */
+        }
+        if ((!l->gathers_each || l->joins_gathers) &&
+            (l->r <= l->e || l->quantises)) { /* one input for both, unless each casts its own copy */
             linear.saved_B = 0;
         }
         dts_add_linear(builder, &linear);

@@ -208,6 +208,8 @@ typedef struct dts_execution {
     bool loss_in_place;   /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
     bool gathers_logits;  /* tensor > 1: all ranks gather the logits, the loss is that of one rank */
     bool gathers_each;    /* sequence_parallel: products of one input gather it, and scatter its gradient, one by one */
+    bool joins_gathers;   /* … but a compiler joins the gathers */
+    bool whole_embedding; /* tensor > 1: every rank has the whole table of tokens */
     bool keeps_gathered;  /* sequence_parallel: what was gathered is kept, with separate_qkv it is anyway */
     bool loss_of_split;   /* that loss also without tensor parallelism */
     int loss_metrics;     /* cross-entropies of the logits that nothing depends on */

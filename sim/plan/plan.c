@@ -158,6 +158,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .loss_in_place = stack->loss_in_place,
         .gathers_logits = stack->gathers_logits,
         .gathers_each = stack->gathers_each,
+        .joins_gathers = stack->compile,
+        .whole_embedding = stack->whole_embedding,
         .keeps_gathered = stack->keeps_gathered,
         .loss_of_split = stack->loss_of_split,
         .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
@@ -399,7 +401,8 @@ bool dts_plan_asynchronous(const dts_plan *plan) {
 
 dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
-    out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu);
+    out->storage =
+        dts_storage_of(job->training, job->stack, &job->cluster->gpu, job->parallelism->data_parallel == DTS_DP_FSDP);
     return dts_plan_apply_rules(job, out, diag);
 }
 

@@ -245,7 +245,7 @@ typedef struct dts_storage {
     bool autocast;           /* parameters are cast for each use (AMP) */
 } dts_storage;
 
-dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu);
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp);
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
 typedef struct dts_chunk {

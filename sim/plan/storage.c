@@ -75,7 +75,7 @@ static void use_master_weights(dts_storage *s, const dts_stack *stack) {
     s->step_B = 4;
 }
 
-dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu) {
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp) {
     dts_storage s = {.compute = DTS_FP32, .activation = DTS_FP32, .parameter_B = 4, .gradient_B = 4};
     switch ((dts_precision)training->precision) {
         case DTS_PRECISION_FP32:
@@ -116,6 +116,9 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
         s.autocast = false; /* shards stay in fp32 */
         s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
+    }
+    if (is_half(s.compute) && s.parameter_B == 2 && s.step_B == 2 && fsdp && stack->fsdp_reduce_half_fp32) {
+        s.reduce_B = 4; /* as they are made, for the wire and while they wait for it */
     }
     if (training->adapters.rank > 0) {
         s.autocast = false; /* frozen weights have the format of the products: only the adapters are cast */

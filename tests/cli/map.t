@@ -15,12 +15,12 @@ across: cluster.nodes
 
 training.micro_batch=4
               1         2
-  gpt2        A +142 %  A +147 %
+  gpt2        A +145 %  A +161 %
   mingpt-34b  B         B
 
 training.micro_batch=8
               1         2
-  gpt2        A +118 %  A +73 %
+  gpt2        A +120 %  A +73 %
   mingpt-34b  B         B
 
 A is first in 4, B 4 of 8 cells.
@@ -30,7 +30,7 @@ $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cl
 4
 $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster.nodes=1,2 --format svg | grep -E 'svg|&' | cut -c1-60
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 688 308
-<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 115,545 toke
+<g><title>&lt;A&amp;B&gt;: 291,587 tokens/s; B: 114,486 toke
 <text x="147" y="133" text-anchor="middle" font-size="18" fo
 <g><title>&lt;A&amp;B&gt;: 179,010 tokens/s; B: 105,090 toke
 <text x="271" y="133" text-anchor="middle" font-size="18" fo

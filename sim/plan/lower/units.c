@@ -18,6 +18,10 @@
  *     strategies that reshard after forward free. torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
  * [4] PyTorch 2.0 and 2.1, torch/distributed/fsdp/_runtime_utils.py, _post_backward_hook and _cast_grad_to_param_dtype;
  *     flat_param.py, pre_unshard; torch/distributed/algorithms/_comm_hooks/default_hooks.py, reduce_scatter_hook.
+ * [5] A profile of five steps of four microbatches of 41 units has 1,640 gathers of FSDP2
+ * (KempnerInstitute/KempnerForge
+ *     @a7f8346, benchmarks/profiling): two for every unit and microbatch, the root's second one as it reshards after
+ *     forward when it is told to (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init).
  */
 #include <math.h>
 
@@ -283,7 +287,7 @@ static dts_id flatten_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_
         last = copy_unit(sync, elements * (fresh_B + reduce_B), true, last, "cast gradients");
     }
     last = copy_unit(sync, 2 * elements * reduce_B, true, last, "divide gradients");
-    const double cast_B = stored_B > reduce_B ? reduce_B + stored_B : 0;
+    const double cast_B = stored_B != reduce_B ? reduce_B + stored_B : 0;
     return copy_unit(sync, shard * (2 * reduce_B + cast_B + (u->reduced ? 3 * stored_B : 0)), true, last,
                      "reduced shard");
 }
@@ -344,12 +348,17 @@ int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
     return backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
 }
 
-/* The root unit is whole from its chunk's first part to the end; it has style 0. */
-static void gather_root(dts_gradient_sync *sync, const dts_chunk *chunk, bool backward) {
+/* The root unit is whole from its chunk's first part to the end of its own backward, in every microbatch [5]; it has
+ * style 0. */
+static void gather_root(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
     const size_t here = dts_build_style(sync->b, 0);
-    dts_unit *root = root_of(sync, chunk);
-    if (dts_sync_gathers(sync) && !root->done) {
-        dts_unit_gather(sync, root, backward);
+    if (dts_sync_gathers(sync)) {
+        dts_unit *root = root_of(sync, chunk);
+        const int64_t first = backward ? chunk_parts(chunk) - 1 : 0;
+        root->done = root->done && position != first;
+        if (!root->done) {
+            dts_unit_gather(sync, root, backward);
+        }
     }
     dts_build_style(sync->b, here);
 }
@@ -372,7 +381,7 @@ static void gather_ahead(dts_gradient_sync *all, const dts_chunk *chunk, int64_t
 }
 
 dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
-    gather_root(all, chunk, backward);
+    gather_root(all, chunk, position, backward);
     if (!dts_sync_gathers(all)) {
         return DTS_NO_ID;
     }
@@ -390,8 +399,14 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
-    if (!u->root && dts_plan_reshards(sync->b->plan)) {
-        dts_unit_release(sync, u, last);
+    const bool ends = position == chunk_parts(chunk) - 1;
+    if (dts_plan_reshards(sync->b->plan)) {
+        if (!u->root) {
+            dts_unit_release(sync, u, last);
+        }
+        if (ends && sync->b->plan->job.stack->fsdp_root_reshards) {
+            dts_unit_release(sync, root_of(sync, chunk), last);
+        }
     }
 }
 
@@ -437,7 +452,7 @@ dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbat
     if (reduces) {
         last = reduce_unit(sync, u, last);
     }
-    if (!u->root && !stays) {
+    if (!stays) {
         dts_unit_release(sync, u, last);
     }
     return last;
@@ -459,10 +474,7 @@ void dts_units_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, i
         last = dts_unit_hand_in(sync, u, last_microbatch, last);
     }
     if (ends_root(sync, chunk, position)) {
-        last = dts_unit_hand_in(sync, root, last_microbatch, last);
-        root->done = last_microbatch;
-        if (last_microbatch) {
-            dts_unit_release(sync, root, last);
-        }
+        dts_unit_hand_in(sync, root, last_microbatch, last);
+        root->done = true;
     }
 }

@@ -235,6 +235,12 @@ static void test_gathers(void **state) {
     assert_int_equal(each.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER],
                      once.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER] + 2);
     assert_close(each.saved_B - once.saved_B, 2 * full_B, 1e-12, 0);
+    x.joins_gathers = true; /* a compiler makes one of equal gathers; gradients differ */
+    const totals joined = total(&model, DTS_PART_LAYER, &x);
+    assert_int_equal(joined.exchanges[DTS_EXCHANGE_ALL_GATHER], once.exchanges[DTS_EXCHANGE_ALL_GATHER]);
+    assert_int_equal(joined.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER],
+                     each.backward_exchanges[DTS_EXCHANGE_REDUCE_SCATTER]);
+    assert_close(joined.saved_B, once.saved_B, 1e-12, 0);
     dts_execution whole = x;
     x.gathers_logits = true;
     dts_operators head = operators_of(&model, DTS_PART_HEAD, &x, arena);
@@ -249,6 +255,28 @@ static void test_gathers(void **state) {
     const dts_operator *loss = find(operators_of(&model, DTS_PART_HEAD, &whole, arena), "loss");
     assert_close(find(head, "loss")->forward_B, loss->forward_B, 0, 0);
     assert_close(find(head, "loss")->saved_B, loss->saved_B, 0, 0);
+    dts_arena_free(arena);
+}
+
+/* A table that ranks do not split needs no exchange of its rows, unless the head has the same one. */
+static void test_whole_embedding(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = gpt_175b();
+    model.tied_embeddings = false;
+    dts_execution x = plain_fp16(2, 2048);
+    x.tensor = 8;
+    x.sequence_parallel = true;
+    const dts_operator *split = find(operators_of(&model, DTS_PART_EMBEDDING, &x, arena), "token_embedding");
+    assert_close(split->parameters[0], 51200 / 8 * 12288.0, 0, 0);
+    assert_int_equal(split->forward_exchange, DTS_EXCHANGE_REDUCE_SCATTER);
+    x.whole_embedding = true;
+    const dts_operator *whole = find(operators_of(&model, DTS_PART_EMBEDDING, &x, arena), "token_embedding");
+    assert_close(whole->parameters[0], 51200 * 12288.0, 0, 0);
+    assert_int_equal(whole->forward_exchange, DTS_EXCHANGE_NONE);
+    model.tied_embeddings = true;
+    const dts_operator *tied = find(operators_of(&model, DTS_PART_EMBEDDING, &x, arena), "token_embedding");
+    assert_close(tied->parameters[0], split->parameters[0], 0, 0);
     dts_arena_free(arena);
 }
 
@@ -505,14 +533,23 @@ static void test_largest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),           cmocka_unit_test(test_grouped_queries),
-        cmocka_unit_test(test_complex_rotary),   cmocka_unit_test(test_matrix_rotary),
-        cmocka_unit_test(test_widened_norm),     cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_gathers),          cmocka_unit_test(test_parameters_are_cut),
-        cmocka_unit_test(test_launches),         cmocka_unit_test(test_exchanged_bytes),
-        cmocka_unit_test(test_metrics),          cmocka_unit_test(test_fusions),
-        cmocka_unit_test(test_autocast),         cmocka_unit_test(test_boundary),
-        cmocka_unit_test(test_all_combinations), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_grouped_queries),
+        cmocka_unit_test(test_complex_rotary),
+        cmocka_unit_test(test_matrix_rotary),
+        cmocka_unit_test(test_widened_norm),
+        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_gathers),
+        cmocka_unit_test(test_whole_embedding),
+        cmocka_unit_test(test_parameters_are_cut),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_exchanged_bytes),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_fusions),
+        cmocka_unit_test(test_autocast),
+        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_all_combinations),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

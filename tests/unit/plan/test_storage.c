@@ -13,7 +13,7 @@ static dts_storage storage(dts_precision precision, dts_optimizer optimizer, boo
     dts_training training = {.precision = (int)precision, .optimizer = (int)optimizer};
     dts_stack stack = {.master_weights = master,
                        .fp32_gradients = fp32_gradients ? DTS_FP32_GRADIENTS_ALWAYS : DTS_FP32_GRADIENTS_NEVER};
-    return dts_storage_of(&training, &stack, &gpu);
+    return dts_storage_of(&training, &stack, &gpu, false);
 }
 
 static void autocast_keeps_everything_in_fp32(void **state) {
@@ -59,13 +59,13 @@ static void some_stacks_accumulate_only_bf16_in_fp32(void **state) {
                        .fp32_gradients = DTS_FP32_GRADIENTS_BF16,
                        .accumulate_kernel = DTS_ACCUMULATE_KERNEL_HALF};
     dts_training training = {.precision = DTS_PRECISION_AMP_BF16};
-    dts_plan plan = {.job = {.stack = &stack}, .storage = dts_storage_of(&training, &stack, &gpu)};
+    dts_plan plan = {.job = {.stack = &stack}, .storage = dts_storage_of(&training, &stack, &gpu, false)};
     assert_close(plan.storage.gradient_B, 4, 0, 0);
     assert_close(plan.storage.reduce_B, 4, 0, 0);
     assert_close(plan.storage.fresh_gradient_B, 2, 0, 0);
     assert_false(dts_plan_accumulates_by_kernel(&plan)); /* fused with the product */
     training.precision = DTS_PRECISION_AMP_FP16;
-    plan.storage = dts_storage_of(&training, &stack, &gpu);
+    plan.storage = dts_storage_of(&training, &stack, &gpu, false);
     assert_close(plan.storage.gradient_B, 2, 0, 0);
     assert_true(dts_plan_accumulates_by_kernel(&plan));
 }
@@ -76,12 +76,26 @@ static void pure_half_precision_has_no_master_copy(void **state) {
     assert_close(total_B(&s), 8, 0, 0);
 }
 
+/* FSDP may widen gradients of half parameters for their reduction, and narrow what arrives. */
+static void fsdp_may_reduce_half_gradients_in_fp32(void **state) {
+    (void)state;
+    dts_stack stack = {.fsdp_reduce_half_fp32 = true};
+    dts_training training = {.precision = DTS_PRECISION_BF16, .optimizer = DTS_OPTIMIZER_ADAMW};
+    dts_storage s = dts_storage_of(&training, &stack, &gpu, true);
+    assert_close(s.reduce_B, 4, 0, 0);
+    assert_close(total_B(&s), 8, 0, 0);
+    assert_close(dts_storage_of(&training, &stack, &gpu, false).reduce_B, 2, 0, 0);
+    stack.master_weights = true;
+    assert_close(dts_storage_of(&training, &stack, &gpu, true).reduce_B, 2, 0, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(autocast_keeps_everything_in_fp32),
         cmocka_unit_test(optimizers_keep_their_moments),
         cmocka_unit_test(master_weights_are_no_autocast),
         cmocka_unit_test(some_stacks_accumulate_only_bf16_in_fp32),
+        cmocka_unit_test(fsdp_may_reduce_half_gradients_in_fp32),
         cmocka_unit_test(pure_half_precision_has_no_master_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

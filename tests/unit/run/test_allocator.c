@@ -160,7 +160,7 @@ static void offloaded_activations_leave_nothing_behind(void **state) {
         dts_result *r = simulate_text(llama, settings);
         assert_true(r->fits);
         assert_close(r->allocator.unserved_gib, 0, 0, 0);
-        assert_true(r->peak_reserved_gib < 1.25 * r->peak_allocated_gib);
+        assert_true(r->peak_reserved_gib < 1.3 * r->peak_allocated_gib);
         assert_true(r->peak_reserved_gib > before_gib);
         before_gib = r->peak_reserved_gib;
         dts_result_free(r);

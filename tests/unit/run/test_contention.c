@@ -276,7 +276,7 @@ static void units_are_copied_as_the_framework_does(void **state) {
 
 /* FSDP1 concatenates (2 + 2 bytes a parameter), casts (2 + 4) and divides (4 + 4) whole gradients, and on an eighth of
  * them divides again (4 + 4) and, behind the first of two microbatches, adds (12); shards are cast (4 + 2) before each
- * of the gathers, one of the root and two of each of 8 layers a microbatch. */
+ * of the gathers, one of the root and two of each of 8 layers in each of two microbatches. */
 static void flat_gradients_pass_through_fp32(void **state) {
     (void)state;
     dts_result *half = simulate_text(base, "stack.communication_memory=0 training.global_batch=128");
@@ -288,7 +288,7 @@ static void flat_gradients_pass_through_fp32(void **state) {
     assert_close(spans_named(full, "reduced shard").total / bytes_of_4, (8 + 12.0 / 2) / 8 / 4, 1e-2, 0);
     assert_close(spans_named(half, "divide gradients").total / bytes_of_4, 1, 1e-3, 0);
     assert_close(spans_named(half, "reduced shard").total / bytes_of_4, (4 + 6 + 12.0 / 2) / 8 / 4, 1e-2, 0);
-    assert_int_equal(spans_named(full, "cast shard").count, 2 * 16 + 1);
+    assert_int_equal(spans_named(full, "cast shard").count, 2 * (16 + 1));
     dts_result_free(half);
     dts_result_free(full);
 }

@@ -17,8 +17,9 @@ static double gradients_B(const dts_result *r) {
     return r->memory_gib.gradients * GIB;
 }
 
-/* FSDP: each layer and the root are gathered for every microbatch's forward and backward and reduced once a step; where
- * parameters are not resharded, they are gathered once, too. Whole gradients wait beside their shards. */
+/* FSDP: each layer is gathered for every microbatch's forward and backward and the root for every microbatch, all are
+ * reduced once a step; where parameters are not resharded, they are gathered once, too. A root that is freed after
+ * forward is gathered as the layers are. Whole gradients wait beside their shards. */
 static void fsdp_reduces_once_a_step(void **state) {
     (void)state;
     static const struct {
@@ -26,10 +27,12 @@ static void fsdp_reduces_once_a_step(void **state) {
         int gathers, scatters;
         bool waits;
     } cases[] = {
-        {"parallelism.gradient_sync=auto", 2 * MICROBATCHES * LAYERS + 1, MICROBATCHES * (LAYERS + 1), false},
-        {"parallelism.gradient_sync=microbatch", 2 * MICROBATCHES * LAYERS + 1, MICROBATCHES * (LAYERS + 1), false},
-        {"parallelism.gradient_sync=step", 2 * MICROBATCHES * LAYERS + 1, LAYERS + 1, true},
+        {"parallelism.gradient_sync=auto", MICROBATCHES * (2 * LAYERS + 1), MICROBATCHES * (LAYERS + 1), false},
+        {"parallelism.gradient_sync=microbatch", MICROBATCHES * (2 * LAYERS + 1), MICROBATCHES * (LAYERS + 1), false},
+        {"parallelism.gradient_sync=step", MICROBATCHES * (2 * LAYERS + 1), LAYERS + 1, true},
         {"parallelism.gradient_sync=step parallelism.reshard_after_forward=false", LAYERS + 1, LAYERS + 1, true},
+        {"parallelism.gradient_sync=step stack.fsdp.root_reshards=true", 2 * MICROBATCHES * (LAYERS + 1), LAYERS + 1,
+         true},
         {"parallelism.gradient_sync=step global=8", 2 * LAYERS + 1, LAYERS + 1, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
