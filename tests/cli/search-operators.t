@@ -31,7 +31,8 @@ $DATA/scenarios/operators/alexnet-16.yaml:7:8: error: operators without layers c
 [1]
 $ dtsim search $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml --space soap --proposals 30 --chains 5 --set cluster.nodes=1
 scaling-ddp: every operator cut by itself
-  mingpt-large, 293 operators, 834 million parameters, 128 samples on 8 × A100-SXM4-40GB: 10^516 strategies
+  mingpt-large, 293 operators, 834 million parameters, 128 samples on 8 ×
+  A100-SXM4-40GB: 10^516 strategies
 
 ...
 $ dtsim search $DATA/scenarios/planning/llama-3-8b.yaml --set model=mixtral-8x7b --space soap

@@ -204,16 +204,22 @@ static void write_ranking(const dts_soap_writing *w, dts_text *out) {
 
 void dts_soap_effort(const dts_soap_writing *w, const dts_style *style, dts_text *out) {
     const dts_soap_outcome *o = w->outcome;
-    dts_text_printf(out, "\nSearched %s: ", w->method);
+    dts_text line = {0};
+    dts_text_add(out, "\n");
+    dts_text_printf(&line, "Searched %s: ", w->method);
     if (w->options->chains > 0) {
-        dts_text_printf(out,
+        dts_text_printf(&line,
                         "%" PRIu32 " chains, %" PRIu64 " proposals, %" PRIu64 " accepted, seed %" PRIu64
-                        "; the best came at proposal %" PRIu64 " of chain %" PRIu32 ".\n",
+                        "; the best came at proposal %" PRIu64 " of chain %" PRIu32 ".",
                         w->options->chains, o->proposals, o->accepted, w->options->seed, o->best_at, o->best_chain + 1);
+    } else {
+        dts_text_printf(&line, "all %" PRIu64 " strategies.", o->proposals);
+    }
+    dts_style_wrap(style, dts_text_string(&line), 0, out);
+    dts_text_end(&line, out);
+    if (w->options->chains > 0) {
         dts_text_printf(out, "Delta simulation timed %.1f %% of the tasks that full simulations would have.\n",
                         o->full_tasks > 0 ? 100 * (double)o->timed_tasks / (double)o->full_tasks : 0);
-    } else {
-        dts_text_printf(out, "all %" PRIu64 " strategies.\n", o->proposals);
     }
     dts_style_wrap(style,
                    "Not searched: sums split between GPUs (row-parallel products), microbatches and pipelines in time, "
@@ -232,10 +238,15 @@ dts_status dts_soap_write_text(const dts_soap_writing *w, dts_text *out) {
     const dts_soap_problem *p = w->problem;
     const dts_soap_outcome *o = w->outcome;
     dts_style_printf(w->style, DTS_PAINT_STRONG, out, "%s: every operator cut by itself\n", w->scenario);
-    dts_text_printf(out, "  %s, %zu operators, ", p->graph->name, p->graph->count);
-    dts_format_large(p->graph->parameters, out);
-    dts_text_printf(out, " parameters, %" PRId64 " samples on %" PRIu32 " × %s: 10^%.0f strategies\n\n",
-                    p->graph->batch, p->devices, p->cluster->gpu.name, o->choices_log10);
+    dts_text line = {0};
+    dts_text_printf(&line, "%s, %zu operators, ", p->graph->name, p->graph->count);
+    dts_format_large(p->graph->parameters, &line);
+    dts_text_printf(&line, " parameters, %" PRId64 " samples on %" PRIu32 " × %s: 10^%.0f strategies", p->graph->batch,
+                    p->devices, p->cluster->gpu.name, o->choices_log10);
+    dts_text_add(out, "  ");
+    dts_style_wrap(w->style, dts_text_string(&line), 2, out);
+    dts_text_end(&line, out);
+    dts_text_add(out, "\n");
     write_ranking(w, out);
     if (!o->best.fits) {
         dts_text_printf(out, "\nNothing that was tried fits: the best still needs %.1f GiB more on its fullest GPU.\n",
