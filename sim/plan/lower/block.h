@@ -56,6 +56,10 @@ const dts_block *dts_block_find(struct dts_builder *b, const struct dts_stage *s
 dts_id dts_block_place(struct dts_builder *b, struct dts_stage *stage, const dts_block *block, const dts_id *waits,
                        size_t wait_count, const dts_task_info *info);
 
+/* Products of a pass as one task, beside which transfers take multiprocessors (builder.c). */
+dts_id dts_build_products(struct dts_builder *b, const struct dts_stage *stage, double duration_s,
+                          const dts_task_info *info);
+
 /* Bytes that are taken when the last kernel of task starts, which may be a block's. */
 void dts_block_allocate(struct dts_builder *b, dts_id task, const struct dts_stage *stage, dts_memory_category category,
                         double bytes);

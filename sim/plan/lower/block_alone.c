@@ -109,6 +109,11 @@ static dts_time busy_of(const scratch *s, dts_id task) {
     return info->rest ? 0 : dts_simulation_ends(s->simulation)[task] - dts_simulation_starts(s->simulation)[task];
 }
 
+static dts_time products_of(const scratch *s, dts_id task) {
+    const dts_task_info *info = &s->b.infos[task];
+    return info->block != NULL ? info->block->products : info->flops > 0 ? busy_of(s, task) : 0;
+}
+
 /* Counts the communication of a task; begin: when the block begins. */
 static void read_communication(const scratch *s, dts_block *block, dts_id task, dts_time begin) {
     const dts_task_info *info = &s->b.infos[task];
@@ -165,6 +170,7 @@ bool dts_alone_durations(const scratch *s, dts_block *block) {
     dts_time now = begin;
     for (size_t i = 0; i < count; i++) {
         block->busy += busy_of(s, kernels[i]);
+        block->products += products_of(s, kernels[i]);
         const dts_block *inner = s->b.infos[kernels[i]].block;
         block->launches += inner != NULL ? inner->launches : 0;
         block->counts += inner != NULL ? inner->counts : 0;

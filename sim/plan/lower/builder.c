@@ -176,6 +176,14 @@ static dts_id add_kernel(dts_builder *b, const dts_stage *stage, double duration
     return dts_build_add(b, &task, info);
 }
 
+dts_id dts_build_products(dts_builder *b, const dts_stage *stage, double duration_s, const dts_task_info *info) {
+    dts_task_info products = *info;
+    products.flops = 1; /* what makes it one; the pass has counted its own */
+    const dts_id task = add_kernel(b, stage, duration_s, &products);
+    b->infos[task].flops = 0;
+    return task;
+}
+
 /* Host time of one launch. Recomputation runs in backward, but it is the training loop's code again. */
 static double launch_s_of(const dts_stack *stack, dts_role role, bool backward) {
     if (role == DTS_ROLE_OPTIMIZER && stack->optimizer_launch_s > 0) {

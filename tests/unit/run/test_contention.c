@@ -1,4 +1,5 @@
 /* What runs beside collectives: products that give up multiprocessors, and the copies of FSDP's units. */
+#include "run/screen.h"
 #include "simulate.h"
 
 enum { PROCESSORS = 108 }; /* of an A100 */
@@ -293,8 +294,33 @@ static void flat_gradients_pass_through_fp32(void **state) {
     dts_result_free(full);
 }
 
+/* A first look takes passes as one task each, and yet transfers slow down the products that they run beside. */
+static void first_looks_share_multiprocessors(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {profile: llama-3-70b, layers: 16}\n"
+        "cluster: {profile: dgx-h100, nodes: 4}\n"
+        "stack: megatron-core\n"
+        "training: {sequence_length: 8192, micro_batch: 1, global_batch: 128, precision: bf16}\n"
+        "parallelism: {data_parallel: fsdp, tensor: 2, sequence: true}\n"
+        "fidelity: {allocator: estimate}\n";
+    dts_scenario *scenario = parse_text(text);
+    dts_scenario_values values = *dts_scenario_get(scenario);
+    dts_result *full = simulate_values(&values, NULL);
+    dts_diag *diag = dts_diag_new();
+    dts_block_cache *blocks = dts_block_cache_new(0);
+    dts_screening look = {0};
+    assert_ok(dts_screen_values(&values, blocks, NULL, &look, diag), diag);
+    assert_close(look.time_s, full->iteration_time_s, 0.005, 0);
+    assert_true(look.tasks < full->simulation.tasks / 10);
+    dts_block_cache_free(blocks);
+    dts_result_free(full);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_looks_share_multiprocessors),
         cmocka_unit_test(flat_gradients_pass_through_fp32),
         cmocka_unit_test(products_make_do_with_what_is_left),
         cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
