@@ -118,6 +118,14 @@ static bool has_new_shapes(const dts_builder *b) {
     return !known;
 }
 
+/* B of a stored gradient. One rank of FSDP reduces nothing, but adds up in the format of the reduction all the same. */
+static double stored_gradient_B(const dts_plan *plan, double shards) {
+    const dts_storage *storage = &plan->storage;
+    const bool sums = plan->job.parallelism->data_parallel == DTS_DP_FSDP && shards == 1 && plan->microbatches > 1 &&
+                      dts_plan_reduces_each_step(plan);
+    return sums ? fmax(storage->gradient_B, storage->reduce_B) : storage->gradient_B;
+}
+
 /* Of the layers of the builder's style. */
 static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
@@ -134,7 +142,7 @@ static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
         (dts_offload_target)offload->parameters);
     add(b, stage, DTS_MEMORY_ACTIVATIONS, set == DTS_SET_COMMON && b->style == 0 ? dts_kv_cache_B(plan, stage) : 0,
         DTS_OFFLOAD_NONE);
-    add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->gradient_B * gradient_share,
+    add(b, stage, DTS_MEMORY_GRADIENTS, parameters * stored_gradient_B(plan, shards) * gradient_share,
         (dts_offload_target)offload->gradients);
     add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON && has_new_shapes(b) ? stand_ins_B(b) : 0,
         DTS_OFFLOAD_NONE);

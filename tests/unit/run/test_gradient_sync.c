@@ -54,6 +54,22 @@ static void fsdp_reduces_once_a_step(void **state) {
     }
 }
 
+/* One rank of FSDP has nothing to reduce, and adds up microbatches in the format of the reduction all the same. */
+static void one_rank_sums_in_the_format_of_the_reduction(void **state) {
+    (void)state;
+    static const char *const one =
+        "cluster.gpus_per_node=1 training.global_batch=4 parallelism.gradient_sync=step "
+        "stack.fsdp.reduce_half_fp32=true";
+    dts_result *r = simulate_text(base, one);
+    assert_close(gradients_B(r), 4 * r->parameters, 2e-3, 0);
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%s training.micro_batch=4", one);
+    dts_result *alone = simulate_text(base, settings);
+    assert_close(gradients_B(alone), 2 * alone->parameters, 2e-3, 0);
+    dts_result_free(r);
+    dts_result_free(alone);
+}
+
 /* DDP without no_sync reduces all gradients for every microbatch: so many times the bytes, in the same memory. */
 static void ddp_may_reduce_every_microbatch(void **state) {
     (void)state;
@@ -163,6 +179,7 @@ static void what_cannot_wait_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fsdp_reduces_once_a_step),
+        cmocka_unit_test(one_rank_sums_in_the_format_of_the_reduction),
         cmocka_unit_test(ddp_may_reduce_every_microbatch),
         cmocka_unit_test(a_pipeline_gathers_and_reduces_once),
         cmocka_unit_test(a_stack_says_what_its_pipelines_keep),
