@@ -22,4 +22,4 @@ error: cannot write /dev/full: No space left on device
 $ dtsim list models | true; echo "${PIPESTATUS[0]}" | grep -E '^(0|3)$' >/dev/null && echo quiet
 quiet
 $ dtsim list gpus -o gpus.txt --format names && head -1 gpus.txt
-a100-40gb
+a10

@@ -7,9 +7,33 @@
 
 #include "hardware/hardware.h"
 
-static const char *const gpus[] = {
-    "a100-40gb", "a100-80gb", "a100-40gb-pcie", "a100-80gb-pcie", "v100-16gb", "v100-32gb", "v100-32gb-pcie",
-    "h100",      "h20",       "b200",           "gb200",          "gb300",     "mi300x"};
+static const char *const gpus[] = {"a100-40gb",
+                                   "a100-80gb",
+                                   "a100-40gb-pcie",
+                                   "a100-80gb-pcie",
+                                   "v100-16gb",
+                                   "v100-32gb",
+                                   "v100-32gb-pcie",
+                                   "h100",
+                                   "h20",
+                                   "b200",
+                                   "gb200",
+                                   "gb300",
+                                   "mi300x",
+                                   "mi355x",
+                                   "rtx-3090",
+                                   "rtx-a6000",
+                                   "rtx-4090",
+                                   "rtx-5090",
+                                   "rtx-6000-ada",
+                                   "l40s",
+                                   "l4",
+                                   "a10",
+                                   "a10g",
+                                   "t4",
+                                   "h100-80gb-pcie",
+                                   "h100-94gb-nvl",
+                                   "gh200"};
 
 enum { GPUS = sizeof gpus / sizeof *gpus };
 
