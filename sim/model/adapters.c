@@ -30,15 +30,19 @@
  *   nf4                 1/2 + 4/64: one fp32 constant per block of 64 [2]
  *   nf4, double         1/2 + 1/64 + 4/(64·256): these in 8 bits, with an fp32 constant per 256 of them [2]
  *
- * Embedding, norms, biases and head are frozen too, in the type of the activations. The backward pass ends before the
- * embedding.
+ * Weights in fp32 are cast before each product, and the cast is kept for the gradient of its input: autocast caches
+ * copies of trained weights only [6].
+ *
+ * Embedding, norms, biases and head are frozen too, in the type of the activations, or with all else in fp32. The
+ * backward pass ends before the embedding.
  *
  * [1] Hu et al. 2021, LoRA: Low-Rank Adaptation of Large Language Models, arXiv 2106.09685, section 4.1.
  * [2] Dettmers et al. 2023, QLoRA: Efficient Finetuning of Quantized LLMs, arXiv 2305.14314, section 3.
  * [3] huggingface/peft src/peft/tuners/lora/layer.py.
  * [4] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/utils.py, ParallelLinearAdapter and
  *     GroupedExpertLinearAdapter.
- * [5] NVIDIA-NeMo/Automodel nemo_automodel/components/_peft/lora.py, dropout_position "post". */
+ * [5] NVIDIA-NeMo/Automodel nemo_automodel/components/_peft/lora.py, dropout_position "post".
+ * [6] PyTorch aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient. */
 #include "model/builder.h"
 
 bool dts_model_adapts(const dts_execution *execution) {
@@ -189,6 +193,21 @@ static void add_dequantisation(dts_builder *builder, const dts_linear *linear, d
                                 .output_B = chain_B});
 }
 
+void dts_add_base_cast(dts_builder *builder, const dts_linear *linear, double chain_B) {
+    const dts_adaptation *adaptation = &builder->execution->adaptation;
+    const double e = builder->local.e;
+    if (!adaptation->wide || adaptation->base_B <= e) {
+        return;
+    }
+    const double weights = groups_of(linear) * (double)linear->n * (double)linear->k;
+    dts_add_memory(builder, "cast_weight",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = weights * (adaptation->base_B + e),
+                                .input_B = chain_B,
+                                .output_B = chain_B,
+                                .saved_B = weights * e});
+}
+
 double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     const dts_adaptation *adaptation = &builder->execution->adaptation;
     int64_t widths[3];
@@ -209,6 +228,7 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     if (adaptation->narrow) {
         add_dequantisation(builder, linear, s.x_B + s.before_B);
     }
+    dts_add_base_cast(builder, linear, s.x_B + s.before_B);
     return s.before_B;
 }
 
@@ -276,9 +296,11 @@ void dts_freeze_part(dts_builder *builder, dts_part part) {
             continue;
         }
         const bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
-        const double weight_B = product && layer ? builder->execution->adaptation.base_B : l->e;
+        const dts_adaptation *adaptation = &builder->execution->adaptation;
+        const double other_B = adaptation->wide ? adaptation->base_B : l->e;
+        const double weight_B = product && layer ? adaptation->base_B : other_B;
         o->frozen = o->parameters[0] + o->parameters[1];
-        o->frozen_B = o->parameters[0] * weight_B + o->parameters[1] * l->e;
+        o->frozen_B = o->parameters[0] * weight_B + o->parameters[1] * other_B;
         for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
             o->parameters[p] = 0;
         }

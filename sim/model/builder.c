@@ -127,7 +127,11 @@ dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear) {
     const bool frozen = dts_model_adapts(builder->execution);
     double deltas_B = 0; /* outputs of adapters that wait for the product */
     if (frozen) {
-        deltas_B = l->layer ? dts_add_adapters(builder, linear) : 0;
+        if (l->layer) {
+            deltas_B = dts_add_adapters(builder, linear);
+        } else {
+            dts_add_base_cast(builder, linear, (double)linear->rows * (double)linear->k * l->e);
+        }
         if (l->quantises) {
             add_casts_beside(builder, linear, deltas_B);
         }

@@ -102,6 +102,8 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear);
 /* Around a frozen product: the adapters' products and the weight's way to its type before it (returns what they leave
  * for the sum, B), and the sum behind it (adapters.c). */
 double dts_add_adapters(dts_builder *builder, const dts_linear *linear);
+/* A frozen weight in fp32 becomes readable; chain_B passes by. */
+void dts_add_base_cast(dts_builder *builder, const dts_linear *linear, double chain_B);
 void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear);
 /* Weights that are written out in their type for one use, B. */
 double dts_written_weight_B(const dts_builder *builder, const dts_linear *linear);

@@ -75,7 +75,13 @@ typedef struct dts_recompute {
 } dts_recompute;
 
 /* How frozen weights of the layers' products are stored beside adapters; NATIVE: in the format of the products. */
-typedef enum dts_base_format { DTS_BASE_NATIVE, DTS_BASE_INT8, DTS_BASE_FP8, DTS_BASE_NF4 } dts_base_format;
+typedef enum dts_base_format {
+    DTS_BASE_NATIVE,
+    DTS_BASE_INT8,
+    DTS_BASE_FP8,
+    DTS_BASE_NF4,
+    DTS_BASE_FP32
+} dts_base_format;
 
 /* Where adapters have their dropout: in front of them, or behind. */
 typedef enum dts_dropout_position { DTS_DROPOUT_PRE, DTS_DROPOUT_POST } dts_dropout_position;

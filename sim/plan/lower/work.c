@@ -366,7 +366,8 @@ static void add_tied_copy(const dts_builder *b, dts_stage *stage) {
     const double elements = tied_copy(b->plan);
     if (dts_plan_adapts(b->plan)) {
         stage->held->frozen[DTS_SET_COMMON] += elements;
-        stage->frozen_tied_B = elements * dts_numeric_bytes(b->plan->storage.activation);
+        const bool wide = b->plan->job.training->adapters.base == DTS_BASE_FP32;
+        stage->frozen_tied_B = elements * dts_numeric_bytes(wide ? DTS_FP32 : (dts_numeric)b->plan->storage.activation);
         stage->held->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
     } else {
         stage->tied_copy = elements;

@@ -104,6 +104,33 @@ static void norms_of_heads(void **state) {
     dts_arena_free(arena);
 }
 
+/* Weights in fp32 are cast for each product, and the casts wait for backward; all parameters take 4 bytes. */
+static void weights_in_fp32_are_cast(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    dts_execution half = adapted(), wide = adapted();
+    wide.adaptation.wide = true;
+    wide.adaptation.base_B = FP32_B;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_part parts[] = {DTS_PART_EMBEDDING, DTS_PART_LAYER, DTS_PART_HEAD};
+    const double V = (double)model.vocab, products[] = {0, 2 * H * H + 2 * H * KV + 3 * H * FFN, V * H};
+    for (int i = 0; i < 3; i++) {
+        const dts_operators a = operators_of(&model, parts[i], &half, arena);
+        const dts_operators b = operators_of(&model, parts[i], &wide, arena);
+        double half_B = 0, wide_B = 0;
+        for (size_t k = 0; k < a.count; k++) {
+            half_B += a.items[k].frozen_B;
+        }
+        for (size_t k = 0; k < b.count; k++) {
+            wide_B += b.items[k].frozen_B;
+        }
+        assert_close(wide_B, 2 * half_B, 1e-12, 0);
+        assert_close(kept(b, "cast_weight") * ROWS, products[i] * E, 1e-12, 0);
+        assert_true(find(a, "cast_weight") == NULL);
+    }
+    dts_arena_free(arena);
+}
+
 /* The output of a joined product with rotated copies beside it: queries and keys twice. */
 static void values_hold_the_joined_output(void **state) {
     (void)state;
@@ -126,6 +153,7 @@ int main(void) {
         cmocka_unit_test(only_what_adapters_and_input_gradients_need),
         cmocka_unit_test(dropout_keeps_masks),
         cmocka_unit_test(norms_of_heads),
+        cmocka_unit_test(weights_in_fp32_are_cast),
         cmocka_unit_test(values_hold_the_joined_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
