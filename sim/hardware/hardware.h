@@ -52,6 +52,7 @@ typedef struct dts_gpu {
     const char *name;
     const char *vendor;
     const char *architecture; /* volta, turing, ampere, hopper, blackwell, … */
+    const char *estimated;    /* what of its rates nobody measured; NULL: nothing that matters */
     double compute_capability;
     int64_t multiprocessors;
     double clock_Hz;

@@ -213,6 +213,13 @@ static void warn_of_units(const dts_plan *plan, dts_result *result) {
     }
 }
 
+static void warn_of_estimates(const dts_plan *plan, dts_result *result) {
+    const dts_gpu *gpu = &plan->job.cluster->gpu;
+    if (gpu->estimated != NULL && gpu->estimated[0] != '\0') {
+        warn(result, dts_arena_printf(result->arena, "rates of the %s are estimated: %s", gpu->name, gpu->estimated));
+    }
+}
+
 static void warn_of_recipe(const dts_plan *plan, dts_result *result) {
     if (dts_plan_asks_recipe(&plan->job) && plan->storage.product != DTS_FP8) {
         warn(result,
@@ -256,6 +263,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     }
     warn_of_units(plan, result);
     warn_of_recipe(plan, result);
+    warn_of_estimates(plan, result);
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     const bool defers = dts_plan_defers_reduction(plan);
     if (dts_plan_infers(plan)) {

@@ -208,3 +208,6 @@ E69F00
 $ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.schedule=zbv 2>&1 >/dev/null
 --set: warning: the schedule does nothing: there is no pipeline
   help: set parallelism.pipeline, too
+% Rates that nobody measured are said to be estimates.
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.profile=rtx-4090-pcie-8 --set cluster.nodes=1 --set parallelism.data=8 --width 200 | grep estimated
+  ! rates of the RTX-4090-24GB are estimated: products from one burst of square ones, attention from other GPUs' share of them
