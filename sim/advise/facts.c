@@ -48,11 +48,24 @@ static dts_status look_at_one_gpu(const dts_scenario_values *base, dts_facts *f,
     return status;
 }
 
+/* Nodes that no network joins get a plain one: only memory is asked of them, and it does not depend on the speed. */
+static dts_inter joined(const dts_inter *inter) {
+    static const double any_Bps = 1.25e9; /* 10 Gbit/s */
+    dts_inter out = *inter;
+    if (out.transport == DTS_TRANSPORT_NONE) {
+        out.transport = DTS_TRANSPORT_TCP;
+        out.nics_per_node = 1;
+        out.nic_bandwidth_Bps = out.node_goodput_Bps = any_Bps;
+    }
+    return out;
+}
+
 /* A pipeline cannot be cut finer than a layer a stage: what does not fit there fits no pipeline. */
 static dts_status look_at_largest_layer(const dts_scenario_values *base, dts_facts *f, dts_diag *diag) {
     dts_scenario_values v = plain(base, DTS_RECOMPUTE_FULL);
     v.cluster.nodes = v.parallelism.pipeline = base->model.layers;
     v.cluster.gpus_per_node = 1;
+    v.cluster.inter = joined(&base->cluster.inter);
     v.stack.pipeline_single_process = false; /* its process would not reach them all */
     v.training.global_batch = 1;
     double unused = 0;

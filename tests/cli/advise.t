@@ -27,6 +27,12 @@ $ dtsim advise small.yaml --set model.hidden=49152 --set model.heads=128 --set m
 Nothing that was simulated fits: more GPUs, larger ones, or a smaller batch.
 $ dtsim advise small.yaml --set cluster.gpus_per_node=1 --width 120 | grep -cE 'no such plan|nothing to distribute'
 7
+% Clusters without a network between nodes, and one GPU: there is nothing to join, and advice all the same.
+$ for c in rtx-3090-nvlink-2 rtx-4090-pcie-8 lambda-8x-h100-80gb a100-40gb-single; do dtsim advise small.yaml --set cluster.profile=$c --set cluster.gpus_per_node=1 --format json | grep -cE '"largest_layer_fits":.true|"fits_one_gpu":.true'; done
+2
+2
+2
+2
 % One process drives a pipeline: it lies inside a node, and is a plan.
 $ dtsim advise gcp-data-parallel/network-ddp --width 120 | grep -cE 'PP\+DP  .*pipeline 2 \(.*inside nodes'
 1
