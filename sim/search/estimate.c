@@ -204,6 +204,7 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s + waits_s(k, c, method, share));
     const bool staggered = dts_plan_post_validates(k->plan); /* a rank's iteration begins with its own first pass */
     double gpu_s = (staggered ? 0 : c->way_forward_s) + work_s + (splits ? 0 : c->way_backward_s + way_s);
+    gpu_s *= k->frame->least_slowest;
     const dts_stack *stack = k->plan->job.stack;
     if (k->frame->captured) {
         return gpu_s;

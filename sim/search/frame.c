@@ -356,6 +356,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
         return dts_diag_nomem(diag);
     }
     out->classes = classes;
+    out->least_slowest = dts_least_slowest(plan);
     for (int rank = 0; rank < plan->pipeline; rank++) {
         dts_rank_class c;
         sum_rank(out, layout, rank, &c);

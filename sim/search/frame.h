@@ -59,6 +59,7 @@ typedef struct dts_frame_owners dts_frame_owners; /* frame_owners.c */
 typedef struct dts_frame {
     const dts_plan *plan; /* an outline */
     dts_block_costs costs;
+    double least_slowest;                                    /* of the kernels' time */
     double least_saved_B, least_selective_B[DTS_SELECTIONS]; /* of any layer */
     double most_copies_B;                                    /* the same: cast weights among them */
     dts_rank_class *classes;

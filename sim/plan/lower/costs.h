@@ -56,6 +56,10 @@ typedef struct dts_block_costs {
 dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
                               dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
 
+/* How much less than in these costs, which know no recomputation, the GPUs that hold up the job may slow its products,
+ * whatever is recomputed and in which layout the stages lie (slowest.c): at most 1. */
+double dts_least_slowest(const dts_plan *plan);
+
 /* The chain of one pass: its kernels and exchanges, or their launches, and what the GPU waits behind the reads of token
  * counts. */
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);

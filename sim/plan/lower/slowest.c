@@ -1,8 +1,10 @@
 /* How much slower than average GPUs the plan's slowest stage is (hardware/gpu_spread.c).
  *
- * The work of a stage is the FLOPs of its chunks' products: one forward, two backward, and one where a checkpoint runs
- * a layer again. What selective recomputation runs again is left out. */
-#include "plan/lower/builder.h"
+ * The work of a stage is the FLOPs of its chunks' products: one forward, two backward (one where weights are frozen),
+ * and one where a checkpoint runs a layer again. What selective recomputation runs again is left out. */
+#include <math.h>
+
+#include "plan/lower/costs.h"
 
 /* FLOPs of every kind of part that the model has; only ratios matter. */
 static void part_work(const dts_plan *plan, double out[DTS_PART_COUNT]) {
@@ -16,7 +18,7 @@ static void part_work(const dts_plan *plan, double out[DTS_PART_COUNT]) {
 }
 
 /* Adds a stage to those with the same work. Stages differ by whole layers and by the ends, so that there are few kinds;
- * beyond room, the last one takes all that are left. */
+ * beyond room, the last one takes all that are left, with the most work of these: never too fast. */
 static size_t add_stage(dts_stage_load *loads, size_t count, size_t room, double work) {
     for (size_t i = 0; i < count; i++) {
         if (loads[i].work >= work && loads[i].work <= work) {
@@ -33,35 +35,40 @@ static size_t add_stage(dts_stage_load *loads, size_t count, size_t room, double
     return count + 1;
 }
 
-/* Forward passes' worth of FLOPs of the layer at this place of its chunk. */
-static double passes(const dts_plan *plan, const dts_chunk *chunk, int64_t place) {
+/* Where a search asks before it knows what is recomputed. */
+typedef enum checkpoints { AS_PLANNED, NOTHING, EVERYTHING } checkpoints;
+
+/* Is the layer at this place of its chunk run again for its backward pass? */
+static bool runs_again(const dts_plan *plan, const dts_chunk *chunk, int64_t place) {
     const dts_plan *style = dts_plan_style(plan, dts_plan_layer_style(plan, chunk->first_layer + place));
     const dts_recompute *recompute = &style->job.training->recompute;
     switch ((dts_recompute_kind)recompute->kind) {
         case DTS_RECOMPUTE_NONE:
         case DTS_RECOMPUTE_SELECTIVE:
-            return 3;
+            return false;
         case DTS_RECOMPUTE_FULL:
         case DTS_RECOMPUTE_EXCEPT_LAST:
         case DTS_RECOMPUTE_SQRT:
         case DTS_RECOMPUTE_EVERY:
-            return 4;
+            return true;
         case DTS_RECOMPUTE_FIRST:
-            return place < recompute->layers ? 4 : 3;
+            return place < recompute->layers;
     }
-    return 3;
+    return false;
 }
 
-static double chunk_work(const dts_plan *plan, const double parts[DTS_PART_COUNT], int64_t stage) {
+static double chunk_work(const dts_plan *plan, const double parts[DTS_PART_COUNT], checkpoints repeats, int64_t stage) {
     const dts_chunk *chunk = &plan->chunks[stage];
-    double work = chunk->head ? 3 * parts[DTS_PART_HEAD] : 0;
+    const double once = dts_plan_adapts(plan) ? 2 : 3; /* frozen weights have no gradient of their own */
+    double work = chunk->head ? once * parts[DTS_PART_HEAD] : 0;
     for (int64_t i = 0; i < chunk->layers; i++) {
-        work += passes(plan, chunk, i) * parts[dts_model_layer_part(plan->job.model, chunk->first_layer + i)];
+        const bool again = repeats == EVERYTHING || (repeats == AS_PLANNED && runs_again(plan, chunk, i));
+        work += (once + again) * parts[dts_model_layer_part(plan->job.model, chunk->first_layer + i)];
     }
     return work;
 }
 
-double dts_build_slowest(const dts_plan *plan) {
+static double slowest(const dts_plan *plan, dts_layout layout, checkpoints repeats) {
     const dts_cluster *cluster = plan->job.cluster;
     if (cluster->gpu_spread > 0) { /* every GPU has a speed of its own (ranks.c) */
         return 1;
@@ -74,15 +81,28 @@ double dts_build_slowest(const dts_plan *plan) {
     enum { KINDS = 16 };
     dts_stage_load loads[KINDS];
     size_t count = 0;
-    for (int64_t rank = 0; rank < plan->pipeline; rank++) {
+    const int64_t chunks = layout == DTS_LAYOUT_BIDIR ? 2 : plan->stages / plan->pipeline;
+    for (int rank = 0; rank < plan->pipeline; rank++) {
         double work = 0;
-        for (int64_t s = rank; s < plan->stages; s += plan->pipeline) {
-            work += chunk_work(plan, parts, s);
-        }
-        if (plan->copies == 2) {
-            work += chunk_work(plan, parts, plan->pipeline - 1 - rank);
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            work += chunk_work(plan, parts, repeats, dts_virtual_stage(layout, (int)plan->pipeline, rank, chunk));
         }
         count = add_stage(loads, count, KINDS, work);
     }
     return dts_gpu_slowest_stage(&cluster->gpu, plan->gpus / plan->pipeline, loads, count);
+}
+
+double dts_build_slowest(const dts_plan *plan) {
+    return slowest(plan, plan->schedule.layout, AS_PLANNED);
+}
+
+double dts_least_slowest(const dts_plan *plan) {
+    const double known = slowest(plan, plan->schedule.layout, NOTHING);
+    double least = fmin(known, slowest(plan, plan->schedule.layout, EVERYTHING));
+    const bool two = plan->stages == 2 * plan->pipeline, one = plan->stages == plan->pipeline;
+    if (plan->pipeline > 1 && (one || two)) { /* schedules in a V, or from both ends, may have the same cut */
+        const dts_layout other = two ? DTS_LAYOUT_V : DTS_LAYOUT_BIDIR;
+        least = fmin(least, fmin(slowest(plan, other, NOTHING), slowest(plan, other, EVERYTHING)));
+    }
+    return least / known;
 }
