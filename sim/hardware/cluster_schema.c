@@ -21,7 +21,7 @@ static const dts_field intra_fields[] = {
      .dimension = DTS_DIM_BANDWIDTH,
      .maximum = 1e15,
      .offset = offsetof(dts_intra, bandwidth_Bps),
-     .help = "one GPU, one direction, specification; 0 or left out: the GPU's link bandwidth"},
+     .help = "one GPU, one direction, specification; 0 or left out: the GPU's link, or its slot (kind pcie)"},
     {.key = "efficiency",
      .type = DTS_FIELD_QUANTITY,
      .minimum = 0.01,
@@ -539,6 +539,9 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
         status = dts_diag_error(binder->diag, place, key, "say intra.kind: nvswitch, mesh or pcie, or gpus_per_node: 1",
                                 "%lld GPUs in a node that has no connection between them",
                                 (long long)cluster->gpus_per_node);
+    }
+    if (cluster->intra.kind == DTS_INTRA_PCIE && !(cluster->intra.bandwidth_Bps > 0)) {
+        cluster->intra.bandwidth_Bps = cluster->gpu.pcie_bandwidth_Bps;
     }
     if (cluster->gpus_per_node > 1 && cluster->intra.kind != DTS_INTRA_NONE && !(cluster->intra.bandwidth_Bps > 0) &&
         !(cluster->gpu.link_bandwidth_Bps > 0)) {

@@ -205,3 +205,7 @@ attention_window: 4096
 # 7.24 billion parameters: 32 layers of 4096, 32 heads
 causal               true                         [1]     models/llama.yaml:14
 hidden               4096                                 m/config.json:1
+% A node on PCIe exchanges at the rate of its GPUs' slots, 0.8 of 24 and of 55 GB/s.
+$ printf 'extends: h100-pcie-8\nname: mine\ngpu: a100-80gb-pcie\n' >mine.yaml; for cluster in ./mine.yaml h100-pcie-8; do dtsim run gcp-data-parallel/scaling-ddp --set cluster.profile=$cluster --set cluster.nodes=1 --set parallelism.data=8 --width 120 | grep '^  all-reduce' | awk '{print $(NF-1), $NF}'; done
+10.5 GB/s
+23.0 GB/s
