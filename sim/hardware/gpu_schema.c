@@ -391,6 +391,7 @@ static const dts_field gpu_fields[] = {
     {.key = "clock",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_FREQUENCY,
+     .minimum = 1,
      .maximum = 1e11,
      .offset = offsetof(dts_gpu, clock_Hz),
      .help = "clock at which the peak rates hold; for the reader, nothing follows from it"},

@@ -77,12 +77,13 @@ static void write_head(page *p) {
 static void write_facts(page *p) {
     const dts_result *r = p->result;
     dts_text_add(p->out, "<div class=\"facts\">\n");
-    write_fact(p, "Iteration time", dts_format_time, r->iteration_time_s, "");
+    write_fact(p, r->fits ? "Iteration time" : "Iteration time, if it did fit", dts_format_time, r->iteration_time_s,
+               "");
     write_fact(p, "Throughput", dts_format_count, r->tokens_per_s, " tokens/s");
     write_fact(p, "Per GPU", dts_format_count, r->tokens_per_s_per_gpu, " tokens/s");
     write_fact(p, "Model FLOPs utilisation", dts_format_percent, r->mfu, "");
     write_fact(p, "Communication (ACO)", dts_format_count, r->aco_ms_per_sample, " ms/sample");
-    if (r->price_usd_per_hour > 0) {
+    if (r->price_usd_per_hour > 0 && r->fits) { /* what does not fit is sold nowhere */
         write_fact(p, "Price of 10<sup>9</sup> tokens", dts_format_count,
                    r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9, " USD");
     }
@@ -313,7 +314,7 @@ static void write_whole_run(page *p) {
         return;
     }
     dts_text_add(p->out, "<h2>");
-    dts_whole_run_title(w, p->out);
+    dts_whole_run_title(p->result, p->out);
     dts_text_add(p->out, "</h2>\n<table>\n");
     dts_share_row rows[DTS_WHOLE_RUN_ROWS];
     dts_whole_run_rows(w, rows);

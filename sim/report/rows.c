@@ -19,8 +19,9 @@ void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY
     }
 }
 
-void dts_whole_run_title(const dts_whole_run *run, dts_text *out) {
-    dts_text_add(out, "Whole run: ");
+void dts_whole_run_title(const dts_result *result, dts_text *out) {
+    const dts_whole_run *run = &result->whole_run;
+    dts_text_add(out, result->fits ? "Whole run: " : "Whole run, if it did fit: ");
     dts_format_large(run->tokens, out);
     dts_text_add(out, " tokens in ");
     dts_format_duration(run->expected_s, out);

@@ -29,9 +29,9 @@ typedef struct dts_share_row {
 
 enum { DTS_WHOLE_RUN_ROWS = 4 };
 
-/* A whole run: "Whole run: 300 billion tokens in 12.9 days for 22,812 USD", what its time is made of, and a sentence on
- * failures and checkpoints. */
-void dts_whole_run_title(const dts_whole_run *run, dts_text *out);
+/* A whole run: "Whole run: 300 billion tokens in 12.9 days for 22,812 USD" ("if it did fit", without money), what its
+ * time is made of, and a sentence on failures and checkpoints. */
+void dts_whole_run_title(const dts_result *result, dts_text *out);
 void dts_whole_run_rows(const dts_whole_run *run, dts_share_row out[DTS_WHOLE_RUN_ROWS]);
 void dts_whole_run_remark(const dts_whole_run *run, dts_text *out);
 

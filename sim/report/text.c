@@ -257,7 +257,7 @@ static void write_whole_run(const page *p) {
         return;
     }
     dts_text title = {0}, remark = {0};
-    dts_whole_run_title(w, &title);
+    dts_whole_run_title(p->result, &title);
     heading(p, dts_text_string(&title));
     dts_share_row rows[DTS_WHOLE_RUN_ROWS];
     dts_whole_run_rows(w, rows);

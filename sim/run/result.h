@@ -116,7 +116,7 @@ typedef struct dts_whole_run {
     double tokens;              /* asked for; 0: what follows is unknown */
     double ideal_s, expected_s; /* without and with failures and checkpoints */
     double failures;            /* expected */
-    double usd;                 /* 0: the price is unknown */
+    double usd;                 /* 0: the price is unknown, or the plan does not fit */
 } dts_whole_run;
 
 typedef struct dts_result {

@@ -52,7 +52,7 @@ static void extend_to_tokens(double tokens, dts_result *result) {
     w->ideal_s = tokens / result->tokens_per_s;
     w->expected_s = w->ideal_s / w->goodput;
     w->failures = w->mtbf_s > 0 ? w->expected_s / w->mtbf_s : 0;
-    w->usd = w->expected_s / 3600 * result->price_usd_per_hour;
+    w->usd = result->fits ? w->expected_s / 3600 * result->price_usd_per_hour : 0;
 }
 
 dts_status dts_measure_whole_run(const dts_scenario_values *values, const dts_plan *plan, dts_result *result) {

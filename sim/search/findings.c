@@ -80,7 +80,7 @@ double dts_search_value(dts_objective objective, const dts_figures *figures) {
             return figures->peak_allocated_gib;
         case DTS_OBJECTIVE_COST:
         case DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR: /* the same order: one is 1 over the other */
-            return figures->usd_per_billion_tokens;
+            return dts_figures_cost(figures);
         case DTS_OBJECTIVE_TIME:
             break;
     }

@@ -62,6 +62,11 @@ static char *copy(const char *text) {
     return made == NULL ? NULL : memcpy(made, text, size);
 }
 
+/* USD/h over tokens/h, for 10^9 tokens */
+double dts_figures_cost(const dts_figures *figures) {
+    return figures->price_usd_per_hour / (3600 * figures->tokens_per_s) * 1e9;
+}
+
 dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
     *out = (dts_outcome){.kind = DTS_OUTCOME_SIMULATED,
                          .figures = {.gpus = result->gpus,
@@ -80,8 +85,7 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .price_usd_per_hour = result->price_usd_per_hour,
                                      .goodput = result->whole_run.goodput},
                          .plan = copy(result->plan)};
-    /* USD/h over tokens/h, for 10^9 tokens */
-    out->figures.usd_per_billion_tokens = result->price_usd_per_hour / (3600 * result->tokens_per_s) * 1e9;
+    out->figures.usd_per_billion_tokens = result->fits ? dts_figures_cost(&out->figures) : 0;
     return out->plan == NULL ? DTS_NOMEM : DTS_OK;
 }
 

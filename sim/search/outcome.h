@@ -19,7 +19,7 @@ typedef struct dts_figures {
     double peak_allocated_gib, peak_device_gib, capacity_gib;
     double unserved_gib;           /* a request that fails in the caching allocator's replay; 0: none does */
     double price_usd_per_hour;     /* 0: unknown */
-    double usd_per_billion_tokens; /* 0: unknown */
+    double usd_per_billion_tokens; /* 0: unknown, or it does not fit */
     double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */
 } dts_figures;
 
@@ -49,6 +49,9 @@ extern const double dts_tie;
 /* A figure as a number; flags are 0 or 1. */
 double dts_figure_get(const dts_figures *figures, const dts_figure *figure);
 void dts_figure_set(dts_figures *figures, const dts_figure *figure, double value);
+
+/* USD for 10^9 tokens at the simulated pace, whether it fits or not: what an objective ranks by; 0: price unknown. */
+double dts_figures_cost(const dts_figures *figures);
 
 /* Copies what is kept. DTS_NOMEM: outcome is still one that can be freed. */
 dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out);

@@ -211,3 +211,15 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.schedule=zbv 2>&1 >/
 % Rates that nobody measured are said to be estimates.
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.profile=rtx-4090-pcie-8 --set cluster.nodes=1 --set parallelism.data=8 --width 200 | grep estimated
   ! rates of the RTX-4090-24GB are estimated: products from one burst of square ones, attention from other GPUs' share of them
+% No money is told for a plan that does not fit.
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 1e12 --html small.html | grep -E 'Price|Whole' | sed -E 's/in [0-9].*/in/; s/[0-9.]+ USD/USD/'
+  Price                 USD/h      no price of tokens: it does not fit
+Whole run, if it did fit: 1.00 trillion tokens in
+$ grep -c 'Price of' small.html; grep -c 'Whole run, if it did fit' small.html
+0
+1
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 1e12 --format json | grep '"usd"'
+		"usd":	0
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary cluster.gpu.memory=4GB,40GB --format json | grep usd_per_billion | sed -E 's/[1-9][0-9.]+/N/'
+			"usd_per_billion_tokens":	0,
+			"usd_per_billion_tokens":	N,

@@ -219,3 +219,15 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set bandwidth=4
 $ (echo id; yes a,b | head -30) >uneven.csv; dtsim validate uneven.csv 2>&1 | grep -E 'cells' | tail -2
   help: put cells that hold a comma in quotes
 uneven.csv: error: 20 more rows with another number of cells
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens 0
+error: --tokens: must be above 0, got 0
+  help: for instance --tokens 300e9
+[2]
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens -5
+error: --tokens: must be above 0, got -5
+  help: for instance --tokens 300e9
+[2]
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.clock=0
+--set: error: must be between 1 Hz and 100 GHz, got 0 [cluster.gpu.clock]
+  help: clock at which the peak rates hold; for the reader, nothing follows from it
+[1]

@@ -79,6 +79,18 @@ static error_t parse_time(run_arguments *a, const char *option, const char *text
     return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
 }
 
+/* What is 0 in a scenario is not asked for; asked for on the command line it is a mistake. */
+static error_t parse_tokens(run_arguments *a, const char *text) {
+    double tokens = 0;
+    dts_diag *why = dts_diag_new();
+    const bool number = dts_quantity_parse(text, DTS_DIM_NUMBER, &tokens, NULL, NULL, why) == DTS_OK;
+    dts_diag_free(why);
+    if (number && !(tokens > 0)) {
+        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "--tokens: must be above 0, got %s", text);
+    }
+    return dts_overrides_add(&a->overrides, a->tool, "--tokens", "training.tokens", text);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     run_arguments *a = state->input;
     switch (key) {
@@ -87,7 +99,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case OPTION_TOKENS:
-            return dts_overrides_add(&a->overrides, a->tool, "--tokens", "training.tokens", argument);
+            return parse_tokens(a, argument);
         case OPTION_TIMELINE:
             a->timeline = true;
             return 0;

@@ -452,6 +452,20 @@ static void whole_run_is_told_when_it_was_asked_for(void **state) {
             assert_non_null(strstr(dts_text_string(&text), told[i]));
         }
     }
+    dts_text_clear(&page);
+    dts_text_clear(&text);
+    s.result.fits = false; /* then nothing is promised */
+    s.result.price_usd_per_hour = 10;
+    s.result.whole_run.usd = 0;
+    assert_int_equal(dts_report_text(&s.result, &options, &text), DTS_OK);
+    assert_int_equal(dts_report_html(&s.result, &page), DTS_OK);
+    const dts_text *pages[] = {&text, &page};
+    for (size_t i = 0; i < 2; i++) {
+        assert_non_null(strstr(pages[i]->data, "Whole run, if it did fit: 300 billion tokens in 11.6 days"));
+        assert_null(strstr(pages[i]->data, " USD<"));
+        assert_null(strstr(pages[i]->data, "for 12,345"));
+    }
+    assert_non_null(strstr(page.data, "Iteration time, if it did fit"));
     dts_text_free(&page);
     dts_text_free(&text);
 }

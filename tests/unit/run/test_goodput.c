@@ -184,6 +184,21 @@ static void size_writers_and_interval_follow_from_the_plan(void **state) {
     }
 }
 
+/* What does not fit cannot be bought. */
+static void no_money_for_what_does_not_fit(void **state) {
+    (void)state;
+    static const char *const asked = "cluster.price=20USD/h training.tokens=1e10";
+    static const char *const large = "cluster.price=20USD/h training.tokens=1e10 cluster.gpu.memory=4GB";
+    dts_result *fits = simulate_text(small, asked);
+    dts_result *does_not = simulate_text(small, large);
+    assert_true(fits->fits && !does_not->fits);
+    assert_close(fits->whole_run.usd, fits->whole_run.expected_s / 3600 * 80, 1e-9, 0);
+    assert_close(does_not->whole_run.usd, 0, 0, 0);
+    assert_true(does_not->whole_run.expected_s > 0);
+    dts_result_free(fits);
+    dts_result_free(does_not);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_mean_of_many_runs),
@@ -192,6 +207,7 @@ int main(void) {
         cmocka_unit_test(llama_3),
         cmocka_unit_test(bloom_checkpoint),
         cmocka_unit_test(size_writers_and_interval_follow_from_the_plan),
+        cmocka_unit_test(no_money_for_what_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
