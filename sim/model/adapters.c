@@ -31,7 +31,7 @@
  *   nf4, double         1/2 + 1/64 + 4/(64·256): these in 8 bits, with an fp32 constant per 256 of them [2]
  *
  * Weights in fp32 are cast before each product, and the cast is kept for the gradient of its input: autocast caches
- * copies of trained weights only [6].
+ * copies of trained weights only [6]. Where FSDP gathers them in half (mixed_precision) there is nothing to cast.
  *
  * Embedding, norms, biases and head are frozen too, in the type of the activations, or with all else in fp32. The
  * backward pass ends before the embedding.
@@ -196,7 +196,7 @@ static void add_dequantisation(dts_builder *builder, const dts_linear *linear, d
 void dts_add_base_cast(dts_builder *builder, const dts_linear *linear, double chain_B) {
     const dts_adaptation *adaptation = &builder->execution->adaptation;
     const double e = builder->local.e;
-    if (!adaptation->wide || adaptation->base_B <= e) {
+    if (!adaptation->casts || adaptation->base_B <= e) {
         return;
     }
     const double weights = groups_of(linear) * (double)linear->n * (double)linear->k;
@@ -287,7 +287,7 @@ static void move_input_exchanges(dts_builder *builder) {
 }
 
 void dts_freeze_part(dts_builder *builder, dts_part part) {
-    const dts_local *l = &builder->local;
+    const dts_adaptation *adaptation = &builder->execution->adaptation;
     const bool layer = dts_part_is_layer(part);
     move_input_exchanges(builder);
     for (size_t i = 0; i < builder->count; i++) {
@@ -296,11 +296,9 @@ void dts_freeze_part(dts_builder *builder, dts_part part) {
             continue;
         }
         const bool product = o->kind == DTS_OPERATOR_GEMM && o->weight;
-        const dts_adaptation *adaptation = &builder->execution->adaptation;
-        const double other_B = adaptation->wide ? adaptation->base_B : l->e;
-        const double weight_B = product && layer ? adaptation->base_B : other_B;
+        const double weight_B = product && layer ? adaptation->base_B : adaptation->other_B;
         o->frozen = o->parameters[0] + o->parameters[1];
-        o->frozen_B = o->parameters[0] * weight_B + o->parameters[1] * other_B;
+        o->frozen_B = o->parameters[0] * weight_B + o->parameters[1] * adaptation->other_B;
         for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
             o->parameters[p] = 0;
         }

@@ -180,7 +180,8 @@ typedef struct dts_adaptation {
     bool output_dropout; /* of their outputs */
     double base_B;       /* B of a frozen weight of the layers' products, as it is stored */
     bool narrow;         /* it is stored in a format that products cannot read */
-    bool wide;           /* all frozen weights are stored in fp32 */
+    double other_B;      /* of any other frozen weight: of embedding, head and norms */
+    bool casts;          /* frozen weights come to the products in fp32 */
     bool double_quantised;
     double trained_B; /* B of an adapter's element, as it is stored */
 } dts_adaptation;

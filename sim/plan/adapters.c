@@ -1,7 +1,8 @@
 /* training.adapters: low-rank adapters beside frozen weights (model/adapters.c has the operators and the sources).
  *
  * Bytes of a frozen weight of the layers' products: native 4 or 2 (and what 8- and 4-bit products read), int8 and fp8
- * 1, nf4 4 bits and its constants; all other frozen weights stay native. fp32: all frozen weights 4. Adapters
+ * 1, nf4 4 bits and its constants; all other frozen weights stay native. fp32: all frozen weights 4, and gathered so
+ * unless FSDP's mixed precision gathers half copies of its fp32 shards. Adapters
  * themselves are stored, reduced and stepped as plan/ storage.c says for the precision: in fp32 with amp-… (PEFT's
  * autocast_adapter_dtype), in half with bf16. */
 #include <inttypes.h>
@@ -81,6 +82,20 @@ static double base_B(const dts_adapters *adapters, double native_B) {
     return native_B;
 }
 
+double dts_plan_frozen_other_B(const dts_plan *plan) {
+    const bool wide = plan->job.training->adapters.base == DTS_BASE_FP32;
+    return wide ? FP32_B : dts_numeric_bytes(plan->storage.activation);
+}
+
+/* Half precision is FSDP's, not autocast's, for the whole run, as for weights that are trained (storage.c). */
+static bool gathers_half_copies(const dts_plan *plan) {
+    return plan->job.training->adapters.base == DTS_BASE_FP32 && plan->job.stack->fsdp_mixed_precision;
+}
+
+double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B) {
+    return gathers_half_copies(plan) ? stored_B * dts_numeric_bytes(plan->storage.compute) / FP32_B : stored_B;
+}
+
 dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
     const dts_adapters *adapters = &plan->job.training->adapters;
     const dts_storage *storage = &plan->storage;
@@ -90,8 +105,9 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
                             .dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_PRE,
                             .output_dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_POST,
                             .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
+                            .other_B = dts_plan_frozen_other_B(plan),
                             .narrow = adapters->base != DTS_BASE_NATIVE && !wide,
-                            .wide = wide,
+                            .casts = wide && !gathers_half_copies(plan),
                             .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,
                             .trained_B = storage->parameter_B};
 }

@@ -417,6 +417,11 @@ bool dts_plan_asks_recipe(const dts_job *job);
 /* Are only low-rank adapters trained? */
 bool dts_plan_adapts(const dts_plan *plan);
 
+/* Bytes of a frozen weight outside the layers' products, as it is stored; and of frozen weights that are stored in so
+ * many bytes, as FSDP gathers them. */
+double dts_plan_frozen_other_B(const dts_plan *plan);
+double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B);
+
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 

@@ -113,8 +113,8 @@ static double units_B(const dts_case *k, const dts_rank_class *c) {
     double unit = 0, unit_B = 0, root_B = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         unit += c->unit[set];
-        unit_B += c->unit[set] * compute_B + c->unit_frozen_B[set];
-        root_B += c->parameters[set] * compute_B + c->frozen_B[set];
+        unit_B += c->unit[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->unit_frozen_B[set]);
+        root_B += c->parameters[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->frozen_B[set]);
     }
     root_B -= c->layers * unit_B;
     const double layers_B = ((1 + ahead) * unit_B + unit * storage->reduce_B) / c->layer_units;

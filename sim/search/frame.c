@@ -23,7 +23,8 @@ static void add_end(const dts_plan *plan, const dts_part_cost *part, dts_rank_cl
     }
     c->ends++;
     c->end = fmax(c->end, elements);
-    c->end_B = fmax(c->end_B, elements * dts_numeric_bytes(plan->storage.compute) + frozen_B);
+    c->end_B = fmax(c->end_B,
+                    elements * dts_numeric_bytes(plan->storage.compute) + dts_plan_gathered_frozen_B(plan, frozen_B));
 }
 
 static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
@@ -110,7 +111,7 @@ static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_
                           ? (double)model->vocab * (double)model->hidden / (double)plan->tensor
                           : 0;
         if (dts_plan_adapts(plan)) {
-            c->frozen_B[DTS_SET_COMMON] += copy * dts_numeric_bytes(plan->storage.activation);
+            c->frozen_B[DTS_SET_COMMON] += copy * dts_plan_frozen_other_B(plan);
         } else {
             c->parameters[DTS_SET_COMMON] += copy;
             dts_frame_own_copy(frame, copy);
@@ -216,7 +217,8 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_B) / units;
+    const double frozen_gathered_B = dts_plan_gathered_frozen_B(plan, frozen_B);
+    double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_gathered_B) / units;
     double reduce_B = elements * plan->storage.reduce_B / units;
     *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     *scatter_s += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
@@ -231,8 +233,8 @@ static double unit_sms(const dts_frame *frame, int rank, int hybrid, const dts_r
     dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, busy_share(frame->plan), &sharing);
     group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
     dts_transfer gather;
-    const double unit_B =
-        c->unit[DTS_SET_COMMON] * dts_numeric_bytes(frame->plan->storage.compute) + c->unit_frozen_B[DTS_SET_COMMON];
+    const double unit_B = c->unit[DTS_SET_COMMON] * dts_numeric_bytes(frame->plan->storage.compute) +
+                          dts_plan_gathered_frozen_B(frame->plan, c->unit_frozen_B[DTS_SET_COMMON]);
     dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B / c->layer_units, &gather);
     const double most = (double)frame->plan->job.stack->communication_sms;
     return gather.work_B > 0 && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;

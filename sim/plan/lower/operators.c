@@ -339,6 +339,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
         }
         dts_walk_memory(w, w->last, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, keeps_saved && split ? o->output_B : 0);
         w->handed_B = o->input_B;
+    } else if (!keeps_saved && t->forward_kernels > 0) { /* the kernels behind it were the last to need them */
+        save_tensors(w, w->last, DTS_AT_END, o, -1);
     }
     const bool whole =
         behind == DTS_EXCHANGE_ALL_REDUCE || (behind == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(w->b, o));

@@ -113,7 +113,8 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
 }
 
 static double gathered_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
-    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]) + u->frozen_B[set];
+    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]) +
+           dts_plan_gathered_frozen_B(sync->b->plan, u->frozen_B[set]);
 }
 
 /* Bytes of a unit's shard where it rests in host memory. */

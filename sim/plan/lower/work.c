@@ -366,8 +366,7 @@ static void add_tied_copy(const dts_builder *b, dts_stage *stage) {
     const double elements = tied_copy(b->plan);
     if (dts_plan_adapts(b->plan)) {
         stage->held->frozen[DTS_SET_COMMON] += elements;
-        const bool wide = b->plan->job.training->adapters.base == DTS_BASE_FP32;
-        stage->frozen_tied_B = elements * dts_numeric_bytes(wide ? DTS_FP32 : (dts_numeric)b->plan->storage.activation);
+        stage->frozen_tied_B = elements * dts_plan_frozen_other_B(b->plan);
         stage->held->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
     } else {
         stage->tied_copy = elements;

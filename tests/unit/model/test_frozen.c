@@ -12,7 +12,8 @@ static dts_execution adapted(void) {
     dts_execution x = plain_fp16(BATCH, SEQUENCE);
     x.separate_qkv = true;
     x.flash_attention = true;
-    x.adaptation = (dts_adaptation){.rank = RANK, .targets = DTS_TARGETS_ALL_LINEAR, .base_B = 2, .trained_B = 2};
+    x.adaptation =
+        (dts_adaptation){.rank = RANK, .targets = DTS_TARGETS_ALL_LINEAR, .base_B = 2, .other_B = 2, .trained_B = 2};
     return x;
 }
 
@@ -109,7 +110,8 @@ static void weights_in_fp32_are_cast(void **state) {
     (void)state;
     dts_model model = llama_3_70b();
     dts_execution half = adapted(), wide = adapted();
-    wide.adaptation.wide = true;
+    wide.adaptation.casts = true;
+    wide.adaptation.other_B = FP32_B;
     wide.adaptation.base_B = FP32_B;
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     const dts_part parts[] = {DTS_PART_EMBEDDING, DTS_PART_LAYER, DTS_PART_HEAD};

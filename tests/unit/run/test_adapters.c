@@ -161,6 +161,60 @@ static void replicas_send_what_is_trained(void **state) {
     dts_result_free(r);
 }
 
+/* Casts of fp32 weights go when the gradient of their product's input is there: as many microbatches as one likes take
+ * the same memory, and under full recomputation the casts of one layer live at once. */
+static void casts_go_with_their_layer(void **state) {
+    (void)state;
+    const double layer_B = 2 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008), head_B = 2 * 32000.0 * 4096;
+    static const char *const recompute[] = {"full", "none"};
+    static const int layers[] = {1, 32};
+    for (int k = 0; k < 2; k++) {
+        double activations_B[3], peaks_B[3];
+        static const char *const others[] = {"training.global_batch=4 " LORA ".base=native",
+                                             "training.global_batch=4 " LORA ".base=fp32",
+                                             "training.global_batch=8 " LORA ".base=fp32"};
+        for (int i = 0; i < 3; i++) {
+            char settings[LONGEST_SETTINGS];
+            snprintf(settings, sizeof settings, "training.precision=amp-bf16 training.recompute=%s %s", recompute[k],
+                     others[i]);
+            dts_result *r = simulate_text(base, settings);
+            activations_B[i] = r->memory_gib.activations * GIB;
+            peaks_B[i] = r->peak_allocated_gib * GIB;
+            dts_result_free(r);
+        }
+        assert_close(peaks_B[2], peaks_B[1], 0, 0);
+        const double casts_B = activations_B[1] - activations_B[0];
+        assert_true(casts_B <= layers[k] * layer_B + head_B && casts_B >= (layers[k] - 0.5) * layer_B);
+    }
+}
+
+/* fp32 shards of which FSDP gathers half copies: nothing is left to cast, and nothing waits for backward. */
+static void mixed_precision_gathers_fp32_weights_in_half(void **state) {
+    (void)state;
+    const double trained = 4194304, frozen = 6738415616.0, ends = 2 * 32000.0 * 4096 + 4096;
+    static const char *const others[] = {LORA ".base=native stack.fsdp.mixed_precision=true",
+                                         LORA ".base=fp32 stack.fsdp.mixed_precision=true",
+                                         LORA ".base=fp32 stack.fsdp.mixed_precision=false"};
+    double activations[3], times_s[3];
+    for (int i = 0; i < 3; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings,
+                 "cluster.gpus_per_node=8 training.global_batch=16 training.recompute=none "
+                 "training.precision=amp-bf16 parallelism.data_parallel=fsdp %s",
+                 others[i]);
+        dts_result *r = simulate_text(base, settings);
+        const double gathered_B = i == 2 ? 4 : 2, stored_B = i == 0 ? 2 : 4;
+        assert_close(moved_B(r, "all-gather"), gathered_B * (2 * frozen - ends) + 2 * 2 * trained, 1e-6, 0);
+        assert_close(r->memory_gib.parameters * GIB, (stored_B * frozen + 4 * trained) / 8, 1e-8, 0);
+        activations[i] = r->memory_gib.activations;
+        times_s[i] = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    assert_close(activations[1], activations[0], 1e-12, 0);
+    assert_close(times_s[1], times_s[0], 1e-9, 0);
+    assert_true(activations[2] > 1.5 * activations[1] && times_s[2] > times_s[1]);
+}
+
 /* ---- shared with other ranks ------------------------------------------------------------------------------------- */
 
 static const char *const eight =
@@ -236,6 +290,13 @@ static void frozen_ties_are_not_reduced(void **state) {
     dts_result *r = simulate_text(eight, settings);
     assert_null(communication_row(r, "send-recv", "embedding"));
     assert_close(r->stages[3].parameters - r->stages[1].parameters, 128256.0 * 4096 + 4096, 1e-9, 0);
+    const double half_B = r->stages[3].memory_gib.parameters * GIB;
+    dts_result_free(r);
+    char wide[LONGEST_SETTINGS];
+    snprintf(wide, sizeof wide, "%s " LORA ".base=fp32", settings);
+    r = simulate_text(eight, wide); /* the copy of the embedding in fp32 as all frozen weights */
+    const double trained_B = 2 * 41943040.0 / 32;
+    assert_close(r->stages[3].memory_gib.parameters * GIB, 2 * (half_B - trained_B) + trained_B, 1e-9, 0);
     dts_result_free(r);
 }
 
@@ -365,6 +426,8 @@ int main(void) {
         cmocka_unit_test(frozen_weights_have_no_weight_gradient),
         cmocka_unit_test(memory_of_published_runs),
         cmocka_unit_test(replicas_send_what_is_trained),
+        cmocka_unit_test(casts_go_with_their_layer),
+        cmocka_unit_test(mixed_precision_gathers_fp32_weights_in_half),
         cmocka_unit_test(what_is_not_simulated_is_refused),
         cmocka_unit_test(no_layout_trains_more),
         cmocka_unit_test(frozen_products_in_8_bits),

@@ -1,0 +1,63 @@
+/* The closed form of frozen weights in fp32, beside what the simulation of the same layouts takes. */
+#include "closed_form.h"
+
+static double check(const char *text, const char *pipeline, const char *data_parallel, const char *recompute) {
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.context", "1"),
+                             AXIS("parallelism.order", "tensor-data-pipeline"),
+                             AXIS("parallelism.partition", "uniform"),
+                             AXIS("parallelism.pipeline", pipeline),
+                             AXIS("parallelism.data_parallel", data_parallel),
+                             AXIS("parallelism.shard_group", "0"),
+                             AXIS("offload", "none"),
+                             AXIS("training.recompute", recompute),
+                             AXIS("parallelism.virtual_stages", "1"),
+                             AXIS("training.micro_batch", "1"),
+                             AXIS("parallelism.schedule", "1f1b")};
+    return check_layouts(text, over, sizeof over / sizeof over[0], 1, 0.35, 0.1);
+}
+
+#define LORA "adapters: {lora: {rank: 16, targets: all-linear, base: fp32}}}\n"
+
+/* The last stage's copy of the embedding takes what a head of its own does. */
+static void copies_of_tied_weights(void **state) {
+    (void)state;
+    static const char *const tied[] = {"true", "false"};
+    double memory_B[2];
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "model: {profile: llama-3-8b, layers: 4, tied_embeddings: %s}\n"
+                 "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
+                 "stack: pytorch-2\n"
+                 "training: {global_batch: 8, micro_batch: 1, sequence_length: 4096, precision: bf16, " LORA,
+                 tied[i]);
+        memory_B[i] = check(text, "4", "ddp", "none");
+    }
+    assert_close(memory_B[0], memory_B[1], 1e-9, 0);
+}
+
+/* Casts are gone with their layer, whatever the microbatches; half copies of fp32 shards need none. */
+static void gathered_weights(void **state) {
+    (void)state;
+    static const char *const stacks[] = {"pytorch-2", "{profile: pytorch-2, fsdp: {mixed_precision: true}}"};
+    static const char *const recompute[] = {"none", "full"};
+    for (int i = 0; i < 4; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "model: {profile: llama-3-8b, layers: 8, vocab: 32000}\n"
+                 "cluster: {profile: dgx-a100-80gb, nodes: 1}\n"
+                 "stack: %s\n"
+                 "training: {global_batch: 32, micro_batch: 1, sequence_length: 2048, precision: amp-bf16, " LORA,
+                 stacks[i / 2]);
+        check(text, "1", "fsdp", recompute[i % 2]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_of_tied_weights),
+        cmocka_unit_test(gathered_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
