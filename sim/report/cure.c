@@ -1,5 +1,6 @@
 #include "report/cure.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* What makes a part of the memory smaller. */
@@ -9,6 +10,7 @@ typedef struct part {
     const char *name;
     double gib;
     remedy_kind kind;
+    double experts_gib; /* of it, states of experts that lie on other ranks than what is dense */
 } part;
 
 enum { PARTS = 8 };
@@ -16,14 +18,15 @@ enum { PARTS = 8 };
 static part largest_part(const dts_result *r) {
     const dts_memory_gib *m = &r->memory_gib;
     const part parts[PARTS] = {
-        {"parameters", m->parameters, STATES},
-        {"gradients", m->gradients, STATES},
-        {"optimizer states", m->optimizer, STATES},
-        {"activations", m->activations - r->kept_outputs_gib, ACTIVATIONS},
-        {"outputs of all microbatches, kept until the step ends", r->kept_outputs_gib + r->joined_outputs_gib, OUTPUTS},
-        {"temporary buffers", m->temporary - r->joined_outputs_gib, TEMPORARIES},
-        {"communication buffers", m->communication, BUFFERS},
-        {"the allocator's reserve", m->fragmentation, RESERVE},
+        {"parameters", m->parameters, STATES, r->experts.parameters_gib},
+        {"gradients", m->gradients, STATES, r->experts.gradients_gib},
+        {"optimizer states", m->optimizer, STATES, r->experts.optimizer_gib},
+        {"activations", m->activations - r->kept_outputs_gib, ACTIVATIONS, 0},
+        {"outputs of all microbatches, kept until the step ends", r->kept_outputs_gib + r->joined_outputs_gib, OUTPUTS,
+         0},
+        {"temporary buffers", m->temporary - r->joined_outputs_gib, TEMPORARIES, 0},
+        {"communication buffers", m->communication, BUFFERS, 0},
+        {"the allocator's reserve", m->fragmentation, RESERVE, 0},
     };
     size_t largest = 0;
     for (size_t i = 1; i < PARTS; i++) {
@@ -36,13 +39,48 @@ static bool is_sharded(const dts_result *r) {
     return r->plan != NULL && (strstr(r->plan, "fsdp") != NULL || strstr(r->plan, "zero3") != NULL);
 }
 
+static bool offloads(const dts_result *r) {
+    return r->host_peak_gib > 0 || r->nvme_peak_gib > 0;
+}
+
+/* Hardware FLOPs over model FLOPs from which on a plan recomputes: full recomputation comes to 4/3. */
+static const double recomputing = 1.1;
+
+/* What data parallelism shards of dense parameters, it shards of experts only among ranks that hold the same ones. */
+static void add_experts_cure(const dts_result *r, const part *p, dts_text *out) {
+    const bool optimizer = strcmp(p->name, "optimizer states") == 0;
+    const bool gradients = strcmp(p->name, "gradients") == 0;
+    const bool sharded = is_sharded(r) || (optimizer && r->plan != NULL && strstr(r->plan, "zero1") != NULL) ||
+                         ((optimizer || gradients) && r->plan != NULL && strstr(r->plan, "zero2") != NULL);
+    dts_text_printf(out, "%.1f GiB of it are of experts, ", p->experts_gib);
+    if (r->experts.copies > 1 && !sharded) {
+        dts_text_printf(out, "which %" PRId64 " ranks hold alike: parallelism.data_parallel=%s splits them",
+                        r->experts.copies, optimizer ? "zero1 or fsdp" : "fsdp");
+    } else {
+        dts_text_printf(out,
+                        "%s: more GPUs (cluster.nodes), with a higher parallelism.expert_tensor or "
+                        "parallelism.pipeline, split them further",
+                        r->experts.copies > 1 ? "which are split already"
+                                              : "and no two ranks hold the same ones, so that fsdp cannot split them");
+    }
+    if (optimizer && r->experts.wide_moments) {
+        dts_text_add(out, "; training.optimizer=adamw-8bit makes them smaller");
+    }
+    if (optimizer && r->nodes == 1 && !offloads(r)) {
+        dts_text_add(out, "; offload.optimizer=cpu takes them off the GPUs");
+    }
+    if (r->hfu <= recomputing * r->mfu && r->memory_gib.activations > r->peak_device_gib - r->capacity_gib) {
+        dts_text_printf(out, "; training.recompute=full makes the activations smaller (%.1f GiB)",
+                        r->memory_gib.activations);
+    }
+}
+
 static const char *states_cure(const dts_result *r) {
-    const bool offloads = r->host_peak_gib > 0 || r->nvme_peak_gib > 0;
     if (r->gpus == 1 && r->trainable_parameters < r->parameters) {
         return "weights in 4 bits (training.adapters.lora.base: nf4) or more GPUs make them smaller";
     }
     if (r->gpus == 1) {
-        return offloads
+        return offloads(r)
                    ? "training.adapters (low rank, with base: nf4) or more GPUs make them smaller"
                    : "offload.optimizer=cpu takes states off the GPU, training.adapters (low rank, with base: nf4) "
                      "makes all of them smaller";
@@ -50,13 +88,10 @@ static const char *states_cure(const dts_result *r) {
     if (!is_sharded(r)) {
         return "parallelism.data_parallel=fsdp or a higher parallelism.pipeline splits them over GPUs";
     }
-    return r->nodes == 1 && !offloads ? "a higher parallelism.pipeline or more GPUs split them further, offload "
-                                        "(offload.optimizer=cpu, offload.parameters=cpu) takes them off the GPUs"
-                                      : "a higher parallelism.pipeline or more GPUs split them further";
+    return r->nodes == 1 && !offloads(r) ? "a higher parallelism.pipeline or more GPUs split them further, offload "
+                                           "(offload.optimizer=cpu, offload.parameters=cpu) takes them off the GPUs"
+                                         : "a higher parallelism.pipeline or more GPUs split them further";
 }
-
-/* Hardware FLOPs over model FLOPs from which on a plan recomputes: full recomputation comes to 4/3. */
-static const double recomputing = 1.1;
 
 static const char *activations_cure(const dts_result *r) {
     const bool recomputes = r->hfu > recomputing * r->mfu;
@@ -108,9 +143,14 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
                         result->nvme_peak_gib - result->nvme_capacity_gib);
     }
     const part largest = largest_part(result);
-    dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB): %s.",
-                    result->peak_device_gib - result->capacity_gib, largest.name, largest.gib,
-                    cure_of(result, largest.kind));
+    dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB): ",
+                    result->peak_device_gib - result->capacity_gib, largest.name, largest.gib);
+    if (2 * largest.experts_gib > largest.gib) {
+        add_experts_cure(result, &largest, out);
+    } else {
+        dts_text_add(out, cure_of(result, largest.kind));
+    }
+    dts_text_add(out, ".");
 }
 
 const char *dts_report_fit_mark(bool fits, double unserved_gib) {

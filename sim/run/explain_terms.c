@@ -179,19 +179,43 @@ static void add_term(dts_result *result, const char *name, double gib, const cha
     }
 }
 
-/* "P parameters · b B / n ranks, and 0.30 GiB gathered at the peak"; without the first part where nothing of it stays
- * on the GPU. */
-static const char *lasting(dts_result *result, double gib, double lasting_B, double elements, double element_B,
-                           double shards, const char *beside) {
-    double rest_gib = gib - elements * element_B / shards / GIB;
-    if (lasting_B <= 0 || rest_gib < -0.005) {
+/* "P parameters · b B / n ranks" of a set. */
+static void write_lasting(const dts_lasting *lasting, const char *what, dts_text *out) {
+    dts_text_printf(out, "%.4g %s · %.4g B", lasting->elements, what, lasting->element_B);
+    if (lasting->ranks > 1) {
+        dts_text_printf(out, " / %.0f ranks", lasting->ranks);
+    }
+}
+
+/* What stays all the time, "and 0.30 GiB gathered at the peak"; dense parameters and experts apart where they have
+ * other ranks to share with. Without the first part where nothing of it stays on the GPU. */
+static const char *lasting(const dts_measured *m, size_t stage, dts_memory_category category, double gib,
+                           const char *beside, dts_result *result) {
+    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)stage);
+    const dts_lasting dense = dts_lasting_of(m, stage, category, DTS_SET_COMMON);
+    const dts_lasting experts = dts_lasting_of(m, stage, category, DTS_SET_EXPERTS);
+    const double dense_gib = dts_lasting_gib(&dense), experts_gib = dts_lasting_gib(&experts);
+    const double rest_gib = gib - dense_gib - experts_gib;
+    if (peak->final_bytes[category] <= 0 || rest_gib < -0.005) {
         return beside;
     }
-    const char *share = shards > 1 ? dts_arena_printf(result->arena, " / %.0f ranks", shards) : "";
-    const char *rest = rest_gib > 0.005 ? dts_arena_printf(result->arena, ", and %.2f GiB %s", rest_gib, beside) : "";
-    return share == NULL || rest == NULL
-               ? NULL
-               : dts_arena_printf(result->arena, "%.4g parameters · %.4g B%s%s", elements, element_B, share, rest);
+    dts_text text = {0};
+    if (experts.elements > 0) {
+        dts_text_printf(&text, "%.2f GiB: ", dense_gib);
+        write_lasting(&dense, "dense parameters", &text);
+        dts_text_printf(&text, "; %.2f GiB: ", experts_gib);
+        write_lasting(&experts, "parameters of experts", &text);
+        dts_text_add(&text, rest_gib > 0.005 ? ";" : "");
+    } else {
+        write_lasting(&dense, "parameters", &text);
+        dts_text_add(&text, rest_gib > 0.005 ? "," : "");
+    }
+    if (rest_gib > 0.005) {
+        dts_text_printf(&text, " and %.2f GiB %s", rest_gib, beside);
+    }
+    const char *formula = text.failed ? NULL : dts_arena_strdup(result->arena, dts_text_string(&text));
+    dts_text_free(&text);
+    return formula;
 }
 
 /* What one layer keeps of one microbatch, with its largest operators. */
@@ -246,25 +270,12 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     }
     const dts_stage_row *stage = &result->stages[fullest];
     const dts_memory_gib *gib = &stage->memory_gib;
-    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)fullest);
-    const dts_storage *storage = &plan->storage;
-    double shards = (double)plan->shards;
-    double trained = m->lowered->stage_parameters[fullest];
-    double frozen = m->lowered->stage_frozen[fullest];
-    bool adapts = frozen > 0; /* frozen weights in several formats: their mean */
-    double stored_B = adapts
-                          ? (m->lowered->stage_frozen_B[fullest] + trained * storage->parameter_B) / (frozen + trained)
-                          : storage->parameter_B;
     add_term(result, "parameters", gib->parameters,
-             lasting(result, gib->parameters, (double)peak->final_bytes[DTS_MEMORY_PARAMETERS], frozen + trained,
-                     stored_B, dts_plan_shards_parameters(plan) ? shards : 1, "gathered or cast at the peak"));
-    add_term(
-        result, "gradients", gib->gradients,
-        lasting(result, gib->gradients, (double)peak->final_bytes[DTS_MEMORY_GRADIENTS], trained, storage->gradient_B,
-                dts_plan_shards_gradients(plan) ? shards : 1, "not yet handed over, or in buffers"));
+             lasting(m, fullest, DTS_MEMORY_PARAMETERS, gib->parameters, "gathered or cast at the peak", result));
+    add_term(result, "gradients", gib->gradients,
+             lasting(m, fullest, DTS_MEMORY_GRADIENTS, gib->gradients, "not yet handed over, or in buffers", result));
     add_term(result, "optimizer", gib->optimizer,
-             lasting(result, gib->optimizer, (double)peak->final_bytes[DTS_MEMORY_OPTIMIZER], trained,
-                     storage->optimizer_B, dts_plan_shards_optimizer(plan) ? shards : 1, "during the step"));
+             lasting(m, fullest, DTS_MEMORY_OPTIMIZER, gib->optimizer, "during the step", result));
     const double of_passes_gib = gib->activations - result->kept_outputs_gib;
     add_term(result, "activations", of_passes_gib, describe_activations(m, of_passes_gib, result));
     add_term(result, "kept outputs", result->kept_outputs_gib + result->joined_outputs_gib,
@@ -277,9 +288,9 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
                               "outputs, gradients and workspaces under way when %s reaches the peak, at "
                               "%.4g s",
                               stage->peak_cause, stage->peak_at_s));
-    add_term(result, "communication", gib->communication,
-             lasting(result, gib->communication, (double)peak->final_bytes[DTS_MEMORY_COMMUNICATION], trained,
-                     storage->reduce_B, 1, "buffers of transfers under way"));
+    add_term(
+        result, "communication", gib->communication,
+        lasting(m, fullest, DTS_MEMORY_COMMUNICATION, gib->communication, "buffers of transfers under way", result));
     add_term(result, "fragmentation", gib->fragmentation,
              dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left",
                               plan->job.stack->allocator_reserve_factor));

@@ -138,6 +138,11 @@ typedef struct dts_result {
     /* of its activations, outputs that a pipeline's stage keeps until the step ends; of its temporary, their copy */
     double kept_outputs_gib, joined_outputs_gib;
     struct {
+        double parameters_gib, gradients_gib, optimizer_gib; /* of the fullest GPU's, where experts lie apart */
+        int64_t copies;    /* ranks of a stage, or of a shard group, that hold the same experts */
+        bool wide_moments; /* an 8-bit optimizer has smaller ones */
+    } experts;
+    struct {
         int64_t
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
         int64_t calls;       /* of cudaFree and cudaMalloc on that GPU */

@@ -160,9 +160,11 @@ typedef struct dts_lowered {
     double trained;           /* of all stages and ranks that share them */
     double *stage_frozen;     /* [pipeline] elements that are not */
     double *stage_frozen_B;   /* [pipeline] and their B */
-    int64_t *static_B;        /* [device] memory that lives the whole iteration, B */
-    dts_tensors *tensors;     /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
-    double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+    /* [pipeline] of these, what ranks with the same experts share: elements that are trained, that are not, their B */
+    double *stage_experts, *stage_frozen_experts, *stage_frozen_experts_B;
+    int64_t *static_B;    /* [device] memory that lives the whole iteration, B */
+    dts_tensors *tensors; /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
+    double flops;         /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 
 /* What an operator's exchange is, and among whom. */

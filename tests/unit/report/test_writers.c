@@ -354,6 +354,46 @@ static void cures_can_be_applied(void **state) {
     }
 }
 
+/* Experts that no two ranks hold cannot be split by fsdp: what is told for them follows from how they lie. */
+static void cures_of_experts_split_experts(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int64_t copies;
+        bool recomputes;
+        double experts_gib;
+        const char *told, *untold;
+    } rows[] = {
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, false, 31, "fsdp cannot split them", "data_parallel=fsdp"},
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, false, 31, "recompute=full", "offload"},
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, true, 31, "adamw-8bit", "recompute=full"},
+        {"fsdp 16, expert 8", 2, true, 31, "expert_tensor", "data_parallel="},
+        {"zero1 16, expert 8", 2, true, 31, "which are split already", "data_parallel="},
+        {"ddp 16, expert 8", 2, true, 31, "2 ranks hold alike: parallelism.data_parallel=zero1 or fsdp", "cannot"},
+        {"zero1 16, expert 8", 2, true, 2, "data_parallel=fsdp or", "experts"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const dts_result r = {
+            .gpus = 16,
+            .nodes = 2,
+            .micro_batch = 1,
+            .plan = rows[i].plan,
+            .mfu = 0.3,
+            .hfu = rows[i].recomputes ? 0.4 : 0.3,
+            .capacity_gib = 79,
+            .peak_device_gib = 86,
+            .peak_allocated_gib = 84,
+            .memory_gib = {.optimizer = 32.6, .activations = 29, .gradients = 14},
+            .experts = {.optimizer_gib = rows[i].experts_gib, .copies = rows[i].copies, .wide_moments = true}};
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        print_message("%s\n", dts_text_string(&text));
+        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
+        assert_null(strstr(dts_text_string(&text), rows[i].untold));
+        dts_text_free(&text);
+    }
+}
+
 /* Outputs that a pipeline keeps of all microbatches are not what recomputation makes smaller. */
 static void kept_outputs_are_a_part_of_their_own(void **state) {
     (void)state;
@@ -484,6 +524,7 @@ int main(void) {
         cmocka_unit_test(cures_can_be_applied),
         cmocka_unit_test(kept_outputs_are_a_part_of_their_own),
         cmocka_unit_test(web_page_needs_nothing_else_and_escapes_names),
+        cmocka_unit_test(cures_of_experts_split_experts),
         cmocka_unit_test(whole_run_is_told_when_it_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,49 @@ static void memory_terms_sum_to_the_peak(void **state) {
     }
 }
 
+static const dts_memory_term *term_of(const dts_result *r, const char *name) {
+    for (size_t i = 0; i < r->explanation->memory_count; i++) {
+        if (strcmp(r->explanation->memory[i].name, name) == 0) {
+            return &r->explanation->memory[i];
+        }
+    }
+    return NULL;
+}
+
+/* Experts are shared by the ranks that hold the same ones: here by one of 8, while 8 share what is dense. The numbers
+ * of a formula are its term. */
+static void experts_are_terms_of_their_own(void **state) {
+    (void)state;
+    const double GIB = 1024.0 * 1024.0 * 1024.0;
+    static const char *const names[] = {"parameters", "gradients", "optimizer"};
+    static const double ranks[] = {1, 1, 8};
+    dts_result *r = explained("scenarios/experts/mixtral-2-dgx.yaml", "training.global_batch=32", false);
+    for (size_t i = 0; i < 3; i++) {
+        const dts_memory_term *term = term_of(r, names[i]);
+        double dense_gib, dense, dense_B, experts_gib, experts, experts_B, by = 1;
+        assert_non_null(term);
+        print_message("%s\n", term->formula);
+        assert_int_equal(sscanf(term->formula, "%lf GiB: %lf dense parameters · %lf B", &dense_gib, &dense, &dense_B),
+                         3);
+        const char *behind = strstr(term->formula, "; ");
+        assert_non_null(behind);
+        assert_int_equal(
+            sscanf(behind, "; %lf GiB: %lf parameters of experts · %lf B", &experts_gib, &experts, &experts_B), 3);
+        const char *shared = strstr(term->formula, " / ");
+        assert_true((shared != NULL && shared < behind) == (ranks[i] > 1));
+        assert_true(shared == NULL || sscanf(shared, " / %lf ranks", &by) == 1);
+        assert_close(by, ranks[i], 0, 0);
+        assert_close(dense_gib, dense * dense_B / ranks[i] / GIB, 0, 0.006);
+        assert_close(experts_gib, experts * experts_B / GIB, 1e-3, 0.006);
+        assert_close(experts, 2.82e9, 0.01, 0);
+        const char *rest = strstr(behind, "and ");
+        double rest_gib = 0;
+        assert_true(rest == NULL || sscanf(rest, "and %lf GiB", &rest_gib) == 1);
+        assert_close(dense_gib + experts_gib + rest_gib, term->gib, 0, 0.02);
+    }
+    dts_result_free(r);
+}
+
 static void plain_runs_have_no_explanation(void **state) {
     (void)state;
     dts_result *r = simulate_file(scenario, "");
@@ -214,6 +257,7 @@ int main(void) {
         cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
         cmocka_unit_test(inputs_know_their_sources),
         cmocka_unit_test(memory_terms_sum_to_the_peak),
+        cmocka_unit_test(experts_are_terms_of_their_own),
         cmocka_unit_test(plain_runs_have_no_explanation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
