@@ -25,6 +25,10 @@ const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_te
 /* Keys that any map may hold to document its numbers. */
 bool dts_is_documentation_key(const char *key);
 
+/* Is it a profile's path, not a name? And is there such a regular file? */
+bool dts_is_profile_path(const char *name);
+bool dts_is_file(const char *path);
+
 /* What a node is, for messages: "'text'", "a list", "a map", "nothing". */
 dts_excerpt dts_node_excerpt(const dts_node *node);
 

@@ -34,7 +34,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-static bool is_path(const char *name) {
+bool dts_is_profile_path(const char *name) {
     return strchr(name, '/') != NULL || ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json");
 }
 
@@ -59,7 +59,7 @@ static bool is_same_file(const chain *a, const chain *b) {
     return a->inode != 0 && a->inode == b->inode && a->device == b->device;
 }
 
-static bool is_file(const char *path) {
+bool dts_is_file(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
@@ -223,7 +223,7 @@ dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_pla
 }
 
 static dts_status locate(const lookup *l, const char *name, const char **out) {
-    if (is_path(name)) {
+    if (dts_is_profile_path(name)) {
         return dts_binder_locate(l->binder, name, l->reference, l->key, "YAML or JSON", out);
     }
     if (!is_name(name)) {
@@ -237,7 +237,7 @@ static dts_status locate(const lookup *l, const char *name, const char **out) {
         if (path == NULL) {
             return dts_diag_nomem(l->binder->diag);
         }
-        if (is_file(path)) {
+        if (dts_is_file(path)) {
             *out = path;
             return DTS_OK;
         }

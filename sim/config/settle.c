@@ -1,6 +1,5 @@
 /* A tree of several files and settings as one that says the same by itself, wherever it is written to. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "config/inside.h"
 
@@ -56,29 +55,73 @@ static bool settle_forms(const dts_schema *schema, dts_node *map, dts_arena *are
     return true;
 }
 
-/* Paths count from the folder of the file that names them: makes those of files that are there absolute. */
-static bool settle_paths(dts_node *node, const char *current, dts_arena *arena) {
-    bool good = true;
-    for (dts_node *n = node->first; n != NULL && good; n = n->next) {
-        good = settle_paths(n, current, arena);
-    }
-    const char *text = node->kind == DTS_NODE_SCALAR ? node->text : "/";
-    if (text[0] == '/' || (strchr(text, '/') == NULL && strchr(text, '.') == NULL)) {
-        return good;
+/* A path counts from the folder of the file that names it: makes that of a file that is there, or of the folder of a
+ * Hugging Face model, absolute. false: out of memory, as of all below. */
+static bool settle_path(dts_node *node, const char *current, dts_arena *arena) {
+    if (node->text[0] == '/') {
+        return true;
     }
     const char *file = node->place.file != NULL ? node->place.file : "";
     const char *slash = strrchr(file, '/');
     const int length = slash == NULL ? 0 : (int)(slash - file + 1);
-    const char *path = file[0] == '/' ? dts_arena_printf(arena, "%.*s%s", length, file, text)
-                                      : dts_arena_printf(arena, "%s/%.*s%s", current, length, file, text);
-    struct stat info;
-    if (path != NULL && stat(path, &info) == 0) {
+    const char *path = file[0] == '/' ? dts_arena_printf(arena, "%.*s%s", length, file, node->text)
+                                      : dts_arena_printf(arena, "%s/%.*s%s", current, length, file, node->text);
+    const char *config = path == NULL ? NULL : dts_arena_printf(arena, "%s/config.json", path);
+    if (config != NULL && (dts_is_file(path) || dts_is_file(config))) {
         node->text = path;
     }
-    return good && path != NULL;
+    return config != NULL;
+}
+
+/* A file in a field that reads itself: by its ending, or behind the key file. */
+static bool settle_files(const dts_field *field, dts_node *node, const char *current, dts_arena *arena) {
+    bool good = true;
+    for (dts_node *n = node->first; n != NULL && good; n = n->next) {
+        good = (n->key != NULL && dts_is_documentation_key(n->key)) || settle_files(field, n, current, arena);
+    }
+    if (node->kind != DTS_NODE_SCALAR) {
+        return good;
+    }
+    const size_t length = strlen(node->text), end = strlen(field->file_ending);
+    const bool ends = length > end && strcmp(node->text + length - end, field->file_ending) == 0;
+    return ends || strcmp(node->key, "file") == 0 ? settle_path(node, current, arena) : good;
+}
+
+static bool settle_paths(const dts_schema *schema, dts_node *map, const char *current, dts_arena *arena);
+
+static bool settle_field(const dts_field *field, dts_node *node, const char *current, dts_arena *arena) {
+    bool good = true;
+    if (field->type == DTS_FIELD_CUSTOM) {
+        return field->file_ending == NULL || settle_files(field, node, current, arena);
+    }
+    if (field->type == DTS_FIELD_LIST && field->sub != NULL) {
+        for (dts_node *n = node->first; n != NULL && good; n = n->next) {
+            good = settle_paths(field->sub, n, current, arena);
+        }
+        return good;
+    }
+    if (field->type == DTS_FIELD_PROFILE && node->kind == DTS_NODE_SCALAR) {
+        return !dts_is_profile_path(node->text) || settle_path(node, current, arena);
+    }
+    for (dts_node *n = node->first; n != NULL && good && field->type == DTS_FIELD_PROFILE; n = n->next) {
+        const bool named = n->kind == DTS_NODE_SCALAR && strcmp(n->key, "profile") == 0 && dts_is_profile_path(n->text);
+        good = !named || settle_path(n, current, arena);
+    }
+    return good && (field->sub == NULL || settle_paths(field->sub, node, current, arena));
+}
+
+/* Of all that the schema says to be files: names, numbers and names of profiles may look like some. */
+static bool settle_paths(const dts_schema *schema, dts_node *map, const char *current, dts_arena *arena) {
+    bool good = true;
+    for (dts_node *n = map->kind == DTS_NODE_MAP ? map->first : NULL; n != NULL && good; n = n->next) {
+        const dts_field *field = dts_schema_field(schema, n->key);
+        good = field == NULL || settle_field(field, n, current, arena);
+    }
+    return good;
 }
 
 dts_node *dts_schema_settle(const dts_schema *schema, const dts_node *tree, const char *current, dts_arena *arena) {
     dts_node *copy = dts_tree_merge(NULL, tree, arena);
-    return copy != NULL && settle_forms(schema, copy, arena) && settle_paths(copy, current, arena) ? copy : NULL;
+    return copy != NULL && settle_forms(schema, copy, arena) && settle_paths(schema, copy, current, arena) ? copy
+                                                                                                           : NULL;
 }

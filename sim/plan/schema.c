@@ -302,7 +302,8 @@ static const dts_field parallelism_fields[] = {
      .help = "Megatron sequence parallelism, together with tensor > 1"},
     {FIELD(async_tensor), .type = DTS_FIELD_BOOL, .preset = "false",
      .help = "overlap tensor-parallel communication with the matrix products"},
-    {FIELD(schedule), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_schedule, .preset = "1f1b",
+    {FIELD(schedule), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_schedule, .file_ending = ".csv",
+     .preset = "1f1b",
      .help = "pipeline schedule; `dtsim list schedules` names them; or an order of your own, FILE.csv or {file: FILE}"},
     {FIELD(schedule_costs), .type = DTS_FIELD_ENUM, .names = costs_names, .preset = "measured",
      .help =

@@ -108,6 +108,14 @@ same
 $ dtsim run pipelines/own-order --dump order >/dev/null; for f in order/[12]*.yaml; do dtsim run $f --format json | cmp - order/4-result.json && echo same; done
 same
 same
+% What merely looks like a path stays as it is, whatever lies beside the scenario.
+$ mkdir gpt3-1.3b 0.015; touch run.1; printf "extends: $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml\nname: run.1\nmodel: gpt3-1.3b\ncluster: {gpu: {spread: 0.015}}\n" >look.yaml; dtsim run look.yaml --dump look >/dev/null; grep -hE '^ *(name|model|spread):' look/1-document.yaml | sed 's/ *#.*//'
+name: run.1
+model: gpt3-1.3b
+    spread: 0.015
+$ for f in look/[12]*.yaml; do dtsim run $f --format json | cmp - look/4-result.json && echo same; done
+same
+same
 $ dtsim run gcp-data-parallel/scaling-ddp --dump printed.txt
 error: cannot write printed.txt: Not a directory
   help: a part of the path is a file, not a folder

@@ -46,6 +46,16 @@ static dts_status write_scenario(dts_tool *tool, const char *folder, const dts_s
     return status;
 }
 
+/* Errors of a diagnosis of our own. */
+static void pass_on(dts_tool *tool, const dts_diag *said) {
+    for (size_t i = 0; i < (said == NULL ? 0 : dts_diag_count(said)); i++) {
+        const dts_message *m = dts_diag_get(said, i);
+        if (m->severity == DTS_ERROR) {
+            dts_diag_error(tool->diag, &m->place, m->key, m->help, "%s", m->text);
+        }
+    }
+}
+
 /* What is dumped can be run where it lies. */
 dts_status dts_dump_scenario(dts_tool *tool, const char *folder, const dts_scenario *scenario) {
     char current[PATH_MOST];
@@ -57,8 +67,12 @@ dts_status dts_dump_scenario(dts_tool *tool, const char *folder, const dts_scena
     dts_status status = make_room(tool, folder);
     if (status == DTS_OK) {
         status = said == NULL ? DTS_NOMEM : dts_scenario_settle(scenario, current, &tool->profiles, &settled, said);
-        status = status == DTS_OK ? write_scenario(tool, folder, settled)
-                                  : dts_diag_fail(tool->diag, status, NULL, "cannot write the scenario to %s", folder);
+        if (status == DTS_OK) {
+            status = write_scenario(tool, folder, settled);
+        } else {
+            pass_on(tool, said);
+            dts_diag_fail(tool->diag, status, NULL, "cannot write the scenario to %s", folder);
+        }
     }
     dts_scenario_free(settled);
     dts_diag_free(said);
