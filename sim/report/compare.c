@@ -175,7 +175,25 @@ static void tell_fastest(const comparison *c, size_t best, dts_text *line) {
     dts_text_add(line, ties > 0 ? " differ by less than 3 % in tokens/s" : all_fit ? "" : " that fits in memory");
 }
 
+/* Parameters may differ a little: longer tables of positions, adapters. */
+static bool is_other_model(const dts_result *a, const dts_result *b) {
+    return strcmp(a->model, b->model) != 0 || fabs(a->parameters / b->parameters - 1) > 0.01;
+}
+
+static bool models_differ(const comparison *c) {
+    bool differ = false;
+    for (size_t i = 1; i < c->count; i++) {
+        differ |= is_other_model(c->results[0], c->results[i]);
+    }
+    return differ;
+}
+
 static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
+    if (models_differ(c)) { /* a token of another model is other work */
+        dts_style_wrap(
+            style, "The models differ: their tokens/s do not compare, so none of these plans is the fastest.", 0, out);
+        return;
+    }
     size_t best = dts_fastest(c, c->count, contender_at, false);
     dts_text line = {0};
     if (best == SIZE_MAX) {
@@ -365,7 +383,7 @@ dts_status dts_compare_json(const dts_result *const *results, const char *const 
     const comparison c = {.results = results, .labels = labels, .count = count};
     dts_json json;
     cJSON *root = dts_json_begin(&json);
-    size_t best = dts_fastest(&c, c.count, contender_at, false);
+    size_t best = models_differ(&c) ? SIZE_MAX : dts_fastest(&c, c.count, contender_at, false);
     dts_json_string(&json, root, "fastest", best == SIZE_MAX ? NULL : labels[best]);
     cJSON *ties = dts_json_array(&json, root, "ties");
     for (size_t i = 0; i < count; i++) {

@@ -13,7 +13,7 @@ const dts_html_part dts_html_parts[] = {
     PART("exposed offload", "offload", exposed_offload),
     PART("waiting for the host", "host", launches),
     PART("caching allocator", "bad", allocator),
-    PART("token counts (host)", "host", token_counts),
+    PART("token counts (host)", "counts", token_counts),
     PART("optimizer", "optimizer", optimizer),
     PART("waiting for input", "input", input_wait),
 };

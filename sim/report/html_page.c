@@ -7,9 +7,9 @@
 static const char style_sheet[] =
     ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#0072B2;"
     "--recompute:#56B4E9;--backward:#E69F00;--backward-weight:#009E73;--communication:#CC79A7;--optimizer:#7b4ea8;"
-    "--offload:#8c5a3c;--host:#9aa3ad;--input:#57b8c9;--bad:#c93a3a}"
+    "--offload:#8c5a3c;--host:#9aa3ad;--counts:#4f5965;--input:#57b8c9;--bad:#c93a3a}"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c;"
-    "--optimizer:#a583cf;--offload:#b98463;--bad:#f07171}}"
+    "--optimizer:#a583cf;--offload:#b98463;--counts:#dfe3e8;--bad:#f07171}}"
     "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
     "auto;"
     "padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}p{margin:.2rem 0}"

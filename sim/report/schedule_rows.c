@@ -113,27 +113,25 @@ dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, si
     return scale;
 }
 
-static void operation_lengths(const dts_schedule_report *report, double *shortest, double *longest) {
-    *shortest = INFINITY;
-    *longest = 0;
+static double shortest_operation(const dts_schedule_report *report) {
+    double shortest = INFINITY;
     for (int rank = 0; rank < report->schedule.shape.stages; rank++) {
         for (size_t i = 0; i < report->schedule.op_count[rank]; i++) {
             double start;
             double end;
             dts_schedule_drawn_at(report, rank, i, &start, &end);
-            *shortest = end > start ? fmin(*shortest, end - start) : *shortest;
-            *longest = fmax(*longest, end - start);
+            shortest = end > start ? fmin(shortest, end - start) : shortest;
         }
     }
+    return shortest;
 }
 
 dts_schedule_scale dts_schedule_scale_in_bands(const dts_schedule_report *report, size_t columns, size_t most) {
     const dts_schedule_scale whole = dts_schedule_scale_for(report, 1, columns);
     const double makespan = report->ideal.makespan;
-    double shortest, longest;
-    operation_lengths(report, &shortest, &longest);
+    const double shortest = shortest_operation(report);
     const int digits = snprintf(NULL, 0, "%d", report->schedule.shape.microbatches - 1);
-    if (longest * whole.per_unit >= digits + 1 - 1e-6) { /* those of the long ones are enough to follow all */
+    if (shortest * whole.per_unit >= digits + 1 - 1e-6) {
         return whole;
     }
     const double step = smallest_step(report, 1, makespan, makespan / (double)(columns * most));

@@ -39,8 +39,8 @@ void dts_schedule_idle(const dts_schedule_report *report, int rank, double idle[
  * columns are used and operations are rounded. */
 dts_schedule_scale dts_schedule_scale_for(const dts_schedule_report *reports, size_t count, size_t columns);
 
-/* The same for one schedule: where no operation has room for its microbatch's number, but all have it in a picture of
- * up to most bands of at most columns, that picture's. */
+/* The same for one schedule: where not every operation has room for its microbatch's number, but all have it in a
+ * picture of up to most bands of at most columns, that picture's. */
 dts_schedule_scale dts_schedule_scale_in_bands(const dts_schedule_report *report, size_t columns, size_t most);
 
 /* How many columns the band that begins at column first has. */

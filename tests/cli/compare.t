@@ -31,14 +31,14 @@ $ dtsim compare gcp-data-parallel/limit-ddp --set model=mingpt-6.7b --with train
 0
 [1]
 % What does not fit is not the fastest, and what may run out of memory is not surely that.
-$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --width 200 | sed -n '4s/[0-9]* %/# %/p'
+$ dtsim compare gcp-data-parallel/scaling-ddp --with cluster.gpu.memory=4GB --width 200 | sed -n '4s/[0-9]* %/# %/p'
 A is the fastest that fits in memory; B would have # % of A's tokens/s, but does not fit in memory.
 $ dtsim compare gcp-data-parallel/scaling-ddp --set model=mingpt-34b --with training.micro_batch=2 | sed -n 4,5p
 None of these plans fits in memory; their times are those of GPUs with more.
 $ dtsim compare gcp-data-parallel/scaling-ddp --set model=mingpt-34b --with training.micro_batch=2 --format json | grep -A1 -E 'fastest'
 	"fastest":	null,
 	"ties":	[],
-$ dtsim compare gcp-data-parallel/network-fsdp --set model=mingpt-16b --set training.global_batch=1024 --set training.micro_batch=128 --set training.recompute=full --with training.micro_batch=8 --with model=mingpt-34b --width 300 | sed -n '5,6s/[0-9]* %/# %/gp'
+$ dtsim compare gcp-data-parallel/network-fsdp --set model=mingpt-16b --set training.global_batch=1024 --set training.micro_batch=128 --set training.recompute=full --with training.micro_batch=8 --with cluster.gpu.memory=8GB --width 300 | sed -n '5,6s/[0-9]* %/# %/gp'
 A is the fastest that fits in memory; B has # % of A's tokens/s; C would have # % of A's tokens/s, but does not fit in memory; A may run out of memory (dtsim run says why); B is the fastest that surely fits.
 % Six plans do not fit into one line: the table goes on below, with the names once more.
 $ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera pipelines/naive pipelines/looped-bfs | sed -n '/^Speed/,/^Where/p' | sed 's/[0-9][0-9,.]*/#/g; s/#[a-z %GiB#+-]*$//'
@@ -84,3 +84,13 @@ $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --ht
 2
 0
 [1]
+% A token of another model is other work: no plan is the fastest.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --width 200 | sed -n 4p
+The models differ: their tokens/s do not compare, so none of these plans is the fastest.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --format json | grep -A1 fastest
+	"fastest":	null,
+	"ties":	[],
+% Waiting for the host has another shade than waiting for token counts.
+$ dtsim compare experts/mixtral-2-dgx --with training.micro_batch=2 --html bars.html >bars.txt; for what in 'waiting for the host' 'token counts (host)'; do grep -o "var(--[a-z]*)\"></i>$what" bars.html | head -1; done
+var(--host)"></i>waiting for the host
+var(--counts)"></i>token counts (host)

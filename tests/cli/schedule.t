@@ -7,7 +7,7 @@ $ dtsim schedule gpipe --stages 4 --microbatches 8 --format json | tr -d ' \n\t'
 "peak_activation":[8,8,8,8]
 "idle":[9,9,9,9]
 $ dtsim schedule 1f1b --stages 4 --microbatches 8 --charset ascii --width 80 | grep -c '^stage'
-4
+8
 $ dtsim schedule
 error: no schedule named
   help: for example `dtsim schedule 1f1b --stages 4 --microbatches 8`

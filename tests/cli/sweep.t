@@ -128,3 +128,12 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --html none/page.html
 error: cannot write none/page.html: No such file or directory
   help: make its folder first
 [3]
+% A name of a profile that exists nowhere is a mistake, not an illegal combination.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary model=mingpt-large,mingpt-lrage --vary training.micro_batch=4
+--vary: error: no profile 'mingpt-lrage' in models/
+  help: did you mean 'mingpt-large'?
+[1]
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary cluster.profile/training.micro_batch=dgx-a101/4
+--vary: error: no profile 'dgx-a101' in hardware/clusters/
+  help: did you mean 'dgx-h100'?
+[1]

@@ -173,6 +173,10 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     if (twice != NULL) {
         return dts_tool_usage(a->tool, "leave one of them out", "'%s' is both set and varied", twice);
     }
+    const int misspelt = dts_axes_check_names(&a->axes, a->tool, "--vary");
+    if (misspelt != 0) {
+        return misspelt;
+    }
     dts_subject subject;
     const dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
     if (found != DTS_OK) {
