@@ -35,7 +35,9 @@ static void heading(const page *p, const char *title) {
 
 static void paragraph(const page *p, const char *text) {
     if (p->html) {
-        dts_html_element("<p>", text, "</p>\n", p->out);
+        dts_text_add(p->out, "<p>");
+        dts_html_prose(text, p->out);
+        dts_text_add(p->out, "</p>\n");
         return;
     }
     dts_text_add_repeated(p->out, " ", INDENT);

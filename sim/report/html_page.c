@@ -49,6 +49,16 @@ void dts_html_escaped(const char *text, dts_text *out) {
     add_escaped(text, strlen(text), out);
 }
 
+void dts_html_prose(const char *text, dts_text *out) {
+    for (bool code = false; *text != '\0'; code = !code) {
+        const size_t length = strcspn(text, "`");
+        dts_text_add(out, code ? "<code>" : "");
+        add_escaped(text, length, out);
+        dts_text_add(out, code ? "</code>" : "");
+        text += length + (text[length] == '`');
+    }
+}
+
 void dts_html_lines(const char *lines, const char *attributes, dts_text *out) {
     while (*lines != '\0') {
         const size_t length = strcspn(lines, "\n");

@@ -23,6 +23,9 @@ double dts_html_part_s(const dts_result *result, const dts_html_part *part);
  * names. */
 void dts_html_bars(const dts_result *const *results, const char *const *labels, size_t count, dts_text *out);
 
+/* A sentence: what stands in backticks is code. */
+void dts_html_prose(const char *text, dts_text *out);
+
 /* <open>, the text escaped, and <close>. */
 void dts_html_element(const char *open, const char *text, const char *close, dts_text *out);
 

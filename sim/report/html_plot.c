@@ -203,16 +203,24 @@ static double free_y(const dts_plot_names *names, double left, double right, dou
     return y;
 }
 
+static void take(dts_plot_names *names, double left, double right, double y) {
+    if (names->count < sizeof names->taken / sizeof names->taken[0]) {
+        names->taken[names->count].left = left;
+        names->taken[names->count].right = right;
+        names->taken[names->count++].y = y;
+    }
+}
+
+void dts_plot_keep_limit(dts_plot_names *names, const dts_plot *plot, double value, const char *name) {
+    take(names, WIDTH - RIGHT - LETTER * (double)strlen(name), WIDTH - RIGHT, dts_plot_y(plot, value) - 9);
+}
+
 void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out) {
     const bool right = is_right(x);
     const double at = x + (right ? -9 : 9), wide = LETTER * (double)strlen(name);
     const double from = right ? at - wide : at;
     y = free_y(names, from, from + wide, y);
-    if (names->count < sizeof names->taken / sizeof names->taken[0]) {
-        names->taken[names->count].left = from;
-        names->taken[names->count].right = from + wide;
-        names->taken[names->count++].y = y;
-    }
+    take(names, from, from + wide, y);
     dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"" HALO ">", at, y + 4, right ? "end" : "start");
     dts_html_element("", name, "</text>\n", out);
 }

@@ -40,6 +40,9 @@ typedef struct dts_plot_names {
     size_t count;
 } dts_plot_names;
 
+/* Keeps names away from that of a limit across. */
+void dts_plot_keep_limit(dts_plot_names *names, const dts_plot *plot, double value, const char *name);
+
 /* Text beside a dot, on the side where there is room, and below names that stand there already. */
 void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out);
 

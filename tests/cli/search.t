@@ -284,3 +284,6 @@ error: --over: more than 256 values of training.recompute
 % Round ticks on the axes of the page; what is said of baselines stands below the table that has them.
 $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --simulate 4 --html page.html >/dev/null; grep -o 'class="tick"[^<]*<' page.html | sed 's/.*>//; s/<//' | tr '\n' '|'; echo
 800 ms|1 s|1.5 s|2 s|0|10|20|30|40|iteration time, to the left is faster|GiB|what a GPU has, 39.6 GiB|
+% The first plan has a name of its own in the picture.
+$ dtsim search gcp-data-parallel/scaling-ddp --simulate 4 --html first.html >first.txt; grep -c '>the first[^<]*</text>' first.html
+1
