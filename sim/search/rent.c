@@ -16,6 +16,8 @@ void dts_rent_free(dts_rent *rent) {
             free(rent->offers[i].reason);
         }
         free(rent->offers);
+        free(rent->own_nodes);
+        free(rent->left_out);
         free(rent);
     }
 }
@@ -45,19 +47,34 @@ static char *copy(const char *text) {
     return made == NULL ? NULL : memcpy(made, text, size);
 }
 
-/* The scenario on this offer's machines. */
+static bool is_set(const dts_place *place) {
+    return place->file != NULL && strcmp(place->file, "--set") == 0;
+}
+
+bool dts_rent_replaces(const dts_override *override) {
+    return strcmp(override->key, "cluster") == 0 || strcmp(override->key, "cluster.profile") == 0;
+}
+
+/* Does what the scenario, or its row of a table, says here of its own cluster not hold for an offer? */
+static bool is_of_own_cluster(const dts_override *override) {
+    return dts_rent_replaces(override) ||
+           (strncmp(override->key, "cluster.", strlen("cluster.")) == 0 && !is_set(&override->place));
+}
+
+/* The scenario on this offer's machines: whole ones, whatever the scenario says of its own, but for --set. */
 static dts_status load_scenario(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
-    size_t count = request->override_count;
-    dts_override *overrides = calloc(count + 2, sizeof *overrides);
+    size_t count = 0;
+    dts_override *overrides = calloc(request->override_count + 2, sizeof *overrides);
     if (overrides == NULL) {
         return dts_diag_nomem(diag);
     }
-    for (size_t i = 0; i < count; i++) {
-        overrides[i] = request->overrides[i];
-    }
     if (offer->cluster != NULL) {
-        overrides[count++] =
-            (dts_override){.key = "cluster.profile", .value = offer->cluster, .place = {.file = "--clusters"}};
+        overrides[count++] = (dts_override){.key = "cluster", .value = offer->cluster, .place = {.file = "--clusters"}};
+    }
+    for (size_t i = 0; i < request->override_count; i++) {
+        if (offer->cluster == NULL || !is_of_own_cluster(&request->overrides[i])) {
+            overrides[count++] = request->overrides[i];
+        }
     }
     if (offer->nodes != NULL) {
         overrides[count++] =
@@ -301,6 +318,46 @@ static dts_status check_scenario(const dts_rent_request *request, const dts_rent
     return status;
 }
 
+/* What the scenario's own cluster says that offers do not take over: "gpu, gpus_per_node"; and its number of nodes,
+ * which they do where none are asked for. A scenario that does not load as it is may do so on an offer: then its file
+ * is looked at as it stands. */
+static dts_status look_at_own_cluster(const dts_rent_request *request, dts_rent *rent, dts_diag *diag) {
+    dts_scenario *own = NULL;
+    dts_diag *unused = dts_diag_new();
+    dts_status status = unused == NULL ? DTS_NOMEM
+                                       : dts_scenario_load(request->path, request->overrides, request->override_count,
+                                                           request->profiles, &own, unused);
+    dts_document *document = NULL;
+    if (status != DTS_OK && status != DTS_NOMEM && request->path != NULL) {
+        (void)dts_document_read(request->path, NULL, &document, unused);
+    }
+    const dts_node *tree = status == DTS_OK   ? dts_scenario_tree(own)
+                           : document != NULL ? dts_document_root(document)
+                                              : NULL;
+    const dts_node *cluster = tree != NULL ? dts_node_get(tree, "cluster") : NULL;
+    dts_text left_out = {0}, nodes = {0};
+    for (const dts_node *n = cluster != NULL ? cluster->first : NULL; n != NULL; n = n->next) {
+        if (is_set(&n->place) || strcmp(n->key, "profile") == 0) {
+            continue;
+        }
+        if (strcmp(n->key, "nodes") == 0) {
+            dts_text_add(&nodes, n->kind == DTS_NODE_SCALAR ? n->text : "");
+        } else if (dts_node_get(cluster, "profile") != NULL) { /* else all is one machine of the user's */
+            dts_text_printf(&left_out, "%scluster.%s", left_out.length > 0 ? ", " : "", n->key);
+        }
+    }
+    rent->left_out = left_out.length > 0 ? copy(dts_text_string(&left_out)) : NULL;
+    rent->own_nodes = nodes.length > 0 ? copy(dts_text_string(&nodes)) : NULL;
+    const bool lost = left_out.failed || nodes.failed || (left_out.length > 0 && rent->left_out == NULL) ||
+                      (nodes.length > 0 && rent->own_nodes == NULL);
+    dts_text_free(&left_out);
+    dts_text_free(&nodes);
+    dts_scenario_free(own);
+    dts_document_free(document);
+    dts_diag_free(unused);
+    return lost || status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
+}
+
 dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_diag *diag) {
     size_t clusters = request->cluster_count > 0 ? request->cluster_count : 1;
     size_t sizes = request->node_count > 0 ? request->node_count : 1;
@@ -313,11 +370,12 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     rent->deadline_s = request->deadline_s;
     rent->budget_usd = request->budget_usd;
     rent->objective = request->search.objective;
-    dts_status status = DTS_OK;
+    rent->asked = clusters * sizes;
+    dts_status status = request->cluster_count > 0 ? look_at_own_cluster(request, rent, diag) : DTS_OK;
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
         dts_offer *offer = &rent->offers[rent->count++];
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
-        offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : NULL;
+        offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : rent->own_nodes;
         status = load(request, offer, diag);
         tell(request, i, clusters * sizes, offer->cluster);
         status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
@@ -325,6 +383,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
             status = search_offer(request, request->first_simulations == 0, offer, diag);
         }
         rent->interrupted = offer->search != NULL && offer->search->interrupted;
+        rent->searched = rent->count - (rent->interrupted ? 1 : 0);
     }
     status = status == DTS_OK && !rent->interrupted ? check_scenario(request, rent, diag) : status;
     if (status == DTS_OK) {

@@ -24,7 +24,7 @@ typedef struct dts_rent_request {
 } dts_rent_request;
 
 typedef struct dts_offer {
-    const char *cluster, *nodes; /* as asked; borrowed. NULL: the scenario's own */
+    const char *cluster, *nodes; /* as asked, or the scenario's number of nodes; borrowed. NULL: the scenario's own */
     dts_scenario *scenario;      /* NULL: it could not be read */
     dts_search *search;          /* NULL: not searched */
     char *reason;                /* why there is no plan */
@@ -44,6 +44,10 @@ typedef struct dts_rent {
     dts_objective objective;
     size_t plans, within; /* offers with a plan; of these in time and in the budget */
     size_t unpriced;      /* offers with a plan but without a price */
+    size_t asked;         /* offers that were to be searched */
+    size_t searched;      /* of these before an interruption, at least at first */
+    char *own_nodes;      /* the number of nodes that the scenario says; NULL: none */
+    char *left_out;       /* keys of the scenario's own cluster that offers do not take over; NULL: none */
     bool interrupted;
 } dts_rent;
 
@@ -54,6 +58,9 @@ void dts_rent_free(dts_rent *rent);
  * NULL: none. */
 typedef enum dts_rent_by { DTS_RENT_BY_TIME, DTS_RENT_BY_MONEY } dts_rent_by;
 const dts_offer *dts_rent_best(const dts_rent *rent, bool in_time, bool in_budget, dts_rent_by by);
+
+/* Does this override name a cluster, in whose place an offer's comes? */
+bool dts_rent_replaces(const dts_override *override);
 
 /* The best plan of an offer; NULL: none fits. */
 const dts_finding *dts_offer_plan(const dts_offer *offer);

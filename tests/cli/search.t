@@ -60,15 +60,16 @@ rent     clusters and numbers of nodes, each with its best layout: time and
 % What to rent.
 $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8g,titan-rtx-nvlink-2 --nodes 1..2 --over offload=none --simulate 2 --width 200 | sed -E 's/[0-9.,]+ (h|min|days) .*//; s/ +$//'
 1.00 billion tokens of gpt, by time
-Rent 2 × dgx-a100-40gb (8 A100-SXM4-40GB): 25.6 min, the soonest of 4 offers that can do it.
+Rent 2 × dgx-a100-40gb (16 A100-SXM4-40GB): 14.6 min, the soonest of 4 offers that can do it.
 
   cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  simulated  Pareto  plan
-  dgx-a100-40gb          2     8
-  dgx-a100-40gb          1     4
-  gcp-a2-highgpu-8g      1     4
-  gcp-a2-highgpu-8g      2     8
+  dgx-a100-40gb          2    16
+  dgx-a100-40gb          1     8
+  gcp-a2-highgpu-8g      1     8
+  gcp-a2-highgpu-8g      2    16
 
 * no other is both sooner and cheaper. = a tie: within 3 % of the first.
+An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node is left out (--set keeps it).
 Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
 The price of 2 offers is unknown: set cluster.price, the USD per hour of a node.
 
@@ -77,14 +78,14 @@ titan-rtx-nvlink-2 × 1: no layout is legal: TITAN RTX has no bf16 arithmetic
 titan-rtx-nvlink-2 × 2: several nodes without a network between them (say inter.transport: tcp or rdma, or nodes: 1)
 
 The first again: dtsim run small.yaml \
-    --set 'cluster.profile=dgx-a100-40gb' \
+    --set 'cluster=dgx-a100-40gb' \
     --set 'cluster.nodes=2' \
-    --set 'parallelism.data=8' \
+    --set 'parallelism.data=16' \
     --set 'parallelism.tensor=1' \
     --set 'parallelism.pipeline=1' \
     --set 'parallelism.context=1' \
     --set 'parallelism.expert=1' \
-    --set 'training.micro_batch=2' \
+    --set 'training.micro_batch=1' \
     --set 'parallelism.sequence=false' \
     --set 'parallelism.order=tensor-data-pipeline' \
     --set 'parallelism.virtual_stages=1' \
@@ -97,6 +98,16 @@ No offer can do it within N min.
 The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would do.
 too late
 too late
+% An offer is the whole machine of its profile, whatever GPU the scenario has put into its own; the command repeats that.
+$ sed 's/gpus_per_node: 4/gpus_per_node: 1, gpu: h100-80gb-pcie/' small.yaml >own.yaml; dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --set cluster.profile=dgx-h100 --set training.global_batch=32 --over offload=none --simulate 2 --width 200 >own.txt; sed -nE 's/^(Rent [^:]*).*/\1/p; /whole machine/p' own.txt; sed -n '/^The first again: /,/[^\\]$/p' own.txt | sed -n 2,4p
+Rent 1 × gcp-a2-highgpu-8g (8 A100-SXM4-40GB)
+An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node, cluster.gpu is left out (--set keeps it).
+    --set 'cluster=gcp-a2-highgpu-8g' \
+    --set 'training.global_batch=32' \
+    --set 'cluster.nodes=1' \
+$ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 --format json | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' >offer.txt; eval "$(dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //') --format json" 2>messages | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' | cmp - offer.txt; cat messages
+--set: warning: cluster=gcp-a2-highgpu-8g replaces the scenario's nodes, gpus_per_node, gpu
+  help: cluster.profile=gcp-a2-highgpu-8g keeps them
 $ dtsim search small.yaml --nodes 1..4
 error: time and money of a training run need --tokens
   help: for instance --tokens 300e9
@@ -106,7 +117,7 @@ error: --deadline: expected a time, got 'soon'
 % A budget beside the deadline, what can be rented, and a page.
 $ dtsim search small.yaml --space rent --tokens 1e9 --over offload=none --simulate 2 --nodes 1,2 --objective cost --deadline "12 h" --budget "10 kUSD" --html rent.html --width 200 | sed -nE '1p; s/[0-9.,]+ (h|min|days|USD)/N \1/g; /^Rent/p'
 1.00 billion tokens of gpt within 12.0 h for at most 10,000 USD, by cost
-Rent 1 × coreweave-hgx-h100 (4 H100-SXM5-80GB): N min, N USD, the cheapest of 26 offers that can do it within N h for at most N USD.
+Rent 1 × coreweave-hgx-h100 (8 H100-SXM5-80GB): N min, N USD, the cheapest of 26 offers that can do it within N h for at most N USD.
 $ grep -c '<circle' rent.html; grep -cE 'https?:|<script|<link' rent.html
 26
 0

@@ -96,12 +96,16 @@ static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *o
     dts_text_printf(out, " (%" PRId64 " %s): ", base->cluster.nodes * base->cluster.gpus_per_node,
                     base->cluster.gpu.name);
     add_price(best, out);
+    const bool partly = rent->searched < rent->asked;
     if (rent->within > 1) {
         dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest", rent->within);
     } else {
-        dts_text_add(out, rent->interrupted ? ", the first that was searched" : ", the only offer that can do it");
+        dts_text_add(out, partly ? ", the only one found that can do it" : ", the only offer that can do it");
     }
     add_limits(rent, out);
+    if (partly) {
+        dts_text_printf(out, " (interrupted: %zu of %zu offers searched)", rent->searched, rent->asked);
+    }
     dts_text_add(out, ".\n");
     const dts_offer *sooner = dts_rent_best(rent, true, true, DTS_RENT_BY_TIME);
     const dts_offer *cheaper = dts_rent_best(rent, true, true, DTS_RENT_BY_MONEY);
@@ -187,6 +191,12 @@ static double most_unserved(const dts_rent *rent) {
 }
 
 void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
+    if (rent->left_out != NULL) {
+        dts_text_printf(out,
+                        "An offer is the whole machine of its cluster profile: what the scenario says of %s is left "
+                        "out (--set keeps it).\n",
+                        rent->left_out);
+    }
     const double unserved_gib = most_unserved(rent);
     if (unserved_gib > 0) {
         dts_text_printf(out,

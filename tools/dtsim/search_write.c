@@ -301,11 +301,13 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
                                                         MOST_SETTINGS);
     const char *quote = strchr(options->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
     dts_text_printf(out, "dtsim run %s%s%s", quote, options->scenario, quote);
-    for (size_t i = 0; i < options->override_count; i++) {
-        dts_text_printf(out, " \\\n    --set '%s=%s'", options->overrides[i].key, options->overrides[i].value);
-    }
     if (options->cluster != NULL) {
-        dts_text_printf(out, " \\\n    --set 'cluster.profile=%s'", options->cluster);
+        dts_text_printf(out, " \\\n    --set 'cluster=%s'", options->cluster);
+    }
+    for (size_t i = 0; i < options->override_count; i++) {
+        if (options->cluster == NULL || !dts_rent_replaces(&options->overrides[i])) {
+            dts_text_printf(out, " \\\n    --set '%s=%s'", options->overrides[i].key, options->overrides[i].value);
+        }
     }
     if (options->nodes != NULL) {
         dts_text_printf(out, " \\\n    --set 'cluster.nodes=%s'", options->nodes);

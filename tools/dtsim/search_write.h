@@ -5,6 +5,7 @@
 #include "report/json_tree.h"
 #include "report/style.h"
 #include "scenario/scenario.h"
+#include "search/rent.h"
 #include "search/search.h"
 
 typedef struct dts_search_writing {
