@@ -12,3 +12,10 @@ $ timeout --preserve-status -s INT 2 dtsim search long.yaml --set training.globa
 $ timeout --preserve-status -s INT 2 dtsim search long.yaml --tokens 1e9 --nodes 1..512 --simulate 10000 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
 1
 [130]
+% How much is done, and how to go on.
+$ timeout --preserve-status -s INT 5 dtsim search long.yaml --tokens 1e9 --nodes 1..512 --simulate 10000 2>&1 >/dev/null | sed -E 's/: [0-9]+ of/: N of/' | grep -A1 interrupted
+warning: interrupted: N of 512 offers searched
+  help: the same command begins anew; with --store FILE.db it would go on from there
+$ timeout --preserve-status -s INT 5 dtsim sweep long.yaml --vary training.global_batch=512..200000*2 --vary training.micro_batch=1..64 --vary parallelism.tensor=1..8 --vary parallelism.pipeline=1..8 --format csv 2>&1 >/dev/null | sed -E 's/: [0-9]+ of/: N of/' | grep -A1 interrupted
+warning: interrupted: N of 36864 combinations are done
+  help: the same command begins anew; with --store FILE.db it would go on from there

@@ -137,3 +137,9 @@ $ dtsim sweep gcp-data-parallel/scaling-ddp --vary cluster.profile/training.micr
 --vary: error: no profile 'dgx-a101' in hardware/clusters/
   help: did you mean 'dgx-h100'?
 [1]
+% A GPU of the scenario stays whichever profile is varied; a cluster brings its own.
+$ sed 's/^cluster: .*/cluster: {profile: gcp-a2-highgpu-8g, gpu: a100-80gb}/' small.yaml >gpu.yaml; dtsim sweep gpu.yaml --vary cluster.profile=gcp-a2-highgpu-8g,dgx-a100-80gb --format csv 2>&1 >one.csv; dtsim sweep gpu.yaml --vary cluster=gcp-a2-highgpu-8g,dgx-a100-80gb --format csv >/dev/null
+gpu.yaml:2:44: warning: every cluster.profile gets the scenario's GPU, a100-80gb [cluster.gpu]
+      2 | cluster: {profile: gcp-a2-highgpu-8g, gpu: a100-80gb}
+        |                                            ^
+  help: vary cluster instead: it takes each profile with its own GPU

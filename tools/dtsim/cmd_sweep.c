@@ -82,6 +82,45 @@ static void warn_of_change(const sweep_arguments *a, const dts_sweep *sweep) {
     }
 }
 
+/* A table of values alone does not say that some are missing. */
+static void warn_of_interruption(const sweep_arguments *a, const dts_sweep *sweep) {
+    size_t done = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        done += sweep->outcomes[i].kind != DTS_OUTCOME_PENDING;
+    }
+    if (sweep->interrupted) {
+        dts_diag_warning(a->tool->diag, NULL, NULL, dts_tool_go_on(a->store_path != NULL),
+                         "interrupted: %zu of %zu combinations are done", done, sweep->count);
+    }
+}
+
+/* Does a varied profile keep the GPU that the scenario has put into its own cluster? */
+static void warn_of_kept_gpu(const sweep_arguments *a, const dts_subject *subject) {
+    dts_scenario *base = NULL;
+    dts_diag *unused = dts_diag_new();
+    bool varied = false;
+    for (size_t i = 0; i < a->axes.count; i++) {
+        varied = varied || strcmp(a->axes.items[i].key, "cluster.profile") == 0;
+    }
+    for (size_t i = 0; i < a->axes.count; i++) {
+        varied = varied && strcmp(a->axes.items[i].key, "cluster.gpu") != 0;
+    }
+    if (varied && unused != NULL &&
+        dts_scenario_load(subject->path, subject->overrides, subject->override_count, &a->tool->profiles, &base,
+                          unused) == DTS_OK) {
+        const dts_node *cluster = dts_node_get(dts_scenario_tree(base), "cluster");
+        const dts_node *gpu = cluster != NULL ? dts_node_get(cluster, "gpu") : NULL;
+        if (gpu != NULL && (gpu->place.file == NULL || strcmp(gpu->place.file, "--set") != 0)) {
+            dts_diag_warning(a->tool->diag, &gpu->place, "cluster.gpu",
+                             "vary cluster instead: it takes each profile with its own GPU",
+                             "every cluster.profile gets the scenario's GPU, %s",
+                             gpu->kind == DTS_NODE_SCALAR ? gpu->text : "with keys of its own");
+        }
+    }
+    dts_scenario_free(base);
+    dts_diag_free(unused);
+}
+
 static dts_status write_sweep(const sweep_arguments *a, const dts_sweep *made) {
     dts_text text = {0};
     dts_status status = writers[a->format](made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
@@ -122,6 +161,8 @@ static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dt
         return status;
     }
     warn_of_change(a, made);
+    warn_of_kept_gpu(a, subject);
+    warn_of_interruption(a, made);
     status = write_sweep(a, made);
     *interrupted = made->interrupted;
     *simulated = made->count - made->illegal;

@@ -102,6 +102,9 @@ int dts_tool_no_scenario(dts_tool *tool);
 /* Whole number within bounds from text; false after reporting. */
 bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long minimum, long maximum, long *out);
 
+/* How to go on after an interruption: the help of a message. */
+const char *dts_tool_go_on(bool stored);
+
 /* --threads N: simulations at a time. Returns what an argp parser hands on. */
 int dts_tool_threads(dts_tool *tool, const char *text, long *out);
 

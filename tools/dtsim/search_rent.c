@@ -99,6 +99,10 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     status = status == DTS_OK ? dts_rent_search(&request, &made, tool->diag) : status;
     dts_progress_end(c->progress);
     status = status == DTS_OK ? write_answer(tool, c, made) : status;
+    if (status == DTS_OK && made->searched < made->asked) {
+        dts_diag_warning(tool->diag, NULL, NULL, dts_tool_go_on(c->search.store != NULL),
+                         "interrupted: %zu of %zu offers searched", made->searched, made->asked);
+    }
     const int code = status == DTS_OK ? code_of(made) : dts_tool_exit(status);
     dts_text_free(&study);
     dts_rent_free(made);

@@ -95,6 +95,11 @@ bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long
     return true;
 }
 
+const char *dts_tool_go_on(bool stored) {
+    return stored ? "what was simulated is in the store: the same command goes on from there"
+                  : "the same command begins anew; with --store FILE.db it would go on from there";
+}
+
 int dts_tool_threads(dts_tool *tool, const char *text, long *out) {
     enum { MOST_THREADS = 256 };
     return dts_tool_integer(tool, "--threads", text, 1, MOST_THREADS, out) ? 0 : DTS_EXIT_USAGE;
