@@ -162,7 +162,7 @@ void dts_report_unserved(double unserved_gib, const dts_style *style, size_t ind
         return;
     }
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    const char *text = arena == NULL ? NULL : dts_unserved_text(arena, unserved_gib);
+    const char *text = arena == NULL ? NULL : dts_unserved_text(arena, NULL, unserved_gib);
     dts_text line = {.failed = text == NULL};
     if (text != NULL) {
         dts_text_printf(&line, "? %s.", text);

@@ -149,7 +149,7 @@ static void tell_memory(const dts_scenario_values *v, const dts_result *r, dts_t
                     : free_gib < 0.1 * r->capacity_gib ? "; there is no room to spare"
                                                        : "");
     if (r->allocator.unserved_gib > 0) {
-        const char *unserved = dts_unserved_text(r->arena, r->allocator.unserved_gib);
+        const char *unserved = dts_unserved_text(r->arena, r, r->allocator.unserved_gib);
         dts_text_printf(out, " It %s.", unserved == NULL ? "may run out of memory" : unserved);
     }
 }

@@ -190,7 +190,7 @@ typedef struct dts_result {
 void dts_result_free(dts_result *result);
 
 /* What to say of a plan whose live tensors fit while a request fails (allocator.unserved_gib), the same everywhere.
- * NULL: memory ran out. */
-const char *dts_unserved_text(dts_arena *arena, double unserved_gib);
+ * result: of that plan; NULL: of several. NULL is returned where memory ran out. */
+const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib);
 
 #endif

@@ -171,21 +171,36 @@ static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
     }
 }
 
-const char *dts_unserved_text(dts_arena *arena, double unserved_gib) {
+/* Is the request that fails the one for the outputs of all microbatches, joined at the end of the step? */
+static bool is_for_outputs(const dts_result *r) {
+    static const double alike = 0.01; /* the allocator rounds a request up to pages of 2 MiB */
+    return r->joined_outputs_gib > 0 &&
+           fabs(r->allocator.unserved_gib - r->joined_outputs_gib) < alike * r->joined_outputs_gib;
+}
+
+const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib) {
+    const char *cure = result == NULL
+                           ? "More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's "
+                             "outputs, stack.pipeline.keeps_outputs=none leaves room"
+                       : is_for_outputs(result)
+                           ? "That is the outputs of all microbatches, joined as the step ends: "
+                             "stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a "
+                             "smaller training.global_batch leaves room"
+                       : result->micro_batch > 1 ? "A smaller micro-batch or more recomputation leaves room"
+                                                 : "More recomputation or sharding leaves room";
     return dts_arena_printf(
         arena,
         "may run out of memory: live tensors fit, but what the caching allocator has free lies in pieces, and in its "
-        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. A "
-        "smaller micro-batch or more recomputation leaves room; expandable segments (stack.allocator.expandable), "
-        "where they are off, leave fewer pieces",
-        unserved_gib);
+        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. %s; "
+        "expandable segments (stack.allocator.expandable), where they are off, leave fewer pieces",
+        unserved_gib, cure);
 }
 
 static void warn_of_allocator(const dts_measured *m, dts_result *result) {
     const dts_stack *stack = m->plan->job.stack;
     double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
     if (result->allocator.unserved_gib > 0) {
-        warn(result, dts_unserved_text(result->arena, result->allocator.unserved_gib));
+        warn(result, dts_unserved_text(result->arena, result, result->allocator.unserved_gib));
     } else if (result->allocator.retries > 0) {
         warn(result, dts_arena_printf(result->arena,
                                       "the caching allocator runs out of memory %" PRId64

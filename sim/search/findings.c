@@ -114,6 +114,20 @@ bool dts_search_any_fits(const dts_search *search) {
            search->findings[0].outcome.figures.fits;
 }
 
+const dts_finding *dts_search_plan(const dts_search *search) {
+    if (search == NULL || !dts_search_any_fits(search)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        if (f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
+            !(f->outcome.figures.unserved_gib > 0)) {
+            return f;
+        }
+    }
+    return &search->findings[0];
+}
+
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b) {
     bool measured = a->outcome.kind == DTS_OUTCOME_SIMULATED;
     if (measured != (b->outcome.kind == DTS_OUTCOME_SIMULATED)) {

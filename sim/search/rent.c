@@ -22,23 +22,8 @@ void dts_rent_free(dts_rent *rent) {
     }
 }
 
-/* The best plan of which it is known that the caching allocator serves it, else the best that fits. */
-static const dts_finding *plan_of(const dts_search *search) {
-    if (search == NULL || !dts_search_any_fits(search)) {
-        return NULL;
-    }
-    for (size_t i = 0; i < search->count; i++) {
-        const dts_finding *f = &search->findings[i];
-        if (f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
-            !(f->outcome.figures.unserved_gib > 0)) {
-            return f;
-        }
-    }
-    return &search->findings[0];
-}
-
 const dts_finding *dts_offer_plan(const dts_offer *offer) {
-    return plan_of(offer->search);
+    return dts_search_plan(offer->search);
 }
 
 static char *copy(const char *text) {
@@ -153,7 +138,7 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
 
 /* Few simulations found no plan that surely fits, and there are more candidates. */
 static bool needs_more(const dts_search *search) {
-    const dts_finding *plan = plan_of(search);
+    const dts_finding *plan = dts_search_plan(search);
     return is_open(search) && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
 }
 

@@ -183,6 +183,9 @@ void dts_search_free(dts_search *search);
 /* Does any plan fit? The findings begin with those that do. */
 bool dts_search_any_fits(const dts_search *search);
 
+/* The best plan of which it is known that the caching allocator serves it, else the best that fits; NULL: none fits. */
+const dts_finding *dts_search_plan(const dts_search *search);
+
 /* Is finding b as good as a, within what the model can tell apart (3 %)? */
 bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_finding *b);
 

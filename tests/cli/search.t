@@ -298,3 +298,11 @@ $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --
 % The first plan has a name of its own in the picture.
 $ dtsim search gcp-data-parallel/scaling-ddp --simulate 4 --html first.html >first.txt; grep -c '>the first[^<]*</text>' first.html
 1
+% Where the first may run out of memory, the command is that of the first that surely fits; what is said to help can be done.
+$ printf 'model: llama-3-8b\ncluster: {profile: rtx-4090-pcie-8, nodes: 1, gpu: h100-80gb-pcie}\nstack: pytorch-2\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\n' >outputs.yaml
+$ dtsim search outputs.yaml --over parallelism.tensor=1 --over parallelism.pipeline=2,4 --over parallelism.schedule=zb-h1 --over parallelism.data_parallel=zero1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --width 200 | grep -E '^The first|pipeline=|leaves room' | sed -E 's/.*(More recomp)/\1/'
+More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's outputs, stack.pipeline.keeps_outputs=none leaves room; expandable segments
+The first that surely fits again (rank 3, not a plan with ?): dtsim run outputs.yaml \
+    --set 'parallelism.pipeline=2' \
+$ dtsim run outputs.yaml --set parallelism.data=2 --set parallelism.pipeline=4 --set parallelism.schedule=zb-h1 --set parallelism.data_parallel=zero1 --width 500 | grep -oE 'That is .* leaves room'
+That is the outputs of all microbatches, joined as the step ends: stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a smaller training.global_batch leaves room

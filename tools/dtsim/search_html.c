@@ -295,7 +295,9 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     dts_text_clear(&text);
     dts_search_command(search, &plain, &text);
     if (text.length > 0) {
-        dts_text_add(out, "<h2>The first again</h2>\n<div class=\"wide\"><pre>");
+        dts_text_add(out, "<h2>");
+        dts_search_again(search, out);
+        dts_text_add(out, "</h2>\n<div class=\"wide\"><pre>");
         dts_html_escaped(dts_text_string(&text), out);
         dts_text_add(out, "</pre></div>\n");
     }

@@ -297,8 +297,8 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_override settings[MOST_SETTINGS];
     size_t count = arena == NULL ? 0
-                                 : dts_search_overrides(&search->findings[0].candidate, search->base, arena, settings,
-                                                        MOST_SETTINGS);
+                                 : dts_search_overrides(&dts_search_plan(search)->candidate, search->base, arena,
+                                                        settings, MOST_SETTINGS);
     const char *quote = strchr(options->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
     dts_text_printf(out, "dtsim run %s%s%s", quote, options->scenario, quote);
     if (options->cluster != NULL) {
@@ -321,11 +321,22 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     dts_arena_free(arena);
 }
 
+void dts_search_again(const dts_search *search, dts_text *out) {
+    const dts_finding *plan = dts_search_plan(search);
+    const bool first = plan == NULL || plan == search->findings;
+    dts_text_add(out, first ? "The first again" : "The first that surely fits again");
+    if (!first) {
+        dts_text_printf(out, " (rank %zu, not a plan with ?)", (size_t)(plan - search->findings) + 1);
+    }
+}
+
 static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_text command = {0};
     dts_search_command(search, options, &command);
     if (command.length > 0) {
-        dts_text_printf(out, "\nThe first again: %s", dts_text_string(&command));
+        dts_text_add(out, "\n");
+        dts_search_again(search, out);
+        dts_text_printf(out, ": %s", dts_text_string(&command));
     }
     dts_text_end(&command, out);
 }

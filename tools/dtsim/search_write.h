@@ -37,6 +37,7 @@ void dts_search_binding(const dts_search *search, const dts_style *style, dts_te
 void dts_search_baselines(const dts_search *search, const dts_style *style, dts_text *out);
 void dts_search_failures(const dts_search *search, const dts_style *style, dts_text *out);
 void dts_search_nothing(const dts_search *search, dts_text *out);
+void dts_search_again(const dts_search *search, dts_text *out); /* its title: "The first again" */
 void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out);
 void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out);
 

@@ -55,7 +55,7 @@ static void the_answer_has_the_figures_of_a_run(void **state) {
         assert_close(f->peak_device_gib, r->peak_device_gib, 0, 0);
         assert_close(f->unserved_gib, r->allocator.unserved_gib, 0, 0);
         assert_true((f->unserved_gib > 0) == (t == 1));
-        assert_true(warns(r, dts_unserved_text(arena, f->unserved_gib)) == (t == 1));
+        assert_true(warns(r, dts_unserved_text(arena, r, f->unserved_gib)) == (t == 1));
         dts_result_free(r);
         dts_search_free(made);
         dts_diag_free(diag);
