@@ -18,6 +18,8 @@ typedef struct dts_case {
     int offload;      /* dts_offload_bits */
     int hybrid;       /* shards inside nodes */
     double shards;
+    bool fsdp;       /* and not ZeRO-3, which is the same but for the format of reduced gradients */
+    double reduce_B; /* gradients on the wire, B per element */
     double microbatches;
 } dts_case;
 

@@ -3,7 +3,8 @@
  * For a rank of the class c, m microbatches, v chunks, a schedule with its textbook bubble:
  *
  *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
- *                 FSDP: f = first gather of every pass + max(f, other gathers), b + w = the same with the scatters;
+ *                 FSDP: f = gathers of the root and of the first unit + max(f, other gathers), b + w = the same with
+ *                 the scatters, and with the root where it is not whole any more;
  *                 kernels beside a collective have fewer multiprocessors
  *                 where the host reads token counts: + what the GPU waits for the host behind each
  *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
@@ -38,7 +39,8 @@
 
 typedef struct passes {
     double forward_s, input_s, weight_s;
-    double first_s; /* of each: waiting for the first gather, which other stages do not wait for */
+    /* of these, waiting for the first gathers, which other stages do not wait for */
+    double first_forward_s, first_input_s, first_weight_s;
 } passes;
 
 /* Elements of a rank, or its shards of them. */
@@ -58,41 +60,55 @@ static double beside_s(const dts_case *k, const dts_rank_collectives *x, double 
     return fmax(chain_s + fmin(chain_s, transfers_s) * kernels * share / (1 - share), transfers_s);
 }
 
+/* Parameters that no pass lets go before the step. */
+static bool stays_whole(const dts_case *k) {
+    return dts_case_defers_reduction(k) && !dts_plan_reshards(k->plan);
+}
+
+/* Does the backward pass begin with a second gather of the root? Where embedding and head are units, it has nothing. */
+static bool regathers_root(const dts_case *k, const dts_rank_class *c) {
+    return c->ends == 0 && dts_plan_reshards(k->plan) && k->plan->job.stack->fsdp_root_reshards;
+}
+
 static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
     double repeats_s = k->recompute == DTS_CASE_FULL
                            ? c->full_s * dts_case_repeated_share(k, c)
                            : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
-    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0};
+    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0, 0, 0};
     if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
         const dts_rank_collectives *x = &c->collectives;
         bool again = dts_plan_reshards(k->plan);
         double chunks = (double)frame->chunks;
         double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
-        double scatters_s = c->layers * x->unit_scatter_s[k->hybrid] + x->root_scatter_s[k->hybrid];
+        double scatters_s = c->layers * x->unit_scatter_s[k->fsdp][k->hybrid] + x->root_scatter_s[k->fsdp][k->hybrid];
         if (dts_case_defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
             scatters_s /= k->microbatches;
             gathers_s /= again ? 1 : k->microbatches;
         }
-        const double root_s = x->root_gather_s[k->hybrid]; /* stays whole, unless embedding and head are units */
-        const bool stays = c->ends == 0 || (dts_case_defers_reduction(k) && !again);
+        const bool apart = c->ends > 0;
+        const double root_s = x->root_gather_s[k->hybrid] / (stays_whole(k) ? k->microbatches : 1);
         double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * dts_unit_host_s(stack, k->kind);
-        p.first_s = first_s; /* every pass begins with a gather that nothing hides */
+        /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
+        const double behind_s = again && c->head ? first_s / chunks : 0;
+        p.first_forward_s = first_s + (apart ? 0 : root_s);
+        p.first_input_s = again ? first_s - behind_s + (regathers_root(k, c) ? root_s : 0) : 0;
         double forward = fmin(1, c->kernels_forward_s / p.forward_s);
         double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
-        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + root_s / (stays ? k->microbatches : 1));
-        p.forward_s = fmax(p.forward_s, hooks_s) + first_s;
+        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + (apart ? root_s : 0));
+        p.forward_s = fmax(p.forward_s, hooks_s) + p.first_forward_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
-        double again_s = again ? times * gathers_s + (stays ? 0 : root_s) : 0;
+        double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* both halves need the parameters */
-            p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + first_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, again_s + scatters_s), hooks_s) + first_s;
+            p.first_weight_s = again ? first_s : 0;
+            p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + p.first_input_s;
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, again_s + scatters_s), hooks_s) + p.first_weight_s;
         } else {
             double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, again_s + scatters_s);
-            p.input_s = fmax(backward_s, 2 * hooks_s) + first_s - p.weight_s;
+            p.input_s = fmax(backward_s, 2 * hooks_s) + p.first_input_s - p.weight_s;
         }
     }
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
@@ -142,7 +158,8 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP:
             return x->unit_gather_s[k->hybrid] / c->layer_units +
-                   fmax(x->unit_scatter_s[k->hybrid] / c->layer_units, x->root_scatter_s[k->hybrid] / fmax(1, c->ends));
+                   fmax(x->unit_scatter_s[k->fsdp][k->hybrid] / c->layer_units,
+                        x->root_scatter_s[k->fsdp][k->hybrid] / fmax(1, c->ends));
     }
     return 0;
 }
@@ -257,6 +274,8 @@ static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate
                   .offload = v[DTS_AXIS_OFFLOAD],
                   .hybrid = v[DTS_AXIS_SHARD_GROUP] > 0,
                   .microbatches = (double)frame->plan->microbatches};
+    k.fsdp = k.kind == DTS_DP_FSDP;
+    k.reduce_B = frame->reduce_B[k.fsdp];
     k.shards = k.hybrid ? v[DTS_AXIS_SHARD_GROUP] : (double)frame->plan->replicas;
     return k;
 }
@@ -276,9 +295,9 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         const dts_rank_class *c = &frame->classes[i];
         passes p = passes_of(&k, c, method->splits_backward);
         double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
-        mean.forward_s += ranks * (p.forward_s - p.first_s);
-        mean.input_s += ranks * (p.input_s - p.first_s);
-        mean.weight_s += ranks * (p.weight_s - (method->splits_backward ? p.first_s : 0));
+        mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
+        mean.input_s += ranks * (p.input_s - p.first_input_s);
+        mean.weight_s += ranks * (p.weight_s - p.first_weight_s);
         busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
         double host_s = 0;
         tail_s = fmax(tail_s, exposed_s(&k, c, &p) + step_s(&k, c, &host_s));
@@ -361,9 +380,16 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP: {
             const double gathers = dts_plan_reshards(k.plan) ? 2 : 1;
-            const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
-            const double scatter_s = layers->layers > 0 ? x->unit_scatter_s[k.hybrid] : x->root_scatter_s[k.hybrid];
-            out->beside_s = m * units * (gathers * gather_s + scatter_s);
+            const double scatter_s =
+                layers->layers > 0 ? x->unit_scatter_s[k.fsdp][k.hybrid] : x->root_scatter_s[k.fsdp][k.hybrid];
+            if (layers->layers > 0 || layers->ends > 0) {
+                const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
+                out->beside_s = m * units * (gathers * gather_s + scatter_s);
+            } else { /* nothing hides the root's gathers */
+                const double times = (stays_whole(&k) ? 1 : m) * (regathers_root(&k, layers) ? 2 : 1);
+                out->time_s += times * x->root_gather_s[k.hybrid];
+                out->beside_s = m * scatter_s;
+            }
             break;
         }
     }

@@ -59,7 +59,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
                 dts_case_owns_tensors(k) ? c->owned[set] : elements / (dts_case_shards_optimizer(k) ? shards : 1);
             bytes += stepped * storage->optimizer_B;
         }
-        bytes += buckets ? elements * storage->reduce_B : 0;
+        bytes += buckets ? elements * k->reduce_B : 0;
     }
     return bytes;
 }
@@ -107,8 +107,7 @@ double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
 /* Units of FSDP that are whole at once, and the gradients of one on their way. The root is whole with the layers; where
  * embedding and head are units, one of them is, beside the layers gathered ahead. */
 static double units_B(const dts_case *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
-    const double compute_B = dts_numeric_bytes(storage->compute);
+    const double compute_B = dts_numeric_bytes(k->plan->storage.compute);
     const double ahead = (double)k->plan->job.stack->fsdp_prefetch;
     double unit = 0, unit_B = 0, root_B = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
@@ -117,24 +116,23 @@ static double units_B(const dts_case *k, const dts_rank_class *c) {
         root_B += c->parameters[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->frozen_B[set]);
     }
     root_B -= c->layers * unit_B;
-    const double layers_B = ((1 + ahead) * unit_B + unit * storage->reduce_B) / c->layer_units;
+    const double layers_B = ((1 + ahead) * unit_B + unit * k->reduce_B) / c->layer_units;
     if (c->ends > 0) {
-        return fmax(layers_B, c->end_B + c->end * storage->reduce_B + ahead * unit_B / c->layer_units);
+        return fmax(layers_B, c->end_B + c->end * k->reduce_B + ahead * unit_B / c->layer_units);
     }
     return root_B + layers_B;
 }
 
 /* Gathered units, gradients on their way. */
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
     double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
     if (k->plan->replicas == 1) {
         return 0;
     }
     if (dts_case_shards_parameters(k)) {
-        return units_B(k, c) + (dts_case_defers_reduction(k) ? parameters * storage->reduce_B : 0);
+        return units_B(k, c) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
     }
-    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * storage->reduce_B);
+    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * k->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
 }
 

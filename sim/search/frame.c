@@ -193,7 +193,7 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
     const dts_plan *plan = frame->plan;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double sharing = 1;
-        double bytes = c->parameters[set] * plan->storage.reduce_B;
+        double bytes = c->parameters[set] * frame->reduce_B[false];
         double count = ceil(bytes / fmax(plan->job.stack->ddp_bucket_B, 1));
         if (count >= 1) {
             dts_placement group = group_of(plan, rank, set, 1, &sharing);
@@ -205,7 +205,7 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
 
 /* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
 static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, double elements,
-                      double frozen_B, double *gather_s, double *scatter_s) {
+                      double frozen_B, double *gather_s, double (*scatter_s)[2]) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
@@ -218,12 +218,15 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
     const double frozen_gathered_B = dts_plan_gathered_frozen_B(plan, frozen_B);
-    double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_gathered_B) / units;
-    double reduce_B = elements * plan->storage.reduce_B / units;
+    const double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_gathered_B) / units;
     *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
-    *scatter_s += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
-    *scatter_s += units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
-                                                  (double)group.ranks * sharing);
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        const double reduce_B = elements * frame->reduce_B[fsdp] / units;
+        double *out = &scatter_s[fsdp][hybrid];
+        *out += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
+        *out += units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
+                                                (double)group.ranks * sharing);
+    }
 }
 
 /* Of the gather of a layer's units; that of scattering them has the same rate. */
@@ -247,9 +250,9 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
         double root = c->parameters[set] - c->layers * c->unit[set];
         double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
         cost_unit(frame, rank, hybrid, set, c->layer_units, c->unit[set], c->unit_frozen_B[set],
-                  &out->unit_gather_s[hybrid], &out->unit_scatter_s[hybrid]);
+                  &out->unit_gather_s[hybrid], out->unit_scatter_s);
         cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), root, root_frozen_B, &out->root_gather_s[hybrid],
-                  &out->root_scatter_s[hybrid]);
+                  out->root_scatter_s);
     }
 }
 
@@ -359,6 +362,10 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     }
     out->classes = classes;
     out->least_slowest = dts_least_slowest(plan);
+    for (int fsdp = 0; fsdp < 2; fsdp++) { /* whatever the kind of the outline */
+        const dts_job *job = &plan->job;
+        out->reduce_B[fsdp] = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp == 1).reduce_B;
+    }
     for (int rank = 0; rank < plan->pipeline; rank++) {
         dts_rank_class c;
         sum_rank(out, layout, rank, &c);

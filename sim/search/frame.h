@@ -13,9 +13,10 @@ typedef struct dts_rank_collectives {
     double scatter_s, scatter_last_s; /* reduce-scatter */
     double gather_s;                  /* all parameters at once */
     double broadcast_s;               /* … by the ranks that own their tensors (ddp.owns_tensors) */
-    double unit_gather_s[2], unit_scatter_s[2], root_gather_s[2],
-        root_scatter_s[2]; /* sharded, all units of a layer: by all, in node groups */
-    double unit_sms[2];    /* multiprocessors that a unit's collective takes from the products beside it */
+    /* sharded, all units of a layer: by all, in node groups; of gradients also by the format, ZeRO-3's and FSDP's */
+    double unit_gather_s[2], root_gather_s[2];
+    double unit_scatter_s[2][2], root_scatter_s[2][2]; /* [FSDP][in node groups] */
+    double unit_sms[2]; /* multiprocessors that a unit's collective takes from the products beside it */
 } dts_rank_collectives;
 
 /* What a rank runs again by selective recomputation, as for dts_rank_class, and what its layers keep then. */
@@ -64,10 +65,11 @@ typedef struct dts_frame {
     double most_copies_B;                                    /* the same: cast weights among them */
     dts_rank_class *classes;
     int class_count;
-    int64_t chunks; /* per rank */
-    int64_t group;  /* replicas of one node, the group of hybrid sharding; 0: none */
-    bool captured;  /* CUDA graphs launch the kernels */
-    double send_s;  /* from stage to stage, with the gather behind it */
+    double reduce_B[2]; /* as dts_storage has it: of other kinds, of FSDP */
+    int64_t chunks;     /* per rank */
+    int64_t group;      /* replicas of one node, the group of hybrid sharding; 0: none */
+    bool captured;      /* CUDA graphs launch the kernels */
+    double send_s;      /* from stage to stage, with the gather behind it */
     double step_element_B, step_launches;
     bool step_per_tensor;
     double copy_s;            /* between GPU and host memory, s/B */

@@ -159,14 +159,24 @@ static bool set(walk *w, dts_layout_axis axis, size_t index) {
     return true;
 }
 
-/* Does a selection run something again, and not what one before it does? */
-static bool selection_differs(const dts_frame *frame, size_t selection) {
+static bool holds(const walk *w, dts_layout_axis axis, int32_t value) {
+    bool found = false;
+    for (size_t i = 0; i < w->space->axes[axis].count && !found; i++) {
+        found = w->space->axes[axis].items[i] == value;
+    }
+    return found;
+}
+
+/* Does a selection run something again, and not what one before it does that is searched, too? The stack's, the first
+ * of all, may not be. */
+static bool selection_differs(const walk *w, const dts_frame *frame, size_t selection) {
     double kernels_s = 0;
     bool same = false;
     for (int i = 0; i < frame->class_count; i++) {
         kernels_s += frame->classes[i].selective[selection].kernels_s;
     }
-    for (size_t before = 0; before < selection && !same; before++) {
+    const size_t first = holds(w, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_SELECTIVE) ? 0 : 1;
+    for (size_t before = first; before < selection && !same; before++) {
         same = true;
         for (int i = 0; i < frame->class_count && same; i++) {
             const dts_class_selection *a = &frame->classes[i].selective[before];
@@ -181,7 +191,7 @@ static bool selection_differs(const dts_frame *frame, size_t selection) {
 static bool recompute_differs(const walk *w, const dts_frame *frame) {
     int32_t recompute = w->candidate.value[DTS_AXIS_RECOMPUTE];
     if (recompute == DTS_RECOMPUTE_SELECTIVE || recompute > DTS_CANDIDATE_MODULES) {
-        return selection_differs(frame, dts_frame_selection(frame, recompute));
+        return selection_differs(w, frame, dts_frame_selection(frame, recompute));
     }
     if (recompute < DTS_RECOMPUTE_SQRT) {
         return true;

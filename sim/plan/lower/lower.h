@@ -70,7 +70,7 @@ typedef struct dts_block_row {
 typedef struct dts_block {
     dts_time duration;         /* from the first kernel's start to the last one's end, the host far ahead */
     dts_time busy;             /* of that, kernels; the rest is exposed communication, but for the launches */
-    dts_time products;         /* of these, products of matrices */
+    dts_time products;         /* of these, products of matrices and fused attention */
     dts_time launches;         /* of duration, waits for launches that wait for the GPU themselves */
     dts_time counts;           /* of these, for the host that reads token counts */
     dts_time first_launch;     /* host: until the first kernel is issued */

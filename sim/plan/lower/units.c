@@ -18,10 +18,10 @@
  *     strategies that reshard after forward free. torch/distributed/pipelining/stage.py, backward_maybe_with_nosync.
  * [4] PyTorch 2.0 and 2.1, torch/distributed/fsdp/_runtime_utils.py, _post_backward_hook and _cast_grad_to_param_dtype;
  *     flat_param.py, pre_unshard; torch/distributed/algorithms/_comm_hooks/default_hooks.py, reduce_scatter_hook.
- * [5] A profile of five steps of four microbatches of 41 units has 1,640 gathers of FSDP2
- * (KempnerInstitute/KempnerForge
- *     @a7f8346, benchmarks/profiling): two for every unit and microbatch, the root's second one as it reshards after
- *     forward when it is told to (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init).
+ * [5] A profile of five steps of four microbatches of 41 units has 1,640 gathers of FSDP2: two for every unit and
+ *     microbatch, the root's second one as it reshards after forward when it is told to; its repository is
+ *     KempnerInstitute/KempnerForge @a7f8346, benchmarks/profiling. The rule is in
+ *     torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init.
  */
 #include <math.h>
 

@@ -131,9 +131,44 @@ static void a_scenarios_own_list_is_searched(void **state) {
     dts_scenario_free(scenario);
 }
 
+static void count_layouts(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    size_t *legal = context;
+    (void)candidate;
+    (void)estimate;
+    *legal += 1;
+}
+
+static size_t layouts_of(const dts_axis *recompute) {
+    dts_scenario *scenario = parse_text(dense);
+    dts_diag *diag = dts_diag_new();
+    static dts_layout_space space;
+    size_t legal = 0;
+    assert_int_equal(dts_layout_space_make(dts_scenario_get(scenario), recompute, 1, &space, diag), DTS_OK);
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(&space, pair, count_layouts, &legal, &counts, diag), DTS_OK);
+    }
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+    return legal;
+}
+
+/* A list that is what the stack calls selective is left out beside that only. */
+static void a_list_alone_is_searched(void **state) {
+    (void)state;
+    const char *values[] = {"selective", "{modules: [core_attn]}"};
+    const dts_axis both = {.key = "training.recompute", .values = values, .count = 2};
+    const dts_axis selective = {.key = "training.recompute", .values = values, .count = 1};
+    const dts_axis list = {.key = "training.recompute", .values = values + 1, .count = 1};
+    const size_t legal = layouts_of(&selective);
+    assert_true(legal > 0);
+    assert_int_equal(layouts_of(&list), legal);
+    assert_int_equal(layouts_of(&both), legal);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_grow_by_modules_that_are_there),
-                                       cmocka_unit_test(bounds_hold),
-                                       cmocka_unit_test(a_scenarios_own_list_is_searched)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_grow_by_modules_that_are_there), cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(a_scenarios_own_list_is_searched), cmocka_unit_test(a_list_alone_is_searched)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
