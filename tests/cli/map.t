@@ -87,8 +87,9 @@ pdp is first in 0, fsdp 2 of 2 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
 ? may run out of memory: live tensors fit, but what the caching allocator has
 free lies in pieces, and in its replay a request for 1.27 GiB fails even after a
-retry; the time is that of a GPU with enough memory. A smaller micro-batch or
-more recomputation leaves room; expandable segments
+retry; the time is that of a GPU with enough memory. More recomputation, a
+smaller micro-batch where it is above 1, or, for a pipeline's outputs,
+stack.pipeline.keeps_outputs=none leaves room; expandable segments
 (stack.allocator.expandable), where they are off, leave fewer pieces.
 $ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full --format svg | grep -o '[a-z:; ?()]*[?(][a-z :?)]*[<]'
 s (may run out of memory)<
