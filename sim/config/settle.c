@@ -84,7 +84,8 @@ static bool settle_files(const dts_field *field, dts_node *node, const char *cur
     }
     const size_t length = strlen(node->text), end = strlen(field->file_ending);
     const bool ends = length > end && strcmp(node->text + length - end, field->file_ending) == 0;
-    return ends || strcmp(node->key, "file") == 0 ? settle_path(node, current, arena) : good;
+    const bool named = node->key != NULL && strcmp(node->key, "file") == 0; /* items of lists have no key */
+    return ends || named ? settle_path(node, current, arena) : good;
 }
 
 static bool settle_paths(const dts_schema *schema, dts_node *map, const char *current, dts_arena *arena);
