@@ -179,39 +179,74 @@ static void add_term(dts_result *result, const char *name, double gib, const cha
     }
 }
 
-/* "P parameters · b B / n ranks" of a set. */
-static void write_lasting(const dts_lasting *lasting, const char *what, dts_text *out) {
-    dts_text_printf(out, "%.4g %s · %.4g B", lasting->elements, what, lasting->element_B);
-    if (lasting->ranks > 1) {
-        dts_text_printf(out, " / %.0f ranks", lasting->ranks);
+/* "P parameters · b B / n ranks" of a term. apart: dense parameters and those of experts have terms of their own. */
+static void write_lasting(const dts_lasting *term, bool apart, dts_text *out) {
+    if (!(term->elements > 0)) {
+        dts_text_add(out, term->name);
+        return;
     }
+    const char *name = term->name == NULL ? "parameters" : term->name;
+    const bool experts = term->set == DTS_SET_EXPERTS;
+    const char *dense = apart && !experts && term->name == NULL ? "dense " : "";
+    dts_text_printf(out, "%.4g %s%s%s · %.4g B", term->elements, dense, name, experts ? " of experts" : "",
+                    (double)term->bytes * term->ranks / term->elements);
+    if (term->ranks > 1) {
+        dts_text_printf(out, " / %.0f ranks", term->ranks);
+    }
+}
+
+/* Of one category; those of layers of several styles that are of one kind become one. out has room for all. */
+static size_t terms_of(const dts_lasting_terms *all, dts_memory_category category, dts_lasting *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const dts_lasting *term = &all->items[i];
+        size_t like = 0;
+        while (like < count &&
+               (out[like].set != term->set || out[like].name != term->name || out[like].ranks != term->ranks)) {
+            like++;
+        }
+        if (term->category == category && like == count) {
+            out[count++] = *term;
+        } else if (term->category == category) {
+            out[like].elements += term->elements;
+            out[like].bytes += term->bytes;
+        }
+    }
+    return count;
 }
 
 /* What stays all the time, "and 0.30 GiB gathered at the peak"; dense parameters and experts apart where they have
  * other ranks to share with. Without the first part where nothing of it stays on the GPU. */
 static const char *lasting(const dts_measured *m, size_t stage, dts_memory_category category, double gib,
                            const char *beside, dts_result *result) {
-    const dts_memory_peak *peak = dts_simulation_peak(m->simulation, (dts_id)stage);
-    const dts_lasting dense = dts_lasting_of(m, stage, category, DTS_SET_COMMON);
-    const dts_lasting experts = dts_lasting_of(m, stage, category, DTS_SET_EXPERTS);
-    const double dense_gib = dts_lasting_gib(&dense), experts_gib = dts_lasting_gib(&experts);
-    const double rest_gib = gib - dense_gib - experts_gib;
-    if (peak->final_bytes[category] <= 0 || rest_gib < -0.005) {
+    const dts_lasting_terms *all = &m->lowered->lasting[stage];
+    dts_lasting *terms = dts_arena_array(result->arena, all->count + 1, sizeof *terms);
+    if (terms == NULL) {
+        return NULL;
+    }
+    const size_t count = terms_of(all, category, terms);
+    double rest_gib = gib;
+    bool apart = false;
+    for (size_t i = 0; i < count; i++) {
+        rest_gib -= (double)terms[i].bytes / GIB;
+        apart |= terms[i].set == DTS_SET_EXPERTS;
+    }
+    if (count == 0 || rest_gib < -0.005) {
         return beside;
     }
     dts_text text = {0};
-    if (experts.elements > 0) {
-        dts_text_printf(&text, "%.2f GiB: ", dense_gib);
-        write_lasting(&dense, "dense parameters", &text);
-        dts_text_printf(&text, "; %.2f GiB: ", experts_gib);
-        write_lasting(&experts, "parameters of experts", &text);
-        dts_text_add(&text, rest_gib > 0.005 ? ";" : "");
-    } else {
-        write_lasting(&dense, "parameters", &text);
-        dts_text_add(&text, rest_gib > 0.005 ? "," : "");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && (double)terms[i].bytes < 0.005 * GIB) {
+            continue; /* 0.00 GiB */
+        }
+        dts_text_add(&text, i > 0 ? "; " : "");
+        if (count > 1) {
+            dts_text_printf(&text, "%.2f GiB: ", (double)terms[i].bytes / GIB);
+        }
+        write_lasting(&terms[i], apart, &text);
     }
     if (rest_gib > 0.005) {
-        dts_text_printf(&text, " and %.2f GiB %s", rest_gib, beside);
+        dts_text_printf(&text, "%s and %.2f GiB %s", count > 1 ? ";" : ",", rest_gib, beside);
     }
     const char *formula = text.failed ? NULL : dts_arena_strdup(result->arena, dts_text_string(&text));
     dts_text_free(&text);

@@ -59,16 +59,6 @@ dts_status dts_measure_communication(const dts_measured *all, dts_id device, con
 /* Memory of every stage, and of the fullest (memory.c). */
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
 
-/* What lives the whole iteration on a GPU of a stage: elements · B, shared by so many ranks. */
-typedef struct dts_lasting {
-    double elements, element_B, ranks;
-} dts_lasting;
-
-/* Parameters, gradients, their buckets or optimizer states of one set: experts have other ranks to share with
- * (memory.c). */
-dts_lasting dts_lasting_of(const dts_measured *m, size_t stage, dts_memory_category category, dts_parameter_set set);
-double dts_lasting_gib(const dts_lasting *lasting);
-
 /* Devices, streams and spans for pictures (spans.c). */
 dts_status dts_measure_spans(const dts_measured *m, dts_result *result);
 

@@ -158,46 +158,21 @@ static void note_kept_outputs(const dts_measured *m, int64_t p, dts_result *resu
     }
 }
 
-dts_lasting dts_lasting_of(const dts_measured *m, size_t stage, dts_memory_category category, dts_parameter_set set) {
-    const dts_plan *plan = m->plan;
-    const dts_lowered *lowered = m->lowered;
-    const dts_storage *storage = &plan->storage;
-    const bool experts = set == DTS_SET_EXPERTS;
-    const double of_experts = lowered->stage_experts[stage];
-    const double trained = experts ? of_experts : lowered->stage_parameters[stage] - of_experts;
-    const double ranks = (double)dts_plan_shards(plan, set);
-    if (category == DTS_MEMORY_GRADIENTS) {
-        return (dts_lasting){trained, storage->gradient_B, dts_plan_shards_gradients(plan) ? ranks : 1};
+/* Of a GPU's states of one kind, what is experts'. */
+static double experts_gib(const dts_lasting_terms *terms, dts_memory_category category) {
+    double bytes = 0;
+    for (size_t i = 0; i < terms->count; i++) {
+        const dts_lasting *term = &terms->items[i];
+        bytes += term->category == category && term->set == DTS_SET_EXPERTS ? (double)term->bytes : 0;
     }
-    if (category == DTS_MEMORY_OPTIMIZER) {
-        return (dts_lasting){trained, storage->optimizer_B, dts_plan_shards_optimizer(plan) ? ranks : 1};
-    }
-    if (category == DTS_MEMORY_COMMUNICATION) { /* buckets beside the gradients */
-        return (dts_lasting){trained, storage->reduce_B, 1};
-    }
-    double frozen = lowered->stage_frozen_experts[stage], frozen_B = lowered->stage_frozen_experts_B[stage];
-    if (!experts) {
-        frozen = lowered->stage_frozen[stage] - frozen;
-        frozen_B = lowered->stage_frozen_B[stage] - frozen_B;
-    }
-    const double elements = frozen + trained; /* frozen weights in several formats: their mean */
-    return (dts_lasting){elements,
-                         frozen > 0 ? (frozen_B + trained * storage->parameter_B) / elements : storage->parameter_B,
-                         dts_plan_shards_parameters(plan) ? ranks : 1};
+    return bytes / GIB;
 }
 
-double dts_lasting_gib(const dts_lasting *lasting) {
-    return lasting->elements * lasting->element_B / lasting->ranks / GIB;
-}
-
-/* Of the fullest GPU's states, what is experts'. */
 static void note_experts(const dts_measured *m, size_t stage, dts_result *result) {
-    const dts_lasting parameters = dts_lasting_of(m, stage, DTS_MEMORY_PARAMETERS, DTS_SET_EXPERTS);
-    const dts_lasting gradients = dts_lasting_of(m, stage, DTS_MEMORY_GRADIENTS, DTS_SET_EXPERTS);
-    const dts_lasting optimizer = dts_lasting_of(m, stage, DTS_MEMORY_OPTIMIZER, DTS_SET_EXPERTS);
-    result->experts.parameters_gib = dts_lasting_gib(&parameters);
-    result->experts.gradients_gib = dts_lasting_gib(&gradients);
-    result->experts.optimizer_gib = dts_lasting_gib(&optimizer);
+    const dts_lasting_terms *terms = &m->lowered->lasting[stage];
+    result->experts.parameters_gib = experts_gib(terms, DTS_MEMORY_PARAMETERS);
+    result->experts.gradients_gib = experts_gib(terms, DTS_MEMORY_GRADIENTS);
+    result->experts.optimizer_gib = experts_gib(terms, DTS_MEMORY_OPTIMIZER);
     result->experts.copies = m->plan->expert_replicas;
     const int optimizer_kind = m->plan->job.training->optimizer;
     result->experts.wide_moments = optimizer_kind == DTS_OPTIMIZER_ADAM || optimizer_kind == DTS_OPTIMIZER_ADAMW;

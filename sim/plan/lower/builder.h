@@ -193,6 +193,7 @@ typedef struct dts_builder {
     struct dts_pass_block *passes; /* [virtual stage][action] blocks of whole passes (steps.c); NULL: not kept */
     struct dts_stash *stash;       /* versions of the weights; NULL: one for all (asynchronous.c) */
     dts_tensors *tensors;          /* [pipeline] that live the whole iteration (tensors.c); NULL: not wanted */
+    dts_lasting_terms *lasting;    /* [pipeline] the same by what they are (static_memory.c); NULL: not wanted */
     const dts_time *begins;        /* of dts_lower_options */
     dts_id window_from, window_to; /* the iteration begins and ends with the end of these; DTS_NO_ID: all is one */
     dts_task_info *infos;
@@ -372,7 +373,7 @@ void dts_hand_out_tensors(double *all, size_t count, dts_owned *out, int64_t *he
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
 /* Of all sets and styles. */
 double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);
-double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *bytes);
+double dts_stage_frozen(const dts_builder *b, const dts_stage *stage);
 /* Marks what training.recompute's modules repeat of a layer, and moves what is kept for it; returns the modules that
  * are there (modules.c). */
 int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work);
@@ -591,7 +592,6 @@ double dts_kv_attention_s(const dts_builder *b, const dts_operator *o);
 
 /* Parameters, gradients, optimizer states and buckets that live the whole iteration (static_memory.c). */
 void dts_build_static_memory(dts_builder *b);
-
 /* The same, tensor by tensor, as far as it is known (tensors.c); for the stages of the first row only. Later, a stored
  * gradient that task makes in the first iteration. */
 void dts_build_tensors(dts_builder *b);

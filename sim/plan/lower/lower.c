@@ -78,10 +78,7 @@ static dts_status tables_new(dts_builder *b, dts_lowered *out) {
     out->gpus = dts_arena_array(b->arena, stages, sizeof *out->gpus);
     out->stage_parameters = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_parameters);
     out->stage_frozen = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen);
-    out->stage_frozen_B = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_frozen_B);
-    out->stage_experts = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_experts);
-    out->stage_frozen_experts = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_experts);
-    out->stage_frozen_experts_B = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->stage_experts);
+    out->lasting = b->lasting = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->lasting);
     out->static_B = dts_arena_array(b->arena, dts_graph_devices(b->graph), sizeof *out->static_B);
     if (dts_plan_post_validates(b->plan)) {
         out->stage_from = dts_arena_array(b->arena, stages, sizeof *out->stage_from);
@@ -99,9 +96,7 @@ static dts_status tables_new(dts_builder *b, dts_lowered *out) {
     out->host_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->host_device);
     out->nvme_device = dts_arena_array(b->arena, (size_t)b->node_count, sizeof *out->nvme_device);
     if (out->compute_stream == NULL || out->gpus == NULL || out->stage_parameters == NULL || out->static_B == NULL ||
-        out->host_device == NULL || out->nvme_device == NULL || out->stage_frozen == NULL ||
-        out->stage_frozen_B == NULL || out->stage_experts == NULL || out->stage_frozen_experts == NULL ||
-        out->stage_frozen_experts_B == NULL) {
+        out->host_device == NULL || out->nvme_device == NULL || out->stage_frozen == NULL || out->lasting == NULL) {
         return dts_diag_nomem(b->diag);
     }
     for (int64_t n = 0; n < b->node_count && dts_plan_offloads(b->plan); n++) {
@@ -135,15 +130,6 @@ static double trained_of(const dts_plan *plan, const dts_stage *stage) {
                     held[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor);
     }
     return elements / (double)plan->copies;
-}
-
-static void add_experts(const dts_plan *plan, const dts_stage *stage, int64_t p, dts_lowered *out) {
-    out->stage_experts[p] = out->stage_frozen_experts[p] = out->stage_frozen_experts_B[p] = 0;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        out->stage_experts[p] += stage->held[k].parameters[DTS_SET_EXPERTS];
-        out->stage_frozen_experts[p] += stage->held[k].frozen[DTS_SET_EXPERTS];
-        out->stage_frozen_experts_B[p] += stage->held[k].frozen_B[DTS_SET_EXPERTS];
-    }
 }
 
 /* All of one row of ranks: its pipeline, and its steps. */
@@ -190,8 +176,7 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         out->gpus[row * b->plan->pipeline + p] = stage->gpu;
         out->stage_parameters[p] = dts_stage_parameters(b, stage);
         out->trained += row == 0 ? trained_of(b->plan, stage) : 0;
-        out->stage_frozen[p] = dts_stage_frozen(b, stage, &out->stage_frozen_B[p]);
-        add_experts(b->plan, stage, p, out);
+        out->stage_frozen[p] = dts_stage_frozen(b, stage);
         out->flops += row == 0 ? stage->flops : 0;
     }
     return DTS_OK;

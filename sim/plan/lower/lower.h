@@ -139,6 +139,22 @@ typedef struct dts_tensors {
     size_t count, capacity;
 } dts_tensors;
 
+/* Of what lives the whole iteration on a GPU, one term: elements, shared by so many ranks, that take so many bytes
+ * here. */
+typedef struct dts_lasting {
+    uint8_t category; /* dts_memory_category */
+    uint8_t set;      /* dts_parameter_set */
+    const char *name; /* what the elements are; NULL: the trained parameters themselves */
+    double elements;  /* 0: bytes that are not counted by parameters */
+    double ranks;
+    int64_t bytes;
+} dts_lasting;
+
+typedef struct dts_lasting_terms {
+    dts_lasting *items;
+    size_t count, capacity;
+} dts_lasting_terms;
+
 typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
     dts_detail detail;    /* what was taken */
@@ -156,15 +172,13 @@ typedef struct dts_lowered {
     size_t input_depth;            /* batches that loaders may be ahead; 0: there are none */
     size_t input_batches;          /* of an iteration */
     dts_id *input_ahead; /* [rows · stages][input_depth] the batches of the next iteration; DTS_NO_ID: none here */
-    double *stage_parameters; /* [pipeline] elements that are trained, on one tensor-parallel rank */
-    double trained;           /* of all stages and ranks that share them */
-    double *stage_frozen;     /* [pipeline] elements that are not */
-    double *stage_frozen_B;   /* [pipeline] and their B */
-    /* [pipeline] of these, what ranks with the same experts share: elements that are trained, that are not, their B */
-    double *stage_experts, *stage_frozen_experts, *stage_frozen_experts_B;
-    int64_t *static_B;    /* [device] memory that lives the whole iteration, B */
-    dts_tensors *tensors; /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
-    double flops;         /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+    double *stage_parameters;   /* [pipeline] elements that are trained, on one tensor-parallel rank */
+    double trained;             /* of all stages and ranks that share them */
+    double *stage_frozen;       /* [pipeline] elements that are not */
+    int64_t *static_B;          /* [device] memory that lives the whole iteration, B */
+    dts_lasting_terms *lasting; /* [pipeline] its terms on the GPUs of the first row, which add up to it */
+    dts_tensors *tensors;       /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
+    double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
 } dts_lowered;
 
 /* What an operator's exchange is, and among whom. */

@@ -25,24 +25,55 @@ static const double STATISTIC_B = 4; /* fp32 */
 
 enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 
-/* Bytes of one rank: on its GPU (DTS_OFFLOAD_NONE), in the memory of its host, or on the host's drives. */
-static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, double bytes,
-                dts_offload_target rests) {
+/* What is on a GPU of the first row is told, term by term, to those who explain it. */
+static void tell(dts_builder *b, const dts_stage *stage, const dts_lasting *term) {
+    dts_lasting_terms *all = b->lasting == NULL || stage->row > 0 ? NULL : &b->lasting[stage->index];
+    if (all == NULL || term->bytes == 0) {
+        return;
+    }
+    if (all->count == all->capacity) {
+        const size_t capacity = all->capacity == 0 ? 8 : 2 * all->capacity;
+        dts_lasting *items = dts_arena_array(b->arena, capacity, sizeof *items);
+        if (items == NULL) {
+            b->failed = true;
+            return;
+        }
+        for (size_t i = 0; i < all->count; i++) {
+            items[i] = all->items[i];
+        }
+        all->items = items;
+        all->capacity = capacity;
+    }
+    all->items[all->count++] = *term;
+}
+
+/* Bytes of one rank: on its GPU (DTS_OFFLOAD_NONE), in the memory of its host, or on the host's drives. term: what they
+ * are, without the bytes. */
+static void add_term(dts_builder *b, dts_stage *stage, dts_lasting term, double bytes, dts_offload_target rests) {
     if (!(bytes <= DTS_MOST_BYTES)) {
         b->too_large = true;
         return;
     }
     int64_t whole = (int64_t)bytes;
     if (rests == DTS_OFFLOAD_NONE) {
-        dts_graph_memory_static(b->graph, stage->device, dts_brief_category(b, category), whole);
+        dts_graph_memory_static(b->graph, stage->device, dts_brief_category(b, (dts_memory_category)term.category),
+                                whole);
         stage->static_B += whole;
+        term.bytes = whole;
+        tell(b, stage, &term);
     } else {
         dts_network_links *node = &b->nodes[stage->node];
         bool drives = rests == DTS_OFFLOAD_NVME;
         whole *= dts_build_sharers(b);
-        dts_graph_memory_static(b->graph, drives ? node->nvme : node->host, category, whole);
+        dts_graph_memory_static(b->graph, drives ? node->nvme : node->host, term.category, whole);
         *(drives ? &node->nvme_static_B : &node->static_B) += whole;
     }
+}
+
+/* Of no parameters. */
+static void add(dts_builder *b, dts_stage *stage, dts_memory_category category, const char *name, double bytes,
+                dts_offload_target rests) {
+    add_term(b, stage, (dts_lasting){.category = (uint8_t)category, .name = name, .ranks = 1}, bytes, rests);
 }
 
 /* Where the weight-gradient product adds to the stored gradient, autograd still wants a tensor: Transformer Engine
@@ -126,50 +157,73 @@ static double stored_gradient_B(const dts_plan *plan, double shards) {
     return sums ? fmax(storage->gradient_B, storage->reduce_B) : storage->gradient_B;
 }
 
-/* Of the layers of the builder's style. */
-static void add_set(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
+/* What a step on the CPU needs in host memory of what is not there anyway. */
+static void add_cpu_copies(dts_builder *b, dts_stage *stage, double parameters) {
+    const dts_offload *offload = b->plan->job.offload;
+    const dts_storage *storage = &b->plan->storage;
+    if (offload->optimizer != DTS_OFFLOAD_NONE && offload->parameters == DTS_OFFLOAD_NONE) {
+        add(b, stage, DTS_MEMORY_PARAMETERS, NULL, parameters * storage->parameter_B,
+            (dts_offload_target)offload->optimizer);
+    }
+    if (offload->optimizer != DTS_OFFLOAD_NONE && offload->gradients == DTS_OFFLOAD_NONE) {
+        add(b, stage, DTS_MEMORY_GRADIENTS, NULL, parameters * storage->gradient_B, DTS_OFFLOAD_CPU);
+    }
+}
+
+/* A set of the layers of the builder's style: parameters and optimizer states. */
+static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
-    double shards = (double)dts_plan_shards(plan, set);
-    double share = dts_plan_shards_parameters(plan) ? 1 / shards : 1;
-    double gradient_share = dts_plan_shards_gradients(plan) ? 1 / shards : 1;
-    const double optimizer_share = dts_optimizer_share(b, stage, set);
-    const dts_held *held = &stage->held[b->style];
-    double parameters = held->parameters[set];
     const dts_offload *offload = plan->job.offload;
-    add(b, stage, DTS_MEMORY_PARAMETERS, held->frozen_B[set] * share, (dts_offload_target)offload->parameters);
-    add(b, stage, DTS_MEMORY_PARAMETERS, dts_plan_weights_B(plan, parameters, held->quantised[set]) * share,
-        (dts_offload_target)offload->parameters);
-    add(b, stage, DTS_MEMORY_ACTIVATIONS, set == DTS_SET_COMMON && b->style == 0 ? dts_kv_cache_B(plan, stage) : 0,
-        DTS_OFFLOAD_NONE);
-    add(b, stage, DTS_MEMORY_GRADIENTS, parameters * stored_gradient_B(plan, shards) * gradient_share,
-        (dts_offload_target)offload->gradients);
-    add(b, stage, DTS_MEMORY_GRADIENTS, set == DTS_SET_COMMON && has_new_shapes(b) ? stand_ins_B(b) : 0,
-        DTS_OFFLOAD_NONE);
+    const dts_held *held = &stage->held[b->style];
+    const double parameters = held->parameters[set];
+    const double ranks = dts_plan_shards_parameters(plan) ? (double)dts_plan_shards(plan, set) : 1;
+    const double optimizer_share = dts_optimizer_share(b, stage, set);
+    dts_lasting term = {.category = DTS_MEMORY_PARAMETERS, .set = (uint8_t)set, .ranks = ranks};
+    term.elements = held->frozen[set];
+    term.name = "frozen parameters";
+    add_term(b, stage, term, held->frozen_B[set] * (1 / ranks), (dts_offload_target)offload->parameters);
+    term.elements = parameters;
+    term.name = NULL;
+    add_term(b, stage, term, dts_plan_weights_B(plan, parameters, held->quantised[set]) * (1 / ranks),
+             (dts_offload_target)offload->parameters);
+    term.category = DTS_MEMORY_OPTIMIZER;
+    const bool owns = dts_plan_owns_tensors(plan); /* then these are the fullest rank's own tensors */
+    term.ranks = dts_plan_shards_optimizer(plan) && !owns ? (double)dts_plan_shards(plan, set) : 1;
+    term.elements = owns ? parameters * optimizer_share : parameters;
+    add_term(b, stage, term, parameters * storage->optimizer_B * optimizer_share,
+             (dts_offload_target)offload->optimizer);
+    if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {
+        add(b, stage, DTS_MEMORY_OPTIMIZER, "statistics", held->statistics * STATISTIC_B * optimizer_share,
+            (dts_offload_target)offload->optimizer);
+    }
+    add_cpu_copies(b, stage, parameters * optimizer_share);
+}
+
+/* The same: gradients, and what they are reduced through. */
+static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
+    const dts_plan *plan = b->plan;
+    const dts_storage *storage = &plan->storage;
+    const double parameters = stage->held[b->style].parameters[set];
+    const double shards = (double)dts_plan_shards(plan, set);
+    dts_lasting term = {.category = DTS_MEMORY_GRADIENTS, .set = (uint8_t)set, .elements = parameters};
+    term.ranks = dts_plan_shards_gradients(plan) ? shards : 1;
+    add_term(b, stage, term, parameters * stored_gradient_B(plan, shards) * (1 / term.ranks),
+             (dts_offload_target)plan->job.offload->gradients);
+    term.ranks = 1;
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
-        add(b, stage, DTS_MEMORY_GRADIENTS, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
+        term.name = "half gradients beside wide ones";
+        add_term(b, stage, term, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
     if (plan->data > 1 && !dts_plan_infers(plan) && b->style == 0) {
-        add(b, stage, DTS_MEMORY_COMMUNICATION,
+        add(b, stage, DTS_MEMORY_COMMUNICATION, "a bucket that gradients pass through",
             fmin(plan->job.stack->ddp_staging_B, staged_elements(b, stage, set) * storage->reduce_B), DTS_OFFLOAD_NONE);
-    }
-    add(b, stage, DTS_MEMORY_OPTIMIZER, parameters * storage->optimizer_B * optimizer_share,
-        (dts_offload_target)offload->optimizer);
-    if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {
-        add(b, stage, DTS_MEMORY_OPTIMIZER, held->statistics * STATISTIC_B * optimizer_share,
-            (dts_offload_target)offload->optimizer);
-    }
-    if (offload->optimizer != DTS_OFFLOAD_NONE) { /* what is not there anyway */
-        bool copies = offload->parameters == DTS_OFFLOAD_NONE;
-        bool arrive = offload->gradients == DTS_OFFLOAD_NONE;
-        add(b, stage, DTS_MEMORY_PARAMETERS, copies ? parameters * storage->parameter_B * optimizer_share : 0,
-            (dts_offload_target)offload->optimizer);
-        add(b, stage, DTS_MEMORY_GRADIENTS, arrive ? parameters * storage->gradient_B * optimizer_share : 0,
-            DTS_OFFLOAD_CPU);
     }
     if (plan->replicas > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
-        add(b, stage, DTS_MEMORY_COMMUNICATION, parameters * storage->reduce_B, DTS_OFFLOAD_NONE);
+        term.name = NULL;
+        term.category = DTS_MEMORY_COMMUNICATION;
+        add_term(b, stage, term, parameters * storage->reduce_B, DTS_OFFLOAD_NONE);
     }
 }
 
@@ -192,24 +246,31 @@ static void add_buffers(dts_builder *b, dts_stage *stage) {
         largest_B = fmax(largest_B, bytes);
     }
     if (offload->parameters == DTS_OFFLOAD_NVME) {
-        add(b, stage, DTS_MEMORY_PARAMETERS, buffers * largest_B, DTS_OFFLOAD_CPU);
+        add(b, stage, DTS_MEMORY_PARAMETERS, NULL, buffers * largest_B, DTS_OFFLOAD_CPU);
     }
     if (offload->optimizer == DTS_OFFLOAD_NVME) {
         double element_B = plan->storage.optimizer_B + plan->storage.gradient_B + plan->storage.parameter_B;
-        add(b, stage, DTS_MEMORY_OPTIMIZER, buffers * largest * element_B, DTS_OFFLOAD_CPU);
+        add(b, stage, DTS_MEMORY_OPTIMIZER, NULL, buffers * largest * element_B, DTS_OFFLOAD_CPU);
     }
 }
 
 void dts_build_static_memory(dts_builder *b) {
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
+        dts_stage *stage = &b->stages[p];
         for (size_t k = 0; k < b->plan->style_count; k++) {
             dts_build_style(b, k);
-            add_set(b, &b->stages[p], DTS_SET_COMMON);
-            add_set(b, &b->stages[p], DTS_SET_EXPERTS);
+            for (int set = 0; set < DTS_SET_COUNT; set++) {
+                add_states(b, stage, (dts_parameter_set)set);
+                add_gradients(b, stage, (dts_parameter_set)set);
+            }
+            add(b, stage, DTS_MEMORY_GRADIENTS, "stand-ins for gradients of weights",
+                has_new_shapes(b) ? stand_ins_B(b) : 0, DTS_OFFLOAD_NONE);
         }
         dts_build_style(b, 0);
-        add(b, &b->stages[p], DTS_MEMORY_TEMPORARY, scores_buffer_B(b), DTS_OFFLOAD_NONE);
-        add(b, &b->stages[p], DTS_MEMORY_COMMUNICATION, dts_microbatch_buffers_B(b, p), DTS_OFFLOAD_NONE);
-        add_buffers(b, &b->stages[p]);
+        add(b, stage, DTS_MEMORY_ACTIVATIONS, "keys and values", dts_kv_cache_B(b->plan, stage), DTS_OFFLOAD_NONE);
+        add(b, stage, DTS_MEMORY_TEMPORARY, "attention scores", scores_buffer_B(b), DTS_OFFLOAD_NONE);
+        add(b, stage, DTS_MEMORY_COMMUNICATION, "buffers of microbatches", dts_microbatch_buffers_B(b, p),
+            DTS_OFFLOAD_NONE);
+        add_buffers(b, stage);
     }
 }

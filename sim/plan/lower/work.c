@@ -328,12 +328,10 @@ double dts_stage_parameters(const dts_builder *b, const dts_stage *stage) {
     return elements;
 }
 
-double dts_stage_frozen(const dts_builder *b, const dts_stage *stage, double *bytes) {
+double dts_stage_frozen(const dts_builder *b, const dts_stage *stage) {
     double elements = 0;
-    *bytes = 0;
     for (size_t k = 0; k < b->styles[0].plan->style_count; k++) {
         elements += stage->held[k].frozen[DTS_SET_COMMON] + stage->held[k].frozen[DTS_SET_EXPERTS];
-        *bytes += stage->held[k].frozen_B[DTS_SET_COMMON] + stage->held[k].frozen_B[DTS_SET_EXPERTS];
     }
     return elements;
 }
