@@ -3,10 +3,12 @@
 
     python3 tools/profile_gpu.py --name my-gpu --extends a100-40gb             needs PyTorch with CUDA (or ROCm)
     torchrun --nproc_per_node 8 tools/profile_gpu.py --name my-gpu …           collectives as well
+    python3 tools/profile_gpu.py --name my-gpu --shapes why.json …             the kernels of a scenario as well, which
+                                                                               `dtsim explain --format json` wrote
     python3 tools/profile_gpu.py --name my-gpu --from my-gpu.csv               the profile again, without a GPU
 
 Writes NAME.csv, every single measurement, and NAME.yaml, the profile: put it into hardware/gpus/ or name it by its path,
-`dtsim run SCENARIO --set cluster.gpu=./my-gpu.yaml`. With several GPUs NAME-intra.yaml holds `cluster.intra`. See
+`dtsim run SCENARIO --set cluster.gpu=./my-gpu.yaml`. With several GPUs NAME-cluster.yaml holds what belongs to `cluster`. See
 docs/profiling.md for what is measured and how numbers follow from it.
 
 Measuring (needs torch) and writing (the standard library only) are separate, so that the second is tested without a GPU.
@@ -14,8 +16,10 @@ Measuring (needs torch) and writing (the standard library only) are separate, so
 import argparse
 import csv
 import datetime
+import json
 import math
 import os
+import re
 import statistics
 import sys
 
@@ -52,7 +56,7 @@ class Meter:
         end.record()
         cuda.synchronize()
         once = max(start.elapsed_time(end) * 1e-3, 1e-6)
-        calls = max(1, min(1000, int(self.seconds / once)))
+        calls = max(1, min(100000, int(self.seconds / once)))
         times = []
         for _ in range(self.repeats):
             start.record()
@@ -126,30 +130,72 @@ def sdpa_backends(torch):
 
 def measure_attention(torch, meter, quick):
     """(batch, heads, length, head_dim), causal and not, forward and backward, by each kernel there is."""
-    attend = torch.nn.functional.scaled_dot_product_attention
-    dtype, name = (torch.bfloat16, "bf16") if torch.cuda.is_bf16_supported() else (torch.float16, "fp16")
     lengths = [1024, 4096] if quick else [512, 1024, 2048, 4096, 8192, 16384]
     for backend, choose in sdpa_backends(torch).items():
         for d in (64, 128):
             for length in lengths:
                 if backend == "math" and length > 4096:
                     continue
-                heads = 2048 // d
-                batch = max(1, 16384 // length)
                 for causal in (False, True):
-                    q, k, v = (torch.randn(batch, heads, length, d, device="cuda", dtype=dtype, requires_grad=True)
-                               for _ in range(3))
-                    kind = f"attention-{backend}" + ("-causal" if causal else "")
-                    try:
-                        with choose():
-                            meter.measure(kind, "forward", name, (batch, heads, length, d),
-                                          lambda: attend(q, k, v, is_causal=causal))
-                            out = attend(q, k, v, is_causal=causal)
-                            gradient = torch.randn_like(out)
-                            meter.measure(kind, "backward", name, (batch, heads, length, d),
-                                          lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True))
-                    except RuntimeError as error:
-                        print(f"{kind} {length}: {str(error).splitlines()[0]}: left out", file=sys.stderr)
+                    sizes = (max(1, 16384 // length), 2048 // d, length, d)
+                    measure_one_attention(torch, meter, backend, choose, sizes, causal)
+
+
+def measure_one_attention(torch, meter, backend, choose, sizes, causal):
+    attend = torch.nn.functional.scaled_dot_product_attention
+    dtype, name = (torch.bfloat16, "bf16") if torch.cuda.is_bf16_supported() else (torch.float16, "fp16")
+    kind = f"attention-{backend}" + ("-causal" if causal else "")
+    try:
+        q, k, v = (torch.randn(*sizes, device="cuda", dtype=dtype, requires_grad=True) for _ in range(3))
+        with choose():
+            meter.measure(kind, "forward", name, sizes, lambda: attend(q, k, v, is_causal=causal))
+            out = attend(q, k, v, is_causal=causal)
+            gradient = torch.randn_like(out)
+            meter.measure(kind, "backward", name, sizes,
+                          lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True))
+    except RuntimeError as error:
+        print(f"{kind} {sizes}: {str(error).splitlines()[0]}: left out", file=sys.stderr)
+
+
+def shapes_of(path):
+    """Products (direction, dtype, batch, m, k, n) and attention (dtype, batch, heads, length, head_dim, causal) of a
+    scenario, from `dtsim explain --format json`."""
+    with open(path, encoding="utf-8") as file:
+        kernels = json.load(file)["kernels"]
+    products, attention = set(), set()
+    variants = {"forward": "forward", "recompute": "forward", "backward": "input", "backward-weight": "weight"}
+    for kernel in kernels:
+        shape, variant = kernel.get("shape") or "", variants.get(kernel["direction"])
+        product = re.fullmatch(r"(?:(\d+) x )?\((\d+), (\d+)\)·\(\d+, (\d+)\) (\w+)", shape)
+        heads = re.fullmatch(r"(\d+) x (\d+) heads of (\d+), (\d+) x (\d+)(, causal)?", shape)
+        if product and variant:
+            batch, m, k, n, dtype = product.groups()
+            products.add((variant, dtype, int(batch or 1), int(m), int(k), int(n)))
+        elif heads and heads[4] == heads[5]:
+            attention.add((int(heads[1]), int(heads[2]), int(heads[4]), int(heads[3]), heads[6] is not None))
+    return sorted(products), sorted(attention)
+
+
+def measure_shapes(torch, meter, path):
+    """The very products and attention kernels of a scenario, for `measured:` of the profile."""
+    types = {name: (dtype, tf32) for name, dtype, tf32 in dtypes_of(torch)}
+    products, attention = shapes_of(path)
+    for variant, name, batch, m, k, n in products:
+        if name not in types:
+            print(f"products in {name} are not measured: left out", file=sys.stderr)
+            continue
+        dtype, torch.backends.cuda.matmul.allow_tf32 = types[name]
+        x = torch.randn(*((k, m) if variant == "weight" else (m, k)), device="cuda", dtype=dtype)
+        y = torch.randn(*((n, k) if variant == "input" else (k, n)), device="cuda", dtype=dtype)
+        x, y = x.t() if variant == "weight" else x, y.t() if variant == "input" else y
+        if batch > 1:
+            x, y = x.unsqueeze(0).repeat(batch, 1, 1), y.unsqueeze(0).repeat(batch, 1, 1)
+        meter.measure("gemm", variant, name, (batch, m, k, n), lambda: x @ y)
+        del x, y
+    torch.backends.cuda.matmul.allow_tf32 = False
+    choose = sdpa_backends(torch)["flash"]
+    for batch, heads, length, d, causal in attention:
+        measure_one_attention(torch, meter, "flash", choose, (batch, heads, length, d), causal)
 
 
 def measure_memory(torch, meter):
@@ -196,6 +242,7 @@ def measure_host_link(torch, meter):
 def measure_collectives(torch, meter, distributed, quick):
     """Every rank takes part; the slowest one's time counts."""
     ranks = distributed.get_world_size()
+    nodes = ranks // int(os.environ.get("LOCAL_WORLD_SIZE", str(ranks)))
     calls = {
         "all-reduce": lambda x, y: distributed.all_reduce(x),
         "all-gather": lambda x, y: distributed.all_gather_into_tensor(y, x),
@@ -224,7 +271,7 @@ def measure_collectives(torch, meter, distributed, quick):
                 times.append(start.elapsed_time(end) * 1e-4)
             slowest = torch.tensor(statistics.median(times), device="cuda")
             distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
-            meter.add("collective", name, "fp16", (size, ranks), float(slowest))
+            meter.add("collective", name, "fp16", (size, ranks, nodes), float(slowest))
 
 
 def describe_device(torch, meter):
@@ -252,7 +299,7 @@ def measure(arguments):
     rank = int(os.environ.get("RANK", "0"))
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    meter = Meter(torch, 3 if arguments.quick else 7, 0.02 if arguments.quick else 0.1)
+    meter = Meter(torch, 3 if arguments.quick else 7, arguments.seconds or (0.02 if arguments.quick else 0.1))
     if several:
         import torch.distributed as distributed
         # the others wait at a barrier while the first one measures alone: longer than the ten minutes of the default
@@ -267,6 +314,9 @@ def measure(arguments):
                            ("attention", lambda: measure_attention(torch, meter, arguments.quick))):
             print(f"measuring {what} …", file=sys.stderr)
             work()
+        if arguments.shapes:
+            print(f"measuring the kernels of {arguments.shapes} …", file=sys.stderr)
+            measure_shapes(torch, meter, arguments.shapes)
     if several:
         distributed.barrier()
         measure_collectives(torch, meter, distributed, arguments.quick)
@@ -455,6 +505,8 @@ def gpu_profile(m, arguments):
     add_memory(m, w, bandwidth, origin)
     if host_rate(m):
         w.put("pcie_bandwidth", number(host_rate(m) / 1e9) + " GB/s", origin + ": pinned copies")
+    if any(r[1] != "small" for r in m.of("gemm")) or m.of("attention-flash") or m.of("attention-flash-causal"):
+        w.put("measured", os.path.relpath(arguments.raw, arguments.folder), origin + ": taken for these very shapes")
     launches = {r[1]: r[7] for r in m.of("launch")}
     if launches:
         w.comment(f"host time of a launch here: {number(max(launches.values()) * 1e6)} us; it belongs to the stack's "
@@ -473,9 +525,9 @@ def fit_line(points):
     return (swy - slope * swx) / sw, 1 / slope
 
 
-def intra_profile(m, arguments):
+def intra_profile(m):
     """cluster.intra from all-reduces: 2(n-1)/n · S bytes leave each port of a ring."""
-    rows = m.of("collective", "all-reduce")
+    rows = [r for r in m.of("collective", "all-reduce") if r[5] <= 1]  # on one node, or the number was not written
     if len(rows) < 3:
         return None
     ranks = rows[0][4]
@@ -485,13 +537,23 @@ def intra_profile(m, arguments):
     origin = (f"measured by tools/profile_gpu.py: all-reduces of {number(ranks)} {m.text('name:', 'GPUs')}, "
               "time = base + bytes / bandwidth")
     w = Writer()
-    w.comment(f"For `cluster: {{intra: …}}`. Raw numbers: {os.path.basename(arguments.raw)}")
     w.open("intra")
     w.put("kind", "nvswitch", depth=1)
     w.put("bandwidth", number(rate / 1e9) + " GB/s", origin + "; so efficiency is 1", 1)
     w.put("efficiency", "1", "the bandwidth is a measured one", 1)
     w.put("base_latency", number(max(base, 1e-6) * 1e6) + " us", origin, 1)
     return w.text()
+
+
+def cluster_profile(m, arguments):
+    """What goes into `cluster`: the curves themselves, and cluster.intra from those of one node."""
+    if not m.of("collective"):
+        return None
+    w = Writer()
+    w.comment(f"For `cluster: {{…}}`. Raw numbers: {os.path.basename(arguments.raw)}")
+    w.put("measured", os.path.relpath(arguments.raw, arguments.folder),
+          "measured by tools/profile_gpu.py: taken for groups of as many ranks on as many nodes")
+    return w.text() + (intra_profile(m) or "")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -502,6 +564,24 @@ def read_rows(path):
     if not rows or rows[0] != COLUMNS:
         sys.exit(f"profile_gpu.py: {path} does not begin with {','.join(COLUMNS)}")
     return rows[1:]
+
+
+def read_nccl_tests(given):
+    """Rows of COLLECTIVE:RANKS:NODES=FILE, a log of nccl-tests: size, count, type, redop, root, time in us, …; its size
+    is what dtsim counts, too. Out of place, as frameworks call them but for all-reduces, which hardly differ."""
+    match = re.fullmatch(r"([a-z-]+):(\d+):(\d+)=(.+)", given)
+    if not match:
+        sys.exit(f"profile_gpu.py: --nccl-tests {given}: write COLLECTIVE:RANKS:NODES=FILE, such as all-reduce:16:2=LOG")
+    collective, ranks, nodes, path = match.groups()
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            cells = line.split()
+            if len(cells) >= 8 and cells[0].isdigit() and cells[1].isdigit() and int(cells[0]) > 0:
+                rows.append(["collective", collective, cells[2], cells[0], ranks, nodes, "", f"{float(cells[5]) * 1e-6:.6g}"])
+    if not rows:
+        sys.exit(f"profile_gpu.py: {path} has no line of nccl-tests' results")
+    return rows
 
 
 def write(path, text):
@@ -519,6 +599,13 @@ def parse_arguments():
                         help="dense peak of the data sheet, e.g. bf16=312; repeatable")
     parser.add_argument("--memory-bandwidth", type=float, default=0, metavar="GB/S", help="of the data sheet")
     parser.add_argument("--quick", action="store_true", help="fewer sizes: a minute instead of ten")
+    parser.add_argument("--shapes", metavar="FILE.json",
+                        help="measure the kernels that `dtsim explain SCENARIO --format json` lists, too")
+    parser.add_argument("--nccl-tests", action="append", default=[], metavar="COLLECTIVE:RANKS:NODES=LOG",
+                        help="take collectives from a log of nccl-tests, such as all-reduce:16:2=LOG; repeatable")
+    parser.add_argument("--seconds", type=float, metavar="S",
+                        help="how long each kernel runs, seven times (default 0.1): some seconds bring the GPU to the "
+                        "power limit where training keeps it")
     parser.add_argument("--from", dest="source", metavar="FILE.csv", help="write the profile from these measurements")
     return parser.parse_args()
 
@@ -526,19 +613,24 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     stem = os.path.join(arguments.folder, arguments.name)
-    arguments.raw = arguments.source or stem + ".csv"
-    rows = read_rows(arguments.source) if arguments.source else measure(arguments)
+    rows = [row for given in arguments.nccl_tests for row in read_nccl_tests(given)]
+    arguments.raw = stem + ".csv" if rows or not arguments.source else arguments.source
+    if arguments.source:
+        rows = read_rows(arguments.source) + rows
+    elif not rows:
+        rows = measure(arguments)
     if rows is None:
         return
-    if not arguments.source:
+    if arguments.raw != arguments.source:
         with open(arguments.raw, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([COLUMNS, *rows])
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
         print(arguments.raw, file=sys.stderr)
     m = Measurements(rows)
-    write(stem + ".yaml", gpu_profile(m, arguments))
-    intra = intra_profile(m, arguments)
-    if intra:
-        write(stem + "-intra.yaml", intra)
+    if m.of("device"):
+        write(stem + ".yaml", gpu_profile(m, arguments))
+    cluster = cluster_profile(m, arguments)
+    if cluster:
+        write(stem + "-cluster.yaml", cluster)
 
 
 if __name__ == "__main__":

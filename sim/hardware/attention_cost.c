@@ -32,7 +32,7 @@
  * [3] Dong et al. 2024, Flex Attention, arXiv 2412.05496, section 3: block sparsity. */
 #include <math.h>
 
-#include "hardware/hardware.h"
+#include "hardware/timings.h"
 
 #define KEY_BLOCK 64.0
 
@@ -85,7 +85,8 @@ static work windowed_work(const dts_attention_shape *shape, double tile) {
     return (work){.keys = capped_sum(blocks, before + tile, tile, most) / blocks, .uneven = uneven};
 }
 
-double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape) {
+/* The closed form (3). */
+static double fused_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape) {
     double peak = dts_gpu_peak_flops(gpu, type);
     if (!(peak > 0) || shape->batch < 1 || shape->heads < 1 || shape->head_dim < 1 || shape->query_length < 1 ||
         shape->key_length < 1) {
@@ -116,4 +117,16 @@ double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_atten
     double bytes =
         2 * element_B * head_dim * (groups * queries + (double)shape->batch * (double)shape->kv_heads * all_keys);
     return fmax(time_s, dts_gpu_memory_s(gpu, shape->backward ? 2 * bytes : bytes));
+}
+
+double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape) {
+    const dts_timing *timed = NULL;
+    if (gpu->timings != NULL && shape->window == 0 && shape->query_length == shape->key_length) {
+        const dts_timing_key key = {.kind = DTS_TIMING_ATTENTION,
+                                    .variant = (shape->backward ? 1 : 0) + (shape->causal ? 2 : 0),
+                                    .type = (int)type,
+                                    .size = {shape->batch, shape->heads, shape->query_length, shape->head_dim}};
+        timed = dts_timings_find(gpu->timings, &key);
+    }
+    return fused_s(gpu, type, shape) * (timed != NULL ? timed->factor : 1);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hardware/hardware.h"
+#include "hardware/timings.h"
 
 static const char *const intra_kinds[] = {"nvswitch", "mesh", "pcie", "none", NULL};
 static const char *const transports[] = {"none", "tcp", "rdma", NULL};
@@ -468,6 +468,14 @@ static const dts_field cluster_fields[] = {
      .maximum = 1e15,
      .offset = offsetof(dts_cluster, storage_Bps),
      .help = "the same of all nodes together; 0 or left out: no such limit"},
+    {.key = "measured",
+     .type = DTS_FIELD_CUSTOM,
+     .parse = dts_timings_parse,
+     .file_ending = ".csv",
+     .offset = offsetof(dts_cluster, timings),
+     .help =
+         "file of measured times of collectives (tools/profile_gpu.py), taken for groups of as many ranks on as many "
+         "nodes"},
 };
 
 /* A straggler has to exist. */

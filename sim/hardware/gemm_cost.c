@@ -33,7 +33,7 @@
  * The constants are in hardware/gpus/NAME.yaml, each with its fit and error. */
 #include <math.h>
 
-#include "hardware/hardware.h"
+#include "hardware/timings.h"
 
 double dts_gpu_peak_flops(const dts_gpu *gpu, dts_numeric type) {
     double peak = gpu->peak_flops[type];
@@ -114,7 +114,8 @@ static double alignment_factor(const dts_gemm_profile *gemm, double element_B, c
     return 1 + (gemm->misaligned_factor - 1) * split;
 }
 
-double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape) {
+/* The closed form (6). */
+static double product_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape) {
     const dts_gemm_profile *gemm = &gpu->gemm;
     double peak = dts_gpu_peak_flops(gpu, type);
     if (!(peak > 0) || shape->batch < 1 || shape->m < 1 || shape->n < 1 || shape->k < 1) {
@@ -143,4 +144,16 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
     double result_B = fmax(element_B, dts_numeric_bytes(DTS_FP16)); /* 8- and 4-bit products have wide results */
     double bytes = batch * ((m * k + k * n) * element_B + m * n * result_B);
     return fmax(gemm->floor_s, fmax(time_s, dts_gpu_memory_s(gpu, bytes)));
+}
+
+double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape *shape) {
+    const dts_timing *timed = NULL;
+    if (gpu->timings != NULL) {
+        const dts_timing_key key = {.kind = DTS_TIMING_GEMM,
+                                    .variant = shape->weight_gradient,
+                                    .type = (int)type,
+                                    .size = {shape->batch, shape->m, shape->n, shape->k}};
+        timed = dts_timings_find(gpu->timings, &key);
+    }
+    return product_s(gpu, type, shape) * (timed != NULL ? timed->factor : 1);
 }

@@ -1,5 +1,5 @@
 /* The keys of hardware/gpus/NAME.yaml. */
-#include "hardware/hardware.h"
+#include "hardware/timings.h"
 
 /* Where a member stands inside the part of the struct that starts at first: keys that people want to see grouped
  * ("flash: {forward, backward}") without a struct of their own. */
@@ -473,7 +473,20 @@ static const dts_field gpu_fields[] = {
      .offset = offsetof(dts_gpu, spread),
      .help =
          "relative standard deviation of the matrix units' speed among GPUs of a kind; a job waits for its slowest"},
+    {.key = "measured",
+     .type = DTS_FIELD_CUSTOM,
+     .parse = dts_timings_parse,
+     .file_ending = ".csv",
+     .offset = offsetof(dts_gpu, timings),
+     .help = "file of measured times of products and fused attention (tools/profile_gpu.py), taken for these very "
+             "shapes"},
 };
+
+static dts_status gpu_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    (void)binder, (void)node, (void)key;
+    dts_gpu_settle_timings(bound);
+    return DTS_OK;
+}
 
 const dts_schema dts_gpu_schema = {
     .name = "gpu",
@@ -481,4 +494,5 @@ const dts_schema dts_gpu_schema = {
     .fields = gpu_fields,
     .field_count = sizeof gpu_fields / sizeof *gpu_fields,
     .struct_size = sizeof(dts_gpu),
+    .check = gpu_check,
 };

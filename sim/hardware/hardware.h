@@ -48,6 +48,9 @@ typedef struct dts_flash_profile {
     double cudnn_half; /* the same with heads of 64 and narrower */
 } dts_flash_profile;
 
+/* Times measured on the machine itself; see timings.h. */
+typedef struct dts_timings dts_timings;
+
 typedef struct dts_gpu {
     const char *name;
     const char *vendor;
@@ -75,7 +78,8 @@ typedef struct dts_gpu {
     int64_t link_count;
     double pcie_bandwidth_Bps; /* host link, one direction, achieved with pinned memory */
     double power_W;
-    double spread; /* relative standard deviation of the speed of matrix units among GPUs of this kind */
+    double spread;        /* relative standard deviation of the speed of matrix units among GPUs of this kind */
+    dts_timings *timings; /* of products and attention; NULL: none */
 } dts_gpu;
 
 extern const dts_schema dts_gpu_schema;
@@ -127,6 +131,20 @@ double dts_gpu_peak_flops(const dts_gpu *gpu, dts_numeric type);
 typedef enum dts_intra_kind { DTS_INTRA_NVSWITCH, DTS_INTRA_MESH, DTS_INTRA_PCIE, DTS_INTRA_NONE } dts_intra_kind;
 typedef enum dts_transport { DTS_TRANSPORT_NONE, DTS_TRANSPORT_TCP, DTS_TRANSPORT_RDMA } dts_transport;
 typedef enum dts_algorithm { DTS_ALGORITHM_AUTO, DTS_ALGORITHM_RING, DTS_ALGORITHM_TREE } dts_algorithm;
+
+/* What GPUs do together over the links. */
+typedef enum dts_collective {
+    DTS_ALL_REDUCE,
+    DTS_ALL_GATHER,
+    DTS_REDUCE_SCATTER,
+    DTS_BROADCAST,
+    DTS_REDUCE,
+    DTS_ALL_TO_ALL,
+    DTS_BROADCAST_IN_TURN, /* one of several broadcasts that follow each other, each from another root */
+    DTS_COLLECTIVE_COUNT
+} dts_collective;
+
+extern const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1]; /* "all-reduce", … NULL-terminated */
 
 /* GPU-to-GPU inside a node. */
 typedef struct dts_intra {
@@ -199,6 +217,7 @@ typedef struct dts_cluster {
     double restart_s;          /* from a failure until the checkpoint is read */
     double checkpoint_Bps;     /* one node, to storage that survives it */
     double storage_Bps;        /* all nodes together; 0: no such limit */
+    dts_timings *timings;      /* of collectives; NULL: none */
 } dts_cluster;
 
 /* GPUs that the links of a node can join: its own, or those of the rack whose trays are nodes. */

@@ -58,9 +58,7 @@
 
 #include <math.h>
 
-const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1] = {
-    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", "broadcast in turn", NULL,
-};
+#include "hardware/timings.h"
 
 double dts_gpu_port_Bps(const dts_cluster *cluster) {
     const dts_intra *intra = &cluster->intra;
@@ -252,6 +250,57 @@ static dts_transfer all_reduce(const dts_cluster *cluster, dts_placement placeme
     return best;
 }
 
+/* Measured over closed form for this group: between two sizes by the logarithm of the bytes, outside of them that of
+ * the nearest. 1 where the group was not measured. */
+static double timed_factor(const dts_timings *timings, dts_collective kind, dts_placement placement, double bytes) {
+    const dts_timing_key first = {
+        .kind = DTS_TIMING_COLLECTIVE, .variant = (int)kind, .size = {placement.ranks, placement.nodes}};
+    size_t end = dts_timings_lower_bound(timings, &first);
+    const size_t begin = end;
+    size_t above = end; /* the first row of at least so many bytes */
+    for (; end < timings->count; end++) {
+        const dts_timing_key *key = &timings->rows[end].key;
+        if (key->kind != first.kind || key->variant != first.variant || key->size[0] != placement.ranks ||
+            key->size[1] != placement.nodes) {
+            break;
+        }
+        above += (double)key->size[2] < bytes ? 1 : 0;
+    }
+    if (begin == end) {
+        return 1;
+    }
+    const dts_timing *upper = &timings->rows[above < end ? above : end - 1];
+    const dts_timing *lower = &timings->rows[above > begin ? above - 1 : begin];
+    const double low = log((double)lower->key.size[2]), high = log((double)upper->key.size[2]);
+    const double share = high > low ? fmin(1, fmax(0, (log(bytes) - low) / (high - low))) : 0;
+    return exp(log(lower->factor) + share * (log(upper->factor) - log(lower->factor)));
+}
+
+/* Latency and what the links carry alike, so that transfers at the same time slow each other down as before. */
+static void scale(dts_transfer *transfer, double factor) {
+    transfer->latency_s *= factor;
+    transfer->gpu_weight *= factor;
+    transfer->nic_weight *= factor;
+    transfer->rate_cap_Bps /= factor;
+    transfer->alone_s *= factor;
+    transfer->timed = factor != 1;
+}
+
+void dts_cluster_settle_timings(dts_cluster *cluster) {
+    dts_cluster plain = *cluster;
+    plain.timings = NULL;
+    for (size_t i = 0; cluster->timings != NULL && i < cluster->timings->count; i++) {
+        dts_timing *row = &cluster->timings->rows[i];
+        if (row->key.kind == DTS_TIMING_COLLECTIVE) {
+            const dts_placement placement = {row->key.size[0], row->key.size[1]};
+            dts_transfer transfer = {0};
+            dts_collective_transfer(&plain, (dts_collective)row->key.variant, placement, (double)row->key.size[2],
+                                    &transfer);
+            row->factor = transfer.alone_s > 0 ? row->seconds / transfer.alone_s : 1;
+        }
+    }
+}
+
 void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                              dts_transfer *out) {
     if (placement.ranks <= 1 || !(bytes > 0)) {
@@ -262,6 +311,9 @@ void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dt
         *out = all_reduce(cluster, placement, bytes);
     } else {
         *out = ring(cluster, kind, placement, bytes);
+    }
+    if (cluster->timings != NULL) {
+        scale(out, timed_factor(cluster->timings, kind, placement, bytes));
     }
 }
 

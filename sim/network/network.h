@@ -4,19 +4,6 @@
 
 #include "hardware/hardware.h"
 
-typedef enum dts_collective {
-    DTS_ALL_REDUCE,
-    DTS_ALL_GATHER,
-    DTS_REDUCE_SCATTER,
-    DTS_BROADCAST,
-    DTS_REDUCE,
-    DTS_ALL_TO_ALL,
-    DTS_BROADCAST_IN_TURN, /* one of several broadcasts that follow each other, each from another root */
-    DTS_COLLECTIVE_COUNT
-} dts_collective;
-
-extern const char *const dts_collective_names[DTS_COLLECTIVE_COUNT + 1]; /* "all-reduce", … NULL-terminated */
-
 /* Where the members of a group sit. Groups are symmetric: every node of the group holds ranks/nodes members. */
 typedef struct dts_placement {
     int64_t ranks;
@@ -31,13 +18,17 @@ typedef struct dts_transfer {
     double rate_cap_Bps; /* most one such transfer can use (one ring does not saturate a NIC); 0: none */
     double gpu_weight;   /* units of a member GPU's link per unit of work, each direction */
     double nic_weight;   /* units of a member node's network per unit of work, each direction; 0: inside a node */
-    double alone_s;      /* closed form: the whole transfer on otherwise idle links */
+    double alone_s;      /* the whole transfer on otherwise idle links */
+    bool timed;          /* scaled to what was measured for this group (cluster.measured) */
 } dts_transfer;
 
 /* bytes: for all-reduce the tensor, for all-gather and reduce-scatter the full (gathered) tensor, broadcasts and reduce
  * the tensor, all-to-all what one rank holds. ranks <= 1 costs nothing. See collective.c for the formulas. */
 void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                              dts_transfer *out);
+
+/* Fills in the factors of measured collectives, once the cluster is bound. */
+void dts_cluster_settle_timings(dts_cluster *cluster);
 
 /* An all-to-all of rows of which some are copies for several members of a node: crossing is the share of the usual
  * bytes between nodes that has to cross the network when each node gets a row once and hands it on inside (0 to 1).

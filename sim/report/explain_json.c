@@ -24,6 +24,7 @@ static const dts_report_field kernel_fields[] = {
     FIELD(dts_kernel_row, by_floor, DTS_REPORT_NUMBER),
     FIELD(dts_kernel_row, wave_loss, DTS_REPORT_NUMBER),
     FIELD(dts_kernel_row, wait_s, DTS_REPORT_NUMBER),
+    FIELD(dts_kernel_row, measured, DTS_REPORT_FLAG),
 };
 
 static const dts_report_field path_fields[] = {
@@ -42,6 +43,7 @@ static const dts_report_field transfer_fields[] = {
     FIELD(dts_transfer_row, rate_Bps, DTS_REPORT_NUMBER),  FIELD(dts_transfer_row, limit, DTS_REPORT_STRING),
     FIELD(dts_transfer_row, alone_s, DTS_REPORT_NUMBER),   FIELD(dts_transfer_row, mean_s, DTS_REPORT_NUMBER),
     FIELD(dts_transfer_row, total_s, DTS_REPORT_NUMBER),   FIELD(dts_transfer_row, formula, DTS_REPORT_STRING),
+    FIELD(dts_transfer_row, measured, DTS_REPORT_FLAG),
 };
 
 static const dts_report_field memory_fields[] = {

@@ -237,7 +237,7 @@ static void add_kernel(dts_grid *grid, const dts_kernel_row *row, kernel_columns
     } else if (with.waves) {
         dts_grid_add(grid, "");
     }
-    dts_grid_add(grid, dts_bound_names[row->bound]);
+    dts_grid_printf(grid, "%s%s", dts_bound_names[row->bound], row->measured ? ", measured" : "");
     if (with.shape) {
         dts_grid_add(grid, row->shape != NULL ? row->shape : "");
     }
@@ -325,10 +325,10 @@ static void add_transfer(dts_grid *grid, const dts_transfer_row *row, bool wide)
     add_time(grid, row->mean_s);
     add_time(grid, row->total_s);
     if (wide) {
-        dts_grid_printf(grid, "%s, %.3g GB/s: %s%s", row->algorithm, row->rate_Bps / 1e9, row->limit,
-                        row->sharing > 1 ? ", shared" : "");
+        dts_grid_printf(grid, "%s, %.3g GB/s: %s%s%s", row->algorithm, row->rate_Bps / 1e9, row->limit,
+                        row->sharing > 1 ? ", shared" : "", row->measured ? ", measured" : "");
     } else {
-        dts_grid_add(grid, row->limit);
+        dts_grid_printf(grid, "%s%s", row->limit, row->measured ? ", measured" : "");
     }
 }
 

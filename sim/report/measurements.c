@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "report/table.h"
+#include "config/table.h"
 #include "run/run.h"
 
 const dts_metric dts_metrics[DTS_METRIC_COUNT] = {

@@ -102,6 +102,7 @@ static void fill_in(const dts_plan *plan, route *r) {
     row->latency_s = transfer.latency_s;
     row->work_B = transfer.work_B;
     row->alone_s = transfer.alone_s;
+    row->measured = transfer.timed;
     row->formula = formula_of(transfer.algorithm, info->collective);
     set_rate(plan, &transfer, row);
 }

@@ -37,6 +37,7 @@ typedef struct dts_kernel_row {
     double wave_loss; /* share of the time that would go if multiprocessors could share tiles */
     double wait_s;    /* how long the compute stream waited for the host before these kernels */
     int bound;        /* dts_bound */
+    bool measured;    /* times of these very shapes are in gpu.measured */
 } dts_kernel_row;
 
 /* Tasks of one kind on the critical path: the chain of tasks, each held up by the one before, that ends last. */
@@ -61,7 +62,8 @@ typedef struct dts_transfer_row {
     double work_B;     /* what the busiest port sends */
     double rate_Bps;   /* on idle links */
     const char *limit; /* which link or cap that is: "GPU links", "node network", "flow cap" */
-    double alone_s;    /* closed form on idle links */
+    double alone_s;    /* on idle links: closed form, or what was measured */
+    bool measured;     /* this group is in cluster.measured */
     double mean_s;     /* as simulated, with whoever shares the links */
     double total_s;
     const char *formula;

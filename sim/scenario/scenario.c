@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hardware/timings.h"
+#include "network/network.h"
+
 struct dts_scenario {
     dts_document *document; /* owns the text that places point into */
     dts_arena *arena;       /* owns what was bound */
@@ -140,6 +143,9 @@ static dts_status bind(dts_scenario *scenario, dts_node *tree, const dts_profile
     status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
     scenario->provenance = binder.provenance;
     scenario->tree = root;
+    if (status == DTS_OK) {
+        dts_cluster_settle_timings(&scenario->values.cluster);
+    }
     return status;
 }
 
@@ -177,6 +183,12 @@ static dts_status from_document(dts_document *document, dts_status read, const c
     return DTS_OK;
 }
 
+static void copy_factors(dts_timings *to, const dts_timings *from) {
+    for (size_t i = 0; to != NULL && from != NULL && to->count == from->count && i < to->count; i++) {
+        to->rows[i].factor = from->rows[i].factor;
+    }
+}
+
 dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current, const dts_profile_paths *profiles,
                                dts_scenario **out, dts_diag *diag) {
     dts_document *document = NULL;
@@ -198,34 +210,111 @@ dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current
     }
     settled->values.name = settled->values.name != NULL ? settled->values.name : scenario->values.name;
     settle_head(&settled->values);
+    copy_factors(settled->values.cluster.timings, scenario->values.cluster.timings);
+    copy_factors(settled->values.cluster.gpu.timings, scenario->values.cluster.gpu.timings);
     *out = settled;
+    return DTS_OK;
+}
+
+/* Where a scenario comes from: a text, a file, or (both NULL) overrides alone, the cells of a table's row. */
+typedef struct origin {
+    const char *text, *path;
+    size_t length;
+    const char *name;
+} origin;
+
+static dts_status read_document(const origin *from, const dts_override *overrides, size_t override_count,
+                                dts_document **out, dts_diag *diag) {
+    if (from->text != NULL) {
+        return dts_document_parse(from->text, from->length, from->name, NULL, out, diag);
+    }
+    if (from->path != NULL) {
+        return dts_document_read(from->path, NULL, out, diag);
+    }
+    const dts_place *row = override_count > 0 ? &overrides[0].place : NULL;
+    const char *name = row != NULL && row->file != NULL ? row->file : "table";
+    const dts_status status = dts_document_parse("{}", 2, name, NULL, out, diag);
+    if (*out != NULL && row != NULL) {
+        dts_document_root(*out)->place = *row; /* what is missing is missing in the row */
+    }
+    return status;
+}
+
+static dts_status load_once(const origin *from, const dts_override *overrides, size_t override_count,
+                            const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
+    dts_document *document = NULL;
+    const dts_status status = read_document(from, overrides, override_count, &document, diag);
+    const char *name = from->text != NULL ? from->name : from->path != NULL ? from->path : "table";
+    return document == NULL ? status
+                            : from_document(document, status, name, overrides, override_count, profiles, out, diag);
+}
+
+/* Does this change a number of the machine, and not say which machine it is? */
+static bool changes_machine(const dts_override *override) {
+    static const char *const parts[] = {"cluster.gpu.", "cluster.intra.", "cluster.inter."};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const size_t length = strlen(parts[i]);
+        if (strncmp(override->key, parts[i], length) == 0) {
+            const char *rest = override->key + length;
+            return strcmp(rest, "measured") != 0 && strcmp(rest, "profile") != 0;
+        }
+    }
+    return false;
+}
+
+/* Times were measured on the machine that the files describe. Overrides of its numbers ask what if it were another one:
+ * measured times change as the closed forms do, by factors that belong to the machine without them. */
+static dts_status keep_factors(const origin *from, const dts_override *overrides, size_t override_count,
+                               const dts_profile_paths *profiles, dts_scenario *scenario, dts_diag *diag) {
+    dts_cluster *cluster = &scenario->values.cluster;
+    if (cluster->timings == NULL && cluster->gpu.timings == NULL) {
+        return DTS_OK;
+    }
+    dts_override *others = calloc(override_count + 1, sizeof *others);
+    dts_diag *unheard = dts_diag_new(); /* a machine that is none without its overrides has no other factors */
+    size_t count = 0;
+    for (size_t i = 0; others != NULL && i < override_count; i++) {
+        if (!changes_machine(&overrides[i])) {
+            others[count++] = overrides[i];
+        }
+    }
+    dts_scenario *measured = NULL;
+    dts_status status = others == NULL || unheard == NULL ? DTS_NOMEM : DTS_OK;
+    if (status == DTS_OK && count < override_count &&
+        load_once(from, others, count, profiles, &measured, unheard) == DTS_OK) {
+        copy_factors(cluster->timings, measured->values.cluster.timings);
+        copy_factors(cluster->gpu.timings, measured->values.cluster.gpu.timings);
+    }
+    dts_scenario_free(measured);
+    dts_diag_free(unheard);
+    free(others);
+    return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+}
+
+static dts_status load(const origin *from, const dts_override *overrides, size_t override_count,
+                       const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
+    dts_scenario *scenario = NULL;
+    dts_status status = load_once(from, overrides, override_count, profiles, &scenario, diag);
+    if (status == DTS_OK) {
+        status = keep_factors(from, overrides, override_count, profiles, scenario, diag);
+    }
+    if (status != DTS_OK) {
+        dts_scenario_free(scenario);
+        return status;
+    }
+    *out = scenario;
     return DTS_OK;
 }
 
 dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
                              const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
-    if (path == NULL) { /* what is missing is missing in the row */
-        const dts_place *row = override_count > 0 ? &overrides[0].place : NULL;
-        dts_document *document = NULL;
-        const char *name = row != NULL && row->file != NULL ? row->file : "table";
-        dts_status status = dts_document_parse("{}", 2, name, NULL, &document, diag);
-        if (document != NULL && row != NULL) {
-            dts_document_root(document)->place = *row;
-        }
-        return document == NULL ? status
-                                : from_document(document, status, name, overrides, override_count, profiles, out, diag);
-    }
-    dts_document *document = NULL;
-    dts_status status = dts_document_read(path, NULL, &document, diag);
-    return document == NULL ? status
-                            : from_document(document, status, path, overrides, override_count, profiles, out, diag);
+    const origin from = {.path = path};
+    return load(&from, overrides, override_count, profiles, out, diag);
 }
 
 dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
                               size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
                               dts_diag *diag) {
-    dts_document *document = NULL;
-    dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
-    return document == NULL ? status
-                            : from_document(document, status, name, overrides, override_count, profiles, out, diag);
+    const origin from = {.text = text, .length = length, .name = name};
+    return load(&from, overrides, override_count, profiles, out, diag);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "config/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "report/table.h"
+#include "config/table.h"
 #include "run/run.h"
 
 enum { MOST_ROWS = 128 };

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/table.h"
 #include "report/grid.h"
 #include "report/measurements.h"
-#include "report/table.h"
 
 enum { TOLD_MOST = 6 };
 

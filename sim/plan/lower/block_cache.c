@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "hardware/timings.h"
 #include "plan/lower/builder.h"
 
 enum { FIRST_SLOTS = 1024, DEFAULT_BYTES = 64 << 20 };
@@ -274,6 +275,12 @@ static void put_struct(bytes *to, const dts_schema *schema, const void *bound, c
     }
 }
 
+/* What was measured is in its file. */
+static void put_path(bytes *to, const dts_timings *timings) {
+    const char *path = timings == NULL ? "" : timings->path;
+    put(to, path, strlen(path) + 1);
+}
+
 static void put_environment(bytes *to, const dts_builder *b) {
     /* how many there are of what a block is one of */
     static const char *const of_cluster[] = {"name", "nodes", NULL};
@@ -284,6 +291,8 @@ static void put_environment(bytes *to, const dts_builder *b) {
     const dts_job *job = &plan->job;
     put_struct(to, &dts_model_schema, job->model, NULL);
     put_struct(to, &dts_cluster_schema, job->cluster, of_cluster);
+    put_path(to, job->cluster->gpu.timings);
+    put_path(to, job->cluster->timings);
     put_struct(to, &dts_stack_schema, job->stack, NULL);
     put_struct(to, &dts_training_schema, job->training, of_training);
     const int64_t recompute[] = {job->training->recompute.kind, job->training->recompute.layers,

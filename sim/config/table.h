@@ -1,7 +1,7 @@
 /* Tables in CSV (RFC 4180: quoted cells, doubled quotes, line breaks inside quotes; blanks around cells do not count,
  * nor do lines of empty cells) whose every cell knows where it stands. */
-#ifndef DTS_REPORT_TABLE_H
-#define DTS_REPORT_TABLE_H
+#ifndef DTS_CONFIG_TABLE_H
+#define DTS_CONFIG_TABLE_H
 
 #include "base/arena.h"
 #include "base/diag.h"

@@ -1,4 +1,4 @@
-#include "report/table.h"
+#include "config/table.h"
 
 #include <errno.h>
 #include <stdint.h>

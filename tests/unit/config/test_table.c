@@ -1,6 +1,6 @@
 /* CSV tables: quoting, and errors with their place. */
 #include "check.h"
-#include "report/table.h"
+#include "config/table.h"
 
 typedef struct loaded {
     dts_arena *arena;
