@@ -12,13 +12,16 @@
  *   t_chip   = 2·batch·m·n·k / (P(type) · max_efficiency): power and clocks with all multiprocessors busy           (4)
  *   t_memory = bytes of both operands and the result / (bandwidth · efficiency): roofline [2]                       (5)
  *   t        = max(floor, t_memory, max(t_tiles, t_chip) · alignment · weight gradient · factor)                    (6)
+ *   t_chip   = 2·batch·m·n·k / (P(type) · unpaired_efficiency), alignment = 1: rows of odd numbers of two bytes     (8)
  *
  * The library picks the tile, and the number s of slices of K: on matrix units when tiles are fewer than
  * multiprocessors, and to fill up the last wave in gradients of weights, whose K is the number of tokens [4]; on CUDA
  * cores always, whose products are so long that adding up the slices costs nothing [3]. We take the fastest of six
  * tiles and four slicings. Rows that are no multiple of `vector` bytes cost their factor, those that
- * are no multiple of `alignment` theirs in proportion to the lines that they split [1]. The factor is that of fp8's
- * scales and of how it adds up, which the caller knows. Not modelled: clocks that fall
+ * are no multiple of `alignment` theirs in proportion to the lines that they split [1]. Rows of an odd number of
+ * 16-bit elements are no multiple of the 4 bytes that the smallest asynchronous copy moves: what is left are kernels
+ * of an older generation that load elements one by one and are bound by that, not by power (8) [6]. The factor is that
+ * of fp8's scales and of how it adds up, which the caller knows. Not modelled: clocks that fall
  * with the data's bit patterns; operands that stay in L2 between kernels.
  *
  * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on tile and wave quantisation and alignment.
@@ -30,7 +33,8 @@
  *     2.9 % (A100; its weight gradients 2.9 instead of 2.6), 5.2 instead of 4.5 (V100) and 9.9 instead of 9.7 (B200,
  *     worst 104 instead of 61); with slices in all products passes of 14.6B on A100 are 2 % further off [5].
  * [5] tests/validation/test_stage_passes.c.
- * The constants are in hardware/gpus/NAME.yaml, each with its fit and error. */
+ * [6] NVIDIA, PTX ISA: cp.async copies 4, 8 or 16 bytes. The kernels: see unpaired_efficiency in
+ * hardware/gpus/h100.yaml. The constants are in hardware/gpus/NAME.yaml, each with its fit and error. */
 #include <math.h>
 
 #include "hardware/timings.h"
@@ -105,6 +109,14 @@ static double split_lines(const dts_gemm_profile *gemm, double element_B, int64_
                : 0;
 }
 
+/* Rows that asynchronous copies cannot read, on GPUs of which it is known what that costs: (8). */
+static bool is_unpaired(const dts_gemm_profile *gemm, double element_B, const dts_gemm_shape *shape) {
+    const double smallest_copy_B = 4;
+    int64_t row = shape->weight_gradient ? shape->m : shape->k;
+    return gemm->unpaired_efficiency > 0 &&
+           !(is_multiple(row, element_B, smallest_copy_B) && is_multiple(shape->n, element_B, smallest_copy_B));
+}
+
 static double alignment_factor(const dts_gemm_profile *gemm, double element_B, const dts_gemm_shape *shape) {
     int64_t row = shape->weight_gradient ? shape->m : shape->k; /* the second kind of row is n long in both */
     if (!is_multiple(row, element_B, gemm->vector_B) || !is_multiple(shape->n, element_B, gemm->vector_B)) {
@@ -132,9 +144,10 @@ static double product_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_sha
         tile_efficiency *= narrow;
     }
 
-    double chip_s = 2 * batch * m * n * k / (peak * chip_efficiency);
+    const bool unpaired = matrix_units && is_unpaired(gemm, dts_numeric_data_bytes(type), shape);
+    double chip_s = 2 * batch * m * n * k / (peak * (unpaired ? gemm->unpaired_efficiency : chip_efficiency));
     double time_s = fmax(tiles_s(gpu, shape, type, peak, matrix_units, tile_efficiency), chip_s);
-    if (matrix_units) {
+    if (matrix_units && !unpaired) {
         time_s *= alignment_factor(gemm, dts_numeric_data_bytes(type), shape);
     }
     if (shape->weight_gradient) {

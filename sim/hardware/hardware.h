@@ -31,6 +31,7 @@ typedef struct dts_gemm_profile {
     double misaligned_factor;      /* time factor when they are not */
     double vector_B;               /* rows that are no multiple of this cannot be read in whole vectors */
     double unvectored_factor;      /* time factor of those */
+    double unpaired_efficiency;    /* of the peak where rows are odd numbers of 16-bit elements; 0: as unvectored */
     double floor_s;                /* shortest kernel */
 } dts_gemm_profile;
 
@@ -422,6 +423,7 @@ typedef struct dts_stack {
     int64_t p2p_node_sms;           /* the same where all stages lie on one node */
     bool uniform_stages;            /* a plan that leaves the partition open gets even stages */
     bool parameter_stages;          /* … stages that end as soon as they pass their share of the parameters */
+    bool product_stages;            /* … of the weights of products, the head's included */
     bool scatter_gather;            /* tensor-parallel ranks each send a share of the boundary and gather it behind */
     bool pipeline_host_waits;       /* the host waits for what a stage receives, and for all kernels before it */
     int64_t pipeline_chunk_kernels; /* extra kernels per microbatch and stage (scatter, gather, stream waits) */

@@ -423,6 +423,12 @@ static const dts_field pipeline_fields[] = {
      .offset = WITHIN(p2p_overlap, parameter_stages),
      .help =
          "a stage ends as soon as all parameters up to there pass its share of them, unless the plan says otherwise"},
+    {.key = "product_stages",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(p2p_overlap, product_stages),
+     .help = "the same of the weights of layers and head; the embedding costs nothing, the last stage may be the head "
+             "alone"},
     {.key = "scatter_gather",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

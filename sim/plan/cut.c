@@ -7,7 +7,9 @@
  * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
  * auto, which is where the plan leaves it open: a stack with uniform_stages takes uniform, one with parameter_stages
  * closes stage s of n as soon as the parameters up to there, embedding included, are more than s/n of all; the last
- * takes what is left, and where that is no layer, the work is balanced; any other balances it, too. */
+ * takes what is left, and where that is no layer, the work is balanced; any other balances it, too. One with
+ * product_stages does the same, but the embedding costs nothing, the head its weights, also where they are the
+ * embedding's, and the last stage may be the head alone. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,11 +107,26 @@ static dts_status balance(const dts_plan *plan, int64_t stages, dts_arena *arena
     return DTS_OK;
 }
 
-/* Stages that end once they pass their share of the parameters. False: one would have no layer. */
+/* Stages that end once they pass their share of the parameters, or of the weights of products. False: one of them would
+ * have nothing. */
 static bool cut_by_parameters(const dts_plan *plan, int64_t stages, int64_t *out) {
     const dts_model *model = plan->job.model;
-    const double share = floor(dts_model_parameters(model) / (double)stages);
-    double sum = dts_model_part_parameters(model, DTS_PART_EMBEDDING);
+    const bool products = plan->job.stack->product_stages;
+    const double embedding = dts_model_part_parameters(model, DTS_PART_EMBEDDING);
+    const double head = (double)model->vocab * (double)model->hidden;
+    double counts[DTS_PART_COUNT];
+    dts_model_count_parts(model, counts);
+    double all = dts_model_parameters(model);
+    if (products) {
+        all = head;
+        for (int part = 0; part < DTS_PART_COUNT; part++) {
+            if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
+                all += counts[part] * dts_model_part_parameters(model, (dts_part)part);
+            }
+        }
+    }
+    const double share = floor(all / (double)stages);
+    double sum = products ? 0 : embedding;
     int64_t s = 0;
     for (int64_t i = 0; i < stages; i++) {
         out[i] = 0;
@@ -119,7 +136,7 @@ static bool cut_by_parameters(const dts_plan *plan, int64_t stages, int64_t *out
         out[s]++;
         s += s < stages - 1 && sum > share * (double)(s + 1);
     }
-    return out[stages - 1] > 0;
+    return products ? s == stages - 1 : out[stages - 1] > 0;
 }
 
 /* Layers per virtual stage as the partition asks. */
@@ -153,8 +170,8 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_are
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
                               "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
     }
-    if (automatic && balanced && stages > 1 && plan->job.stack->parameter_stages &&
-        cut_by_parameters(plan, stages, out)) {
+    const bool by_shares = plan->job.stack->parameter_stages || plan->job.stack->product_stages;
+    if (automatic && balanced && stages > 1 && by_shares && cut_by_parameters(plan, stages, out)) {
         return DTS_OK;
     }
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {

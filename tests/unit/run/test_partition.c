@@ -106,6 +106,39 @@ static void what_is_said_goes_before_the_stack(void **state) {
     }
 }
 
+/* nanotron's cut of 24 layers of 42 million weights and a head of 103 million, 2.45 layers: the layer that passes a
+ * stage's share still belongs to it; the last of eight stages is the head alone, of two it has ten layers. Tied
+ * embeddings do not matter. With more stages than that something would be empty, and the work is balanced. */
+static void products_end_stages(void **state) {
+    (void)state;
+    static const char *const model =
+        "model.profile=llama model.layers=24 model.hidden=2048 model.heads=32 "
+        "model.ffn_hidden=4096 model.vocab=50257 stack.profile=nanotron cluster.gpus_per_node=8 ";
+    static const struct {
+        const char *said;
+        int64_t stages, layers[8];
+    } cuts[] = {
+        {"parallelism.pipeline=2", 2, {14, 10}},
+        {"parallelism.pipeline=4", 4, {7, 7, 6, 4}},
+        {"parallelism.pipeline=4 model.tied_embeddings=true", 4, {7, 7, 6, 4}},
+        {"parallelism.pipeline=8", 8, {4, 3, 3, 4, 3, 3, 4, 0}},
+        {"parallelism.pipeline=8 model.vocab=200704", 8, {3, 4, 4, 4, 4, 4, 1, 0}},
+        {"parallelism.pipeline=4 stack.pipeline.product_stages=false stack.pipeline.uniform_stages=true",
+         4,
+         {6, 6, 6, 6}},
+    };
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "%s%s", model, cuts[i].said);
+        dts_result *r = simulate_text(base, settings);
+        assert_int_equal(r->stage_count, cuts[i].stages);
+        for (int64_t s = 0; s < cuts[i].stages; s++) {
+            assert_int_equal(r->stages[s].layer_count, cuts[i].layers[s]);
+        }
+        dts_result_free(r);
+    }
+}
+
 static void stages_get_what_is_given(void **state) {
     (void)state;
     dts_result *r = simulate_text(base, "parallelism.partition=[1,4,0,4]");
@@ -183,6 +216,7 @@ int main(void) {
         cmocka_unit_test(balanced_is_the_best_of_all_cuts),
         cmocka_unit_test(stages_end_where_parameters_pass_their_share),
         cmocka_unit_test(what_is_said_goes_before_the_stack),
+        cmocka_unit_test(products_end_stages),
         cmocka_unit_test(stages_get_what_is_given),
         cmocka_unit_test(wrong_sums_and_counts_are_refused),
         cmocka_unit_test(sqrt_checkpoints_keep_a_root_of_the_layers),
