@@ -361,7 +361,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
         return dts_diag_nomem(diag);
     }
     out->classes = classes;
-    out->least_slowest = dts_least_slowest(plan);
+    out->least_slowest = dts_least_slowest(plan, costs->slowest);
     for (int fsdp = 0; fsdp < 2; fsdp++) { /* whatever the kind of the outline */
         const dts_job *job = &plan->job;
         out->reduce_B[fsdp] = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp == 1).reduce_B;

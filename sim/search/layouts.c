@@ -50,18 +50,11 @@ size_t dts_layouts_families(const dts_layout_space *space) {
     return TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) * space->axes[DTS_AXIS_DATA_PARALLEL].count;
 }
 
-static size_t index_of(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {
-    size_t index = 0;
-    while (index + 1 < space->axes[axis].count && space->axes[axis].items[index] != value) {
-        index++;
-    }
-    return index;
-}
-
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
-    size_t kind = index_of(space, DTS_AXIS_DATA_PARALLEL, v[DTS_AXIS_DATA_PARALLEL]);
-    size_t schedule = v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + index_of(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
+    size_t kind = dts_layout_space_find(space, DTS_AXIS_DATA_PARALLEL, v[DTS_AXIS_DATA_PARALLEL]);
+    size_t schedule =
+        v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + dts_layout_space_find(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
     int64_t node = dts_cluster_joined(&space->base->cluster);
     size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
     return (schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor;

@@ -84,21 +84,12 @@ static dts_status add_strategy(mixing *m, const dts_layer_choice *choice, const 
     return status == DTS_NOMEM ? DTS_NOMEM : DTS_OK;
 }
 
-static bool is_among(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {
-    for (size_t i = 0; i < space->axes[axis].count; i++) {
-        if (space->axes[axis].items[i] == value) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The layout's own way of sharding, and one of the other sort: a sharded optimizer for all, or sharded parameters. */
 static bool is_tried(const dts_layout_space *space, int own, int kind) {
     const bool shards = own >= DTS_DP_ZERO3;
-    const int whole = is_among(space, DTS_AXIS_DATA_PARALLEL, DTS_DP_ZERO1) ? DTS_DP_ZERO1 : DTS_DP_DDP;
-    return kind == own ||
-           ((shards ? kind == whole : kind >= DTS_DP_ZERO3) && is_among(space, DTS_AXIS_DATA_PARALLEL, kind));
+    const int whole = dts_layout_space_holds(space, DTS_AXIS_DATA_PARALLEL, DTS_DP_ZERO1) ? DTS_DP_ZERO1 : DTS_DP_DDP;
+    return kind == own || ((shards ? kind == whole : kind >= DTS_DP_ZERO3) &&
+                           dts_layout_space_holds(space, DTS_AXIS_DATA_PARALLEL, kind));
 }
 
 /* All ways of one tensor degree; 0: that of the base. alone: one replica, which has nothing to share. */
@@ -109,8 +100,8 @@ static void list_ways(const dts_layout_space *space, const int32_t *v, int64_t t
         for (size_t r = 0; r < sizeof recomputes / sizeof recomputes[0]; r++) {
             const bool own = kind == v[DTS_AXIS_DATA_PARALLEL], same = recomputes[r] == v[DTS_AXIS_RECOMPUTE];
             if ((own || !alone) && is_tried(space, v[DTS_AXIS_DATA_PARALLEL], kind) &&
-                (same || is_among(space, DTS_AXIS_RECOMPUTE, recomputes[r])) && !(tensor == 0 && own && same) &&
-                *count < DTS_MIX_CHOICES) {
+                (same || dts_layout_space_holds(space, DTS_AXIS_RECOMPUTE, recomputes[r])) &&
+                !(tensor == 0 && own && same) && *count < DTS_MIX_CHOICES) {
                 out[(*count)++] = (dts_layer_choice){
                     .tensor = tensor, .sharding = own ? 0 : kind, .recompute = same ? 0 : recomputes[r] + 1};
             }

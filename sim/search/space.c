@@ -238,6 +238,18 @@ dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis
     return status == DTS_OK ? list_selections(out, diag) : status;
 }
 
+size_t dts_layout_space_find(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {
+    size_t index = 0;
+    while (index < space->axes[axis].count && space->axes[axis].items[index] != value) {
+        index++;
+    }
+    return index;
+}
+
+bool dts_layout_space_holds(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {
+    return dts_layout_space_find(space, axis, value) < space->axes[axis].count;
+}
+
 size_t dts_layout_space_pairs(const dts_layout_space *space) {
     return space->axes[DTS_AXIS_TENSOR].count * space->axes[DTS_AXIS_PIPELINE].count;
 }

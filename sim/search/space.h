@@ -25,6 +25,10 @@ typedef struct dts_layout_space {
 dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis *restrictions, size_t count,
                                  dts_layout_space *out, dts_diag *diag);
 
+/* Where among an axis's values is this one; their count: nowhere. */
+size_t dts_layout_space_find(const dts_layout_space *space, dts_layout_axis axis, int32_t value);
+bool dts_layout_space_holds(const dts_layout_space *space, dts_layout_axis axis, int32_t value);
+
 /* Are there closed forms for this schedule (an index into dts_schedule_methods)? Two pipelines in opposite directions
  * and updates without a flush have none. */
 bool dts_schedule_searched(int32_t schedule);

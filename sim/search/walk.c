@@ -33,7 +33,6 @@ typedef struct walk {
     dts_plan plan;
     dts_block_costs costs;
     bool has_costs;
-    double slowest;                /* what the costs have for the slowest of the GPUs */
     bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
     dts_frame frames[LAYOUTS];
     bool has_frame[LAYOUTS];
@@ -159,14 +158,6 @@ static bool set(walk *w, dts_layout_axis axis, size_t index) {
     return true;
 }
 
-static bool holds(const walk *w, dts_layout_axis axis, int32_t value) {
-    bool found = false;
-    for (size_t i = 0; i < w->space->axes[axis].count && !found; i++) {
-        found = w->space->axes[axis].items[i] == value;
-    }
-    return found;
-}
-
 /* Does a selection run something again, and not what one before it does that is searched, too? The stack's, the first
  * of all, may not be. */
 static bool selection_differs(const walk *w, const dts_frame *frame, size_t selection) {
@@ -175,7 +166,7 @@ static bool selection_differs(const walk *w, const dts_frame *frame, size_t sele
     for (int i = 0; i < frame->class_count; i++) {
         kernels_s += frame->classes[i].selective[selection].kernels_s;
     }
-    const size_t first = holds(w, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_SELECTIVE) ? 0 : 1;
+    const size_t first = dts_layout_space_holds(w->space, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_SELECTIVE) ? 0 : 1;
     for (size_t before = first; before < selection && !same; before++) {
         same = true;
         for (int i = 0; i < frame->class_count && same; i++) {
@@ -359,8 +350,8 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     if (before != NULL && same_cut(before, &w->plan)) {
         return;
     }
-    const double slowest = dts_build_slowest(&w->plan); /* which the cut changes */
-    if (!w->has_costs || fabs(slowest - w->slowest) > 0) {
+    /* the cut changes how slow the slowest GPUs are */
+    if (!w->has_costs || fabs(dts_build_slowest(&w->plan) - w->costs.slowest) > 0) {
         dts_status status =
             dts_block_costs_of(&w->plan, &w->space->selections, w->arena, w->frame_arena, &w->costs, w->refusals);
         if (status != DTS_OK) { /* shapes that the model cannot be cut into */
@@ -370,7 +361,6 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
             return;
         }
         w->has_costs = true;
-        w->slowest = slowest;
     }
     if (!*asked) {
         ask_sharding(w);

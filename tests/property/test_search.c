@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "search/layouts.h"
-#include "simulate.h"
+#include "layouts.h"
 
 static const char small[] =
     "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\n"
@@ -35,15 +34,6 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static const char *const texts[] = {small, tight, experts, adapters};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
-
-#define VALUES(...)    \
-    (const char *[]) { \
-        __VA_ARGS__    \
-    }
-#define AXIS(name, ...)                                                                                        \
-    (dts_axis) {                                                                                               \
-        .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
-    }
 
 /* DTSIM_PROPERTY_RUNS asks for few runs, as under sanitizers. */
 static bool asked_for_few(void) {
@@ -138,28 +128,6 @@ static void candidates_are_the_legal_plans(void **state) {
     }
 }
 
-static dts_result *simulate(const dts_candidate *candidate, const dts_scenario_values *base) {
-    dts_scenario_values values;
-    dts_candidate_apply(candidate, base, &values);
-    return simulate_values(&values, NULL);
-}
-
-/* Its simulation undercuts none of a layout's bounds. */
-static dts_result *check_bounds(const dts_ranked *r, const dts_scenario_values *base) {
-    dts_result *result = simulate(&r->candidate, base);
-    const double peak_B = result->peak_allocated_gib * GIB, host_B = result->host_peak_gib * GIB;
-    dts_text plan = {0};
-    dts_candidate_describe(&r->candidate, base, &plan);
-    if (r->estimate.least_time_s > result->iteration_time_s || r->estimate.least_memory_B > peak_B ||
-        r->estimate.least_host_B > host_B) {
-        fail_msg("%s: at least %g s, %g B, %g B in a host; simulated %g s, %g B, %g B", dts_text_string(&plan),
-                 r->estimate.least_time_s, r->estimate.least_memory_B, r->estimate.least_host_B,
-                 result->iteration_time_s, peak_B, host_B);
-    }
-    dts_text_free(&plan);
-    return result;
-}
-
 /* No simulation undercuts a bound, and the closed form stays near it. What rests in host memory is known but for
  * activations on their way, and for a second copy of tied embeddings on a rank that has both ends. */
 static void bounds_hold(void **state) {
@@ -173,7 +141,7 @@ static void bounds_hold(void **state) {
         size_t count = 0, hosts = 0, fullest = 0;
         for (size_t i = 0; i < all.count; i += all.count / some_of(150)) {
             const dts_ranked *r = &all.items[i];
-            dts_result *result = check_bounds(r, base);
+            dts_result *result = check_bounds(&r->candidate, &r->estimate, base);
             double host_B = result->host_peak_gib * GIB;
             if (host_B > 0 && (r->candidate.value[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS) == 0) {
                 fullest += r->estimate.least_host_B > 0.99 * host_B;
@@ -213,7 +181,7 @@ static void bounds_hold_where_backward_is_split(void **state) {
     list all = walk_all(base, over, sizeof over / sizeof over[0], &space);
     double nearest = 0;
     for (size_t i = 0; i < all.count; i++) {
-        dts_result *result = check_bounds(&all.items[i], base);
+        dts_result *result = check_bounds(&all.items[i].candidate, &all.items[i].estimate, base);
         nearest = fmax(nearest, all.items[i].estimate.least_memory_B / (result->peak_allocated_gib * GIB));
         dts_result_free(result);
     }
@@ -237,7 +205,7 @@ static void coarse_simulation_is_close(void **state) {
         size_t count = 0, known = 0;
         for (size_t i = 0; i < all.count; i += all.count / some_of(300)) {
             const dts_ranked *r = &all.items[i];
-            dts_result *result = simulate(&r->candidate, base);
+            dts_result *result = simulate_candidate(&r->candidate, base);
             dts_scenario_values values;
             dts_candidate_apply(&r->candidate, base, &values);
             dts_screening s = {0};
@@ -328,7 +296,7 @@ static void every_method_finds_the_optimum(void **state) {
         list all = walk_all(base, over, over_count, &space);
         double best_s = INFINITY;
         for (size_t i = 0; i < all.count; i++) {
-            dts_result *result = simulate(&all.items[i].candidate, base);
+            dts_result *result = simulate_candidate(&all.items[i].candidate, base);
             best_s = result->fits ? fmin(best_s, result->iteration_time_s) : best_s;
             dts_result_free(result);
         }
@@ -417,7 +385,7 @@ static void layers_choose_the_optimum(void **state) {
                 }
                 const dts_layer_list layers = {choices, LAYERS};
                 of_base.layers = &layers;
-                dts_result *result = simulate(&of_base, &base);
+                dts_result *result = simulate_candidate(&of_base, &base);
                 best_s = result->fits ? fmin(best_s, result->iteration_time_s) : best_s;
                 dts_result_free(result);
             }
@@ -461,7 +429,7 @@ static void some_layers_are_recomputed(void **state) {
     double hardware[6], peak_gib[6];
     for (size_t i = 0; i < 6; i++) {
         candidate.value[DTS_AXIS_RECOMPUTE] = recomputes[i];
-        dts_result *result = simulate(&candidate, base);
+        dts_result *result = simulate_candidate(&candidate, base);
         hardware[i] = result->hfu / result->mfu; /* FLOPs that run over those that count */
         peak_gib[i] = result->peak_allocated_gib;
         dts_result_free(result);

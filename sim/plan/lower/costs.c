@@ -215,7 +215,7 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
 static dts_status add_selection(const dts_plan *asked, size_t selection, dts_arena *scratch, dts_block_costs *out,
                                 dts_diag *diag) {
     dts_part_work work[DTS_PART_COUNT] = {0};
-    dts_status status = dts_lower_work(asked, scratch, work, diag);
+    dts_status status = dts_lower_work_at(asked, out->slowest, scratch, work, diag);
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_cost *cost = &out->parts[part];
         cost->selective_B[selection] = 0;
@@ -233,8 +233,9 @@ dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *select
     training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_NONE};
     dts_plan asked = *plan;
     asked.job.training = &training;
+    out->slowest = dts_build_slowest(&asked); /* selections run no whole layer again */
     dts_part_work work[DTS_PART_COUNT];
-    dts_status status = dts_lower_work(&asked, scratch, work, diag);
+    dts_status status = dts_lower_work_at(&asked, out->slowest, scratch, work, diag);
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         sum_part(&asked, &work[part], &out->parts[part]);
         if (list_sizes(&asked, &work[part], arena, &out->parts[part]) != DTS_OK) {

@@ -49,6 +49,7 @@ typedef struct dts_block_costs {
     dts_part_cost parts[DTS_PART_COUNT];
     dts_selections selections;
     double boundary_B;
+    double slowest; /* what products take on the GPUs that hold up the job, where nothing is recomputed */
 } dts_block_costs;
 
 /* For the plan's microbatch, tensor parallelism and formats; sizes of tensors lie in arena, scratch is used for a
@@ -56,9 +57,9 @@ typedef struct dts_block_costs {
 dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *selections, dts_arena *arena,
                               dts_arena *scratch, dts_block_costs *out, dts_diag *diag);
 
-/* How much less than in these costs, which know no recomputation, the GPUs that hold up the job may slow its products,
+/* How much less than in costs of the plan, whose slowest is known, the GPUs that hold up the job may slow its products,
  * whatever is recomputed and in which layout the stages lie (slowest.c): at most 1. */
-double dts_least_slowest(const dts_plan *plan);
+double dts_least_slowest(const dts_plan *plan, double known);
 
 /* The chain of one pass: its kernels and exchanges, or their launches, and what the GPU waits behind the reads of token
  * counts. */

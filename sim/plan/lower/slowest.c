@@ -68,16 +68,9 @@ static double chunk_work(const dts_plan *plan, const double parts[DTS_PART_COUNT
     return work;
 }
 
-static double slowest(const dts_plan *plan, dts_layout layout, checkpoints repeats) {
-    const dts_cluster *cluster = plan->job.cluster;
-    if (cluster->gpu_spread > 0) { /* every GPU has a speed of its own (ranks.c) */
-        return 1;
-    }
-    if (plan->pipeline < 2) {
-        return dts_gpu_slowest(&cluster->gpu, plan->gpus);
-    }
-    double parts[DTS_PART_COUNT];
-    part_work(plan, parts);
+/* Of a pipeline's stages as they lie in this layout, with the work of parts. */
+static double slowest_stage(const dts_plan *plan, const double parts[DTS_PART_COUNT], dts_layout layout,
+                            checkpoints repeats) {
     enum { KINDS = 16 };
     dts_stage_load loads[KINDS];
     size_t count = 0;
@@ -89,20 +82,37 @@ static double slowest(const dts_plan *plan, dts_layout layout, checkpoints repea
         }
         count = add_stage(loads, count, KINDS, work);
     }
-    return dts_gpu_slowest_stage(&cluster->gpu, plan->gpus / plan->pipeline, loads, count);
+    return dts_gpu_slowest_stage(&plan->job.cluster->gpu, plan->gpus / plan->pipeline, loads, count);
+}
+
+/* Do the GPUs that hold up the job differ from stage to stage? With a spread of its own every GPU has a speed of its
+ * own (ranks.c). */
+static bool stages_differ(const dts_plan *plan) {
+    return !(plan->job.cluster->gpu_spread > 0) && plan->pipeline > 1;
 }
 
 double dts_build_slowest(const dts_plan *plan) {
-    return slowest(plan, plan->schedule.layout, AS_PLANNED);
+    const dts_cluster *cluster = plan->job.cluster;
+    if (!stages_differ(plan)) {
+        return cluster->gpu_spread > 0 ? 1 : dts_gpu_slowest(&cluster->gpu, plan->gpus);
+    }
+    double parts[DTS_PART_COUNT];
+    part_work(plan, parts);
+    return slowest_stage(plan, parts, plan->schedule.layout, AS_PLANNED);
 }
 
-double dts_least_slowest(const dts_plan *plan) {
-    const double known = slowest(plan, plan->schedule.layout, NOTHING);
-    double least = fmin(known, slowest(plan, plan->schedule.layout, EVERYTHING));
+double dts_least_slowest(const dts_plan *plan, double known) {
+    if (!stages_differ(plan)) {
+        return 1;
+    }
+    double parts[DTS_PART_COUNT];
+    part_work(plan, parts);
+    double least = fmin(known, slowest_stage(plan, parts, plan->schedule.layout, EVERYTHING));
     const bool two = plan->stages == 2 * plan->pipeline, one = plan->stages == plan->pipeline;
-    if (plan->pipeline > 1 && (one || two)) { /* schedules in a V, or from both ends, may have the same cut */
+    if (one || two) { /* schedules in a V, or from both ends, may have the same cut */
         const dts_layout other = two ? DTS_LAYOUT_V : DTS_LAYOUT_BIDIR;
-        least = fmin(least, fmin(slowest(plan, other, NOTHING), slowest(plan, other, EVERYTHING)));
+        least = fmin(least,
+                     fmin(slowest_stage(plan, parts, other, NOTHING), slowest_stage(plan, parts, other, EVERYTHING)));
     }
     return least / known;
 }

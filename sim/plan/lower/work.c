@@ -289,7 +289,12 @@ dts_status dts_build_work(dts_builder *b) {
 }
 
 dts_status dts_lower_work(const dts_plan *plan, dts_arena *arena, dts_part_work out[DTS_PART_COUNT], dts_diag *diag) {
-    dts_builder b = {.plan = plan, .arena = arena, .diag = diag, .slowest = dts_build_slowest(plan)};
+    return dts_lower_work_at(plan, dts_build_slowest(plan), arena, out, diag);
+}
+
+dts_status dts_lower_work_at(const dts_plan *plan, double slowest, dts_arena *arena, dts_part_work out[DTS_PART_COUNT],
+                             dts_diag *diag) {
+    dts_builder b = {.plan = plan, .arena = arena, .diag = diag, .slowest = slowest};
     dts_status status = dts_build_work(&b);
     if (b.work != NULL) {
         memcpy(out, b.work, DTS_PART_COUNT * sizeof *b.work);

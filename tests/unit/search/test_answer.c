@@ -2,24 +2,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/layouts.h"
+#include "layouts.h"
 #include "search/search.h"
-#include "simulate.h"
 
 static const char small[] =
     "model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 32000}\n"
     "cluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 4}\n"
     "stack: megatron-lm\n"
     "training: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
-
-#define VALUES(...)    \
-    (const char *[]) { \
-        __VA_ARGS__    \
-    }
-#define AXIS(name, ...)                                                                                        \
-    (dts_axis) {                                                                                               \
-        .key = name, .values = VALUES(__VA_ARGS__), .count = sizeof VALUES(__VA_ARGS__) / sizeof(const char *) \
-    }
 
 static dts_search *search(dts_search_request request) {
     dts_diag *diag = dts_diag_new();

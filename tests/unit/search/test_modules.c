@@ -3,11 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/layouts.h"
+#include "layouts.h"
 #include "search/modules.h"
-#include "simulate.h"
-
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static const char dense[] =
     "model: {profile: llama, layers: 8, hidden: 2048, heads: 16, kv_heads: 8, vocab: 32000}\n"
@@ -65,18 +62,7 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     if (candidate->value[DTS_AXIS_RECOMPUTE] < DTS_CANDIDATE_MODULES || t->seen++ % t->every != 0) {
         return;
     }
-    dts_scenario_values values;
-    dts_candidate_apply(candidate, t->base, &values);
-    dts_result *result = simulate_values(&values, NULL);
-    const double peak_B = result->peak_allocated_gib * GIB;
-    dts_text plan = {0};
-    dts_candidate_describe(candidate, t->base, &plan);
-    if (estimate->least_time_s > result->iteration_time_s || estimate->least_memory_B > peak_B ||
-        estimate->least_host_B > result->host_peak_gib * GIB) {
-        fail_msg("%s: at least %g s, %g B, %g B in a host; simulated %g s, %g B, %g GiB", dts_text_string(&plan),
-                 estimate->least_time_s, estimate->least_memory_B, estimate->least_host_B, result->iteration_time_s,
-                 peak_B, result->host_peak_gib);
-    }
+    dts_result *result = check_bounds(candidate, estimate, t->base);
     /* what is written is what is read */
     dts_text written = {0};
     int32_t read = 0;
@@ -84,9 +70,8 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     assert_true(dts_candidate_parse(DTS_AXIS_RECOMPUTE, dts_text_string(&written), &read));
     assert_int_equal(read, candidate->value[DTS_AXIS_RECOMPUTE]);
     dts_text_free(&written);
-    dts_text_free(&plan);
     t->error += fabs(estimate->time_s / result->iteration_time_s - 1);
-    t->most = fmax(t->most, estimate->least_memory_B / peak_B);
+    t->most = fmax(t->most, estimate->least_memory_B / bytes_of(result->peak_allocated_gib));
     t->count++;
     dts_result_free(result);
 }
