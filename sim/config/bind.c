@@ -268,6 +268,10 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
     binder->depth++;
     dts_status status = profile_node(binder, field, node, key, &map);
     if (map != NULL) {
+        bool told = false;
+        status =
+            dts_status_worse(status, map == node ? dts_check_stands_alone(binder, field, node, key, &told) : DTS_OK);
+        binder->incomplete = binder->incomplete || told;
         binder->reference = map != node ? profile_name(node) : NULL;
         status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));
     }
@@ -415,6 +419,7 @@ dts_status dts_bind(dts_binder *binder, const dts_schema *schema, const dts_node
     if (key[0] == '\0') { /* a custom parser may have set part of the struct already */
         memset(out, 0, schema->struct_size);
     }
+    binder->root = binder->root != NULL ? binder->root : schema;
     dts_status status = dts_provenance_begin(binder);
     return status != DTS_OK ? status : bind_map(binder, schema, node, key, out);
 }

@@ -29,6 +29,16 @@ bool dts_is_documentation_key(const char *key);
 bool dts_is_profile_path(const char *name);
 bool dts_is_file(const char *path);
 
+/* Is there a profile of this name? */
+bool dts_profile_is_there(const dts_binder *binder, const char *folder, const char *name);
+/* Reports a name that no profile of the folder has: what it is the name of, or the nearest ones. */
+dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
+                               const char *key);
+/* Reports, in one message, a map that names no profile and lacks most of what it would have to state itself; *told: it
+ * did. */
+dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                  bool *told);
+
 /* What a node is, for messages: "'text'", "a list", "a map", "nothing". */
 dts_excerpt dts_node_excerpt(const dts_node *node);
 

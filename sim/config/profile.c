@@ -4,13 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
 #include "config/inside.h"
 
-enum { BASES_MOST = 16, NAMES_SHOWN = 12, SUGGESTED_MOST = 6 };
+enum { BASES_MOST = 16 };
 
 /* The files being read on top of each other, innermost first. */
 typedef struct chain {
@@ -136,58 +135,25 @@ dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folde
 
 /* ---- finding ---- */
 
-/* "did you mean 'a100-40gb', 'a100-80gb'?": the names that the given one begins, else the nearest. False: none. */
-static bool suggest_names(const char *name, const char *const *names, size_t count, dts_text *help) {
-    const char *near = dts_nearest_name(name, names, count);
-    bool same_letters = near != NULL && strcasecmp(near, name) == 0;
-    size_t length = strlen(name);
-    size_t shown = 0;
-    for (size_t i = 0; i < count && shown < SUGGESTED_MOST && !same_letters; i++) {
-        bool begins = strncasecmp(names[i], name, length) == 0 && names[i][length] != '\0';
-        if (begins && strchr("-_.", names[i][length]) != NULL) {
-            dts_text_printf(help, "%s'%s'", shown == 0 ? "did you mean " : ", ", names[i]);
-            shown++;
+/* The file of a profile under the first root that has one; *out NULL: there is none. */
+static dts_status find_file(const dts_binder *binder, const char *folder, const char *name, const char **out) {
+    *out = NULL;
+    for (size_t i = 0; i < binder->profiles.count; i++) {
+        const char *path = dts_arena_printf(binder->arena, "%s/%s/%s.yaml", binder->profiles.roots[i], folder, name);
+        if (path == NULL) {
+            return dts_diag_nomem(binder->diag);
+        }
+        if (dts_is_file(path)) {
+            *out = path;
+            return DTS_OK;
         }
     }
-    if (shown == 0 && near != NULL) {
-        dts_text_printf(help, "did you mean '%s'", near);
-    }
-    dts_text_add(help, shown > 0 || near != NULL ? "?" : "");
-    return shown > 0 || near != NULL;
+    return DTS_OK;
 }
 
-static dts_status unknown_name(const lookup *l, const char *name) {
-    const char **names = NULL;
-    size_t count = 0;
-    dts_status status =
-        dts_profile_list(&l->binder->profiles, l->folder, l->binder->arena, &names, &count, l->binder->diag);
-    if (status != DTS_OK) {
-        return status;
-    }
-    dts_text help = {0};
-    bool suggested = suggest_names(name, names, count, &help);
-    const bool here = l->reference == NULL || l->reference->file == NULL || strchr(l->reference->file, '/') == NULL;
-    struct stat info;
-    if (!suggested && here && stat(name, &info) == 0) {
-        dts_text_printf(&help, "a path holds a '/': write ./%s", dts_excerpt_of(name).text);
-        suggested = true;
-    }
-    if (!suggested && count == 0) {
-        dts_text_printf(&help,
-                        "there is no profile in %s/ at all; write a path such as ./NAME.yaml, or check the data "
-                        "directory",
-                        l->folder);
-    } else if (!suggested && count > NAMES_SHOWN) {
-        dts_text_add(&help, "`dtsim list` names all profiles; a path holds a '/' or ends in .yaml");
-    } else if (!suggested) {
-        for (size_t i = 0; i < count; i++) {
-            dts_text_printf(&help, "%s%s", i == 0 ? "there are " : ", ", names[i]);
-        }
-    }
-    status = dts_diag_error(l->binder->diag, l->reference, l->key, dts_text_string(&help), "no profile '%s' in %s/",
-                            dts_excerpt_of(name).text, l->folder);
-    dts_text_free(&help);
-    return status;
+bool dts_profile_is_there(const dts_binder *binder, const char *folder, const char *name) {
+    const char *path = NULL;
+    return is_name(name) && find_file(binder, folder, name, &path) == DTS_OK && path != NULL;
 }
 
 dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
@@ -231,18 +197,9 @@ static dts_status locate(const lookup *l, const char *name, const char **out) {
                               "names have letters, digits and . _ + - only; a path holds a '/' or ends in .yaml",
                               "'%s' cannot be the name of a profile", dts_excerpt_of(name).text);
     }
-    for (size_t i = 0; i < l->binder->profiles.count; i++) {
-        const char *path =
-            dts_arena_printf(l->binder->arena, "%s/%s/%s.yaml", l->binder->profiles.roots[i], l->folder, name);
-        if (path == NULL) {
-            return dts_diag_nomem(l->binder->diag);
-        }
-        if (dts_is_file(path)) {
-            *out = path;
-            return DTS_OK;
-        }
-    }
-    return unknown_name(l, name);
+    const dts_status status = find_file(l->binder, l->folder, name, out);
+    return status != DTS_OK || *out != NULL ? status
+                                            : dts_unknown_profile(l->binder, l->folder, name, l->reference, l->key);
 }
 
 /* ---- bases ---- */

@@ -111,6 +111,7 @@ struct dts_binder {
     dts_provenance *provenance; /* made by dts_bind when NULL; in the arena */
     dts_diag *diag;
     dts_profile_adopter *adopt; /* of the profiles that are read now; set by dts_bind from the schema */
+    const dts_schema *root;     /* what dts_bind was first called with: where names of other kinds belong */
     const dts_node *reference;  /* what named the profile whose map is bound next; NULL: a map of a file */
     unsigned depth;             /* of profiles inside profiles */
     bool incomplete;            /* a base of `extends` could not be read: what it may hold is not missed */

@@ -82,14 +82,33 @@ static bool is_set(const dts_place *place) {
     return place->file != NULL && strcmp(place->file, "--set") == 0;
 }
 
-/* A plain name in place of a map of overrides is easily meant to change the name alone. before: what the key held. */
-static void warn_of_lost_keys(const dts_override *override, const dts_node *before, const dts_node *after,
-                              dts_diag *diag) {
-    if (!is_set(&override->place) || after == NULL || after->kind != DTS_NODE_SCALAR) {
+/* What an override put in the place of a map that named a profile. */
+typedef struct exchange {
+    const dts_override *override;
+    const dts_node *before; /* the first key that the map held; NULL: there was no such map */
+    bool by_name;           /* a plain name came in its place; later overrides may open it again */
+} exchange;
+
+/* Was an error of this key reported? */
+static bool is_refused(const char *key, const dts_diag *diag) {
+    for (size_t i = 0; diag != NULL && i < dts_diag_count(diag); i++) {
+        const dts_message *message = dts_diag_get(diag, i);
+        if (message->severity == DTS_ERROR && message->key != NULL && strcmp(message->key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A plain name in place of a map of overrides is easily meant to change the name alone. A name that is none is reported
+ * alone. */
+static void warn_of_lost_keys(const exchange *made, dts_diag *diag) {
+    const dts_override *override = made->override;
+    if (!is_set(&override->place) || !made->by_name || is_refused(override->key, diag)) {
         return;
     }
     dts_text lost = {0}, help = {0};
-    for (const dts_node *n = before; n != NULL; n = n->next) {
+    for (const dts_node *n = made->before; n != NULL; n = n->next) {
         if (strcmp(n->key, "profile") != 0 && !is_set(&n->place)) {
             dts_text_printf(&lost, "%s%s", lost.length > 0 ? ", " : "", n->key);
         }
@@ -103,19 +122,18 @@ static void warn_of_lost_keys(const dts_override *override, const dts_node *befo
     dts_text_free(&help);
 }
 
-static dts_status apply(dts_document *document, const dts_override *override, dts_diag *diag) {
+static dts_status apply(dts_document *document, const dts_override *override, exchange *made, dts_diag *diag) {
     static const char *const named[] = {"cluster", "model", "stack"};
-    const dts_node *before = NULL;
+    *made = (exchange){.override = override};
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (strcmp(override->key, named[i]) == 0) {
             const dts_node *node = dts_node_get(dts_document_root(document), override->key);
-            before = node != NULL && dts_node_get(node, "profile") != NULL ? node->first : NULL;
+            made->before = node != NULL && dts_node_get(node, "profile") != NULL ? node->first : NULL;
         }
     }
     dts_status status = dts_document_set(document, override->key, override->value, &override->place, diag);
-    if (status == DTS_OK && before != NULL) {
-        warn_of_lost_keys(override, before, dts_node_get(dts_document_root(document), override->key), diag);
-    }
+    const dts_node *after = made->before == NULL ? NULL : dts_node_get(dts_document_root(document), override->key);
+    made->by_name = after != NULL && after->kind == DTS_NODE_SCALAR;
     return status;
 }
 
@@ -164,11 +182,16 @@ static dts_status from_document(dts_document *document, dts_status read, const c
     dts_status status = scenario->arena == NULL ? dts_diag_nomem(diag) : read;
     const bool clear = check_recomputation(overrides, override_count, diag) == DTS_OK;
     status = worse(status, clear ? DTS_OK : DTS_INVALID);
+    exchange *made = scenario->arena == NULL ? NULL : dts_arena_array(scenario->arena, override_count, sizeof *made);
+    status = scenario->arena != NULL && made == NULL ? dts_diag_nomem(diag) : status;
     for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
-        status = worse(status, apply(document, &overrides[i], diag));
+        status = worse(status, apply(document, &overrides[i], &made[i], diag));
     }
     if (status <= DTS_INVALID && clear) {
         status = worse(status, bind(scenario, dts_document_root(document), profiles, diag));
+    }
+    for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
+        warn_of_lost_keys(&made[i], diag);
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
         scenario->values.name = default_name(scenario->arena, name);

@@ -8,6 +8,34 @@ $ dtsim run gcp-data-parallel/scaling-dpd
 error: no file and no scenario 'gcp-data-parallel/scaling-dpd'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
 [3]
+% The folder of a scenario may be left out where that names one.
+$ dtsim run scaling-ddp --format csv | cmp - <(dtsim run gcp-data-parallel/scaling-ddp --format csv)
+$ dtsim show scaling-ddp | head -1
+name: scaling-ddp
+$ dtsim run scaling-dpd
+error: no file and no scenario 'scaling-dpd'
+  help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
+[3]
+$ dtsim run scaling-ddp.yaml
+error: no file and no scenario 'scaling-ddp.yaml'
+  help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
+[3]
+$ mkdir -p scenarios/a scenarios/b; touch scenarios/a/twice.yaml scenarios/b/twice.yaml; dtsim run twice; rm -r scenarios
+error: 'twice' is the name of several scenarios
+  help: did you mean 'a/twice' or 'b/twice'?
+% A name of another kind, and a cluster that names none.
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster=a100-40gb
+--set: error: 'a100-40gb' is a gpu, not a cluster [cluster]
+  help: clusters with it: a100-40gb-roce-1600, a100-40gb-single, aws-p4d-24xlarge, azure-nd96asr-v4, dgx-a100-40gb, gcp-a2-highgpu-8g, ...; in another cluster write cluster.gpu: a100-40gb
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster=a100-sxm
+--set: error: no profile 'a100-sxm' in hardware/clusters/ [cluster]
+  help: did you mean 'a100-40gb-roce-1600', 'a100-40gb-single', 'a100-80gb-hdr100x8', 'a100-80gb-roce-1600', 'a100-80gb-roce-400', 'a100-80gb-roce-zb', ...?
+[1]
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary cluster=mi300x,dgx-h100
+--vary: error: 'mi300x' is a gpu, not a cluster
+  help: clusters with it: azure-nd96isr-mi300x-v5, mi300x-8; in another cluster write cluster.gpu: mi300x
+[1]
 $ dtsim run gcp-data-parallel/scaling-ddp --set training.micro_bacth=4
 --set: error: unknown key 'micro_bacth' [training]
   help: did you mean 'micro_batch'?
@@ -76,7 +104,7 @@ error: 'some.csv' is a table: every row is a scenario
 % Profiles where a scenario is asked for: by name, and by path, whose kind follows from its keys.
 $ dtsim run llama-3-8b
 error: llama-3-8b is a model, not a scenario
-  help: `dtsim show llama-3-8b` shows it; to use it, write --set model=llama-3-8b after a scenario
+  help: did you mean 'planning/llama-3-8b'? `dtsim show llama-3-8b` shows it; to use it, write --set model=llama-3-8b after a scenario
 [1]
 $ printf 'extends: llama\nlayers: 4\nhidden: 512\nheads: 8\nffn_hidden: 1024\nvocab: 1000\n' >m.yaml; dtsim run m.yaml; dtsim search ./m.yaml 2>&1 | head -1
 error: ./m.yaml is a model profile, not a scenario

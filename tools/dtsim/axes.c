@@ -41,8 +41,11 @@ static int check_name(dts_tool *tool, const char *option, const char *folder, co
     if (document == NULL) {
         return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
-    dts_binder binder = {
-        .arena = dts_document_arena(document), .document = document, .profiles = tool->profiles, .diag = tool->diag};
+    dts_binder binder = {.arena = dts_document_arena(document),
+                         .document = document,
+                         .profiles = tool->profiles,
+                         .diag = tool->diag,
+                         .root = &dts_scenario_schema};
     const dts_place place = {.file = option};
     dts_node *root = NULL;
     const dts_status status = dts_profile_resolve(&binder, folder, name, &place, NULL, &root);

@@ -268,7 +268,12 @@ static dts_status show_name(const show_arguments *a, dts_text *out) {
         }
         found = kind;
     }
-    return found != NULL ? show_profile(a, found, a->name, out) : unknown_name(a);
+    if (found != NULL) {
+        return show_profile(a, found, a->name, out);
+    }
+    path = dts_schedule_find(a->name) == NULL ? dts_scenario_path_by_name(a->tool, a->name) : NULL;
+    const dts_subject file = {.path = path, .overrides = a->overrides.items, .override_count = a->overrides.count};
+    return path != NULL ? show_scenario(a, &file, out) : unknown_name(a);
 }
 
 /* The schema called name ("scenario", "gpu" or "gpus", …). */

@@ -46,7 +46,10 @@ const dts_profile_kind *dts_profile_kind_of_file(dts_tool *tool, const char *pat
  * the tool's arena; NULL: there is none. */
 const char *dts_scenario_path(dts_tool *tool, const char *argument);
 
-/* The same. DTS_IO: reported that there is none, with the nearest name; DTS_INVALID: that it is a profile. */
+/* The path of the one scenario that is called so behind its folder; NULL: none or several are. */
+const char *dts_scenario_path_by_name(dts_tool *tool, const char *argument);
+
+/* By either. DTS_IO: reported that there is none, with the nearest name; DTS_INVALID: that it is a profile. */
 dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path);
 
 /* A path that nobody takes for a profile's name: with a slash in it. In the tool's arena. */

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "kinds.h"
 
-enum { DEEPEST = 4 };
+enum { DEEPEST = 4, MATCHES_MOST = 8 };
 
 static const char suffix[] = ".yaml";
 
@@ -108,10 +108,86 @@ const char *dts_scenario_path(dts_tool *tool, const char *argument) {
     return NULL;
 }
 
-/* A profile where a scenario is asked for: says what it is and what takes it. */
-static dts_status refuse_profile(dts_tool *tool, const dts_profile_kind *kind, const char *name, bool file) {
+/* Scenarios whose name without their folder is the argument. */
+typedef struct name_matches {
+    const char *names[MATCHES_MOST];
+    size_t count;
+} name_matches;
+
+static const char *last_part(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* An argument's last part, without the ending of a file. In the tool's arena. */
+static const char *bare_name(dts_tool *tool, const char *argument) {
+    const char *last = last_part(argument);
+    const size_t length = strlen(last);
+    const size_t tail = sizeof suffix - 1;
+    const bool ends = length > tail && strcmp(last + length - tail, suffix) == 0;
+    const char *bare = dts_arena_strndup(tool->arena, last, ends ? length - tail : length);
+    return bare != NULL ? bare : last;
+}
+
+static name_matches scenarios_named(dts_tool *tool, const char *argument) {
+    const char *bare = bare_name(tool, argument);
+    const char **names;
+    size_t count;
+    name_matches found = {.count = 0};
+    if (dts_scenario_names(tool, &names, &count) == DTS_OK) {
+        for (size_t i = 0; i < count && found.count < MATCHES_MOST; i++) {
+            if (strcmp(last_part(names[i]), bare) == 0) {
+                found.names[found.count++] = names[i];
+            }
+        }
+    }
+    return found;
+}
+
+/* By the whole name, else by the part behind the folder; NULL: none is near. */
+static const char *nearest_scenario(dts_tool *tool, const char *argument) {
+    const char **names;
+    size_t count;
+    if (dts_scenario_names(tool, &names, &count) != DTS_OK) {
+        return NULL;
+    }
+    const char *nearest = dts_nearest_name(argument, names, count);
+    const char **parts = nearest == NULL ? dts_arena_array(tool->arena, count, sizeof *parts) : NULL;
+    if (parts == NULL) {
+        return nearest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        parts[i] = last_part(names[i]);
+    }
+    const char *near = dts_nearest_name(bare_name(tool, argument), parts, count);
+    for (size_t i = 0; i < count && near != NULL && nearest == NULL; i++) {
+        nearest = parts[i] == near ? names[i] : NULL;
+    }
+    return nearest;
+}
+
+const char *dts_scenario_path_by_name(dts_tool *tool, const char *argument) {
+    if (strcmp(bare_name(tool, argument), argument) != 0) {
+        return NULL; /* a path or a file was meant, and it is not there */
+    }
+    const name_matches named = scenarios_named(tool, argument);
+    return named.count == 1 ? dts_scenario_path(tool, named.names[0]) : NULL;
+}
+
+/* "did you mean 'planning/gpt3-175b'?" and what lies between it and the next words. Nothing where there is none. */
+static void add_meant(const char *const *meant, size_t count, const char *next, dts_text *help) {
+    for (size_t i = 0; i < count; i++) {
+        dts_text_printf(help, "%s'%s'", i == 0 ? "did you mean " : " or ", meant[i]);
+    }
+    dts_text_printf(help, "%s%s", count > 0 ? "?" : "", count > 0 ? next : "");
+}
+
+/* A profile where a scenario is asked for: says what it is and what takes it. named: scenarios of the same name. */
+static dts_status refuse_profile(dts_tool *tool, const dts_profile_kind *kind, const char *name, bool file,
+                                 const name_matches *named) {
     const char *key = strcmp(kind->name, "gpus") == 0 ? "cluster.gpu" : kind->one;
     dts_text help = {0};
+    add_meant(named->names, named->count, " ", &help);
     dts_text_printf(&help, "`dtsim show %s` shows it; to use it, write --set %s=%s after a scenario", name, key, name);
     dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "%s is a %s%s, not a scenario", name, kind->one,
                   file ? " profile" : "");
@@ -123,25 +199,36 @@ const char *dts_path_with_slash(dts_tool *tool, const char *path) {
     return strchr(path, '/') != NULL ? path : dts_arena_printf(tool->arena, "./%s", path);
 }
 
+static dts_status unknown_scenario(dts_tool *tool, const char *argument, const name_matches *named) {
+    dts_text help = {0};
+    dts_status status;
+    if (named->count > 1) {
+        add_meant(named->names, named->count, "", &help);
+        status = dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is the name of several scenarios",
+                               argument);
+    } else {
+        const char *nearest = named->count > 0 ? named->names[0] : nearest_scenario(tool, argument);
+        add_meant(&nearest, nearest != NULL ? 1 : 0, " ", &help);
+        dts_text_add(&help, "`dtsim list scenarios` names those that come along");
+        status = dts_diag_fail(tool->diag, DTS_IO, dts_text_string(&help), "no file and no scenario '%s'", argument);
+    }
+    dts_text_free(&help);
+    return status;
+}
+
 dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path) {
+    const name_matches none = {.count = 0};
     *path = dts_scenario_path(tool, argument);
     if (*path != NULL) {
         const dts_profile_kind *kind = dts_profile_kind_of_file(tool, *path);
-        return kind == NULL ? DTS_OK : refuse_profile(tool, kind, dts_path_with_slash(tool, *path), true);
+        return kind == NULL ? DTS_OK : refuse_profile(tool, kind, dts_path_with_slash(tool, *path), true, &none);
     }
+    const name_matches named = scenarios_named(tool, argument);
     for (size_t i = 0; i < dts_profile_kind_count; i++) {
         if (dts_profile_exists(tool, &dts_profile_kinds[i], argument)) {
-            return refuse_profile(tool, &dts_profile_kinds[i], argument, false);
+            return refuse_profile(tool, &dts_profile_kinds[i], argument, false, &named);
         }
     }
-    const char **names;
-    size_t count;
-    const char *nearest = NULL;
-    if (dts_scenario_names(tool, &names, &count) == DTS_OK) {
-        nearest = dts_nearest_name(argument, names, count);
-    }
-    char help[256];
-    snprintf(help, sizeof help, "%s%s%s`dtsim list scenarios` names those that come along",
-             nearest != NULL ? "did you mean '" : "", nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
-    return dts_diag_fail(tool->diag, DTS_IO, help, "no file and no scenario '%s'", argument);
+    *path = dts_scenario_path_by_name(tool, argument);
+    return *path != NULL ? DTS_OK : unknown_scenario(tool, argument, &named);
 }
