@@ -367,6 +367,25 @@ static const dts_schema straggler_schema = {
     .check = straggler_check,
 };
 
+static const char *const never[] = {"never", NULL};
+
+/* mtbf: never | a time. A mean of 0 would be a cluster that always fails, which nobody means. */
+static dts_status parse_mtbf(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                             void *out) {
+    const dts_field time = {.key = field->key,
+                            .type = DTS_FIELD_QUANTITY,
+                            .dimension = DTS_DIM_TIME,
+                            .minimum = 1,
+                            .maximum = 1e15,
+                            .help = "a mean time between failures such as 50675 h; never: no GPU ever fails"};
+    double *mtbf_s = out;
+    if (node->kind == DTS_NODE_SCALAR && strcmp(node->text, never[0]) == 0) {
+        *mtbf_s = 0;
+        return DTS_OK;
+    }
+    return dts_bind_value(binder, &time, node, key, mtbf_s);
+}
+
 static const dts_field cluster_fields[] = {
     {.key = "name",
      .type = DTS_FIELD_STRING,
@@ -438,12 +457,13 @@ static const dts_field cluster_fields[] = {
      * Revisiting Reliability in Large-Scale Machine Learning Research Clusters, table of two clusters: 6.5 and 2.3
      * failures in 1000 node-days, 30,000 and 82,000 h. */
     {.key = "mtbf",
-     .type = DTS_FIELD_QUANTITY,
-     .dimension = DTS_DIM_TIME,
-     .maximum = 1e15,
+     .type = DTS_FIELD_CUSTOM,
+     .names = never,
+     .parse = parse_mtbf,
      .preset = "50675 h",
      .offset = offsetof(dts_cluster, mtbf_s),
-     .help = "mean time between failures that stop a job, of one GPU with its share of the node; 0: it never fails"},
+     .help = "mean time between failures that stop a job, of one GPU with its share of the node, such as 50675 h; or "
+             "never"},
     /* Jiang et al. 2024, MegaScale, section 6.3: failures are found and the job runs on within ten minutes. */
     {.key = "restart_time",
      .type = DTS_FIELD_QUANTITY,
@@ -465,9 +485,10 @@ static const dts_field cluster_fields[] = {
     {.key = "storage_bandwidth",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_BANDWIDTH,
+     .minimum = 1,
      .maximum = 1e15,
      .offset = offsetof(dts_cluster, storage_Bps),
-     .help = "the same of all nodes together; 0 or left out: no such limit"},
+     .help = "the same of all nodes together; left out: no such limit"},
     {.key = "measured",
      .type = DTS_FIELD_CUSTOM,
      .parse = dts_timings_parse,

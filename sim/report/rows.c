@@ -23,6 +23,10 @@ void dts_whole_run_title(const dts_result *result, dts_text *out) {
     const dts_whole_run *run = &result->whole_run;
     dts_text_add(out, result->fits ? "Whole run: " : "Whole run, if it did fit: ");
     dts_format_large(run->tokens, out);
+    if (isinf(run->expected_s)) {
+        dts_text_add(out, " tokens are never reached: failures undo the work faster than it is done");
+        return;
+    }
     dts_text_add(out, " tokens in ");
     dts_format_duration(run->expected_s, out);
     if (run->usd > 0 && isfinite(run->usd)) {
@@ -43,9 +47,12 @@ void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
     if (run->mtbf_s > 0) {
         dts_text_add(out, "A failure every ");
         dts_format_duration(run->mtbf_s, out);
-        dts_text_add(out, ", ");
-        dts_format_count(run->failures < 10 ? run->failures : round(run->failures), out);
-        dts_text_add(out, " in all. ");
+        if (isfinite(run->failures)) {
+            dts_text_add(out, ", ");
+            dts_format_count(run->failures < 10 ? run->failures : round(run->failures), out);
+            dts_text_add(out, " in all");
+        }
+        dts_text_add(out, ". ");
     }
     if (run->interval_s > 0) {
         dts_text_add(out, "A checkpoint of ");

@@ -150,9 +150,13 @@ bad.csv:2:1: error: missing key 'stack'
   help: add 'stack': software stack profile; `dtsim list stacks`
 [1]
 % a whole run: what failures and checkpoints make of it
-$ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=0 | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//; s/ +[0-9.]+ (h|min|days) / /'
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=never | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//; s/ +[0-9.]+ (h|min|days) / /'
 Whole run: 1.00 billion tokens 
   training              ████████████████████████████████████  100.0 %
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=1s --set cluster.restart_time=1e9s | sed -n '/Whole run/,/^$/p'
+Whole run: 1.00 billion tokens are never reached: failures undo the work faster than it is done
+  A failure every 0.062 s. A checkpoint of 1.55 GiB every 1.1 s (1 iteration)
+  holds up 1.7 s; a restart takes 31.7 years.
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens lots
 --tokens: error: expected a plain number, got 'lots' [training.tokens]
   help: write a plain number such as 0.8 or 80 %

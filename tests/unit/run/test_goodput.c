@@ -167,7 +167,7 @@ static void size_writers_and_interval_follow_from_the_plan(void **state) {
     assert_close(ddp->whole_run.interval_s, steps * ddp->iteration_time_s, 1e-12, 0);
     dts_result *capped = simulate_text(small, "parallelism.data_parallel=fsdp cluster.storage_bandwidth=2GB/s");
     assert_close(capped->whole_run.checkpoint_s, 12 * ddp->parameters / 2e9, 1e-9, 0);
-    dts_result *never = simulate_text(small, "cluster.mtbf=0");
+    dts_result *never = simulate_text(small, "cluster.mtbf=never");
     assert_close(never->whole_run.goodput, 1, 0, 0);
     assert_close(never->whole_run.interval_s, 0, 0, 0);
     dts_result *beside = simulate_text(small, "training.checkpoint_asynchronous=true");
