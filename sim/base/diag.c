@@ -10,6 +10,8 @@
 
 enum { MESSAGES_KEPT = 100, LINE_SHOWN = 160, BEFORE_CARET = 100, LONGEST_NAME = 63 };
 
+static const char no_memory[] = "out of memory while reporting an error";
+
 struct dts_diag {
     dts_arena *arena;
     dts_message messages[MESSAGES_KEPT];
@@ -100,7 +102,7 @@ static void add(dts_diag *diag, dts_severity severity, dts_status status, const 
     }
     m->text = dts_arena_vprintf(diag->arena, format, arguments);
     if (m->text == NULL) {
-        m->text = "out of memory while reporting an error";
+        m->text = no_memory;
     }
     diag->kept++;
 }
@@ -132,6 +134,22 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 
 dts_status dts_diag_nomem(dts_diag *diag) {
     return dts_diag_fail(diag, DTS_NOMEM, NULL, "out of memory");
+}
+
+void dts_diag_append(dts_diag *diag, const dts_diag *other) {
+    diag->errors += other->errors;
+    diag->warnings += other->warnings;
+    diag->status = other->status > diag->status ? other->status : diag->status;
+    for (size_t i = 0; i < other->kept && diag->kept < MESSAGES_KEPT; i++) {
+        dts_message m = other->messages[i];
+        m.place.file = copy(diag, m.place.file);
+        m.place.line_text = copy(diag, m.place.line_text);
+        m.key = copy(diag, m.key);
+        m.text = copy(diag, m.text);
+        m.help = copy(diag, m.help);
+        m.text = m.text != NULL ? m.text : no_memory;
+        diag->messages[diag->kept++] = m;
+    }
 }
 
 void dts_diag_set_locator(dts_diag *diag, dts_diag_locator *locator, const void *context) {

@@ -52,6 +52,9 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 /* "out of memory"; returns DTS_NOMEM. Works without memory. */
 dts_status dts_diag_nomem(dts_diag *diag);
 
+/* Adds the messages of another behind those of diag. */
+void dts_diag_append(dts_diag *diag, const dts_diag *other);
+
 /* Finds where a key was written, for errors that name a key but no place: rules know values, not files. Returns false
  * when it does not know. NULL: none. context is borrowed until the next call. */
 typedef bool dts_diag_locator(const void *context, const char *key, dts_place *out);

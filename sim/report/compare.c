@@ -18,7 +18,8 @@ typedef struct term {
     const char *name, *json;
     size_t offset; /* of the double in dts_result */
     dts_formatter *format;
-    bool always; /* shown also when it is 0 everywhere */
+    bool always;                           /* shown also when it is 0 everywhere */
+    double (*derived)(const dts_result *); /* what is no field; NULL: the one at offset */
 } term;
 
 static void format_gib(double gib, dts_text *out) {
@@ -30,13 +31,28 @@ static void format_share(double share, dts_text *out) {
 }
 
 #define TERM(name, member, format, always) \
-    { name, #member, offsetof(dts_result, member), format, always }
+    { name, #member, offsetof(dts_result, member), format, always, NULL }
+
+/* 0: unknown, or nobody can buy it, because it does not fit. */
+static double usd_per_billion_tokens(const dts_result *r) {
+    return r->fits && r->tokens_per_s > 0 ? r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9 : 0;
+}
+
+static void format_usd(double usd, dts_text *out) {
+    if (usd > 0) {
+        dts_format_count(usd, out);
+    } else {
+        dts_text_add(out, "-");
+    }
+}
 
 static const term speed_terms[] = {
     TERM("iteration time", iteration_time_s, dts_format_time, true),
     TERM("samples/s", samples_per_s, dts_format_count, true),
+    TERM("tokens/s", tokens_per_s, dts_format_count, true),
     TERM("tokens/s per GPU", tokens_per_s_per_gpu, dts_format_count, true),
     TERM("MFU", mfu, format_share, true),
+    {"USD / billion tokens", "usd_per_billion_tokens", 0, format_usd, false, usd_per_billion_tokens},
 };
 static const term time_terms[] = {
     TERM("compute", time_s.compute, dts_format_time, false),
@@ -83,7 +99,7 @@ typedef struct comparison {
 } comparison;
 
 static double value_of(const dts_result *result, const term *t) {
-    return *(const double *)((const char *)result + t->offset);
+    return t->derived != NULL ? t->derived(result) : *(const double *)((const char *)result + t->offset);
 }
 
 static bool is_shown(const comparison *c, const term *t) {
@@ -117,7 +133,8 @@ static void add_term(const comparison *c, const section *s, const term *t, dts_g
     for (size_t i = 0; i < c->count; i++) {
         double value = value_of(c->results[i], t);
         dts_grid_add(grid, dts_formatted(t->format, value, buffer, sizeof buffer));
-        if (i > 0 && whole > 0) {
+        const bool known = whole > 0 && (t->derived == NULL || value > 0);
+        if (i > 0 && known) {
             dts_grid_printf(grid, "%+.1f %%", 100 * (value - first) / whole);
         } else if (i > 0) {
             dts_grid_add(grid, "");
@@ -188,38 +205,84 @@ static bool models_differ(const comparison *c) {
     return differ;
 }
 
-static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
-    if (models_differ(c)) { /* a token of another model is other work */
-        dts_style_wrap(
-            style, "The models differ: their tokens/s do not compare, so none of these plans is the fastest.", 0, out);
-        return;
+static bool lengths_differ(const comparison *c) {
+    bool differ = false;
+    for (size_t i = 1; i < c->count; i++) {
+        differ |= c->results[i]->sequence_length != c->results[0]->sequence_length;
     }
-    size_t best = dts_fastest(c, c->count, contender_at, false);
+    return differ;
+}
+
+/* Is a token the same work everywhere? Only then one of the plans is the fastest. */
+static bool work_differs(const comparison *c) {
+    return models_differ(c) || lengths_differ(c);
+}
+
+static double tokens_of(const dts_result *r) {
+    return (double)r->global_batch * (double)r->new_tokens;
+}
+
+/* "An iteration is 32,768 tokens in A, 65,536 in B: compare tokens/s, not iterations." Nothing where all are alike. */
+static void write_iterations(const comparison *c, const dts_style *style, dts_text *out) {
     dts_text line = {0};
+    bool differ = false;
+    for (size_t i = 0; i < c->count; i++) {
+        differ |= tokens_of(c->results[i]) != tokens_of(c->results[0]);
+        dts_text_add(&line, i == 0 ? "An iteration is " : ", ");
+        dts_format_count(tokens_of(c->results[i]), &line);
+        dts_text_printf(&line, "%s in %s", i == 0 ? " tokens" : "", c->labels[i]);
+    }
+    if (differ) {
+        dts_text_add(&line, ": tokens/s compare, iteration times do not.");
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+    }
+    out->failed = out->failed || line.failed;
+    dts_text_free(&line);
+}
+
+/* What of those that fit is first, and how far the others are behind. */
+static void rank(const comparison *c, dts_text *line) {
+    size_t best = dts_fastest(c, c->count, contender_at, false);
     if (best == SIZE_MAX) {
-        dts_text_add(&line, "None of these plans fits in memory; their times are those of GPUs with more");
+        dts_text_add(line, "None of these plans fits in memory; their times are those of GPUs with more");
     } else {
-        tell_fastest(c, best, &line);
+        tell_fastest(c, best, line);
     }
     for (size_t i = 0; i < c->count && best != SIZE_MAX; i++) {
         const dts_result *r = c->results[i];
         if (i != best && !is_tie(r, c->results[best])) {
-            dts_text_printf(&line, "; %s %s %.0f %% of %s's tokens/s%s", c->labels[i], r->fits ? "has" : "would have",
+            dts_text_printf(line, "; %s %s %.0f %% of %s's tokens/s%s", c->labels[i], r->fits ? "has" : "would have",
                             100 * r->tokens_per_s / c->results[best]->tokens_per_s, c->labels[best],
                             r->fits ? "" : ", but does not fit in memory");
         }
     }
     for (size_t i = 0; i < c->count; i++) {
         if (is_doubtful(c->results[i])) {
-            dts_text_printf(&line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
+            dts_text_printf(line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
         }
     }
     size_t sure = dts_fastest(c, c->count, contender_at, true);
     if (best != SIZE_MAX && sure != best && sure != SIZE_MAX) {
-        dts_text_printf(&line, "; %s is the fastest that surely fits", c->labels[sure]);
+        dts_text_printf(line, "; %s is the fastest that surely fits", c->labels[sure]);
     }
-    dts_text_add(&line, ".");
+    dts_text_add(line, ".");
+}
+
+static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
+    dts_text line = {0};
+    if (models_differ(c)) { /* a token of another model is other work */
+        dts_text_add(&line, "The models differ: their tokens/s do not compare, so none of these plans is the fastest.");
+    } else if (lengths_differ(c)) {
+        dts_text_add(&line,
+                     "The sequences differ in length, and a token of a longer one is more work: none of these "
+                     "plans is the fastest.");
+    } else {
+        rank(c, &line);
+    }
     dts_style_wrap(style, dts_text_string(&line), 0, out);
+    if (!work_differs(c)) {
+        write_iterations(c, style, out);
+    }
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
 }
@@ -319,7 +382,8 @@ dts_status dts_compare_html(const dts_result *const *results, const char *const 
     dts_text verdict = {0};
     dts_html_begin("Plans side by side", out);
     write_verdict(&c, &wide, &verdict);
-    dts_html_element("<p>", dts_text_string(&verdict), "</p>\n<h2>One iteration</h2>\n", out);
+    dts_html_lines(dts_text_string(&verdict), "", out);
+    dts_text_add(out, "<h2>One iteration</h2>\n");
     dts_html_bars(results, names, count, out);
     for (size_t s = 0; s < sizeof sections / sizeof sections[0]; s++) {
         dts_grid *grid = section_grid(&c, &sections[s]);
@@ -383,7 +447,7 @@ dts_status dts_compare_json(const dts_result *const *results, const char *const 
     const comparison c = {.results = results, .labels = labels, .count = count};
     dts_json json;
     cJSON *root = dts_json_begin(&json);
-    size_t best = models_differ(&c) ? SIZE_MAX : dts_fastest(&c, c.count, contender_at, false);
+    size_t best = work_differs(&c) ? SIZE_MAX : dts_fastest(&c, c.count, contender_at, false);
     dts_json_string(&json, root, "fastest", best == SIZE_MAX ? NULL : labels[best]);
     cJSON *ties = dts_json_array(&json, root, "ties");
     for (size_t i = 0; i < count; i++) {

@@ -46,12 +46,14 @@ Speed
                            A         B                 C
   iteration time    
   samples/s             
+  tokens/s            
   tokens/s per GPU    
   MFU                 
 
                            D                E                   F
   iteration time    
   samples/s             
+  tokens/s            
   tokens/s per GPU    
   MFU                 
 
@@ -94,3 +96,37 @@ $ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --format j
 $ dtsim compare experts/mixtral-2-dgx --with training.micro_batch=2 --html bars.html >bars.txt; for what in 'waiting for the host' 'token counts (host)'; do grep -o "var(--[a-z]*)\"></i>$what" bars.html | head -1; done
 var(--host)"></i>waiting for the host
 var(--counts)"></i>token counts (host)
+% Nor is one of sequences of another length; iterations of other batches are compared by tokens/s.
+$ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --width 200 | sed -n 4,6p
+The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest.
+
+Speed
+$ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --format json | grep -A1 fastest
+	"fastest":	null,
+	"ties":	[],
+$ dtsim compare pipelines/1f1b --with training.global_batch=64 --width 200 | sed -n 4,5p
+B is the fastest; A has 93 % of B's tokens/s.
+An iteration is 65,536 tokens in A, 131,072 in B: tokens/s compare, iteration times do not.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with cluster=dgx-a100-80gb --with cluster.gpu.memory=4GB | grep USD | sed 's/[0-9.]\{4,\}/#/g'
+  USD / billion tokens      554         -                   -
+% A value may hold a blank, and a change begins where a KEY= follows one.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with 'cluster.intra.bandwidth=64 GB/s  training.micro_batch=4 ' | sed -n '2p; /^What differs/,$p'
+B  cluster.intra.bandwidth=64 GB/s training.micro_batch=4
+What differs in the inputs
+  key                      A  B
+  training.micro_batch     8  4
+  cluster.intra.bandwidth  -  64 GB/s
+$ dtsim compare gcp-data-parallel/scaling-ddp --with '64 GB/s'
+error: --with: '64 GB/s' is not KEY=VALUE
+  help: write a dotted key, = and a value: --with training.micro_batch=4
+[2]
+% Several simulations at a time print the same, errors in their order included.
+$ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv --threads 3 --format json | cmp - <(dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv --threads 1 --format json)
+$ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=3 --with stack=nope --threads 2
+$DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml:10:17: error: global_batch 128 is not a multiple of data 16 × micro_batch 3 [training.global_batch]
+     10 |   global_batch: 128 # 8 per GPU
+        |                 ^
+  help: use global_batch 96 or 144
+--with: error: no profile 'nope' in hardware/stacks/ [stack]
+  help: `dtsim list` names all profiles; a path holds a '/' or ends in .yaml
+[1]

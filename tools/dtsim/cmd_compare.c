@@ -1,21 +1,24 @@
 /* dtsim compare: scenarios side by side. */
 #include <string.h>
 
+#include "base/parallel.h"
 #include "command.h"
 #include "report/compare.h"
 #include "run/explain.h"
 #include "subject.h"
 
-enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_WITH, OPTION_ROWS, OPTION_FORMAT, OPTION_HTML };
+enum { OPTION_SET = DTS_OPTION_FIRST, OPTION_WITH, OPTION_ROWS, OPTION_FORMAT, OPTION_HTML, OPTION_THREADS };
 enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of all scenarios; repeatable", 1},
     {"with", OPTION_WITH, "KEY=VALUE...", 0,
-     "compare with the first scenario after these changes, separated by blanks; repeatable", 1},
+     "compare with the first scenario after these changes, separated by blanks, e.g. \"KEY=4 KEY=64 GB/s\"; repeatable",
+     1},
     {"rows", OPTION_ROWS, "N", 0, "most inputs that are listed (default 15; 0: all)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
     {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
+    {"threads", OPTION_THREADS, "N", 0, "simulations at a time (default: one per core)", 3},
     {0},
 };
 
@@ -25,6 +28,8 @@ typedef struct column {
     dts_subject subject;
     dts_overrides overrides; /* --set, and --with */
     dts_result *result;
+    dts_diag *diag; /* its own, so that columns can be simulated at the same time */
+    dts_status status;
 } column;
 
 typedef struct compare_arguments {
@@ -35,7 +40,7 @@ typedef struct compare_arguments {
     const char **sets; /* room for all arguments */
     size_t set_count;
     const char *html_path;
-    long rows;
+    long rows, threads;
     int format; /* of dts_text_or_json */
     column columns[DTS_COMPARE_MOST];
     size_t count;
@@ -64,6 +69,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_THREADS:
+            return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_HTML:
             return dts_tool_output(a->tool, "--html", argument, &a->html_path);
         case OPTION_FORMAT:
@@ -79,16 +86,27 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
-/* The next change of rest (cut off there), or NULL: blanks part changes, but for those inside brackets of a value. */
+/* Does KEY= stand here? */
+static bool is_change(const char *text) {
+    const size_t length = strcspn(text, " =[]{},:\"'");
+    return length > 0 && text[length] == '=';
+}
+
+/* The next change of rest (cut off there), or NULL: blanks part changes where a KEY= follows, but for those inside
+ * brackets; others are part of a value, as in 64 GB/s. */
 static char *next_change(char **rest) {
     char *change = *rest + strspn(*rest, " ");
     int depth = 0;
     char *end = change;
-    for (; *end != '\0' && (*end != ' ' || depth > 0); end++) {
+    while (*end != '\0' && (*end != ' ' || depth > 0 || !is_change(end + strspn(end, " ")))) {
         depth += strchr("[{", *end) != NULL ? 1 : strchr("]}", *end) != NULL ? -1 : 0;
+        end++;
     }
     *rest = *end != '\0' ? end + 1 : end;
     *end = '\0';
+    for (; end > change && end[-1] == ' '; end--) {
+        end[-1] = '\0';
+    }
     return *change != '\0' ? change : NULL;
 }
 
@@ -111,12 +129,31 @@ static dts_status add_column(compare_arguments *a, const char *name, const char 
     return dts_subject_find(a->tool, name, &c->overrides, &c->subject);
 }
 
-static dts_status run_column(const compare_arguments *a, column *c) {
+static void run_column(void *context, size_t index) {
+    const compare_arguments *a = context;
+    column *c = &((compare_arguments *)context)->columns[index];
     const dts_explain_request request = {.path = c->subject.path,
                                          .overrides = c->subject.overrides,
                                          .override_count = c->subject.override_count,
                                          .profiles = &a->tool->profiles};
-    return dts_explain(&request, &c->result, a->tool->diag);
+    c->diag = dts_diag_new();
+    c->status = c->diag != NULL ? dts_explain(&request, &c->result, c->diag) : DTS_NOMEM;
+}
+
+/* All of them, and what is said of them in their order. */
+static dts_status run_columns(compare_arguments *a) {
+    dts_status status = DTS_OK;
+    dts_parallel_for(a->count, (int)a->threads, run_column, a);
+    for (size_t i = 0; i < a->count; i++) {
+        const column *c = &a->columns[i];
+        status = c->status > status ? c->status : status;
+        if (c->diag != NULL) {
+            dts_diag_append(a->tool->diag, c->diag);
+        } else {
+            dts_diag_nomem(a->tool->diag);
+        }
+    }
+    return status;
 }
 
 static dts_status compare(compare_arguments *a) {
@@ -127,9 +164,7 @@ static dts_status compare(compare_arguments *a) {
     for (size_t i = 0; i < a->change_count && status == DTS_OK; i++) {
         status = add_column(a, a->names[0], a->changes[i]);
     }
-    for (size_t i = 0; i < a->count && status == DTS_OK; i++) {
-        status = run_column(a, &a->columns[i]);
-    }
+    status = status == DTS_OK ? run_columns(a) : status;
     if (status != DTS_OK) {
         return status;
     }
@@ -179,6 +214,7 @@ int dts_cmd_compare(dts_tool *tool, int argc, char **argv) {
     for (size_t i = 0; i < a.count; i++) {
         dts_overrides_free(&a.columns[i].overrides);
         dts_result_free(a.columns[i].result);
+        dts_diag_free(a.columns[i].diag);
     }
     return code;
 }

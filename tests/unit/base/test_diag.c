@@ -79,6 +79,27 @@ static void shows_the_part_of_a_long_line(void **state) {
     dts_diag_free(diag);
 }
 
+static void appends_what_another_collected(void **state) {
+    (void)state;
+    dts_diag *diag = dts_diag_new(), *other = dts_diag_new();
+    const dts_place place = {.file = "x", .line = 2, .column = 3, .line_text = "a: b", .line_length = 4};
+    dts_diag_warning(diag, NULL, NULL, NULL, "first");
+    dts_diag_error(other, &place, "a", "mend it", "second");
+    dts_diag_fail(other, DTS_IO, NULL, "third");
+    dts_text alone = {0}, both = {0};
+    dts_diag_render(other, false, &alone);
+    dts_diag_append(diag, other);
+    dts_diag_free(other); /* the messages are copies */
+    dts_diag_render(diag, false, &both);
+    assert_string_equal(strstr(dts_text_string(&both), "x:2:3"), dts_text_string(&alone));
+    assert_int_equal(dts_diag_errors(diag), 2);
+    assert_int_equal(dts_diag_warnings(diag), 1);
+    assert_int_equal(dts_diag_status(diag), DTS_IO);
+    dts_text_free(&alone);
+    dts_text_free(&both);
+    dts_diag_free(diag);
+}
+
 static void same_letters_in_another_case_are_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"fp16", "bf16", "tf32"};
@@ -91,6 +112,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_place_caret_and_help),
         cmocka_unit_test(shows_the_part_of_a_long_line),
+        cmocka_unit_test(appends_what_another_collected),
         cmocka_unit_test(same_letters_in_another_case_are_nearest),
         cmocka_unit_test(keeps_a_bounded_number_and_counts_the_rest),
         cmocka_unit_test(finds_the_nearest_name),
