@@ -9,10 +9,10 @@
 const dts_html_part dts_html_parts[] = {
     PART("compute", "forward", compute),
     PART("exposed communication", "communication", exposed_communication),
-    PART("pipeline bubble", "bad", bubble),
+    PART("pipeline bubble", "bubble", bubble),
     PART("exposed offload", "offload", exposed_offload),
     PART("waiting for the host", "host", launches),
-    PART("caching allocator", "bad", allocator),
+    PART("caching allocator", "allocator", allocator),
     PART("token counts (host)", "counts", token_counts),
     PART("optimizer", "optimizer", optimizer),
     PART("waiting for input", "input", input_wait),

@@ -3,13 +3,17 @@
 #include <string.h>
 
 /* Forward, both halves of backward and their colours are those of the pictures of schedules (schedule_svg.c), which
- * stay apart for eyes that do not tell red from green; communication keeps clear of them. */
+ * stay apart for eyes that do not tell red from green; communication keeps clear of them. The parts of bars
+ * (html_bars.c) and of timelines differ by at least 10 in CIE Lab for the three kinds of colour blindness (Machado et
+ * al. 2009). The classes behind .paper are those of pictures (svg.h). */
 static const char style_sheet[] =
     ":root{color-scheme:light dark;--ink:#1c2024;--faint:#6b7280;--line:#d9dde3;--paper:#fff;--forward:#0072B2;"
-    "--recompute:#56B4E9;--backward:#E69F00;--backward-weight:#009E73;--communication:#CC79A7;--optimizer:#7b4ea8;"
-    "--offload:#8c5a3c;--host:#9aa3ad;--counts:#4f5965;--input:#57b8c9;--bad:#c93a3a}"
+    "--recompute:#56B4E9;--backward:#E69F00;--backward-weight:#009E73;--communication:#CC79A7;--bubble:#F0E442;"
+    "--allocator:#D55E00;--optimizer:#7b4cdb;--offload:#9a5b36;--host:#757a80;--counts:#3f4043;--input:#36bbe2;"
+    "--idle:#ececec;--bad:#c93a3a}"
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--faint:#9aa3ad;--line:#3a4048;--paper:#15181c;"
-    "--optimizer:#a583cf;--offload:#b98463;--counts:#dfe3e8;--bad:#f07171}}"
+    "--optimizer:#712ec2;--offload:#9d5d32;--host:#b4c9db;--counts:#656e75;--input:#21d6a1;--idle:#2b3037;--bad:#"
+    "f07171}}"
     "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1480px;margin:2rem "
     "auto;"
     "padding:0 1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}p{margin:.2rem 0}"
@@ -29,6 +33,8 @@ static const char style_sheet[] =
     "svg{min-width:0}.row{fill:var(--line);"
     "opacity:.45}.memory{fill:var(--host);opacity:.6}"
     "i{display:inline-block;width:.8rem;height:.8rem;margin:0 .35rem 0 1rem;border-radius:2px;print-color-adjust:exact}"
+    ".paper{fill:var(--paper)}.ink{fill:var(--ink)}.quiet{fill:var(--faint)}.quiet-line{stroke:var(--faint)}"
+    ".grid-line{stroke:var(--line)}.idle{fill:var(--idle)}.bad-ink{fill:var(--bad)}.bad-line{stroke:var(--bad)}"
     "@media "
     "print{body{max-width:none;margin:0;padding:0}.wide{overflow:visible}svg{min-width:0}svg,tr{break-inside:avoid}"
     "h2{break-after:avoid}svg *{print-color-adjust:exact}}";

@@ -27,8 +27,6 @@ enum {
     TICKS_MOST = 14
 };
 
-#define IDLE_FILL "#ECECEC"
-
 typedef struct shade {
     const char *fill, *ink;
 } shade;
@@ -110,7 +108,7 @@ static void draw_idle(const picture *p, const dts_schedule_report *r, int rank, 
     char text[128];
     snprintf(text, sizeof text, "stage %d: idle from %.6g to %.6g, %s", rank, start, end, why);
     dts_svg_group(text, p->out);
-    dts_svg_box(MARGIN + LABEL + start * p->per_unit, top, (end - start) * p->per_unit, ROW - ROW_GAP, 0, IDLE_FILL,
+    dts_svg_box(MARGIN + LABEL + start * p->per_unit, top, (end - start) * p->per_unit, ROW - ROW_GAP, 0, DTS_SVG_IDLE,
                 p->out);
     dts_svg_group_end(p->out);
 }
@@ -118,7 +116,7 @@ static void draw_idle(const picture *p, const dts_schedule_report *r, int rank, 
 static void draw_stage(picture *p, const dts_schedule_report *r, int rank, double top) {
     char text[48];
     snprintf(text, sizeof text, "stage %d", rank);
-    text_at(p, MARGIN, top + 25, "start", 20, "normal", "#000000", text);
+    text_at(p, MARGIN, top + 25, "start", 20, "normal", DTS_SVG_INK, text);
     double busy_until = 0;
     for (size_t i = 0; i < r->schedule.op_count[rank]; i++) {
         double start;
@@ -130,9 +128,9 @@ static void draw_stage(picture *p, const dts_schedule_report *r, int rank, doubl
     }
     draw_idle(p, r, rank, busy_until, r->ideal.makespan, top);
     snprintf(text, sizeof text, "%.1f %%", 100 * r->ideal.idle[rank] / r->ideal.makespan);
-    text_at(p, WIDTH - MARGIN - 80, top + 25, "end", 20, "normal", "#000000", text);
+    text_at(p, WIDTH - MARGIN - 80, top + 25, "end", 20, "normal", DTS_SVG_INK, text);
     snprintf(text, sizeof text, "%.4g", r->ideal.peak_activation[rank]);
-    text_at(p, WIDTH - MARGIN, top + 25, "end", 20, "normal", "#000000", text);
+    text_at(p, WIDTH - MARGIN, top + 25, "end", 20, "normal", DTS_SVG_INK, text);
 }
 
 static void draw_axis(const picture *p, double end, double step, double top) {
@@ -140,21 +138,21 @@ static void draw_axis(const picture *p, double end, double step, double top) {
     for (int n = 0; n * step <= end * (1 + 1e-9); n++) {
         dts_text_printf(p->out, "M%.6g %.6gv6", MARGIN + LABEL + n * step * p->per_unit, top);
     }
-    dts_text_add(p->out, "\" stroke=\"#555555\" fill=\"none\"/>\n");
+    dts_text_add(p->out, "\" stroke=\"" DTS_SVG_QUIET_LINE "\" fill=\"none\"/>\n");
     for (int n = 0; n * step <= end * (1 + 1e-9); n++) {
         char text[32];
         snprintf(text, sizeof text, "%.6g", n * step);
-        text_at(p, MARGIN + LABEL + n * step * p->per_unit, top + 22, "middle", 16, "normal", "#555555", text);
+        text_at(p, MARGIN + LABEL + n * step * p->per_unit, top + 22, "middle", 16, "normal", DTS_SVG_QUIET, text);
     }
 }
 
 static void draw_title(const picture *p, const dts_schedule_report *r, double top) {
     dts_text line = {0};
     dts_schedule_title(r, &line);
-    text_at(p, MARGIN, top + 26, "start", 26, "bold", "#000000", r->schedule.name);
-    text_at(p, MARGIN, top + 52, "start", 18, "normal", "#555555", dts_text_string(&line));
-    text_at(p, WIDTH - MARGIN - 80, top + 52, "end", 18, "normal", "#555555", "idle");
-    text_at(p, WIDTH - MARGIN, top + 52, "end", 18, "normal", "#555555", "peak");
+    text_at(p, MARGIN, top + 26, "start", 26, "bold", DTS_SVG_INK, r->schedule.name);
+    text_at(p, MARGIN, top + 52, "start", 18, "normal", DTS_SVG_QUIET, dts_text_string(&line));
+    text_at(p, WIDTH - MARGIN - 80, top + 52, "end", 18, "normal", DTS_SVG_QUIET, "idle");
+    text_at(p, WIDTH - MARGIN, top + 52, "end", 18, "normal", DTS_SVG_QUIET, "peak");
     p->out->failed = p->out->failed || line.failed;
     dts_text_free(&line);
 }
@@ -180,7 +178,7 @@ static void draw_schedule(picture *p, const dts_schedule_report *r, double tick,
     char text[160];
     snprintf(text, sizeof text, "makespan %.6g, bubble %.6g (%.1f %%)%s", r->ideal.makespan, r->ideal.makespan - work,
              100 * r->ideal.bubble_fraction, stages_drawn(r) < s->stages ? ", first stages only" : "");
-    text_at(p, MARGIN + LABEL, below + 48, "start", 18, "normal", "#000000", text);
+    text_at(p, MARGIN + LABEL, below + 48, "start", 18, "normal", DTS_SVG_INK, text);
 }
 
 static double legend_box(const picture *p, double x, double y, const char *fill) {
@@ -205,13 +203,13 @@ static void draw_legend(const picture *p, double top) {
         if (entries[i].shown) {
             x = legend_box(p, x, top, shades[entries[i].kind][0].fill);
             x = p->odd ? legend_box(p, x, top, shades[entries[i].kind][1].fill) : x;
-            text_at(p, x + 4, top + 17, "start", 18, "normal", "#000000", entries[i].name);
+            text_at(p, x + 4, top + 17, "start", 18, "normal", DTS_SVG_INK, entries[i].name);
             x += 50 + 9 * (double)snprintf(NULL, 0, "%s", entries[i].name);
         }
     }
-    x = legend_box(p, x, top, IDLE_FILL);
+    x = legend_box(p, x, top, DTS_SVG_IDLE);
     text_at(
-        p, x + 4, top + 17, "start", 18, "normal", "#000000",
+        p, x + 4, top + 17, "start", 18, "normal", DTS_SVG_INK,
         p->odd ? "idle; lighter: odd chunks, or the second direction; digits: microbatch" : "idle; digits: microbatch");
 }
 

@@ -19,7 +19,7 @@ void dts_svg_begin(double width, double height, dts_text *out) {
     dts_text_printf(out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.6g %.6g\" width=\"%.6g\" "
                     "height=\"%.6g\" font-family=\"Helvetica, Arial, sans-serif\">\n"
-                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
+                    "<rect width=\"100%%\" height=\"100%%\" fill=\"" DTS_SVG_PAPER "\"/>\n",
                     width, height, width, height);
 }
 

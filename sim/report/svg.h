@@ -8,6 +8,18 @@
 void dts_svg_begin(double width, double height, dts_text *out);
 void dts_svg_end(dts_text *out);
 
+/* Colours of what stands on the paper and not on another colour: the value of a fill, or a stroke (..._LINE), and a
+ * class by which web pages put their own colour there (html_page.c), so that a picture is dark on a dark page. An
+ * element takes one of them. */
+#define DTS_SVG_PAPER      "#FFFFFF\" class=\"paper"
+#define DTS_SVG_INK        "#000000\" class=\"ink"
+#define DTS_SVG_QUIET      "#555555\" class=\"quiet"
+#define DTS_SVG_QUIET_LINE "#555555\" class=\"quiet-line"
+#define DTS_SVG_GRID_LINE  "#DDDDDD\" class=\"grid-line"
+#define DTS_SVG_IDLE       "#ECECEC\" class=\"idle"
+#define DTS_SVG_BAD        "#C93A3A\" class=\"bad-ink"
+#define DTS_SVG_BAD_LINE   "#C93A3A\" class=\"bad-line"
+
 typedef struct dts_svg_font {
     int size;
     const char *anchor; /* "start", "middle", "end" */

@@ -110,11 +110,11 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1,2,3,4 --vary parallelism.
 >gap: illegal
       2 >training.micro_batch=4 parallelism.data_parallel=ddp: # tokens/s, # GiB</title>
       2 >training.micro_batch=4 parallelism.data_parallel=fsdp: # tokens/s, # GiB</title>
-$ dtsim sweep gcp-data-parallel/limit-ddp --vary model=mingpt-large,mingpt-13b --html page.html >/dev/null; grep -oE 'does not fit in memory|fill="#FFFFFF" stroke="#0072B2"|GiB, does not fit|<h1>[^<]*' page.html | sort | uniq -c
+$ dtsim sweep gcp-data-parallel/limit-ddp --vary model=mingpt-large,mingpt-13b --html page.html >/dev/null; grep -oE 'does not fit in memory|fill="#FFFFFF" class="paper" stroke="#0072B2"|GiB, does not fit|<h1>[^<]*' page.html | sort | uniq -c
       1 <h1>Combinations
       2 GiB, does not fit
       2 does not fit in memory
-      2 fill="#FFFFFF" stroke="#0072B2"
+      2 fill="#FFFFFF" class="paper" stroke="#0072B2"
 $ dtsim sweep gcp-data-parallel/network-fsdp --vary training.global_batch/training.micro_batch=64/8,1024/128 --set model=mingpt-16b --set training.recompute=full --format svg | grep -oE '>(\?|may run out of memory)<'
 >?<
 >?<

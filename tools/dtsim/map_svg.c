@@ -28,8 +28,8 @@ enum {
 
 _Static_assert((int)DTS_MAP_STRATEGIES_MOST <= (int)DTS_SVG_SHADES, "a colour for each strategy");
 
-static const dts_svg_font title = {.size = 20, .anchor = "start", .weight = "bold", .ink = "#000000"};
-static const dts_svg_font quiet = {.size = 16, .anchor = "middle", .weight = "normal", .ink = "#555555"};
+static const dts_svg_font title = {.size = 20, .anchor = "start", .weight = "bold", .ink = DTS_SVG_INK};
+static const dts_svg_font quiet = {.size = 16, .anchor = "middle", .weight = "normal", .ink = DTS_SVG_QUIET};
 
 typedef struct layout {
     double label; /* width of the values down */
@@ -116,8 +116,8 @@ static layout lay_out(const dts_map *map) {
 static void draw_cell(const dts_map *map, place at, double width, double x, double y, dts_text *out) {
     const dts_map_cell *cell = dts_map_at(map, at.panel, at.down, at.across);
     bool none = cell->winner == DTS_MAP_NONE;
-    const char *ink = none || cell->tie ? "#000000" : dts_svg_shades[cell->winner].ink;
-    const char *fill = none        ? "#ECECEC"
+    const char *ink = none ? DTS_SVG_INK : cell->tie ? "#000000" : dts_svg_shades[cell->winner].ink;
+    const char *fill = none        ? DTS_SVG_IDLE
                        : cell->tie ? dts_svg_shades[cell->winner].light
                                    : dts_svg_shades[cell->winner].fill;
     dts_svg_box(x, y, width - SEAM, CELL_HEIGHT - SEAM, 3, fill, out);
@@ -196,7 +196,7 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
     double x = MARGIN;
     dts_svg_font font = quiet;
     font.anchor = "start";
-    font.ink = "#000000";
+    font.ink = DTS_SVG_INK;
     for (size_t s = 0; s < map->request->count; s++) {
         dts_svg_box(x, top, 22, 22, 3, dts_svg_shades[s].fill, out);
         dts_svg_box(x + 26, top, 22, 22, 3, dts_svg_shades[s].light, out);

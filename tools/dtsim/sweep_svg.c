@@ -31,8 +31,6 @@ enum {
     DASHES = 3
 };
 
-static const char grid_ink[] = "#DDDDDD", quiet_ink[] = "#555555", bad_ink[] = "#C93A3A";
-
 /* Which axis runs across, and where its values stand: shares of the width. */
 typedef struct layout {
     const dts_sweep *sweep;
@@ -167,22 +165,23 @@ static double y_of(const plot *p, double value) {
 static void draw_frame(const plot *p, const char *title) {
     const layout *l = p->l;
     const double step = dts_svg_step(p->end, TICKS);
-    text_at(l, MARGIN, p->top - 12, "start", 16, "#000000", title);
+    text_at(l, MARGIN, p->top - 12, "start", 16, DTS_SVG_INK, title);
     for (int n = 0; n * step <= p->end * (1 + 1e-9); n++) {
         char tick[TEXT];
         snprintf(tick, sizeof tick, "%.6g", n * step);
         dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\"/>\n", LEFT, y_of(p, n * step), WIDTH - RIGHT,
-                        grid_ink);
-        text_at(l, LEFT - 8, y_of(p, n * step) + 5, "end", 15, quiet_ink,
+                        DTS_SVG_GRID_LINE);
+        text_at(l, LEFT - 8, y_of(p, n * step) + 5, "end", 15, DTS_SVG_QUIET,
                 n * step < 1000 ? tick : dts_formatted(dts_format_count, n * step, tick, sizeof tick));
     }
     const dts_axis *axis = &l->sweep->axes[l->across];
     double free_from = 0;
     for (size_t i = 0; i < axis->count; i++) {
         const double half = LETTER * (double)dts_style_columns(axis->values[i]) / 2;
-        dts_text_printf(l->out, "<path d=\"M%.6g %.6gv5\" stroke=\"%s\"/>\n", x_of(l, i), p->top + PLOT, quiet_ink);
+        dts_text_printf(l->out, "<path d=\"M%.6g %.6gv5\" stroke=\"%s\"/>\n", x_of(l, i), p->top + PLOT,
+                        DTS_SVG_QUIET_LINE);
         if (x_of(l, i) - half >= free_from) {
-            text_at(l, x_of(l, i), p->top + PLOT + 22, "middle", 15, quiet_ink, axis->values[i]);
+            text_at(l, x_of(l, i), p->top + PLOT + 22, "middle", 15, DTS_SVG_QUIET, axis->values[i]);
             free_from = x_of(l, i) + half + LETTER;
         }
     }
@@ -225,9 +224,9 @@ static void draw_point(const plot *p, size_t line, size_t value) {
     dts_svg_group(dts_text_string(&told), l->out);
     dts_text_end(&told, l->out);
     dts_text_printf(l->out, "<circle cx=\"%.6g\" cy=\"%.6g\" r=\"%d\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"/>\n",
-                    x, y, RADIUS, f->fits ? fill_of(line) : "#FFFFFF", fill_of(line));
+                    x, y, RADIUS, f->fits ? fill_of(line) : DTS_SVG_PAPER, fill_of(line));
     if (f->fits && f->unserved_gib > 0) {
-        text_at(l, x + RADIUS + 3, y - RADIUS, "start", 17, "#000000", "?");
+        text_at(l, x + RADIUS + 3, y - RADIUS, "start", 17, DTS_SVG_INK, "?");
     }
     dts_svg_group_end(l->out);
 }
@@ -243,8 +242,8 @@ static void draw_plot(const layout *l, figure_of *figure, const char *title, dou
         char text[TEXT];
         snprintf(text, sizeof text, "dashed: what a GPU has, %.1f GiB", limit);
         dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\" stroke-dasharray=\"6 4\"/>\n", LEFT,
-                        y_of(&p, limit), WIDTH - RIGHT, bad_ink);
-        text_at(l, WIDTH - RIGHT, top - 12, "end", 14, bad_ink, text);
+                        y_of(&p, limit), WIDTH - RIGHT, DTS_SVG_BAD_LINE);
+        text_at(l, WIDTH - RIGHT, top - 12, "end", 14, DTS_SVG_BAD, text);
     }
     for (size_t line = line_count(l); line-- > 0;) {
         draw_line(&p, line);
@@ -262,7 +261,7 @@ static void legend_entry(const layout *l, double *x, double *y, const char *shap
         *y += LEGEND_LINE;
     }
     dts_text_printf(l->out, "<g transform=\"translate(%.6g %.6g)\">%s</g>\n", *x + 10, *y - 5, shape);
-    text_at(l, *x + 26, *y, "start", 16, "#000000", name);
+    text_at(l, *x + 26, *y, "start", 16, DTS_SVG_INK, name);
     *x += width;
 }
 
@@ -286,15 +285,17 @@ static double draw_legend(const layout *l, double y) {
         legend_entry(l, &x, &y, shape, name);
     }
     if (l->unfit) {
-        legend_entry(l, &x, &y, "<circle r=\"6\" fill=\"#FFFFFF\" stroke=\"#555555\" stroke-width=\"2\"/>",
+        legend_entry(l, &x, &y, "<circle r=\"6\" fill=\"none\" stroke=\"" DTS_SVG_QUIET_LINE "\" stroke-width=\"2\"/>",
                      "does not fit in memory");
     }
     if (l->doubtful) {
-        legend_entry(l, &x, &y, "<text y=\"6\" text-anchor=\"middle\" font-size=\"17\">?</text>",
+        legend_entry(l, &x, &y,
+                     "<text y=\"6\" text-anchor=\"middle\" font-size=\"17\" fill=\"" DTS_SVG_INK "\">?</text>",
                      "may run out of memory");
     }
     if (l->illegal) {
-        legend_entry(l, &x, &y, "<path d=\"M-8 0h5m6 0h5\" stroke=\"#555555\" stroke-width=\"2\"/>", "gap: illegal");
+        legend_entry(l, &x, &y, "<path d=\"M-8 0h5m6 0h5\" stroke=\"" DTS_SVG_QUIET_LINE "\" stroke-width=\"2\"/>",
+                     "gap: illegal");
     }
     return y;
 }
@@ -303,12 +304,12 @@ static void draw_foot(const layout *l, double top) {
     const dts_axis *axis = &l->sweep->axes[l->across];
     const dts_field *field = field_of(axis);
     const double middle = (LEFT + WIDTH - RIGHT) / 2.0;
-    text_at(l, middle, top + 16, "middle", 16, "#000000", axis->key);
+    text_at(l, middle, top + 16, "middle", 16, DTS_SVG_INK, axis->key);
     if (field != NULL && field->help != NULL) {
         char help[TEXT];
         const size_t bytes = dts_style_break(field->help, 110);
         snprintf(help, sizeof help, "%.*s%s", (int)bytes, field->help, field->help[bytes] != '\0' ? " …" : "");
-        text_at(l, middle, top + 37, "middle", 14, quiet_ink, help);
+        text_at(l, middle, top + 37, "middle", 14, DTS_SVG_QUIET, help);
     }
 }
 
@@ -336,7 +337,7 @@ dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, d
     dts_svg_begin(WIDTH, end + MARGIN, out);
     char title[TEXT];
     snprintf(title, sizeof title, "Throughput and memory by %s", sweep->axes[l.across].key);
-    text_at(&l, MARGIN, MARGIN + 22, "start", 22, "#000000", title);
+    text_at(&l, MARGIN, MARGIN + 22, "start", 22, DTS_SVG_INK, title);
     draw_plot(&l, throughput, "tokens/s, all GPUs together", 0, first);
     draw_plot(&l, memory, "GiB, peak of the fullest GPU", l.capacity_gib, second);
     draw_foot(&l, foot);

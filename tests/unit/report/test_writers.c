@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "report/cure.h"
+#include "report/html_page.h"
 #include "report/report.h"
 #include "report/rows.h"
 #include "sample.h"
@@ -510,8 +511,25 @@ static void whole_run_is_told_when_it_was_asked_for(void **state) {
     dts_text_free(&text);
 }
 
+/* Parts that may stand in one bar have colours of their own, which the page's style defines. */
+static void test_bar_colors(void **state) {
+    (void)state;
+    dts_text page = {0};
+    dts_html_begin("x", &page);
+    for (size_t i = 0; i < dts_html_part_count; i++) {
+        char color[64];
+        snprintf(color, sizeof color, "--%s:#", dts_html_parts[i].color);
+        assert_non_null(strstr(dts_text_string(&page), color));
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(dts_html_parts[i].color, dts_html_parts[k].color);
+        }
+    }
+    dts_text_free(&page);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bar_colors),
         cmocka_unit_test(json_has_the_names_of_the_contract),
         cmocka_unit_test(json_holds_wall_time_when_asked_and_null_for_no_number),
         cmocka_unit_test(csv_has_a_header_and_a_row_of_equal_length),
