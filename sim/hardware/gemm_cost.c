@@ -135,7 +135,8 @@ static double product_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_sha
     }
     double m = (double)shape->m, n = (double)shape->n, k = (double)shape->k, batch = (double)shape->batch;
     double element_B = dts_numeric_bytes(type);
-    bool matrix_units = peak > gpu->peak_flops[DTS_FP32];
+    /* tf32 of GeForce cards has the peak of fp32, but runs on matrix units */
+    bool matrix_units = type != DTS_FP32 && gpu->peak_flops[type] > 0;
     double chip_efficiency = matrix_units ? gemm->max_efficiency : gemm->vector_efficiency;
     double tile_efficiency = matrix_units ? gemm->tile_efficiency : gemm->vector_efficiency;
     if (element_B < dts_numeric_bytes(DTS_FP16)) {
