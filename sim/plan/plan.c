@@ -272,6 +272,20 @@ bool dts_plan_defers_reduction(const dts_plan *plan) {
            plan->microbatches > 1 && plan->replicas > 1;
 }
 
+bool dts_plan_gradients_come(const dts_plan *plan) {
+    return plan->job.parallelism->data_parallel == DTS_DP_FSDP && plan->job.stack->zero_grad_to_none &&
+           plan->replicas > 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE && !dts_plan_infers(plan) &&
+           !dts_plan_asynchronous(plan);
+}
+
+/* One rank of FSDP reduces nothing, but adds up in the format of the reduction all the same. */
+double dts_plan_stored_gradient_B(const dts_plan *plan, dts_parameter_set set) {
+    const dts_storage *storage = &plan->storage;
+    const bool sums = plan->job.parallelism->data_parallel == DTS_DP_FSDP && dts_plan_shards(plan, set) == 1 &&
+                      plan->microbatches > 1 && dts_plan_reduces_each_step(plan);
+    return sums ? fmax(storage->gradient_B, storage->reduce_B) : storage->gradient_B;
+}
+
 /* Steps of an asynchronous schedule have no end. */
 static bool has_steps_of_stages(const dts_plan *plan) {
     return plan->pipeline > 1 && !dts_plan_infers(plan) && !dts_plan_asynchronous(plan);

@@ -355,6 +355,10 @@ bool dts_plan_ends_apart(const dts_plan *plan);
  * microbatch? */
 bool dts_plan_reduces_each_step(const dts_plan *plan);
 bool dts_plan_defers_reduction(const dts_plan *plan);
+/* Do the shards of FSDP's gradients come into being as they are reduced, and go with the step (zero_grad)? */
+bool dts_plan_gradients_come(const dts_plan *plan);
+/* B of a stored gradient of a set. */
+double dts_plan_stored_gradient_B(const dts_plan *plan, dts_parameter_set set);
 /* Do stages of a pipeline have a buffer for each microbatch that they receive (stack.pipeline.microbatch_buffers)? */
 bool dts_plan_buffers_microbatches(const dts_plan *plan);
 /* Whose outputs stay until the step ends: NONE without a pipeline, and where nothing is trained. */

@@ -196,24 +196,39 @@ static void write_lasting(const dts_lasting *term, bool apart, dts_text *out) {
     }
 }
 
+/* Shards are gradients. */
+static bool is_of(const dts_lasting *term, dts_memory_category category) {
+    return term->category == category || (category == DTS_MEMORY_GRADIENTS && term->category == DTS_MEMORY_SHARDS);
+}
+
 /* Of one category; those of layers of several styles that are of one kind become one. out has room for all. */
 static size_t terms_of(const dts_lasting_terms *all, dts_memory_category category, dts_lasting *out) {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
         const dts_lasting *term = &all->items[i];
         size_t like = 0;
-        while (like < count &&
-               (out[like].set != term->set || out[like].name != term->name || out[like].ranks != term->ranks)) {
+        while (like < count && (out[like].set != term->set || out[like].category != term->category ||
+                                out[like].name != term->name || out[like].ranks != term->ranks)) {
             like++;
         }
-        if (term->category == category && like == count) {
+        if (is_of(term, category) && like == count) {
             out[count++] = *term;
-        } else if (term->category == category) {
+        } else if (is_of(term, category)) {
             out[like].elements += term->elements;
             out[like].bytes += term->bytes;
         }
     }
     return count;
+}
+
+/* At the peak, of all shards of gradients. */
+static double shards_that_are_there(const dts_measured *m, size_t stage, const dts_lasting_terms *terms) {
+    double all_B = 0;
+    for (size_t i = 0; i < terms->count; i++) {
+        all_B += terms->items[i].category == DTS_MEMORY_SHARDS ? (double)terms->items[i].bytes : 0;
+    }
+    const double there_B = (double)dts_simulation_peak(m->simulation, (dts_id)stage)->by_category[DTS_MEMORY_SHARDS];
+    return all_B > 0 ? there_B / all_B : 0;
 }
 
 /* What stays all the time, "and 0.30 GiB gathered at the peak"; dense parameters and experts apart where they have
@@ -226,10 +241,11 @@ static const char *lasting(const dts_measured *m, size_t stage, dts_memory_categ
         return NULL;
     }
     const size_t count = terms_of(all, category, terms);
+    const double come = shards_that_are_there(m, stage, all);
     double rest_gib = gib;
     bool apart = false;
     for (size_t i = 0; i < count; i++) {
-        rest_gib -= (double)terms[i].bytes / GIB;
+        rest_gib -= (double)terms[i].bytes * (terms[i].category == DTS_MEMORY_SHARDS ? come : 1) / GIB;
         apart |= terms[i].set == DTS_SET_EXPERTS;
     }
     if (count == 0 || rest_gib < -0.005) {
@@ -240,9 +256,12 @@ static const char *lasting(const dts_measured *m, size_t stage, dts_memory_categ
         if (i > 0 && (double)terms[i].bytes < 0.005 * GIB) {
             continue; /* 0.00 GiB */
         }
+        const double gib_of = (double)terms[i].bytes / GIB;
         dts_text_add(&text, i > 0 ? "; " : "");
-        if (count > 1) {
-            dts_text_printf(&text, "%.2f GiB: ", (double)terms[i].bytes / GIB);
+        if (terms[i].category == DTS_MEMORY_SHARDS && come < 0.999) {
+            dts_text_printf(&text, "%.2f of %.2f GiB that reductions make: ", gib_of * come, gib_of);
+        } else if (count > 1) {
+            dts_text_printf(&text, "%.2f GiB: ", gib_of);
         }
         write_lasting(&terms[i], apart, &text);
     }
@@ -327,9 +346,13 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     add_term(
         result, "communication", gib->communication,
         lasting(m, fullest, DTS_MEMORY_COMMUNICATION, gib->communication, "buffers of transfers under way", result));
+    const double factor = plan->job.stack->allocator_reserve_factor;
+    const double later_gib = gib->fragmentation - stage->peak_allocated_gib * (factor - 1);
     add_term(result, "fragmentation", gib->fragmentation,
-             dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left",
-                              plan->job.stack->allocator_reserve_factor));
+             later_gib > 0.005
+                 ? dts_arena_printf(result->arena, "allocated · (%.4g - 1), and %.2f GiB that other moments need",
+                                    factor, later_gib)
+                 : dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left", factor));
     add_term(result, "context", gib->context,
              dts_arena_printf(result->arena, "%.4g GiB of the GPU's profile + %.4g GiB of the stack's",
                               plan->job.cluster->gpu.context_B / GIB,

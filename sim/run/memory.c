@@ -10,7 +10,8 @@
  *   device     what nvidia-smi shows: reserved, the CUDA context, communication buffers and library workspaces
  * A plan fits when the live tensors and the context do.
  *
- * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc. */
+ * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc.
+ * [2] The same: get_free_block looks among blocks of the request's stream only. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -21,11 +22,12 @@
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
-    static const dts_memory_category flat[] = {DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER, DTS_MEMORY_COMMUNICATION,
-                                               DTS_MEMORY_GATHERED};
+    static const dts_memory_category flat[] = {DTS_MEMORY_SHARDS, DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER,
+                                               DTS_MEMORY_COMMUNICATION, DTS_MEMORY_GATHERED};
     double wanted = (double)peak->bytes * plan->job.stack->allocator_reserve_factor;
-    bool joins = plan->job.stack->allocator_expandable; /* segments are one range of addresses */
-    for (size_t i = 0; !joins && i < sizeof flat / sizeof flat[0]; i++) {
+    /* where segments are one range of addresses only those of another stream are apart [2] */
+    const size_t apart = plan->job.stack->allocator_expandable ? 1 : sizeof flat / sizeof flat[0];
+    for (size_t i = 0; i < apart; i++) {
         wanted += (double)(peak->category_peak[flat[i]] - peak->by_category[flat[i]]);
     }
     return wanted;
@@ -93,7 +95,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
     row->peak_device_gib = (reserved + context_B) / GIB;
     row->memory_gib = (dts_memory_gib){
         .parameters = (double)peak->by_category[DTS_MEMORY_PARAMETERS] / GIB,
-        .gradients = (double)peak->by_category[DTS_MEMORY_GRADIENTS] / GIB,
+        .gradients = (double)(peak->by_category[DTS_MEMORY_GRADIENTS] + peak->by_category[DTS_MEMORY_SHARDS]) / GIB,
         .optimizer = (double)peak->by_category[DTS_MEMORY_OPTIMIZER] / GIB,
         .activations = (double)peak->by_category[DTS_MEMORY_ACTIVATIONS] / GIB,
         .temporary = (double)peak->by_category[DTS_MEMORY_TEMPORARY] / GIB,
@@ -171,7 +173,7 @@ static double experts_gib(const dts_lasting_terms *terms, dts_memory_category ca
 static void note_experts(const dts_measured *m, size_t stage, dts_result *result) {
     const dts_lasting_terms *terms = &m->lowered->lasting[stage];
     result->experts.parameters_gib = experts_gib(terms, DTS_MEMORY_PARAMETERS);
-    result->experts.gradients_gib = experts_gib(terms, DTS_MEMORY_GRADIENTS);
+    result->experts.gradients_gib = experts_gib(terms, DTS_MEMORY_GRADIENTS) + experts_gib(terms, DTS_MEMORY_SHARDS);
     result->experts.optimizer_gib = experts_gib(terms, DTS_MEMORY_OPTIMIZER);
     result->experts.copies = m->plan->expert_replicas;
     const int optimizer_kind = m->plan->job.training->optimizer;

@@ -9,7 +9,8 @@
  *   - Activations that are offloaded leave the GPU tensor by tensor, and come back as the same ones.
  *   - Tensors that live the whole iteration come first; gradients that autograd makes come where the first backward
  *     makes them (in every iteration where zero_grad drops them), moments after the first iteration.
- *   - Buffers of sharded parameters are requested on the stream of their collectives [2], all else on one stream.
+ *   - Buffers of sharded parameters are requested on the stream of their collectives [2], shards of gradients on that
+ * of their reductions [3], all else on one stream.
  *   - The collective's stream uses such a buffer until the last kernel that reads it is done, and without a limit on
  *     all-gathers in flight the host has asked for many more by then: the buffer serves again only requests that the
  *     host issues later than that [2].
@@ -18,7 +19,8 @@
  *
  * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block that is freed serves the next request of its stream at once,
  *     because kernels of a stream run in order.
- * [2] Zhao et al., "PyTorch FSDP", VLDB 2023, section 3.4. */
+ * [2] Zhao et al., "PyTorch FSDP", VLDB 2023, section 3.4.
+ * [3] plan/lower/units.c, [6]. */
 #include "run/replay.h"
 #include "base/array.h"
 
@@ -165,15 +167,14 @@ static void note_stall(replayer *r, dts_id task, bool retries, int64_t calls) {
     r->stalls[r->stall_count++] = (dts_allocator_stall){.task = task, .retries = retries, .calls = calls};
 }
 
-static unsigned stream_of(const replayer *r, uint8_t category) {
-    (void)r;
-    return category == DTS_MEMORY_GATHERED ? 1 : 0;
+static unsigned stream_of(uint8_t category) {
+    return category == DTS_MEMORY_GATHERED ? 1 : category == DTS_MEMORY_SHARDS ? 2 : 0;
 }
 
 /* A block for so many bytes of a category; task: that asks for it. DTS_NO_BLOCK: there is no memory for it. */
 static uint32_t serve(replayer *r, int64_t bytes, uint8_t category, dts_id task) {
     dts_caching_counts was = dts_caching_count(r->allocator);
-    uint32_t block = dts_caching_take(r->allocator, bytes, stream_of(r, category));
+    uint32_t block = dts_caching_take(r->allocator, bytes, stream_of(category));
     dts_caching_counts is = dts_caching_count(r->allocator);
     int64_t calls = is.mallocs - was.mallocs + is.frees - was.frees;
     if (calls > 0 || is.retries > was.retries) {

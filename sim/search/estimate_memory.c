@@ -1,7 +1,8 @@
 /* The closed form of a candidate's memory, and its bounds.
  *
  *   memory        = max_c (static + in flight · saved of a chunk + transient)
- *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory])
+ *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory]), where
+ *                   gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
  *                   activations that are out when a chunk's last layer begins
  *
@@ -62,6 +63,17 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
         bytes += buckets ? elements * k->reduce_B : 0;
     }
     return bytes;
+}
+
+/* Of these, shards of gradients that are not there until the first backward reduces them (plan/lower/units.c). */
+static double coming_B(const dts_case *k, const dts_rank_class *c) {
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bytes += c->parameters[set] * k->plan->storage.gradient_B / dts_case_shards(k, set);
+    }
+    const bool come = k->kind == DTS_DP_FSDP && k->plan->job.stack->zero_grad_to_none && k->plan->replicas > 1 &&
+                      (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
+    return come ? bytes : 0;
 }
 
 /* Layers of one checkpoint in a chunk of layers. */
@@ -144,7 +156,8 @@ static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
 }
 
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out) {
-    double resident_B = dts_case_static_B(k, c);
+    const double stepped_B = dts_case_static_B(k, c), come_B = coming_B(k, c);
+    const double resident_B = stepped_B - come_B;
     double chunks = (double)k->frame->chunks;
     double live_B = in_flight / chunks * dts_case_kept_B(k, c, c->layers) +
                     (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
@@ -154,9 +167,12 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_fligh
         live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
         least_B = resident_B;
     }
-    out->memory_B =
-        fmax(out->memory_B, resident_B + live_B + dts_case_transient_B(k, c) + dts_case_communication_B(k, c));
-    out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
+    /* shards come while activations go, unless a microbatch is left that makes them all again */
+    const double left = k->microbatches - in_flight / chunks;
+    const double later_B = dts_case_defers_reduction(k) ? come_B : come_B + (left >= 1 ? live_B : 0);
+    out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, later_B) + dts_case_transient_B(k, c) +
+                                            dts_case_communication_B(k, c));
+    out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, stepped_B) * (1 - 1e-9) - 1024);
 }
 
 /* Of one rank in the memory of its host, all the time: what is offloaded, and what a step on the CPU needs beside it

@@ -180,4 +180,4 @@ names.csv: error: no column 'measured.…' to compare with
 [1]
 % A row that does not fit says by how much.
 $ printf 'id,source,note,model.profile,cluster.profile,stack.profile,training.sequence_length,training.micro_batch,training.global_batch,training.precision,parallelism.data_parallel,measured.iteration_s\nlarge,made up,,gpt3-6.7b,dgx-a100-40gb,megatron-lm,2048,1,8,bf16,ddp,1\nhosted,made up,,gpt3-175b,dgx-a100-80gb,megatron-lm,2048,1,8,bf16,fsdp,1\n' >large.csv; dtsim validate large.csv --width 200 | grep -A1 'does not fit'
-  * the simulator says that this does not fit; GiB of live tensors and context on the fullest GPU: large 144.4 of 39.6, hosted 641.7 of 79.3
+  * the simulator says that this does not fit; GiB of live tensors and context on the fullest GPU: large 144.4 of 39.6, hosted 561.2 of 79.3

@@ -129,6 +129,7 @@ typedef struct dts_stage {
     size_t next_stall;      /* where to look in the builder's stalls */
     dts_id last_collective; /* most recent collective that this stage has issued, DTS_NO_ID: none */
     double fresh_B;         /* fresh gradients that live until the step is done */
+    double shards_B;        /* of gradients that reductions have made, until the step is done */
     double widened_B;       /* wide copies of half gradients, alive within the step */
     /* every rank simulated */
     struct dts_gang *gangs[DTS_GANG_COUNT]; /* this rank's groups; NULL: it stands for them all */
@@ -384,12 +385,10 @@ const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer);
 
 /* ---- the techniques -------------------------------------------------------------------------------------------- */
 
-/* Gradients of one stage as they become ready in backward: DDP's buckets, FSDP's units, or nothing (data_parallel.c).
- */
+/* Gradients of one stage as they become ready in backward: in buckets, units, or nothing (data_parallel.c). */
 typedef struct dts_gradient_sync dts_gradient_sync;
 
-/* For the chunks of stage from first to last. Where functions take it as `all`, they mean that of the builder's style.
- */
+/* For the chunks of stage from first to last. `all` means that of the builder's style. */
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk);
 /* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
  * what the part must wait for. */

@@ -54,6 +54,7 @@ typedef enum dts_memory_category {
     DTS_MEMORY_TEMPORARY,
     DTS_MEMORY_COMMUNICATION,
     DTS_MEMORY_GATHERED, /* buffers that parameters are gathered into: requested on the stream of the collectives */
+    DTS_MEMORY_SHARDS,   /* of gradients, made by reductions: requested on the stream of these (units.c) */
     DTS_MEMORY_CATEGORY_COUNT
 } dts_memory_category;
 
@@ -142,7 +143,7 @@ typedef struct dts_tensors {
 /* Of what lives the whole iteration on a GPU, one term: elements, shared by so many ranks, that take so many bytes
  * here. */
 typedef struct dts_lasting {
-    uint8_t category; /* dts_memory_category */
+    uint8_t category; /* dts_memory_category; SHARDS are not there from the beginning, but all come */
     uint8_t set;      /* dts_parameter_set */
     const char *name; /* what the elements are; NULL: the trained parameters themselves */
     double elements;  /* 0: bytes that are not counted by parameters */

@@ -457,7 +457,11 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
         let_stages_agree(b);
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
-        reduced[p] = add_step(b, &b->stages[p]);
+        dts_stage *stage = &b->stages[p];
+        reduced[p] = add_step(b, stage);
+        dts_build_memory(b, reduced[p] != DTS_NO_ID ? reduced[p] : stage->last_kernel, DTS_AT_END, stage,
+                         DTS_MEMORY_SHARDS, -stage->shards_B);
+        stage->shards_B = 0;
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         add_gather(b, p, reduced);

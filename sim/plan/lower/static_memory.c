@@ -7,6 +7,8 @@
  *   zero1          1           1          1/data, or the fullest rank's tensors (owners.c)
  *   zero2          1           1/data     1/data     and the buckets under way
  *   zero3, fsdp    1/shards    1/shards   1/shards   shards: data, or the shard group of hybrid sharding
+ * FSDP's gradients are not there until they are reduced where zero_grad drops them (units.c). DeepSpeed's stay: stage 3
+ * has a flat buffer of the rank's shard [4], stage 2 makes room for all of a rank's with the first of them [5].
  * With expert parallelism the experts of a rank are sharded among its expert-data group only.
  * 8- and 4-bit copies of the weights of products live beside the wide ones, or instead of them (plan.c).
  * What is offloaded lives in host memory, or on NVMe, instead, once for each GPU. A step on the CPU needs its own copy
@@ -15,7 +17,9 @@
  *
  * [1] Rajbhandari et al., "ZeRO", 2020, figure 1.
  * [2] NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py, get_dummy_wgrad.
- * [3] NVIDIA/Megatron-LM, megatron/model/transformer.py, CoreAttention: get_global_memory_buffer. */
+ * [3] NVIDIA/Megatron-LM, megatron/model/transformer.py, CoreAttention: get_global_memory_buffer.
+ * [4] deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage3.py: grad_partitions_flat_buffer.
+ * [5] deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: copy_grads_in_partition, grads_in_partition. */
 #include <math.h>
 #include <string.h>
 
@@ -149,14 +153,6 @@ static bool has_new_shapes(const dts_builder *b) {
     return !known;
 }
 
-/* B of a stored gradient. One rank of FSDP reduces nothing, but adds up in the format of the reduction all the same. */
-static double stored_gradient_B(const dts_plan *plan, double shards) {
-    const dts_storage *storage = &plan->storage;
-    const bool sums = plan->job.parallelism->data_parallel == DTS_DP_FSDP && shards == 1 && plan->microbatches > 1 &&
-                      dts_plan_reduces_each_step(plan);
-    return sums ? fmax(storage->gradient_B, storage->reduce_B) : storage->gradient_B;
-}
-
 /* What a step on the CPU needs in host memory of what is not there anyway. */
 static void add_cpu_copies(dts_builder *b, dts_stage *stage, double parameters) {
     const dts_offload *offload = b->plan->job.offload;
@@ -205,11 +201,17 @@ static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set se
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
     const double parameters = stage->held[b->style].parameters[set];
-    const double shards = (double)dts_plan_shards(plan, set);
     dts_lasting term = {.category = DTS_MEMORY_GRADIENTS, .set = (uint8_t)set, .elements = parameters};
-    term.ranks = dts_plan_shards_gradients(plan) ? shards : 1;
-    add_term(b, stage, term, parameters * stored_gradient_B(plan, shards) * (1 / term.ranks),
-             (dts_offload_target)plan->job.offload->gradients);
+    term.ranks = dts_plan_shards_gradients(plan) ? (double)dts_plan_shards(plan, set) : 1;
+    const double bytes = parameters * dts_plan_stored_gradient_B(plan, set) * (1 / term.ranks);
+    if (dts_plan_gradients_come(plan)) { /* units.c takes them */
+        term.category = DTS_MEMORY_SHARDS;
+        term.bytes = (int64_t)bytes;
+        tell(b, stage, &term);
+        term.category = DTS_MEMORY_GRADIENTS;
+    } else {
+        add_term(b, stage, term, bytes, (dts_offload_target)plan->job.offload->gradients);
+    }
     term.ranks = 1;
     if (plan->job.stack->keeps_half_gradients && storage->gradient_B > storage->fresh_gradient_B) {
         term.name = "half gradients beside wide ones";

@@ -22,6 +22,8 @@
  *     microbatch, the root's second one as it reshards after forward when it is told to; its repository is
  *     KempnerInstitute/KempnerForge @a7f8346, benchmarks/profiling. The rule is in
  *     torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init.
+ * [6] PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: sharded_param.grad is a view
+ * of the reduction's output, made on a stream of its own; [4], _post_backward_hook, makes its shard the same way.
  */
 #include <math.h>
 
@@ -411,6 +413,19 @@ void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int6
     }
 }
 
+/* What a reduction leaves behind: the shard's gradients, to which those of later microbatches are added, until the step
+ * is done [6]. */
+static void make_shard(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    const dts_plan *plan = sync->b->plan;
+    double bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT && !u->reduced && dts_plan_gradients_come(plan); set++) {
+        bytes += u->elements[set] / (double)dts_plan_shards(plan, (dts_parameter_set)set) *
+                 dts_plan_stored_gradient_B(plan, (dts_parameter_set)set);
+    }
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_SHARDS, floor(bytes));
+    sync->stage->shards_B += floor(bytes);
+}
+
 static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     dts_builder *b = sync->b;
     if (is_empty(u)) {
@@ -418,6 +433,7 @@ static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     }
     unit_hooks(sync, true);
     last = hand_in_gradients(sync, u, last);
+    make_shard(sync, u, last);
     u->reduced = true;
     dts_task_info info = dts_sync_transfer_info("reduce-scatter");
     for (int set = DTS_SET_COUNT; set-- > 0;) {

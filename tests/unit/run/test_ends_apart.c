@@ -84,7 +84,7 @@ static double peak_B(int tokens, int words) {
     char settings[300];
     snprintf(settings, sizeof settings,
              "model.layers=1 model.hidden=1024 model.heads=8 model.vocab=%d training.sequence_length=%d "
-             "training.global_batch=8 stack.fsdp.prefetch=0",
+             "training.global_batch=8 stack.fsdp.prefetch=0 stack.zero_grad_to_none=false",
              words, tokens);
     dts_result *r = run(settings);
     const double bytes = r->peak_allocated_gib * GIB;
