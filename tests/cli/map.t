@@ -1,6 +1,7 @@
 % Which strategy is the fastest that fits, over two axes.
 $ printf 'model: {profile: gpt2}\ncluster: {profile: gcp-a2-highgpu-8g, nodes: 2}\nstack: pytorch-1.11\ntraining: {global_batch: 128, micro_batch: 8, sequence_length: 256, precision: fp16, optimizer: sgd}\nparallelism: {data_parallel: ddp}\n' >whole.yaml; sed 's/data_parallel: ddp/data_parallel: fsdp/' whole.yaml >sharded.yaml
 $ dtsim map whole.yaml sharded.yaml --down model=gpt2,gpt2-large --across cluster.nodes/training.global_batch=1/64,2/128 --best-of training.recompute=none,full
+Cluster: GCP a2-highgpu-8g; batch: samples of 256 tokens
 The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
 
               1/64          2/128
@@ -10,6 +11,8 @@ The fastest that fits. Down: model; across: cluster.nodes/training.global_batch
 whole is first in 4, sharded 0 of 4 cells.
 +: throughput over that of the next; ~: less than 3 % apart; -: none fits.
 $ dtsim map A=whole.yaml B=sharded.yaml --down model=gpt2,mingpt-34b --across cluster.nodes=1,2 --panels training.micro_batch=4,8 --set training.recompute=full --width 40
+Cluster: GCP a2-highgpu-8g; batch: 128
+samples of 256 tokens
 The fastest that fits. Down: model;
 across: cluster.nodes
 
@@ -36,6 +39,12 @@ $ dtsim map '<A&B>=whole.yaml' B=sharded.yaml --down model=gpt2 --across cluster
 <text x="271" y="133" text-anchor="middle" font-size="18" fo
 <text x="78" y="233" text-anchor="start" font-size="16" font
 </svg>
+% The page says once what the picture shows, and of what; the picture alone has its own heading.
+$ dtsim map whole.yaml sharded.yaml --down training.sequence_length=128,256 --across training.global_batch=64,128 --set model=gpt2 --format svg --html page.html 2>/dev/null | grep -c 'fastest strategy'; grep -c 'fastest strategy' page.html; grep -oE '(Model|Down)[^.]*' page.html
+1
+2
+Model: gpt2; cluster: 2 × GCP a2-highgpu-8g</p>
+Down: training
 % Joined keys in a sweep.
 $ dtsim sweep whole.yaml --vary cluster.nodes/cluster.gpus_per_node=1/8,4/2 --set training.global_batch=64 --format csv | cut -d, -f1-5
 cluster.nodes/cluster.gpus_per_node,outcome,plan,gpus,iteration_time_s
@@ -79,7 +88,7 @@ $ dtsim map whole.yaml sharded.yaml --down model=gpt2 --across cluster.node=1,2
   help: did you mean 'nodes'?
 [2]
 % What may run out of memory is marked, as everywhere.
-$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '4,$p'
+$ S=gcp-data-parallel; dtsim map pdp=$S/network-pdp fsdp=$S/network-fsdp --down model=mingpt-16b --across training.global_batch/training.micro_batch=64/8,1024/128 --set training.recompute=full | sed -n '5,$p'
               64/8      1024/128
   mingpt-16b  fsdp      fsdp?
 
@@ -97,6 +106,7 @@ fsdp?<
  ahead; ?: may run out of memory<
 % Columns that have no room stand below, and no line is wider than the window.
 $ dtsim map pipeline-of-two=whole.yaml sharded-and-deep=sharded.yaml --down model=gpt2 --across training.global_batch=64..448+64 --width 80 >map.txt; cat map.txt; awk 'length($0) > 80' map.txt
+Cluster: 2 × GCP a2-highgpu-8g; batch: samples of 256 tokens
 The fastest that fits. Down: model; across: training.global_batch
 
         64               128              192              256

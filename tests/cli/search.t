@@ -130,6 +130,8 @@ $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 
 $ grep -E 'within_limits|in_budget' rent.json | sort | uniq -c | sed -E 's/^ +//'
 2 			"in_budget":	false,
 1 	"within_limits":	0,
+$ grep left_out rent.json
+	"left_out":	["cluster.gpus_per_node"],
 $ dtsim search small.yaml --tokens 1e9 --deadline "1 s" --width 200
 1.00 billion tokens of gpt within 1.0 s, by time
 No offer can do it within 1.0 s.

@@ -28,6 +28,7 @@ enum {
 
 _Static_assert((int)DTS_MAP_STRATEGIES_MOST <= (int)DTS_SVG_SHADES, "a colour for each strategy");
 
+static const char heading[] = "The fastest strategy that fits";
 static const dts_svg_font title = {.size = 20, .anchor = "start", .weight = "bold", .ink = DTS_SVG_INK};
 static const dts_svg_font quiet = {.size = 16, .anchor = "middle", .weight = "normal", .ink = DTS_SVG_QUIET};
 
@@ -151,15 +152,18 @@ static void explain_cell(const dts_map *map, place at, dts_text *out) {
     dts_text_free(&line);
 }
 
-static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, dts_text *out) {
+/* alone: the picture has no heading above it. */
+static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, bool alone, dts_text *out) {
     const dts_map_request *r = map->request;
     char text[TEXT];
     if (r->panels != NULL) {
         snprintf(text, sizeof text, "%s = %s", r->panels->key, r->panels->values[panel]);
     } else {
-        snprintf(text, sizeof text, "The fastest strategy that fits");
+        snprintf(text, sizeof text, "%s", heading);
     }
-    dts_svg_text(left, MARGIN + 24, &title, text, out);
+    if (r->panels != NULL || alone) {
+        dts_svg_text(left, MARGIN + 24, &title, text, out);
+    }
     double top = MARGIN + HEAD;
     dts_svg_font down = quiet;
     down.anchor = "end";
@@ -209,15 +213,19 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
     dts_svg_text(MARGIN, top + 17 + LEGEND_LINE, &font, text, out);
 }
 
-dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out) {
-    (void)style;
+static void draw_map(const dts_map *map, bool alone, dts_text *out) {
     layout l = lay_out(map);
     dts_svg_begin(l.width, l.height, out);
     for (size_t p = 0; p < map->panels; p++) {
-        draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), out);
+        draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), alone, out);
     }
     draw_legend(map, MARGIN + l.panel_height + 16, out);
     dts_svg_end(out);
+}
+
+dts_status dts_map_write_svg(const dts_map *map, const dts_style *style, dts_text *out) {
+    (void)style;
+    draw_map(map, true, out);
     return dts_text_status(out);
 }
 
@@ -225,11 +233,14 @@ dts_status dts_map_write_html(const dts_map *map, dts_text *out) {
     static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
     const dts_map_request *r = map->request;
     dts_text text = {0};
-    dts_html_begin("The fastest strategy that fits", out);
+    dts_html_begin(heading, out);
+    dts_map_subject(map, &text);
+    dts_html_lines(dts_text_string(&text), "", out);
+    dts_text_clear(&text);
     dts_html_element("<p class=\"faint\">Down: ", r->down->key, "; across: ", out);
     dts_html_element("", r->across->key, ". Point at a cell to see what each strategy reaches.</p>\n", out);
     dts_text_add(out, "<div class=\"wide natural\" style=\"margin-top:1rem\">\n");
-    out->failed = dts_map_write_svg(map, &wide, out) != DTS_OK || out->failed;
+    draw_map(map, false, out);
     dts_text_add(out, "</div>\n");
     dts_map_winners(map, &wide, &text);
     dts_map_doubts(map, &wide, &text);

@@ -189,6 +189,11 @@ dts_status dts_map_write_text(const dts_map *map, const dts_style *style, dts_te
     const dts_map_request *r = map->request;
     const layout l = lay_out(map, style);
     dts_text line = {0};
+    dts_map_subject(map, &line);
+    if (line.length > 0) {
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+    }
+    dts_text_clear(&line);
     dts_text_printf(&line, "The fastest that fits. Down: %s; across: %s", r->down->key, r->across->key);
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     dts_text_add(out, "\n");

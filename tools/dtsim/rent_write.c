@@ -393,6 +393,20 @@ static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, cons
     dts_json_flag(json, row, "tie", is_tie(rent, offer));
 }
 
+/* The keys of a list "a, b". */
+static void json_keys(dts_json *json, cJSON *object, const char *name, const char *keys) {
+    cJSON *list = dts_json_array(json, object, name);
+    while (keys != NULL && *keys != '\0') {
+        const size_t length = strcspn(keys, ",");
+        dts_text key = {0};
+        dts_text_add_bytes(&key, keys, length);
+        dts_json_string(json, list, NULL, dts_text_string(&key));
+        dts_text_free(&key);
+        keys += length;
+        keys += strspn(keys, ", ");
+    }
+}
+
 dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
     dts_json json = {0};
     cJSON *root = dts_json_begin(&json);
@@ -406,6 +420,7 @@ dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
     dts_json_number(&json, root, "budget_usd", rent->budget_usd);
     dts_json_string(&json, root, "objective", dts_objective_names[rent->objective]);
     dts_json_integer(&json, root, "within_limits", (int64_t)rent->within);
+    json_keys(&json, root, "left_out", rent->left_out);
     cJSON *offers = dts_json_array(&json, root, "offers");
     for (size_t i = 0; i < rent->count; i++) {
         json_offer(&json, offers, rent, &rent->offers[i]);
