@@ -225,10 +225,13 @@ void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, 
     dts_html_element("", name, "</text>\n", out);
 }
 
-void dts_plot_name_below(double x, double y, const char *name, dts_text *out) {
-    const double half = 28; /* of the text, which stays within the picture, and above the axis */
+void dts_plot_name_below(dts_plot_names *names, double x, double y, const char *name, dts_text *out) {
+    const double half = LETTER * (double)strlen(name) / 2; /* the text stays within the picture, and above the axis */
+    const double middle = fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half);
     y += y + 22 > HEIGHT - BOTTOM - 2 ? -12 : 22;
-    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
-                    fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half), y);
-    dts_html_element("", name, "</text>\n", out);
+    if (free_y(names, middle - half, middle + half, y) == y) {
+        take(names, middle - half, middle + half, y);
+        dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\"" HALO ">", middle, y);
+        dts_html_element("", name, "</text>\n", out);
+    }
 }

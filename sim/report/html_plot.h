@@ -46,7 +46,8 @@ void dts_plot_keep_limit(dts_plot_names *names, const dts_plot *plot, double val
 /* Text beside a dot, on the side where there is room, and below names that stand there already. */
 void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out);
 
-/* Short text under a dot: below a front of what is least in both there are no other dots. */
-void dts_plot_name_below(double x, double y, const char *name, dts_text *out);
+/* Short text under a dot: below a front of what is least in both there are no other dots. Left out where a name stands
+ * already. */
+void dts_plot_name_below(dts_plot_names *names, double x, double y, const char *name, dts_text *out);
 
 #endif

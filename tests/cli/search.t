@@ -118,7 +118,7 @@ error: --deadline: expected a time, got 'soon'
 $ dtsim search small.yaml --space rent --tokens 1e9 --over offload=none --simulate 2 --nodes 1,2 --objective cost --deadline "12 h" --budget "10 kUSD" --html rent.html --width 200 | sed -nE '1p; s/[0-9.,]+ (h|min|days|USD)/N \1/g; /^Rent/p'
 1.00 billion tokens of gpt within 12.0 h for at most 10,000 USD, by cost
 Rent 1 × coreweave-hgx-h100 (8 H100-SXM5-80GB): N min, N USD, the cheapest of 26 offers that can do it within N h for at most N USD.
-$ grep -c '<circle' rent.html; grep -cE 'https?:|<script|<link' rent.html
+$ grep -c '</title></g>' rent.html; grep -cE 'https?:|<script|<link' rent.html
 26
 0
 [1]

@@ -2,6 +2,7 @@
  * beats, and the table. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,23 @@
 #include "report/html_page.h"
 #include "report/html_plot.h"
 
-/* Colours of the page's style, one for each cluster in turn. */
+/* Colours of the page's style, one for each cluster in turn, and what is drawn in them: the next shape where the
+ * colours come again. */
 static const char *const colors[] = {"forward", "communication", "backward", "optimizer", "recompute", "offload"};
 enum { COLORS = sizeof colors / sizeof colors[0], MOST_CLUSTERS = 64, CELL = 64 };
+typedef enum shape { CIRCLE, SQUARE, DIAMOND, SHAPES } shape;
+
+typedef struct mark {
+    const char *color;
+    shape shape;
+} mark;
+
+static mark mark_of(size_t cluster) {
+    return (mark){colors[cluster % COLORS], (shape)(cluster / COLORS % SHAPES)};
+}
+
+/* Money over more than this is drawn on a logarithmic axis. */
+static const double wide_range = 20;
 
 static const double day_s = 86400, hour_s = 3600;
 
@@ -47,7 +62,7 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
         least = fmin(least, rent->budget_usd);
         most = fmax(most, rent->budget_usd);
     }
-    const bool days = last_s > 2 * day_s;
+    const bool days = last_s > 2 * day_s, wide = most > wide_range * least;
     *out = (dts_plot){.label = "offers by time and money",
                       .x = {.low = first_s / 1.15,
                             .high = last_s * 1.15,
@@ -55,8 +70,9 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
                             .unit = days ? day_s : hour_s,
                             .format = days ? format_days : format_hours,
                             .title = "time for all tokens, to the left is sooner"},
-                      .y = {.low = fmax(0, least - 0.15 * (most - least) - 0.05 * least),
-                            .high = most + 0.15 * (most - least) + 0.05 * least,
+                      .y = {.low = wide ? least / 1.6 : fmax(0, least - 0.15 * (most - least) - 0.05 * least),
+                            .high = wide ? most * 1.6 : most + 0.15 * (most - least) + 0.05 * least,
+                            .logarithmic = wide,
                             .unit = 1,
                             .format = dts_format_count,
                             .title = "USD"}};
@@ -82,14 +98,27 @@ static size_t clusters_of(const dts_rent *rent, const char **out) {
     return count;
 }
 
-static const char *color_of(const dts_offer *offer, const char *const *clusters, size_t count) {
+static mark mark_of_offer(const dts_offer *offer, const char *const *clusters, size_t count) {
     const char *name = dts_scenario_get(offer->scenario)->cluster.name;
     for (size_t k = 0; k < count; k++) {
         if (strcmp(clusters[k], name) == 0) {
-            return colors[k % COLORS];
+            return mark_of(k);
         }
     }
-    return "host";
+    return (mark){"host", CIRCLE};
+}
+
+/* Opens a shape around a point, of the area of a circle with this radius; its attributes follow. */
+static void draw_shape(shape kind, double x, double y, double radius, dts_text *out) {
+    const double side = radius * sqrt(acos(-1)), half = side / sqrt(2);
+    if (kind == CIRCLE) {
+        dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ", x, y, radius);
+    } else if (kind == SQUARE) {
+        dts_text_printf(out, "<path d=\"M%.1f %.1fh%.1fv%.1fh%.1fz\" ", x - side / 2, y - side / 2, side, side, -side);
+    } else {
+        dts_text_printf(out, "<path d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fz\" ", x, y - half, half, half, -half,
+                        half, -half, -half);
+    }
 }
 
 static int by_time(const void *a, const void *b) {
@@ -119,30 +148,48 @@ static void draw_front(const dts_rent *rent, const dts_plot *p, dts_text *out) {
     free(front);
 }
 
-static void draw_offer(const dts_rent *rent, const dts_offer *offer, const char *color, const dts_plot *p,
-                       dts_text *out) {
-    const double x = dts_plot_x(p, offer->duration_s), y = dts_plot_y(p, offer->usd);
+static void draw_offer(const dts_rent *rent, const dts_offer *offer, mark m, const dts_plot *p, dts_text *out) {
     const bool first = offer == &rent->offers[0], within = offer->in_time && offer->in_budget;
     char buffer[CELL];
     dts_text text = {0};
-    dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" ", x, y, first ? 8 : 5);
+    dts_text_add(out, "<g>");
+    draw_shape(m.shape, dts_plot_x(p, offer->duration_s), dts_plot_y(p, offer->usd), first ? 8 : 5, out);
     if (within) {
-        dts_text_printf(out, "fill=\"var(--%s)\"><title>", color);
+        dts_text_printf(out, "fill=\"var(--%s)\"/><title>", m.color);
     } else {
-        dts_text_printf(out, "fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\"><title>", color);
+        dts_text_printf(out, "fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\"/><title>", m.color);
     }
     dts_rent_name(offer, &text);
     dts_text_printf(&text, ": %s, ", dts_formatted(dts_format_duration, offer->duration_s, buffer, sizeof buffer));
     dts_text_printf(&text, "%s USD; ", dts_formatted(dts_format_count, offer->usd, buffer, sizeof buffer));
     dts_candidate_describe(&dts_offer_plan(offer)->candidate, dts_scenario_get(offer->scenario), &text);
-    dts_html_element("", dts_text_string(&text), "</title></circle>\n", out);
-    if (first || offer->pareto) {
-        dts_text_clear(&text);
-        const int64_t nodes = dts_scenario_get(offer->scenario)->cluster.nodes;
-        dts_text_printf(&text, "%" PRId64 " node%s", nodes, nodes == 1 ? "" : "s");
-        dts_plot_name_below(x, y, dts_text_string(&text), out);
-    }
+    dts_html_element("", dts_text_string(&text), "</title></g>\n", out);
+    out->failed = out->failed || text.failed;
     dts_text_free(&text);
+}
+
+/* How many nodes: of the answer, and of what no other beats, as far as there is room. */
+static void name_offers(const dts_rent *rent, const dts_plot *p, dts_text *out) {
+    dts_plot_names names = {.count = 0};
+    for (size_t i = 0; i < rent->count; i++) {
+        const dts_offer *offer = &rent->offers[i];
+        if (is_drawn(offer) && (i == 0 || offer->pareto)) {
+            const int64_t nodes = dts_scenario_get(offer->scenario)->cluster.nodes;
+            char name[CELL];
+            snprintf(name, sizeof name, "%" PRId64 " node%s", nodes, nodes == 1 ? "" : "s");
+            dts_plot_name_below(&names, dts_plot_x(p, offer->duration_s), dts_plot_y(p, offer->usd), name, out);
+        }
+    }
+}
+
+/* A cluster of the legend. */
+static void name_cluster(const char *name, mark m, dts_text *out) {
+    dts_text_add(out,
+                 "<span style=\"white-space:nowrap;margin-right:1rem\"><svg viewBox=\"0 0 14 14\" "
+                 "style=\"width:.9rem;min-width:0;margin-right:.3rem;vertical-align:-.1em\">");
+    draw_shape(m.shape, 7, 7, 5.5, out);
+    dts_text_printf(out, "fill=\"var(--%s)\"/></svg>", m.color);
+    dts_html_element("", name, "</span> ", out);
 }
 
 static void write_plot(const dts_rent *rent, dts_text *out) {
@@ -163,9 +210,10 @@ static void write_plot(const dts_rent *rent, dts_text *out) {
     draw_front(rent, &p, out);
     for (size_t i = rent->count; i-- > 0;) { /* the best lie on top */
         if (is_drawn(&rent->offers[i])) {
-            draw_offer(rent, &rent->offers[i], color_of(&rent->offers[i], clusters, count), &p, out);
+            draw_offer(rent, &rent->offers[i], mark_of_offer(&rent->offers[i], clusters, count), &p, out);
         }
     }
+    name_offers(rent, &p, out);
     dts_plot_end(out);
     dts_text_add(out,
                  "<p class=\"faint\">Every dot is a number of nodes with its best plan; point at it to see which. The "
@@ -174,11 +222,7 @@ static void write_plot(const dts_rent *rent, dts_text *out) {
                                                  : "The answer is no dot: its price is unknown");
     dts_text_add(out, rent->deadline_s > 0 || rent->budget_usd > 0 ? "; hollow: outside the limits.<br>" : ".<br>");
     for (size_t k = 0; k < count; k++) {
-        dts_text_printf(out,
-                        "<span style=\"white-space:nowrap;margin-right:1rem\"><i style=\"margin-left:0;"
-                        "background:var(--%s)\"></i>",
-                        colors[k % COLORS]);
-        dts_html_element("", clusters[k], "</span> ", out);
+        name_cluster(clusters[k], mark_of(k), out);
     }
     dts_text_add(out, "</p>\n");
 }

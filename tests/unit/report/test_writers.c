@@ -6,6 +6,7 @@
 #include "check.h"
 #include "report/cure.h"
 #include "report/html_page.h"
+#include "report/html_plot.h"
 #include "report/report.h"
 #include "report/rows.h"
 #include "sample.h"
@@ -527,9 +528,24 @@ static void test_bar_colors(void **state) {
     dts_text_free(&page);
 }
 
+/* A name is not written over another one. */
+static void test_plot_names(void **state) {
+    (void)state;
+    dts_plot_names names = {.count = 0};
+    dts_text out = {0};
+    dts_plot_name_below(&names, 100, 100, "8 nodes", &out);
+    dts_plot_name_below(&names, 120, 105, "4 nodes", &out);
+    dts_plot_name_below(&names, 200, 105, "2 nodes", &out);
+    assert_non_null(strstr(dts_text_string(&out), "8 nodes"));
+    assert_null(strstr(dts_text_string(&out), "4 nodes"));
+    assert_non_null(strstr(dts_text_string(&out), "2 nodes"));
+    dts_text_free(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bar_colors),
+        cmocka_unit_test(test_plot_names),
         cmocka_unit_test(json_has_the_names_of_the_contract),
         cmocka_unit_test(json_holds_wall_time_when_asked_and_null_for_no_number),
         cmocka_unit_test(csv_has_a_header_and_a_row_of_equal_length),
