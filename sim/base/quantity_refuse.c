@@ -125,15 +125,18 @@ static bool suggest_case(const char *text, size_t length, dts_dimension wanted, 
     return false;
 }
 
-/* "128k": the number written out; sequence lengths in k are mostly multiples of 1024. */
-static bool suggest_written_out(const dts_number *n, const char *text, size_t length, char *help, size_t help_B) {
+/* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. */
+static bool suggest_written_out(const dts_number *n, const char *text, char *help, size_t help_B) {
     static const struct {
-        char letter;
+        const char *text;
         int exponent;
-    } suffixes[] = {{'k', 3}, {'K', 3}, {'M', 6}, {'m', 6}, {'B', 9}, {'b', 9}, {'G', 9}, {'T', 12}};
-    for (size_t i = 0; length == 1 && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    } suffixes[] = {{"k", 3},       {"K", 3},         {"M", 6},  {"m", 6},        {"B", 9},
+                    {"b", 9},       {"G", 9},         {"T", 12}, {"thousand", 3}, {"million", 6},
+                    {"billion", 9}, {"trillion", 12}, {"bn", 9}, {"millions", 6}, {"billions", 9}};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         double value = 0;
-        if (suffixes[i].letter == text[0] && dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
+        if (strcmp(suffixes[i].text, text) == 0 &&
+            dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
             const int written = snprintf(help, help_B, "write the number out: %.15g", value);
             if (suffixes[i].exponent == 3) {
                 snprintf(help + written, help_B - (size_t)written, " or %.15g", value * 1.024);
@@ -152,7 +155,7 @@ static void example_help(dts_dimension dimension, char *help) {
 dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit) {
     char help[HELP_LONGEST];
     size_t length = strlen(unit);
-    bool suggested = (r->dimension == DTS_DIM_NUMBER && suggest_written_out(n, unit, length, help, sizeof help)) ||
+    bool suggested = (r->dimension == DTS_DIM_NUMBER && suggest_written_out(n, unit, help, sizeof help)) ||
                      suggest_habit(n, unit, length, r->dimension, help) ||
                      suggest_case(unit, length, r->dimension, help, sizeof help);
     if (!suggested) {

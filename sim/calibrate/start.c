@@ -206,6 +206,10 @@ static dts_status list_records(dts_fit_work *w) {
         c->rows -= w->used[r] && !any;
         w->used[r] = any;
     }
+    if (c->records == 0 && c->rows == 0) {
+        return dts_diag_error(w->diag, NULL, NULL, "take another --where, or leave it out",
+                              "no row of the tables has what --where asks for");
+    }
     if (c->records <= c->parameter_count) {
         return dts_diag_error(w->diag, NULL, NULL, "give more rows, or fit fewer parameters",
                               "%zu measured values do not determine %zu parameters and their errors", c->records,

@@ -269,8 +269,7 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
     dts_status status = profile_node(binder, field, node, key, &map);
     if (map != NULL) {
         bool told = false;
-        status =
-            dts_status_worse(status, map == node ? dts_check_stands_alone(binder, field, node, key, &told) : DTS_OK);
+        status = dts_status_worse(status, dts_check_stands_alone(binder, field, node, map, key, &told));
         binder->incomplete = binder->incomplete || told;
         binder->reference = map != node ? profile_name(node) : NULL;
         status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));

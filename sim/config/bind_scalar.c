@@ -127,8 +127,8 @@ static dts_status refuse_int(const target *t) {
         static const int exponents[] = {3, 3, 6, 6, 9, 9, 9, 9, 12, 12};
         const int exponent = exponents[suffix - suffixes];
         const int written = snprintf(help, sizeof help, "write the number out: %.15g", value * pow(10, exponent));
-        if (exponent == 3) { /* lengths of sequences in k are mostly multiples of 1024 */
-            snprintf(help + written, sizeof help - (size_t)written, " or %.15g", value * 1024);
+        if (exponent <= 6) { /* lengths of sequences in k and M are mostly multiples of 1024 */
+            snprintf(help + written, sizeof help - (size_t)written, " or %.15g", value * pow(1024, exponent / 3));
         }
     } else if (length > 0 && text[length] == '\0' && value != floor(value)) {
         snprintf(help, sizeof help, "write a whole number, such as %.0f", floor(value));
@@ -203,8 +203,15 @@ static dts_status bind_enum(const target *t, int *out) {
         }
     }
     dts_text help = {0};
-    const char *near = dts_nearest_name(t->node->text, names, count);
-    if (near != NULL) {
+    const dts_key_hint *hint = t->field->value_hints;
+    while (hint != NULL && hint->key != NULL && strcasecmp(hint->key, t->node->text) != 0) {
+        hint++;
+    }
+    const bool known = hint != NULL && hint->key != NULL;
+    const char *near = known ? NULL : dts_nearest_name(t->node->text, names, count);
+    if (known) {
+        dts_text_printf(&help, "%s; ", hint->help);
+    } else if (near != NULL) {
         dts_text_printf(&help, "did you mean '%s'? ", near);
     }
     dts_text_add(&help, count == 1 ? "allowed is " : "allowed are ");

@@ -34,10 +34,10 @@ bool dts_profile_is_there(const dts_binder *binder, const char *folder, const ch
 /* Reports a name that no profile of the folder has: what it is the name of, or the nearest ones. */
 dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
                                const char *key);
-/* Reports, in one message, a map that names no profile and lacks most of what it would have to state itself; *told: it
- * did. */
-dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
-                                  bool *told);
+/* Reports, in one message, a map that names no profile, or a file of the user's own that extends none, and lacks most
+ * of what it would have to state itself; *told: it did. node: what names the profile, or map itself. */
+dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const dts_node *map,
+                                  const char *key, bool *told);
 
 /* What a node is, for messages: "'text'", "a list", "a map", "nothing". */
 dts_excerpt dts_node_excerpt(const dts_node *node);

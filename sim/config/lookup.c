@@ -62,6 +62,24 @@ static void add_nested(const dts_schema *schema, const char *key, const char *pr
     }
 }
 
+/* Adds the names with a word that is nearly the key: "memory_bandwidth" for "bandwith". */
+static void add_of_word(const char *const *names, size_t count, const char *key, dts_text *out) {
+    enum { LEAST = 5 }; /* letters: short words are near to many */
+    for (size_t i = 0; i < count && strlen(key) >= LEAST; i++) {
+        for (const char *word = names[i]; *word != '\0';) {
+            const size_t length = strcspn(word, "_");
+            char letters[KEY_LONGEST];
+            snprintf(letters, sizeof letters, "%.*s", (int)length, word);
+            if (length >= LEAST && dts_edit_distance(letters, key) <= 1) {
+                dts_text_printf(out, "%s'%s'", out->length > 0 ? ", " : "", names[i]);
+                break;
+            }
+            word += length;
+            word += *word == '_' ? 1 : 0;
+        }
+    }
+}
+
 const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
     for (const dts_key_hint *hint = schema->hints; hint != NULL && hint->key != NULL; hint++) {
         if (strcmp(hint->key, key) == 0) {
@@ -81,6 +99,9 @@ const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_te
     }
     dts_text nested = {0};
     add_nested(schema, key, "", NESTED_MOST, &nested);
+    if (nested.length == 0) {
+        add_of_word(names, count, key, &nested);
+    }
     const bool found = nested.length > 0;
     if (found) {
         dts_text_printf(help, "did you mean %s?", dts_text_string(&nested));

@@ -237,41 +237,60 @@ dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const cha
 
 /* ---- maps without a profile ---- */
 
-dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
-                                  bool *told) {
-    *told = false;
-    if (node->kind != DTS_NODE_MAP || binder->incomplete) {
-        return DTS_OK;
-    }
-    dts_text missing = {0}, help = {0};
+/* Writes the required keys that map lacks; true: it lacks several of them, and more than it has. */
+static bool lacks_most(const dts_schema *schema, const dts_node *map, dts_text *missing) {
     size_t lacks = 0, states = 0;
-    for (size_t i = 0; i < field->sub->field_count; i++) {
-        const dts_field *f = &field->sub->fields[i];
-        const bool there = dts_node_get(node, f->key) != NULL;
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const dts_field *f = &schema->fields[i];
+        const bool there = dts_node_get(map, f->key) != NULL;
         if (dts_field_always(f) && !there) {
-            dts_text_printf(&missing, "%s%s", lacks == 0 ? "" : ", ", f->key);
+            dts_text_printf(missing, "%s%s", lacks == 0 ? "" : ", ", f->key);
         }
         lacks += dts_field_always(f) && !there ? 1 : 0;
         states += dts_field_always(f) && there ? 1 : 0;
     }
-    *told = lacks > 1 && lacks > states;
+    return lacks > 1 && lacks > states;
+}
+
+/* The profile that a map names as one of its parts, and the part's field; NULL: it names none. */
+static const dts_node *named_part(const dts_schema *schema, const dts_node *map, const dts_field **part) {
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const dts_field *f = &schema->fields[i];
+        const dts_node *name = f->type == DTS_FIELD_PROFILE ? dts_node_get(map, f->key) : NULL;
+        if (name != NULL && name->kind == DTS_NODE_SCALAR) {
+            *part = f;
+            return name;
+        }
+    }
+    return NULL;
+}
+
+dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const dts_node *map,
+                                  const char *key, bool *told) {
+    const dts_node *named = map == node ? NULL : node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+    const bool own_file = named != NULL && dts_is_profile_path(named->text);
+    dts_text missing = {0}, help = {0};
+    *told = map->kind == DTS_NODE_MAP && !binder->incomplete && (named == NULL || own_file) &&
+            lacks_most(field->sub, map, &missing);
     dts_status status = DTS_OK;
     const dts_field *part = NULL;
-    const dts_node *name = NULL;
-    for (size_t i = 0; *told && i < field->sub->field_count && part == NULL; i++) {
-        const dts_field *f = &field->sub->fields[i];
-        name = f->type == DTS_FIELD_PROFILE ? dts_node_get(node, f->key) : NULL;
-        part = name != NULL && name->kind == DTS_NODE_SCALAR ? f : NULL;
-    }
-    if (part != NULL) {
+    const dts_node *name = *told ? named_part(field->sub, map, &part) : NULL;
+    if (name != NULL) {
         status = add_builds_on(binder, field, part, name->text, dts_excerpt_of(name->text).text, &help);
     }
-    if (*told && status == DTS_OK) {
+    if (*told && own_file) {
+        dts_text_printf(&help,
+                        "begin the file with extends: NAME of one that comes along (`dtsim list`), or state all");
+    } else if (*told) {
         dts_text_printf(&help, "write %s: {profile: NAME, KEY: VALUE, ...}%s", field->key,
-                        part != NULL ? "" : "; `dtsim list` names all profiles");
+                        name != NULL ? "" : "; `dtsim list` names all profiles");
+    }
+    if (*told && status == DTS_OK) {
         status =
-            dts_diag_error(binder->diag, &node->place, key, dts_text_string(&help),
-                           "a %s without 'profile' has to state its %s", field->sub->name, dts_text_string(&missing));
+            dts_diag_error(binder->diag, own_file ? &named->place : &map->place, key, dts_text_string(&help),
+                           own_file ? "the %s in %s lacks %s" : "a %s without 'profile' has to state its %s%s",
+                           field->sub->name, own_file ? dts_excerpt_of(named->text).text : dts_text_string(&missing),
+                           own_file ? dts_text_string(&missing) : "");
     }
     dts_text_free(&missing);
     dts_text_free(&help);

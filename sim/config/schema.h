@@ -35,6 +35,11 @@ typedef struct dts_field dts_field;
 typedef dts_status dts_field_parser(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                     void *out);
 
+/* A key, or a value, that people know under another tool's name, or look for in the wrong map. */
+typedef struct dts_key_hint {
+    const char *key, *help; /* help: where it is, or what it follows from */
+} dts_key_hint;
+
 struct dts_field {
     const char *key;
     dts_field_type type;
@@ -48,7 +53,8 @@ struct dts_field {
     /* DTS_FIELD_INT and _QUANTITY; both 0: not bounded; maximum < minimum: bounded below only. NaN and infinity are
      * never accepted, and a quantity with a dimension is never negative. */
     double minimum, maximum;
-    const char *const *names; /* DTS_FIELD_ENUM: NULL-terminated */
+    const char *const *names;        /* DTS_FIELD_ENUM: NULL-terminated */
+    const dts_key_hint *value_hints; /* DTS_FIELD_ENUM: what other tools call its values; key NULL behind the last */
     const dts_schema *sub;
     dts_field_type element_type; /* DTS_FIELD_LIST without sub */
     const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
@@ -64,11 +70,6 @@ static inline bool dts_field_always(const dts_field *field) {
 
 /* A profile file in another tool's format as one of ours, in the binder's document; any other file is *out itself. */
 typedef dts_status dts_profile_adopter(dts_binder *binder, dts_node *root, dts_node **out);
-
-/* A key that people look for in a map under another tool's name, or in the wrong map. */
-typedef struct dts_key_hint {
-    const char *key, *help; /* help: where it is, or what it follows from */
-} dts_key_hint;
 
 struct dts_schema {
     const char *name; /* "scenario", "gpu", … */

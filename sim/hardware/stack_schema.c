@@ -440,6 +440,13 @@ double dts_stack_context_B(const dts_stack *stack, const dts_cluster *cluster) {
     return cluster->nodes * cluster->gpus_per_node > 1 ? stack->context_B : 0;
 }
 
+static const dts_key_hint stack_hints[] = {
+    {"flash_attention", "write attention: flash"},
+    {"flash", "write attention: flash"},
+    {"sdpa", "write attention: flash"},
+    {NULL, NULL},
+};
+
 const dts_schema dts_stack_schema = {
     .name = "stack",
     .help = "the software that drives the hardware; hardware/stacks/NAME.yaml",
@@ -447,4 +454,5 @@ const dts_schema dts_stack_schema = {
     .field_count = sizeof stack_fields / sizeof *stack_fields,
     .struct_size = sizeof(dts_stack),
     .check = stack_check,
+    .hints = stack_hints,
 };

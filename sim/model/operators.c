@@ -93,13 +93,20 @@ int64_t dts_model_expert_layers(const dts_model *model) {
     return model->experts > 0 && behind > 0 ? behind / every : 0;
 }
 
-/* value must be a positive multiple of divisor. */
-static dts_status check_multiple(int64_t value, int64_t divisor, const char *what, const char *of, dts_diag *diag) {
-    if (value % divisor == 0) {
+/* A degree of the plan: its key, and what people call it. */
+typedef struct degree {
+    int64_t value;
+    const char *key, *name;
+} degree;
+
+/* value must be a positive multiple of the degree. */
+static dts_status check_multiple(int64_t value, const char *what, degree of, dts_diag *diag) {
+    if (value % of.value == 0) {
         return DTS_OK;
     }
-    return dts_diag_error(diag, NULL, NULL, "choose a degree that divides it", "%s %lld is not a multiple of %s %lld",
-                          what, (long long)value, of, (long long)divisor);
+    return dts_diag_error(diag, NULL, of.key, "choose a degree that divides it",
+                          "%s %lld is not a multiple of the %s-parallel degree %lld", what, (long long)value, of.name,
+                          (long long)of.value);
 }
 
 static dts_status check_positive(int64_t value, const char *what, dts_diag *diag) {
@@ -125,12 +132,12 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
                                 "sequence length %lld is beyond the model's %lld positions",
                                 (long long)x->sequence_length, (long long)model->max_positions);
     }
-    const char *const tensor = "the tensor-parallel degree";
-    if (check_multiple(model->heads, x->tensor, "heads", tensor, diag) != DTS_OK ||
-        check_multiple(dts_model_kv_heads(model), x->tensor, "kv_heads", tensor, diag) != DTS_OK ||
-        check_multiple(dts_model_ffn_hidden(model), x->tensor, "ffn_hidden", tensor, diag) != DTS_OK ||
-        check_multiple(x->sequence_length, x->context, "sequence length", "the context-parallel degree", diag) !=
-            DTS_OK) {
+    const degree tensor = {x->tensor, "parallelism.tensor", "tensor"};
+    const degree context = {x->context, "parallelism.context", "context"};
+    if (check_multiple(model->heads, "heads", tensor, diag) != DTS_OK ||
+        check_multiple(dts_model_kv_heads(model), "kv_heads", tensor, diag) != DTS_OK ||
+        check_multiple(dts_model_ffn_hidden(model), "ffn_hidden", tensor, diag) != DTS_OK ||
+        check_multiple(x->sequence_length, "sequence length", context, diag) != DTS_OK) {
         return DTS_INVALID;
     }
     if (x->expert > 1 && (model->experts == 0 || model->experts % x->expert != 0)) {
@@ -138,8 +145,8 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
                               "expert-parallel degree %lld does not divide the model's %lld experts",
                               (long long)x->expert, (long long)model->experts);
     }
-    if (x->sequence_parallel && check_multiple(x->sequence_length / x->context, x->tensor, "sequence length of a rank",
-                                               tensor, diag) != DTS_OK) {
+    if (x->sequence_parallel &&
+        check_multiple(x->sequence_length / x->context, "sequence length of a rank", tensor, diag) != DTS_OK) {
         return DTS_INVALID;
     }
     return status;

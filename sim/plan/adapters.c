@@ -42,7 +42,8 @@ static const dts_schema lora_schema = {.name = "lora",
                                        .help = "low-rank adapters",
                                        .fields = lora_fields,
                                        .field_count = sizeof lora_fields / sizeof lora_fields[0],
-                                       .struct_size = sizeof(dts_adapters)};
+                                       .struct_size = sizeof(dts_adapters),
+                                       .hints = dts_lora_hints};
 
 dts_status dts_plan_parse_adapters(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                    void *out) {
@@ -57,7 +58,8 @@ dts_status dts_plan_parse_adapters(dts_binder *binder, const dts_field *field, c
     if (node->kind == DTS_NODE_SCALAR && strcmp(node->text, "none") == 0) {
         return DTS_OK;
     }
-    return dts_diag_error(binder->diag, &node->place, key, "write none or {lora: {rank: 16}}",
+    return dts_diag_error(binder->diag, &node->place, key,
+                          "write none, {lora: {rank: 16}}, or {lora: {rank: 16, base: nf4}} (QLoRA)",
                           node->kind == DTS_NODE_SCALAR ? "unknown adapters '%s'" : "adapters are none or a map%s",
                           node->kind == DTS_NODE_SCALAR ? node->text : "");
 }

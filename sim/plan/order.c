@@ -108,6 +108,21 @@ bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *m
            plan->job.parallelism->schedule_costs == DTS_SCHEDULE_COSTS_MEASURED;
 }
 
+/* Schedules know shapes and no keys: what is wrong with one is reported at the key that names the schedule. */
+static dts_status build_by_method(dts_plan *plan, const dts_schedule_shape *shape, dts_arena *arena, dts_diag *diag) {
+    dts_diag *why = dts_diag_new();
+    if (why == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = dts_schedule_build(plan->method->name, shape, arena, &plan->schedule, why);
+    for (size_t i = 0; i < dts_diag_count(why) && status == DTS_INVALID; i++) {
+        const dts_message *m = dts_diag_get(why, i);
+        dts_diag_error(diag, NULL, "parallelism.schedule", m->help, "%s: %s", plan->method->name, m->text);
+    }
+    dts_diag_free(why);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}
+
 static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     if (plan->method == NULL) {
         plan->schedule = *plan->job.parallelism->schedule.order;
@@ -120,7 +135,7 @@ static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) 
                                 .backward_input = 1,
                                 .backward_weight = 1};
     dts_status status = dts_plan_measures_passes(plan, plan->method) ? dts_lower_profile(plan, &shape, diag) : DTS_OK;
-    return status == DTS_OK ? dts_schedule_build(plan->method->name, &shape, arena, &plan->schedule, diag) : status;
+    return status == DTS_OK ? build_by_method(plan, &shape, arena, diag) : status;
 }
 
 dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {

@@ -14,10 +14,16 @@ static dts_status unknown_schedule(const char *name, dts_diag *diag) {
         names[i] = methods[i]->name;
     }
     const char *nearest = dts_nearest_name(name, names, count);
-    char help[120];
-    snprintf(help, sizeof help, "%s%s%s`dtsim list schedules` names them", nearest == NULL ? "" : "did you mean ",
-             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "? ");
-    return dts_diag_error(diag, NULL, "parallelism.schedule", help, "unknown schedule '%s'", name);
+    dts_text help = {0};
+    if (nearest != NULL) {
+        dts_text_printf(&help, "did you mean '%s'? `dtsim list schedules` names all", nearest);
+    }
+    for (size_t i = 0; i < count && nearest == NULL; i++) {
+        dts_text_printf(&help, "%s%s", i == 0 ? "there are " : ", ", names[i]);
+    }
+    dts_diag_error(diag, NULL, "parallelism.schedule", dts_text_string(&help), "unknown schedule '%s'", name);
+    dts_text_free(&help);
+    return DTS_INVALID;
 }
 
 /* Two directions: the ranks of both pipelines that hold the same stage reduce its gradients together, after their last

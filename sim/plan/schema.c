@@ -233,7 +233,8 @@ static const dts_field training_fields[] = {
      .help = "samples per forward pass of one replica"},
     {FIELD(sequence_length), .type = DTS_FIELD_INT, .required = true, .minimum = 1, .maximum = 1 << 26,
      .help = "tokens per sample"},
-    {FIELD(precision), .type = DTS_FIELD_ENUM, .names = precision_names, .preset = "amp-bf16",
+    {FIELD(precision), .type = DTS_FIELD_ENUM, .value_hints = dts_precision_hints, .names = precision_names,
+     .preset = "amp-bf16",
      .help =
          "number format; amp-…: fp32 master weights with autocast; fp8 (or amp-fp8), mxfp8, nvfp4: amp-bf16 with the "
          "layers' linear products in 8 or 4 bits"},
@@ -272,7 +273,8 @@ static const dts_field parallelism_fields[] = {
      .help = "data-parallel degree (replicas); one degree may be left out: it follows from the GPU count"},
     {FIELD(tensor), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "tensor-parallel degree"},
     {FIELD(context), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS, .help = "context-parallel degree"},
-    {FIELD(context_method), .type = DTS_FIELD_ENUM, .names = context_names, .preset = "ring",
+    {FIELD(context_method), .type = DTS_FIELD_ENUM, .value_hints = dts_context_hints, .names = context_names,
+     .preset = "ring",
      .help = "how context-parallel ranks share attention: ring (keys and values go round), all-to-all (heads are "
              "exchanged for positions) or all-gather (of keys and values)"},
     {FIELD(expert), .type = DTS_FIELD_INT, .minimum = 1, .maximum = MOST_GPUS,
@@ -282,8 +284,8 @@ static const dts_field parallelism_fields[] = {
     {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
     {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024,
      .help = "model chunks per pipeline rank; left out: 2 for schedules in a V or in two directions, else 1"},
-    {FIELD(data_parallel), .type = DTS_FIELD_ENUM, .names = data_parallel_names, .preset = "ddp",
-     .help = "how replicas share gradients, optimizer states and parameters"},
+    {FIELD(data_parallel), .type = DTS_FIELD_ENUM, .value_hints = dts_data_parallel_hints, .names = data_parallel_names,
+     .preset = "ddp", .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_ENUM, .names = reshard_names, .preset = "auto",
      .help = "fsdp: free the gathered parameters between forward and backward (true, false), or auto: true, but as the "
              "stack's fsdp.reshard_in_pipeline says with a pipeline"},
@@ -372,26 +374,6 @@ static const dts_field input_fields[] = {
 };
 #undef STRUCT
 
-/* Keys of other tools, and keys looked for in the wrong map. */
-#define FROM_BATCH \
-    "it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch"
-static const dts_key_hint training_hints[] = {
-    {"grad_accum", FROM_BATCH},
-    {"gradient_accumulation", FROM_BATCH},
-    {"gradient_accumulation_steps", FROM_BATCH},
-    {"accumulation", FROM_BATCH},
-    {"seq_len", "write sequence_length"},
-    {"seq_length", "write sequence_length"},
-    {NULL, NULL},
-};
-static const dts_key_hint parallelism_hints[] = {
-    {"sequence_parallel", "write sequence: true, which shards activations along the sequence beside tensor"},
-    {"recompute", "write training.recompute"},
-    {"grad_accum", FROM_BATCH},
-    {"gradient_accumulation_steps", FROM_BATCH},
-    {NULL, NULL},
-};
-
 #define SCHEMA(schema_name, table, type, text, other_keys)                                                 \
     {                                                                                                      \
         .name = schema_name, .help = text, .fields = table, .field_count = sizeof table / sizeof table[0], \
@@ -399,9 +381,9 @@ static const dts_key_hint parallelism_hints[] = {
     }
 
 const dts_schema dts_training_schema =
-    SCHEMA("training", training_fields, dts_training, "the training job", training_hints);
-const dts_schema dts_parallelism_schema =
-    SCHEMA("parallelism", parallelism_fields, dts_parallelism, "how the job is laid over the GPUs", parallelism_hints);
+    SCHEMA("training", training_fields, dts_training, "the training job", dts_training_hints);
+const dts_schema dts_parallelism_schema = SCHEMA("parallelism", parallelism_fields, dts_parallelism,
+                                                 "how the job is laid over the GPUs", dts_parallelism_hints);
 const dts_schema dts_offload_schema =
     SCHEMA("offload", offload_fields, dts_offload, "what rests in host memory or on NVMe between uses", NULL);
 const dts_schema dts_input_schema = SCHEMA("input", input_fields, dts_input, "data loading", NULL);

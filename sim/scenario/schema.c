@@ -62,8 +62,21 @@ static const dts_field scenario_fields[] = {
 };
 #undef STRUCT
 
+/* Keys of other tools, and keys that a plan's or a job's map has under another name. */
+static const dts_key_hint scenario_hints[] = {
+    {"gpus", "write cluster.nodes and cluster.gpus_per_node"},
+    {"hardware", "write cluster"},
+    {"framework", "write stack"},
+    {"lora", "write training.adapters: {lora: {rank: 16}}"},
+    {"quantization", "write training.adapters: {lora: {rank: 16, base: nf4}} for frozen weights in 4 bits"},
+    {"plan", "write parallelism"},
+    {"strategy", "write parallelism"},
+    {NULL, NULL},
+};
+
 const dts_schema dts_scenario_schema = {.name = "scenario",
                                         .help = "one training job on one cluster",
                                         .fields = scenario_fields,
                                         .field_count = sizeof scenario_fields / sizeof scenario_fields[0],
-                                        .struct_size = sizeof(dts_scenario_values)};
+                                        .struct_size = sizeof(dts_scenario_values),
+                                        .hints = scenario_hints};

@@ -57,3 +57,8 @@ $ dtsim calibrate t.csv --fit stack.launch --by stak
 error: rows cannot be grouped by 'stak': there is no such key
   help: a dotted scenario key such as cluster, stack or parallelism.tensor, or table
 [1]
+% A filter that no row passes.
+$ dtsim calibrate $DATA/scenarios/published/trl-long-context.csv --fit stack.launch --where model=nope 2>&1
+error: no row of the tables has what --where asks for
+  help: take another --where, or leave it out
+[1]

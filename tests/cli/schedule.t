@@ -23,8 +23,8 @@ error: --stages: 0 is out of bounds
   help: from 1 to 1000000000
 [2]
 $ dtsim schedule 1f1b --stages 4 --microbatches 8 --forward fast
-error: --forward: 'fast' is not a time
-  help: a number of 0 or more, in any unit
+error: --forward: 'fast' is not a number
+  help: write a number of 0 or more without a unit: only ratios count
 [2]
 $ dtsim schedule interleaved-1f1b --stages 4 --microbatches 10 2>&1 | grep -c error
 1

@@ -16,6 +16,14 @@ $ dtsim run scaling-dpd
 error: no file and no scenario 'scaling-dpd'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
 [3]
+$ printf 'model: gpt2\n' >job.yaml; dtsim run job
+error: no file and no scenario 'job'
+  help: did you mean 'job.yaml'? `dtsim list scenarios` names those that come along
+[3]
+$ dtsim run job.yml
+error: no file and no scenario 'job.yml'
+  help: did you mean 'job.yaml'? `dtsim list scenarios` names those that come along
+[3]
 $ dtsim run scaling-ddp.yaml
 error: no file and no scenario 'scaling-ddp.yaml'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
@@ -81,9 +89,13 @@ error: --tokens: out of bounds
   help: write a number above 0, at most 1e18
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --clusters mingpt-large
-error: no profile 'mingpt-large' in hardware/clusters/
-  help: `dtsim list` names all profiles; a path holds a '/' or ends in .yaml
+error: 'mingpt-large' is a model, not a cluster
+  help: the key of a model is model
 [1]
+$ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --nodes 1-8
+error: --nodes: '1-8' is not a range
+  help: write 1..8, or 1,8
+[2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --nodes 0,none
 error: --nodes: 0 is out of bounds
   help: from 1 to 1000000

@@ -65,7 +65,8 @@ static error_t parse_cost(schedule_arguments *a, const char *option, const char 
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value) || value < 0) {
-        return dts_tool_usage(a->tool, "a number of 0 or more, in any unit", "%s: '%s' is not a time", option, text);
+        return dts_tool_usage(a->tool, "write a number of 0 or more without a unit: only ratios count",
+                              "%s: '%s' is not a number", option, text);
     }
     *out = value;
     return 0;

@@ -140,7 +140,13 @@ static error_t parse_nodes(search_arguments *a, const char *text) {
     const dts_field *bound = dts_schema_find(&dts_cluster_schema, "nodes", &offset);
     error_t code = parse_values(a, "--nodes", text, &a->nodes, &a->node_count);
     for (size_t i = 0; i < a->node_count && code == 0; i++) {
-        long nodes = 0;
+        long nodes = 0, last = 0;
+        char end;
+        if (sscanf(a->nodes[i], "%ld-%ld%c", &nodes, &last, &end) == 2 && nodes < last) {
+            char help[112];
+            snprintf(help, sizeof help, "write %ld..%ld, or %ld,%ld", nodes, last, nodes, last);
+            return dts_tool_usage(a->tool, help, "--nodes: '%s' is not a range", a->nodes[i]);
+        }
         code = parse_number(a, "--nodes", a->nodes[i], (long)bound->minimum, (long)bound->maximum, &nodes);
     }
     return code;

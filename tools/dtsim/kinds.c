@@ -106,6 +106,7 @@ dts_status dts_profile_read(const dts_tool *tool, const dts_profile_kind *kind, 
                          .document = out->document,
                          .profiles = tool->profiles,
                          .diag = diag,
+                         .root = &dts_scenario_schema,
                          .adopt = kind->schema->adopt};
     out->bound = dts_arena_alloc(binder.arena, kind->schema->struct_size);
     dts_diag *why = dts_diag_new();

@@ -199,6 +199,24 @@ const char *dts_path_with_slash(dts_tool *tool, const char *path) {
     return strchr(path, '/') != NULL ? path : dts_arena_printf(tool->arena, "./%s", path);
 }
 
+/* A file that is called so but for its ending; NULL: there is none. */
+static const char *file_meant(dts_tool *tool, const char *argument) {
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    size_t length = strlen(argument);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t tail = strlen(endings[i]);
+        const bool ends = length > tail && strcmp(argument + length - tail, endings[i]) == 0;
+        length -= ends ? tail : 0;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const char *path = dts_arena_printf(tool->arena, "%.*s%s", (int)length, argument, endings[i]);
+        if (path != NULL && access(path, F_OK) == 0) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
 static dts_status unknown_scenario(dts_tool *tool, const char *argument, const name_matches *named) {
     dts_text help = {0};
     dts_status status;
@@ -207,7 +225,8 @@ static dts_status unknown_scenario(dts_tool *tool, const char *argument, const n
         status = dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is the name of several scenarios",
                                argument);
     } else {
-        const char *nearest = named->count > 0 ? named->names[0] : nearest_scenario(tool, argument);
+        const char *nearest = file_meant(tool, argument);
+        nearest = nearest != NULL ? nearest : named->count > 0 ? named->names[0] : nearest_scenario(tool, argument);
         add_meant(&nearest, nearest != NULL ? 1 : 0, " ", &help);
         dts_text_add(&help, "`dtsim list scenarios` names those that come along");
         status = dts_diag_fail(tool->diag, DTS_IO, dts_text_string(&help), "no file and no scenario '%s'", argument);
