@@ -336,6 +336,7 @@ typedef struct dts_stack {
     bool frees_logits;                 /* the training loop drops the model's output before backward */
     bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
     bool loss_of_split;                /* that loss also without tensor parallelism */
+    bool z_loss;                       /* the loss has a term in the sum of exponentials */
     int64_t loss_metrics;              /* cross-entropies of the logits that the training loop computes to be logged */
     bool batch_waits;   /* the host waits for all kernels before it when it takes a microbatch on a first stage */
     bool compile_loss;  /* with compile: the loss, too, not only the layers */

@@ -73,6 +73,13 @@ static const dts_field stack_fields[] = {
      .maximum = 16,
      .offset = offsetof(dts_stack, loss_metrics),
      .help = "cross-entropies of every microbatch's logits beside the loss, which the training loop logs"},
+    {.key = "z_loss",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, z_loss),
+     .help =
+         "the loss has a term in the logits' sum of exponentials, with kernels of its own unless it is fused, compiled "
+         "or of a split vocabulary"},
     {.key = "loss_of_split",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -10,6 +10,9 @@
  * (the cast is freed) and, since the training loop holds the model's output, the logits e·L (unless it drops them
  * first). Backward: fill and scatter of the gradient, log-softmax, cast.
  * - cross-entropy-native: the same without casts, e·L + e·L.
+ * - z-loss: the square of the logarithm of the sum of exponentials is added to either, by torch.logsumexp: maximum,
+ *   difference, exponential, sum; its gradient is difference, exponential and product, added to that of the
+ *   cross-entropy. The fp32 logits are kept for it [4]. A fused or compiled loss has it without passes of its own.
  * - sum: one reduction that keeps the logits; the gradient is one value spread over L elements, which each of the two
  *   products writes out before it reads it.
  * - vocabulary-parallel (tensor > 1, Megatron-LM's always): cast, maximum, difference, exponential, sum, quotient and
@@ -25,7 +28,9 @@
  * [1] PyTorch aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu.
  * [2] NVIDIA/Megatron-LM megatron/core/tensor_parallel/cross_entropy.py; Korthikanti et al. 2022, arXiv 2205.05198,
  *     section 4.3 (4sbv/t).
- * [3] PyTorch torch/distributed/tensor/parallel/loss.py. */
+ * [3] PyTorch torch/distributed/tensor/parallel/loss.py.
+ * [4] PyTorch aten/src/ATen/native/ReduceOps.cpp, logsumexp_out_impl; torch/csrc/autograd/FunctionsManual.cpp,
+ *     logsumexp_backward. */
 #include "model/builder.h"
 
 #define FP32_B  4.0
@@ -127,6 +132,17 @@ static double read_logits(const dts_builder *builder) {
     return (double)l->predicted * (double)(splits_loss(builder) ? l->V : builder->model->vocab);
 }
 
+/* On top of cross-entropy in elements of c B; what it reads is there: casts is whether only as a cast that is kept. */
+static void add_z_loss(dts_passes *passes, double logits, double c, bool casts) {
+    const int of_rows = 6; /* logarithm, sum, square, mask, mean, scale: of one element a row */
+    passes->forward_kernels += 4 + of_rows;
+    passes->forward_B += 6 * c * logits;
+    passes->backward_kernels += 4 + of_rows;
+    passes->backward_B += 9 * c * logits;
+    passes->saved_B += casts ? c * logits : 0;
+    passes->workspace_B += c * logits;
+}
+
 static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const dts_local *l = &builder->local;
     const double L_B = logits * l->e;
@@ -170,6 +186,9 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
     passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
     passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
     passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
+    if (builder->execution->z_loss) {
+        add_z_loss(&passes, logits, c, casts);
+    }
     return passes;
 }
 

@@ -215,6 +215,7 @@ typedef struct dts_execution {
     bool keeps_gathered;  /* sequence_parallel: what was gathered is kept, with separate_qkv it is anyway */
     bool loss_of_split;   /* that loss also without tensor parallelism */
     int loss_metrics;     /* cross-entropies of the logits that nothing depends on */
+    bool z_loss;          /* the square of the logarithm of the sum of exponentials is part of the loss */
     bool frees_logits;    /* the output is dropped before backward where the loss does not need it */
     bool separate_qkv;    /* query, key and value (and gate and up) as products of their own */
     int64_t expert;       /* expert-parallel degree, 1: all experts on every rank */

@@ -155,6 +155,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .masked_share = stack->masked_share,
         /* kept by the pipeline, they are counted there */
         .frees_logits = stack->frees_logits || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE,
+        .z_loss = stack->z_loss,
         .loss_in_place = stack->loss_in_place,
         .gathers_logits = stack->gathers_logits,
         .gathers_each = stack->gathers_each,
