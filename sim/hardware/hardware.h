@@ -335,6 +335,7 @@ typedef struct dts_stack {
     double masked_share;               /* of the positions whose logits are computed in pre-training; 0: all */
     bool frees_logits;                 /* the training loop drops the model's output before backward */
     bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
+    bool joined_adapters;              /* one low-rank adapter for a product that stands for several projections */
     bool loss_of_split;                /* that loss also without tensor parallelism */
     bool z_loss;                       /* the loss has a term in the sum of exponentials */
     int64_t loss_metrics;              /* cross-entropies of the logits that the training loop computes to be logged */

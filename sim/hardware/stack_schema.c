@@ -80,6 +80,13 @@ static const dts_field stack_fields[] = {
      .help =
          "the loss has a term in the logits' sum of exponentials, with kernels of its own unless it is fused, compiled "
          "or of a split vocabulary"},
+    {.key = "joined_adapters",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, joined_adapters),
+     .help =
+         "a product that stands for several projections (query, key and value; gate and up) has one low-rank adapter "
+         "for all of them, instead of one for each that is targeted"},
     {.key = "loss_of_split",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

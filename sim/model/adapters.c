@@ -10,8 +10,8 @@
  *
  *   parameters  r·(k + n)        FLOPs forward  2·rows·r·(k + n), twice that backward
  *
- * A product that stands for several projections (query, key and value in one) has an adapter for each target. Experts
- * have one each, as products of rank r grouped like their own.
+ * A product that stands for several projections (query, key and value in one) has an adapter for each target, or
+ * one for all of them [7]. Experts have one each, as products of rank r grouped like their own.
  *
  * Where T ranks share W, both factors are split among them, so that nothing is trained twice [4]; rows·r and rows·n
  * are whole tensors, in bytes of the activations:
@@ -42,6 +42,7 @@
  * [4] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/utils.py, ParallelLinearAdapter and
  *     GroupedExpertLinearAdapter.
  * [5] NVIDIA-NeMo/Automodel nemo_automodel/components/_peft/lora.py, dropout_position "post".
+ * [7] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/lora.py: linear_qkv and linear_fc1 are wrapped whole.
  * [6] PyTorch aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient. */
 #include "model/builder.h"
 
@@ -49,9 +50,16 @@ bool dts_model_adapts(const dts_execution *execution) {
     return execution->adaptation.rank > 0;
 }
 
+/* One adapter is as wide as the product. */
+static int join(const dts_linear *linear, int64_t widths[3]) {
+    widths[0] = linear->n;
+    return 1;
+}
+
 /* Widths of the projections of a product that get an adapter; returns how many. */
 static int targets_of(const dts_builder *builder, const dts_linear *linear, int64_t widths[3]) {
     const dts_local *l = &builder->local;
+    const bool joined = builder->execution->adaptation.joined;
     const dts_adapter_targets targets = (dts_adapter_targets)builder->execution->adaptation.targets;
     const bool attention = targets != DTS_TARGETS_QUERY_VALUE;
     int count = 0;
@@ -62,6 +70,9 @@ static int targets_of(const dts_builder *builder, const dts_linear *linear, int6
             widths[count++] = linear->n;
             break;
         case DTS_LINEAR_QUERY_KEY_VALUE:
+            if (joined) {
+                return join(linear, widths);
+            }
             widths[count++] = l->a * l->d;
             widths[count++] = l->kv * l->d;
             if (attention) {
@@ -75,6 +86,9 @@ static int targets_of(const dts_builder *builder, const dts_linear *linear, int6
             break;
         case DTS_LINEAR_GATE_UP:
         case DTS_LINEAR_FEED_FORWARD:
+            if (joined && targets == DTS_TARGETS_ALL_LINEAR) {
+                return join(linear, widths);
+            }
             for (int i = 0; targets == DTS_TARGETS_ALL_LINEAR && i < (linear->role == DTS_LINEAR_GATE_UP ? 2 : 1);
                  i++) {
                 widths[count++] = linear->role == DTS_LINEAR_GATE_UP ? linear->n / 2 : linear->n;

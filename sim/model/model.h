@@ -178,6 +178,7 @@ typedef struct dts_adaptation {
     int targets;         /* dts_adapter_targets */
     bool dropout;        /* of the adapters' inputs */
     bool output_dropout; /* of their outputs */
+    bool joined;         /* a product that stands for several projections has one adapter, not one for each */
     double base_B;       /* B of a frozen weight of the layers' products, as it is stored */
     bool narrow;         /* it is stored in a format that products cannot read */
     double other_B;      /* of any other frozen weight: of embedding, head and norms */

@@ -106,6 +106,7 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
                             .targets = adapters->targets,
                             .dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_PRE,
                             .output_dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_POST,
+                            .joined = plan->job.stack->joined_adapters,
                             .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
                             .other_B = dts_plan_frozen_other_B(plan),
                             .narrow = adapters->base != DTS_BASE_NATIVE && !wide,

@@ -150,6 +150,38 @@ static void values_hold_the_joined_output(void **state) {
     dts_arena_free(arena);
 }
 
+/* One adapter for a product that stands for several projections, as wide as all of them, whatever of it is targeted. */
+static void joined_adapters_are_as_wide_as_the_product(void **state) {
+    (void)state;
+    dts_model model = llama_3_70b();
+    const struct {
+        int targets;
+        double apart, joined; /* adapters of a layer */
+    } all[] = {{DTS_TARGETS_QUERY_VALUE, 2, 1}, {DTS_TARGETS_ATTENTION, 4, 2}, {DTS_TARGETS_ALL_LINEAR, 7, 4}};
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dts_execution apart = adapted(), joined = adapted();
+        apart.separate_qkv = joined.separate_qkv = false;
+        apart.adaptation.targets = joined.adaptation.targets = all[i].targets;
+        joined.adaptation.joined = true;
+        const double apart_B = kept(operators_of(&model, DTS_PART_LAYER, &apart, arena), "lora_b");
+        const double joined_B = kept(operators_of(&model, DTS_PART_LAYER, &joined, arena), "lora_b");
+        assert_close(apart_B, all[i].apart * RANK * E, 1e-12, 0);
+        assert_close(joined_B, all[i].joined * RANK * E, 1e-12, 0);
+    }
+    dts_execution joined = adapted();
+    joined.separate_qkv = false;
+    joined.adaptation.targets = DTS_TARGETS_ATTENTION;
+    joined.adaptation.joined = true;
+    const dts_operators of = operators_of(&model, DTS_PART_LAYER, &joined, arena);
+    double parameters = 0;
+    for (size_t i = 0; i < of.count; i++) {
+        parameters += strncmp(of.items[i].name, "lora", 4) == 0 ? (double)of.items[i].parameters[0] : 0;
+    }
+    assert_close(parameters, RANK * (H + (H + 2 * KV) + H + H), 1e-12, 0);
+    dts_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_adapters_and_input_gradients_need),
@@ -157,6 +189,7 @@ int main(void) {
         cmocka_unit_test(norms_of_heads),
         cmocka_unit_test(weights_in_fp32_are_cast),
         cmocka_unit_test(values_hold_the_joined_output),
+        cmocka_unit_test(joined_adapters_are_as_wide_as_the_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
