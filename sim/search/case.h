@@ -47,12 +47,31 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
 double dts_case_transient_B(const dts_case *k, const dts_rank_class *c);
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
 
+/* Of these, what does not depend on offloads. */
+typedef struct dts_case_activations {
+    double kept_B, transient_B, communication_B;
+    double least_chunk_B; /* the smallest chunk's, without copies of weights */
+} dts_case_activations;
+
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);
+
+/* What a rank has at the end of a step, and what of that comes with the step's backward passes. */
+typedef struct dts_case_resident {
+    double stepped_B, come_B;
+} dts_case_resident;
+
+dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);
+
 /* The memory of a class of ranks, and its bound: into the largest so far. least: chunks in flight in any order that the
  * simulation may make. */
-void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out);
+void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
+                     const dts_case_resident *r, double in_flight, double least, dts_estimate *out);
 
-/* What the host memory of the fullest node holds at least. in_flight: [class]; ordered: in that order, not in one that
- * the simulation makes. */
-double dts_case_least_host_B(const dts_case *k, const float *in_flight, bool ordered);
+/* Of one rank in the memory of its host: what is there all the time, and of its activations what is there when the
+ * schedule keeps most of them, at least. */
+double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c);
+double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least);
+/* The memory of the fullest node's host, where a rank of each class holds so much. */
+double dts_case_fullest_host_B(const dts_case *k, const double *rank_B);
 
 #endif

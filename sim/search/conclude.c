@@ -12,32 +12,66 @@ bool dts_search_tie(const dts_search *search, const dts_finding *a, const dts_fi
     return fabs(x - y) < dts_tie * fmin(x, y);
 }
 
-/* ---- the second walk ------------------------------------------------------------------------------------------------
+/* ---- what became of all candidates ----------------------------------------------------------------------------------
  */
 
+/* Candidates that have been simulated, or were to be, among those of the first walk. */
 typedef struct tally {
     const dts_search_context *c;
     const dts_candidate *simulated, *screened; /* sorted */
     size_t simulated_count, screened_count;
-    double best; /* least value that could still be better */
-    uint64_t no_better, coarse, open;
+    double best;              /* least value that could still be better */
+    uint64_t no_better, open; /* simulated: by their bounds */
+    uint64_t coarse;          /* not simulated, and not proven to be no better */
 } tally;
 
 static int by_candidate(const void *a, const void *b) {
     return dts_candidate_compare(a, b);
 }
 
+static const dts_candidate *find(const dts_candidate *candidate, const dts_candidate *sorted, size_t count) {
+    return bsearch(candidate, sorted, count, sizeof *candidate, by_candidate);
+}
+
+static bool begins_one(const dts_candidate *candidate, int axes, const dts_candidate *candidates, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(candidate->value, candidates[i].value, (size_t)axes * sizeof candidate->value[0]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_known(const void *context, const dts_candidate *candidate, int axes) {
+    const tally *t = context;
+    return begins_one(candidate, axes, t->simulated, t->simulated_count) ||
+           begins_one(candidate, axes, t->screened, t->screened_count);
+}
+
 static void count(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     tally *t = context;
-    if (dts_layouts_least_fill(t->c, estimate) > 1 ||
-        bsearch(candidate, t->simulated, t->simulated_count, sizeof *candidate, by_candidate) != NULL) {
+    if (dts_layouts_least_fill(t->c, estimate) > 1) {
         return;
     }
-    bool hopeless = dts_layouts_least(t->c, estimate) >= t->best;
-    bool coarse = !hopeless && bsearch(candidate, t->screened, t->screened_count, sizeof *candidate, by_candidate);
-    t->no_better += hopeless;
-    t->coarse += coarse;
-    t->open += !hopeless && !coarse;
+    const bool hopeless = dts_layouts_least(t->c, estimate) >= t->best;
+    if (find(candidate, t->simulated, t->simulated_count) != NULL) {
+        t->no_better += hopeless;
+        t->open += !hopeless;
+    } else {
+        t->coarse += !hopeless && find(candidate, t->screened, t->screened_count) != NULL;
+    }
+}
+
+/* Of all that may fit, by their bounds. */
+static void count_all(const dts_search_context *c, double best, uint64_t *no_better, uint64_t *open) {
+    *no_better = *open = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&c->search->space); pair++) {
+        const dts_leasts *leasts = &c->leasts[pair];
+        for (size_t i = 0; i < leasts->count; i++) {
+            *no_better += leasts->items[i] >= best;
+            *open += !(leasts->items[i] >= best);
+        }
+    }
 }
 
 /* Of what was simulated coarsely; or of what was in full, and of what could not be. Sorted, the caller frees them. */
@@ -74,7 +108,7 @@ static void count_failures(dts_search_context *c) {
     }
 }
 
-/* Without a walk over all again. */
+/* Without a look at all again. */
 static dts_status leave_rest(dts_search_context *c) {
     dts_search_counts *n = &c->search->counts;
     for (size_t i = 0; i < c->screened_count; i++) {
@@ -115,17 +149,19 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
                              .screened_count = screened_count,
                              .best = value};
     }
-    dts_walk_counts total;
-    dts_status status = dts_layouts_walk(c, count, tallies, sizeof *tallies, &total, diag);
+    dts_walk_counts unused;
+    dts_status status = dts_layouts_walk(c, is_known, count, tallies, sizeof *tallies, &unused, diag);
+    dts_search_counts *n = &c->search->counts;
+    count_all(c, value, &n->no_better, &n->worse_by_estimate);
+    n->screened = 0;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
-        c->search->counts.no_better += tallies[i].no_better;
-        c->search->counts.screened += tallies[i].coarse;
-        c->search->counts.worse_by_estimate += tallies[i].open;
+        n->no_better -= tallies[i].no_better;
+        n->worse_by_estimate -= tallies[i].open + tallies[i].coarse;
+        n->screened += tallies[i].coarse;
     }
     free(tallies);
     free(simulated);
     free(screened);
-    const dts_search_counts *n = &c->search->counts;
     c->search->proven = status == DTS_OK && n->worse_by_estimate + n->screened + n->failed == 0 && best >= 0;
     return status;
 }

@@ -70,7 +70,8 @@ static bool regathers_root(const dts_case *k, const dts_rank_class *c) {
     return c->ends == 0 && dts_plan_reshards(k->plan) && k->plan->job.stack->fsdp_root_reshards;
 }
 
-static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
+/* Without offloads, and sends that block. */
+static passes passes_alone(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = k->plan->job.stack;
     double repeats_s = k->recompute == DTS_CASE_FULL
@@ -111,23 +112,30 @@ static passes passes_of(const dts_case *k, const dts_rank_class *c, bool splits)
             p.input_s = fmax(backward_s, 2 * hooks_s) + p.first_input_s - p.weight_s;
         }
     }
+    return p;
+}
+
+/* What a class of ranks does for its offloads, whatever is recomputed. */
+typedef struct offload_terms {
+    dts_case_resident resident;
+    double host_B; /* dts_case_host_static_B */
+    double step_s, step_host_s;
+    double parameters_s, gradients_s; /* copies for a pass */
+} offload_terms;
+
+static passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B, bool splits, passes p) {
+    const dts_frame *frame = k->frame;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double copies_s = dts_case_kept_B(k, c, c->layers) * frame->copy_s;
+        double copies_s = kept_B * frame->copy_s;
         p.forward_s = fmax(p.forward_s, copies_s);
         p.input_s = fmax(p.input_s, copies_s - p.weight_s);
     }
     if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
-        double frozen_B = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            frozen_B += c->frozen_B[set] / dts_case_shards(k, set);
-        }
-        double copies_s = (all_elements(k, c, true) * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
-        p.forward_s = fmax(p.forward_s, copies_s);
-        p.input_s = fmax(p.input_s, copies_s - p.weight_s);
+        p.forward_s = fmax(p.forward_s, o->parameters_s);
+        p.input_s = fmax(p.input_s, o->parameters_s - p.weight_s);
     }
     if ((k->offload & DTS_OFFLOAD_GRADIENTS) != 0 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k)) {
-        p.input_s =
-            fmax(p.input_s, all_elements(k, c, true) * k->plan->storage.gradient_B * frame->copy_s - p.weight_s);
+        p.input_s = fmax(p.input_s, o->gradients_s - p.weight_s);
     }
     if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, splits)) {
         p.forward_s += (double)frame->chunks * frame->send_s;
@@ -185,6 +193,23 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
     double bytes = elements * frame->step_element_B;
     *host_s = frame->captured ? 0 : launches * k->plan->job.stack->launch_s;
     return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches), *host_s);
+}
+
+static offload_terms offload_terms_of(const dts_case *k, const dts_rank_class *c) {
+    const dts_frame *frame = k->frame;
+    offload_terms o = {.resident = dts_case_resident_of(k, c)};
+    o.step_s = step_s(k, c, &o.step_host_s);
+    if (k->offload != 0) {
+        double frozen_B = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            frozen_B += c->frozen_B[set] / dts_case_shards(k, set);
+        }
+        const double elements = all_elements(k, c, true);
+        o.parameters_s = (elements * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
+        o.gradients_s = elements * k->plan->storage.gradient_B * frame->copy_s;
+        o.host_B = dts_case_host_static_B(k, c);
+    }
+    return o;
 }
 
 /* What one microbatch's forward waits for the exchanges of tensor- and expert-parallel ranks between its kernels, and
@@ -280,9 +305,106 @@ static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate
     return k;
 }
 
+/* ---- what candidates of a frame share -------------------------------------------------------------------------------
+ */
+
+/* Of a class of ranks, whatever is offloaded. */
+typedef struct class_terms {
+    passes alone;
+    double least_s;
+    dts_case_activations activations;
+} class_terms;
+
+enum { OFFLOADS = DTS_OFFLOAD_ALL + 1 };
+
+/* Of the last candidate: a walk goes through offloads first, then through recomputations. */
+struct dts_frame_terms {
+    int32_t kind, group, recompute;
+    const dts_schedule_method *method;
+    class_terms *classes;              /* [class] */
+    offload_terms *offloads[OFFLOADS]; /* [class] */
+    bool has_classes, has_offload[OFFLOADS];
+    double *rank_B;          /* [class], in the memory of its host */
+    double host_B[OFFLOADS]; /* of the fullest host, without activations */
+};
+
+dts_status dts_frame_make_terms(dts_frame *out, dts_arena *arena) {
+    const size_t classes = (size_t)out->class_count;
+    dts_frame_terms *t = out->terms = dts_arena_array(arena, 1, sizeof *t);
+    if (t == NULL) {
+        return DTS_NOMEM;
+    }
+    t->classes = dts_arena_array(arena, classes, sizeof *t->classes);
+    t->rank_B = dts_arena_array(arena, classes, sizeof *t->rank_B);
+    offload_terms *all = dts_arena_array(arena, OFFLOADS * classes, sizeof *all);
+    for (size_t i = 0; i < OFFLOADS && all != NULL; i++) {
+        t->offloads[i] = &all[i * classes];
+    }
+    return t->classes == NULL || t->rank_B == NULL || all == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+static void update_offload(const dts_case *k, dts_frame_terms *t) {
+    const dts_frame *frame = k->frame;
+    offload_terms *o = t->offloads[k->offload];
+    for (int i = 0; i < frame->class_count; i++) {
+        o[i] = offload_terms_of(k, &frame->classes[i]);
+        t->rank_B[i] = o[i].host_B;
+    }
+    t->host_B[k->offload] = k->offload != 0 ? dts_case_fullest_host_B(k, t->rank_B) : 0;
+    t->has_offload[k->offload] = true;
+}
+
+/* Brings the frame's terms up to the candidate. */
+static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *candidate,
+                                        const dts_schedule_method *method) {
+    const int32_t *v = candidate->value;
+    const dts_frame *frame = k->frame;
+    dts_frame_terms *t = frame->terms;
+    const bool same_sharding = t->has_classes && t->kind == k->kind && t->group == v[DTS_AXIS_SHARD_GROUP];
+    if (!same_sharding) {
+        for (int i = 0; i < OFFLOADS; i++) {
+            t->has_offload[i] = false;
+        }
+    }
+    if (!same_sharding || t->recompute != v[DTS_AXIS_RECOMPUTE] || t->method != method) {
+        for (int i = 0; i < frame->class_count; i++) {
+            const dts_rank_class *c = &frame->classes[i];
+            t->classes[i] = (class_terms){.alone = passes_alone(k, c, method->splits_backward),
+                                          .least_s = least_s(k, c, method),
+                                          .activations = dts_case_activations_of(k, c)};
+        }
+        t->has_classes = true;
+        t->kind = k->kind;
+        t->group = v[DTS_AXIS_SHARD_GROUP];
+        t->recompute = v[DTS_AXIS_RECOMPUTE];
+        t->method = method;
+    }
+    if (!t->has_offload[k->offload]) {
+        update_offload(k, t);
+    }
+    return t;
+}
+
+/* What the host memory of the fullest node holds at least. in_flight: [class]; ordered: in that order, not in one that
+ * the simulation makes. A simulation of one replica counts each of its stages as often as its node has GPUs of any
+ * stage at most; one of all ranks counts those that are there, of which some node has the average at least. */
+static double least_host_B(const dts_case *k, const dts_frame_terms *t, const float *in_flight, bool ordered) {
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0) {
+        return t->host_B[k->offload];
+    }
+    for (int i = 0; i < k->frame->class_count; i++) {
+        const double least = ordered ? (double)in_flight[i] : fmin(1, (double)in_flight[i]);
+        const double chunk_B = t->classes[i].activations.least_chunk_B;
+        t->rank_B[i] =
+            t->offloads[k->offload][i].host_B + dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
+    }
+    return dts_case_fullest_host_B(k, t->rank_B);
+}
+
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight) {
     dts_case k = case_make(frame, candidate);
+    const dts_frame_terms *t = terms_for(&k, candidate, method);
     dts_estimate out = {0};
     passes mean = {0};
     double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
@@ -293,19 +415,20 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         !measured && !(method->splits_backward && k.recompute == DTS_CASE_SELECTIVE && k.selection > 0);
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
-        passes p = passes_of(&k, c, method->splits_backward);
+        const dts_case_activations *a = &t->classes[i].activations;
+        const offload_terms *o = &t->offloads[k.offload][i];
+        passes p = with_offloads(&k, o, a->kept_B, method->splits_backward, t->classes[i].alone);
         double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
         mean.input_s += ranks * (p.input_s - p.first_input_s);
         mean.weight_s += ranks * (p.weight_s - p.first_weight_s);
         busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
-        double host_s = 0;
-        tail_s = fmax(tail_s, exposed_s(&k, c, &p) + step_s(&k, c, &host_s));
-        stepped_s += (c->last - c->first + 1) * host_s;
+        tail_s = fmax(tail_s, exposed_s(&k, c, &p) + o->step_s);
+        stepped_s += (c->last - c->first + 1) * o->step_host_s;
         issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
-        out.least_time_s = fmax(out.least_time_s, least_s(&k, c, method));
+        out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
         const double chunks = (double)in_flight[i];
-        dts_case_memory(&k, c, chunks, ordered ? chunks : fmin(1, chunks), &out);
+        dts_case_memory(&k, c, a, &o->resident, chunks, ordered ? chunks : fmin(1, chunks), &out);
     }
     if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
@@ -315,18 +438,20 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
     out.time_s = pipeline_s(&k, method, busiest_s, &mean) + tail_s + frame->plan->job.stack->step_host_s;
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     /* halves that are left wait on the GPU */
-    out.least_host_B = dts_case_least_host_B(&k, in_flight, ordered && !method->splits_backward);
+    out.least_host_B = least_host_B(&k, t, in_flight, ordered && !method->splits_backward);
     return out;
 }
 
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
                         const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B) {
     dts_case k = case_make(frame, candidate);
-    passes p = passes_of(&k, c, method->splits_backward);
+    const offload_terms o = offload_terms_of(&k, c);
+    const dts_case_activations a = dts_case_activations_of(&k, c);
+    const passes alone = passes_alone(&k, c, method->splits_backward);
+    const passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
-    double host_s = 0;
-    dts_case_memory(&k, c, in_flight, in_flight, &fullest);
-    *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + step_s(&k, c, &host_s);
+    dts_case_memory(&k, c, &a, &o.resident, in_flight, in_flight, &fullest);
+    *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + o.step_s;
     *memory_B = fullest.memory_B;
 }
 

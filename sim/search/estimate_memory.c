@@ -76,6 +76,10 @@ static double coming_B(const dts_case *k, const dts_rank_class *c) {
     return come ? bytes : 0;
 }
 
+dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c) {
+    return (dts_case_resident){.stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c)};
+}
+
 /* Layers of one checkpoint in a chunk of layers. */
 static double span_of(const dts_case *k, double layers) {
     return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
@@ -155,29 +159,34 @@ static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
     return fmax(0, dts_case_kept_B(k, c, fewest) - copies_B);
 }
 
-void dts_case_memory(const dts_case *k, const dts_rank_class *c, double in_flight, double least, dts_estimate *out) {
-    const double stepped_B = dts_case_static_B(k, c), come_B = coming_B(k, c);
-    const double resident_B = stepped_B - come_B;
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
+    return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
+                                  .transient_B = dts_case_transient_B(k, c),
+                                  .communication_B = dts_case_communication_B(k, c),
+                                  .least_chunk_B = least_chunk_B(k, c)};
+}
+
+void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
+                     const dts_case_resident *r, double in_flight, double least, dts_estimate *out) {
+    const double resident_B = r->stepped_B - r->come_B;
     double chunks = (double)k->frame->chunks;
-    double live_B = in_flight / chunks * dts_case_kept_B(k, c, c->layers) +
+    double live_B = in_flight / chunks * a->kept_B +
                     (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
-    double least_B = resident_B + least * least_chunk_B(k, c);
+    double least_B = resident_B + least * a->least_chunk_B;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double layer_B = c->layers > 0 ? dts_case_kept_B(k, c, c->layers) / c->layers : 0;
+        double layer_B = c->layers > 0 ? a->kept_B / c->layers : 0;
         live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
         least_B = resident_B;
     }
     /* shards come while activations go, unless a microbatch is left that makes them all again */
     const double left = k->microbatches - in_flight / chunks;
-    const double later_B = dts_case_defers_reduction(k) ? come_B : come_B + (left >= 1 ? live_B : 0);
-    out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, later_B) + dts_case_transient_B(k, c) +
-                                            dts_case_communication_B(k, c));
-    out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, stepped_B) * (1 - 1e-9) - 1024);
+    const double later_B = dts_case_defers_reduction(k) ? r->come_B : r->come_B + (left >= 1 ? live_B : 0);
+    out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, later_B) + a->transient_B + a->communication_B);
+    out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
 }
 
-/* Of one rank in the memory of its host, all the time: what is offloaded, and what a step on the CPU needs beside it
- * [1]. Whole bytes of each, as there. */
-static double host_static_B(const dts_case *k, const dts_rank_class *c) {
+/* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
+double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c) {
     const dts_storage *storage = &k->plan->storage;
     const bool parameters = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0;
     const bool gradients = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0;
@@ -196,9 +205,9 @@ static double host_static_B(const dts_case *k, const dts_rank_class *c) {
     return bytes;
 }
 
-/* Activations of one rank in the memory of its host when the schedule keeps most of them: a layer's forward pass waits
- * until those of the layer before the prefetched ones are out, and copies leave in turn. */
-static double host_activations_B(const dts_case *k, const dts_rank_class *c, double least) {
+/* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
+ * in turn. */
+double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least) {
     const double layers = c->fewest_layers, out = layers - 1 - (double)k->plan->job.offload->prefetch;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(out > 0) || !(least >= 1)) {
         return 0;
@@ -207,27 +216,22 @@ static double host_activations_B(const dts_case *k, const dts_rank_class *c, dou
     const double newest = full ? 0 : out / layers; /* not every layer has a checkpoint */
     /* what a chunk received stays in its buffer */
     const double received_B = dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
-    return floor((least - 1 + newest) * fmax(0, least_chunk_B(k, c) - received_B));
+    return floor((least - 1 + newest) * fmax(0, least_chunk_B - received_B));
 }
 
 /* A simulation of one replica counts each of its stages as often as its node has GPUs of any stage at most; one of all
  * ranks counts those that are there, of which some node has the average at least. */
-double dts_case_least_host_B(const dts_case *k, const float *in_flight, bool ordered) {
+double dts_case_fullest_host_B(const dts_case *k, const double *rank_B) {
     const dts_plan *plan = k->plan;
     double all_B = 0, node_B = 0, fullest_B = 0;
     int64_t node = -1;
-    if (k->offload == 0) {
-        return 0;
-    }
     for (int i = 0; i < k->frame->class_count; i++) {
         const dts_rank_class *c = &k->frame->classes[i];
-        const double least = ordered ? (double)in_flight[i] : fmin(1, (double)in_flight[i]);
-        const double rank_B = host_static_B(k, c) + host_activations_B(k, c, least);
         for (int p = c->first; p <= c->last; p++) {
-            node_B = plan->stage_node[p] == node ? node_B + rank_B : rank_B;
+            node_B = plan->stage_node[p] == node ? node_B + rank_B[i] : rank_B[i];
             node = plan->stage_node[p];
             fullest_B = fmax(fullest_B, node_B);
-            all_B += rank_B;
+            all_B += rank_B[i];
         }
     }
     fullest_B *= (double)plan->same_stage_per_node;

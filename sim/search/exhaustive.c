@@ -139,7 +139,7 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
         status = dts_top_new(REST, &rests[i].open);
     }
     dts_walk_counts unused;
-    status = status == DTS_OK ? dts_layouts_walk(c, look_at_rest, rests, sizeof *rests, &unused, diag)
+    status = status == DTS_OK ? dts_layouts_walk(c, NULL, look_at_rest, rests, sizeof *rests, &unused, diag)
                               : dts_diag_nomem(diag);
     for (size_t i = 0; i < pairs && rests != NULL; i++) {
         dts_top_merge(out, &rests[i].open);

@@ -383,5 +383,5 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     limit_layers(plan->job.model, costs, out);
     out->send_s = dts_lower_send_s(plan, costs->boundary_B);
     cost_host(out);
-    return DTS_OK;
+    return dts_frame_make_terms(out, arena) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }

@@ -56,6 +56,7 @@ typedef struct dts_rank_class {
 } dts_rank_class;
 
 typedef struct dts_frame_owners dts_frame_owners; /* frame_owners.c */
+typedef struct dts_frame_terms dts_frame_terms;   /* estimate.c */
 
 typedef struct dts_frame {
     const dts_plan *plan; /* an outline */
@@ -75,6 +76,7 @@ typedef struct dts_frame {
     double copy_s;            /* between GPU and host memory, s/B */
     double cpu_step_s;        /* step on the CPU, s/B */
     dts_frame_owners *owners; /* room to hand out tensors; NULL: no rank owns whole ones */
+    dts_frame_terms *terms;   /* what the next candidate has in common with the last one */
 } dts_frame;
 
 /* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */
@@ -94,6 +96,9 @@ typedef struct dts_estimate {
 /* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
+
+/* Makes room for out->terms, once its classes are known. */
+dts_status dts_frame_make_terms(dts_frame *out, dts_arena *arena);
 
 /* Makes out->owners where the stack has ranks own whole tensors. */
 dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena);

@@ -3,11 +3,12 @@
  * is proven not to fit;
  *   2. the baselines are simulated: what a method finds has to beat them;
  *   3. the method simulates what it chooses;
- *   4. a second walk counts what became of the others, now that the best is known. */
+ *   4. what became of the others is counted, now that the best is known. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "run/run.h"
 #include "search/layouts.h"
 #include "search/plain.h"
@@ -69,6 +70,7 @@ typedef struct look {
     dts_top baselines[DTS_RULE_COUNT];
     dts_top nearest;
     uint64_t no_memory;
+    dts_leasts *leasts; /* NULL: not wanted */
     bool failed;
 } look;
 
@@ -118,6 +120,15 @@ static double baseline_score(const dts_search_context *c, dts_rule baseline, con
                 : (baseline == DTS_RULE_MEGATRON ? LARGEST_PIPELINE : 1e12) * (estimate->memory_B / c->capacity_B);
 }
 
+static bool add_least(dts_leasts *leasts, double least) {
+    double *items = dts_array_room(leasts->items, &leasts->capacity, leasts->count + 1, sizeof *items);
+    if (items != NULL) {
+        leasts->items = items;
+        leasts->items[leasts->count++] = least;
+    }
+    return items != NULL;
+}
+
 static void look_at(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     look *l = context;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
@@ -132,6 +143,7 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
     } else {
         size_t family = dts_layouts_family(&l->c->search->space, candidate);
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
+        l->failed |= l->leasts != NULL && !add_least(l->leasts, dts_layouts_least(l->c, estimate));
     }
 }
 
@@ -152,11 +164,13 @@ static void tops_free(dts_top *tops, size_t count) {
     free(tops);
 }
 
-static dts_status looks_new(const dts_search_context *c, size_t pairs, look **out) {
+static dts_status looks_new(dts_search_context *c, size_t pairs, look **out) {
     look *looks = calloc(pairs, sizeof *looks);
-    dts_status status = looks == NULL ? DTS_NOMEM : DTS_OK;
+    c->leasts = c->request->only_here ? NULL : calloc(pairs, sizeof *c->leasts);
+    dts_status status = looks == NULL || (c->leasts == NULL && !c->request->only_here) ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
+        looks[i].leasts = c->leasts == NULL ? NULL : &c->leasts[i];
         status = tops_new(dts_layouts_families(&c->search->space), KEPT, &looks[i].best);
         status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
@@ -199,10 +213,12 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
     look *looks = NULL;
     dts_walk_counts total;
     dts_status status = looks_new(c, pairs, &looks);
-    status = status == DTS_OK ? dts_layouts_walk(c, look_at, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_walk(c, NULL, look_at, looks, sizeof *looks, &total, diag)
+                              : dts_diag_nomem(diag);
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
+            status = looks[i].failed ? dts_diag_nomem(diag) : status;
             dts_top_merge(&c->nearest, &looks[i].nearest);
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
@@ -309,6 +325,10 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     dts_top_free(&c.best);
     dts_top_free(&c.nearest);
     free(c.screened);
+    for (size_t i = 0; c.leasts != NULL && i < dts_layout_space_pairs(&search->space); i++) {
+        free(c.leasts[i].items);
+    }
+    free(c.leasts);
     dts_layouts_free_caches(&c);
     if (status != DTS_OK) {
         dts_search_free(search);

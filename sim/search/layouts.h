@@ -33,6 +33,12 @@ typedef struct dts_screened {
     bool left_out; /* not accepted, where only what is accepted is in question */
 } dts_screened;
 
+/* The least values that candidates can have which may fit: for what is told of them at the end. */
+typedef struct dts_leasts {
+    double *items;
+    size_t count, capacity;
+} dts_leasts;
+
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
@@ -42,6 +48,7 @@ struct dts_search_context {
     size_t capacity;        /* of search->findings */
     dts_top best;           /* by closed form, the best of each family that may fit */
     dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
+    dts_leasts *leasts;     /* [pair]; none where only_here */
     dts_screened *screened; /* in the order in which they were chosen */
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
@@ -55,9 +62,10 @@ struct dts_search_context {
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate);
 size_t dts_layouts_families(const dts_layout_space *space);
 
-/* Walks all pairs, on all threads; visit is called with its own context of each pair: contexts + pair · size. */
-dts_status dts_layouts_walk(dts_search_context *c, dts_layout_visitor *visit, void *contexts, size_t size,
-                            dts_walk_counts *total, dts_diag *diag);
+/* Walks all pairs, on all threads; visit is called with its own context of each pair: contexts + pair · size. wants:
+ * dts_layout_space_walk_some; NULL: all. */
+dts_status dts_layouts_walk(dts_search_context *c, dts_layout_filter *wants, dts_layout_visitor *visit, void *contexts,
+                            size_t size, dts_walk_counts *total, dts_diag *diag);
 
 /* The finding of a candidate, or DTS_NOWHERE. */
 long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate);

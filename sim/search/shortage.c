@@ -20,6 +20,16 @@ typedef struct neighbours {
     dts_top near[DTS_MOST_CHANGED]; /* by the number of keys that differ, less one */
 } neighbours;
 
+/* Each of the axes that are asked for is one key. */
+static bool is_near(const void *context, const dts_candidate *candidate, int axes) {
+    const neighbours *n = context;
+    int distance = 0;
+    for (int axis = 0; axis < axes; axis++) {
+        distance += candidate->value[axis] != n->of->value[axis];
+    }
+    return distance <= DTS_MOST_CHANGED;
+}
+
 static void look_near(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     neighbours *n = context;
     int distance = dts_candidate_distance(candidate, n->of);
@@ -54,7 +64,8 @@ static dts_status find_near(dts_search_context *c, const dts_candidate *of, dts_
         status = tops_new(all[i].near);
     }
     dts_walk_counts unused;
-    status = status == DTS_OK ? dts_layouts_walk(c, look_near, all, sizeof *all, &unused, diag) : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_walk(c, is_near, look_near, all, sizeof *all, &unused, diag)
+                              : dts_diag_nomem(diag);
     for (size_t i = 0; i < pairs && all != NULL; i++) {
         for (int k = 0; k < DTS_MOST_CHANGED && status == DTS_OK; k++) {
             dts_top_merge(&near[k], &all[i].near[k]);

@@ -49,6 +49,13 @@ typedef struct dts_walk_counts {
 dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
                                  dts_walk_counts *counts, dts_diag *diag);
 
+/* The same without the candidates that begin with values of the first axes of which wants, asked with the visitor's
+ * context, says that none is wanted. It is asked as these become known, and counts are of no use then. */
+typedef bool dts_layout_filter(const void *context, const dts_candidate *candidate, int axes);
+dts_status dts_layout_space_walk_some(const dts_layout_space *space, size_t pair, dts_layout_filter *wants,
+                                      dts_layout_visitor *visit, void *context, dts_walk_counts *counts,
+                                      dts_diag *diag);
+
 /* Is a candidate legal by the plan's own rules? Slow: makes the whole plan. */
 bool dts_candidate_legal(const dts_candidate *candidate, const dts_scenario_values *base);
 

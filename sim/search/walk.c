@@ -21,6 +21,7 @@ typedef struct peaks {
 
 typedef struct walk {
     const dts_layout_space *space;
+    dts_layout_filter *wants; /* NULL: all */
     dts_layout_visitor *visit;
     void *context;
     dts_walk_counts *counts;
@@ -151,6 +152,11 @@ static const float *in_flight(walk *w, const dts_schedule_method *method, int32_
 static bool goes_on(const walk *w) {
     const atomic_bool *stop = w->space->stop;
     return w->status == DTS_OK && (stop == NULL || !atomic_load_explicit(stop, memory_order_relaxed));
+}
+
+/* May candidates be wanted that begin with the values of axes up to this one? */
+static bool wanted(const walk *w, dts_layout_axis last) {
+    return w->wants == NULL || w->wants(w->context, &w->candidate, (int)last + 1);
 }
 
 static bool set(walk *w, dts_layout_axis axis, size_t index) {
@@ -385,6 +391,9 @@ static void neutral_inner(walk *w) {
 
 static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
     EACH(DTS_AXIS_VIRTUAL_STAGES, v) {
+        if (!wanted(w, DTS_AXIS_VIRTUAL_STAGES)) {
+            continue;
+        }
         dts_plan first = {0};
         bool has_first = false;
         dts_arena_free(w->frame_arena);
@@ -417,6 +426,9 @@ static void visit_batches(walk *w, int64_t data) {
             w->counts->illegal++;
             continue;
         }
+        if (!wanted(w, DTS_AXIS_MICRO_BATCH)) {
+            continue;
+        }
         EACH(DTS_AXIS_SEQUENCE, s) {
             if (w->candidate.value[DTS_AXIS_SEQUENCE] != 0 && w->candidate.value[DTS_AXIS_TENSOR] == 1) {
                 continue;
@@ -446,20 +458,26 @@ static void visit_pair(walk *w, int64_t gpus) {
 
 dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
                                  dts_walk_counts *counts, dts_diag *diag) {
+    return dts_layout_space_walk_some(space, pair, NULL, visit, context, counts, diag);
+}
+
+dts_status dts_layout_space_walk_some(const dts_layout_space *space, size_t pair, dts_layout_filter *wants,
+                                      dts_layout_visitor *visit, void *context, dts_walk_counts *counts,
+                                      dts_diag *diag) {
     *counts = (dts_walk_counts){0};
     walk *w = calloc(1, sizeof *w);
     if (w == NULL) {
         return dts_diag_nomem(diag);
     }
     size_t pipelines = space->axes[DTS_AXIS_PIPELINE].count;
-    *w = (walk){.space = space, .visit = visit, .context = context, .counts = counts, .diag = diag};
+    *w = (walk){.space = space, .wants = wants, .visit = visit, .context = context, .counts = counts, .diag = diag};
     w->refusals = dts_diag_new();
     w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     w->status = w->refusals == NULL || w->arena == NULL ? DTS_NOMEM : DTS_OK;
     set(w, DTS_AXIS_TENSOR, pair / pipelines);
     set(w, DTS_AXIS_PIPELINE, pair % pipelines);
     int64_t gpus = space->base->cluster.nodes * space->base->cluster.gpus_per_node;
-    if (w->status == DTS_OK) {
+    if (w->status == DTS_OK && wanted(w, DTS_AXIS_PIPELINE)) {
         visit_pair(w, gpus);
     }
     dts_status status = w->status;
