@@ -132,6 +132,10 @@ static size_t reading_length(const char *text) {
 }
 
 void dts_quantity_format_exact(double value, dts_dimension dimension, dts_text *out) {
+    if (value == 0) { /* in every unit alike: the plainest */
+        add_with_unit("0", dts_dimension_unit(dimension), out);
+        return;
+    }
     char best[2 * TEXT_LONGEST] = "";
     for (size_t i = 0; i < SHOWN_UNIT_COUNT; i++) {
         if (shown_units[i].dimension != dimension) {

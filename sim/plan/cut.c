@@ -166,9 +166,10 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_are
     const bool balanced = partition->kind == DTS_PARTITION_BALANCED || (automatic && !plan->job.stack->uniform_stages);
     if (stages > layers && (balanced || !ends_count)) {
         char help[80];
-        snprintf(help, sizeof help, "use at most %" PRId64 " stages", layers);
+        snprintf(help, sizeof help, "use at most %" PRId64 " stage%s", layers, layers == 1 ? "" : "s");
         return dts_diag_error(diag, NULL, "parallelism.pipeline", help,
-                              "%" PRId64 " stages are more than the model's %" PRId64 " layers", stages, layers);
+                              "%" PRId64 " stages are more than the model's %" PRId64 " layer%s", stages, layers,
+                              layers == 1 ? "" : "s");
     }
     const bool by_shares = plan->job.stack->parameter_stages || plan->job.stack->product_stages;
     if (automatic && balanced && stages > 1 && by_shares && cut_by_parameters(plan, stages, out)) {

@@ -34,11 +34,13 @@ static dts_status fill_degrees(const dts_job *job, dts_plan *plan, dts_diag *dia
     plan->context = p->context > 0 ? p->context : 1;
     char degrees[120];
     print_degrees(plan, degrees, sizeof degrees);
-    if (plan->context > plan->gpus || plan->tensor > plan->gpus || plan->pipeline > plan->gpus) {
+    const bool each = plan->context <= plan->gpus && plan->tensor <= plan->gpus && plan->pipeline <= plan->gpus;
+    int64_t model_parallel = each ? plan->tensor * plan->context * plan->pipeline : INT64_MAX;
+    if (model_parallel > plan->gpus) {
         return dts_diag_error(diag, NULL, "parallelism", "lower the degrees or add nodes",
-                              "%s needs more than the %" PRId64 " GPUs of the cluster", degrees, plan->gpus);
+                              "%s needs more than the %" PRId64 " GPU%s of the cluster", degrees, plan->gpus,
+                              plan->gpus == 1 ? "" : "s");
     }
-    int64_t model_parallel = plan->tensor * plan->context * plan->pipeline;
     if (p->data == 0) {
         if (plan->gpus % model_parallel != 0) {
             return dts_diag_error(diag, NULL, "parallelism", "choose degrees whose product divides the GPU count",

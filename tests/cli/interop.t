@@ -231,8 +231,8 @@ error: no scenario given
   help: `dtsim list scenarios` names those that come along
 [2]
 $ dtsim export pipelines/1f1b --to torchrun --set parallelism.tensor=3
---set: error: tensor 3 × pipeline 4 does not divide the 4 GPUs [parallelism]
-  help: choose degrees whose product divides the GPU count
+--set: error: tensor 3 × pipeline 4 needs more than the 4 GPUs of the cluster [parallelism]
+  help: lower the degrees or add nodes
 [1]
 % Published inputs, read.
 $ dtsim import $DATA/tests/golden/interop/gpt3-175b.sh --set cluster=dgx-a100-80gb --set model.vocab=51200 | sed "s|$DATA/||"

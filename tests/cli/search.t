@@ -247,7 +247,7 @@ $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-8
  N       N s       502  N %  N GiB host!                  fsdp 8 · micro 2 · recompute full · offload optimizer, gradients, parameters
 First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
-$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 3 --width 200 | grep -oE '(GiB ! host!|More nodes .*)'
+$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 20 --width 200 | grep -oE '(GiB ! host!|More nodes .*)' | sort -u
 GiB ! host!
 More nodes were not tried: cluster DGX A100 40GB has no network between nodes
 % Layers with choices of their own.

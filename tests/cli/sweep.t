@@ -61,11 +61,11 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --width 64 | grep -E '^
 $ dtsim sweep small.yaml --vary training.micro_batch=1 --vary parallelism.pipeline=3 --vary parallelism.tensor=5,7 --width 80
 Illegal combinations
   training.micro_batch=1 parallelism.pipeline=3 parallelism.tensor=5
-    tensor 5 × pipeline 3 does not divide the 8 GPUs (choose degrees whose
-    product divides the GPU count)
+    tensor 5 × pipeline 3 needs more than the 8 GPUs of the cluster (lower the
+    degrees or add nodes)
   training.micro_batch=1 parallelism.pipeline=3 parallelism.tensor=7
-    tensor 7 × pipeline 3 does not divide the 8 GPUs (choose degrees whose
-    product divides the GPU count)
+    tensor 7 × pipeline 3 needs more than the 8 GPUs of the cluster (lower the
+    degrees or add nodes)
 
 2 combinations: 0 simulated, 2 illegal.
 [1]

@@ -267,6 +267,7 @@ static void test_exact_is_short(void **state) {
         {0.1, DTS_DIM_NUMBER, 0, "0.1"},
         {312e12, DTS_DIM_FLOPS, 0, "312 TFLOP/s"},
         {0, DTS_DIM_BYTES, 0, "0 B"},
+        {0, DTS_DIM_TIME, 0, "0 s"},
         {1.41e9, DTS_DIM_FREQUENCY, 0, "1.41 GHz"},
         {100000, DTS_DIM_NUMBER, 0, "100000"},
         {1e18, DTS_DIM_NUMBER, 0, "1e+18"},
