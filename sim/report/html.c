@@ -63,7 +63,8 @@ static void write_head(page *p) {
     dts_html_begin(r->scenario, p->out);
     add_element(p, "<p class=\"faint\">", r->model, ", ");
     dts_format_large(r->parameters, p->out);
-    dts_text_printf(p->out, " parameters, on %" PRId64 " GPUs: %" PRId64 " × ", r->gpus, r->nodes);
+    dts_text_printf(p->out, " parameters, on %" PRId64 " GPU%s: %" PRId64 " × ", r->gpus, r->gpus == 1 ? "" : "s",
+                    r->nodes);
     dts_html_escaped(r->cluster, p->out);
     add_element(p, "; ", r->stack, "<br>");
     add_element(p, "Plan: ", r->plan, "; batch ");
@@ -234,8 +235,10 @@ static void write_timeline(page *p) {
     dts_text *page_text = p->out;
     dts_text drawing = {0};
     p->out = &drawing;
-    for (uint32_t device = 0; device < r->device_count && device < DEVICES_DRAWN; device++) {
-        if (dts_cells_memory(&p->cells, r, device)) {
+    /* the hosts' memory, of what is offloaded, has no row */
+    for (size_t i = 0; i < r->span_count && r->spans[i].device < DEVICES_DRAWN; i++) {
+        const bool next = i == 0 || r->spans[i].device != r->spans[i - 1].device;
+        if (next && dts_cells_memory(&p->cells, r, r->spans[i].device)) {
             p->most_memory = fmax(p->most_memory, memory_peak(p));
         }
     }

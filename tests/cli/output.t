@@ -23,3 +23,7 @@ $ dtsim list models | true; echo "${PIPESTATUS[0]}" | grep -E '^(0|3)$' >/dev/nu
 quiet
 $ dtsim list gpus -o gpus.txt --format names && head -1 gpus.txt
 a10
+% The memory row of a page is as high as a GPU's peak, whatever is offloaded to the host.
+$ dtsim run offload/zero-offload-10b --html page.html | grep -o 'optimizer states.*'; grep -oE 'on 1 GPU[^:]*:|a row is ([0-9]|[12][0-9]|3[01])\.[0-9] GiB' page.html | sed 's/is .*/is at most that of the GPU/'
+on 1 GPU:
+a row is at most that of the GPU

@@ -18,6 +18,7 @@ enum {
     NAME_LETTER = 11,
     LEAD_LETTER = 8,
     HEAD = 84, /* a panel's title and the values across */
+    UNTITLED_HEAD = 36,
     FOOT = 36, /* the key across */
     LEGEND = 84,
     LEGEND_LINE = 32,
@@ -37,6 +38,8 @@ typedef struct layout {
     double cell;  /* width of a cell */
     double panel_width, panel_height;
     double width, height;
+    bool titled; /* panels have titles */
+    double head;
 } layout;
 
 static double legend_width(const char *name) {
@@ -93,7 +96,8 @@ static double cell_width(const dts_map *map) {
     return width;
 }
 
-static layout lay_out(const dts_map *map) {
+/* alone: there is no heading above the picture. */
+static layout lay_out(const dts_map *map, bool alone) {
     const dts_map_request *r = map->request;
     size_t longest = dts_style_columns(r->down->key);
     for (size_t i = 0; i < r->down->count; i++) {
@@ -103,7 +107,9 @@ static layout lay_out(const dts_map *map) {
     layout l = {.label = LETTER * (double)longest + 12, .cell = cell_width(map)};
     l.panel_width = l.label + l.cell * (double)map->across;
     l.panel_width = fmax(l.panel_width, LETTER * (double)dts_style_columns(r->across->key));
-    l.panel_height = HEAD + CELL_HEIGHT * (double)map->down + FOOT;
+    l.titled = alone || r->panels != NULL;
+    l.head = l.titled ? HEAD : UNTITLED_HEAD;
+    l.panel_height = l.head + CELL_HEIGHT * (double)map->down + FOOT;
     double panels = (double)map->panels;
     double names = 0;
     for (size_t s = 0; s < r->count; s++) {
@@ -152,8 +158,7 @@ static void explain_cell(const dts_map *map, place at, dts_text *out) {
     dts_text_free(&line);
 }
 
-/* alone: the picture has no heading above it. */
-static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, bool alone, dts_text *out) {
+static void draw_panel(const dts_map *map, const layout *l, size_t panel, double left, dts_text *out) {
     const dts_map_request *r = map->request;
     char text[TEXT];
     if (r->panels != NULL) {
@@ -161,10 +166,10 @@ static void draw_panel(const dts_map *map, const layout *l, size_t panel, double
     } else {
         snprintf(text, sizeof text, "%s", heading);
     }
-    if (r->panels != NULL || alone) {
+    if (l->titled) {
         dts_svg_text(left, MARGIN + 24, &title, text, out);
     }
-    double top = MARGIN + HEAD;
+    double top = MARGIN + l->head;
     dts_svg_font down = quiet;
     down.anchor = "end";
     for (size_t y = 0; y < map->down; y++) {
@@ -214,10 +219,10 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
 }
 
 static void draw_map(const dts_map *map, bool alone, dts_text *out) {
-    layout l = lay_out(map);
+    const layout l = lay_out(map, alone);
     dts_svg_begin(l.width, l.height, out);
     for (size_t p = 0; p < map->panels; p++) {
-        draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), alone, out);
+        draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), out);
     }
     draw_legend(map, MARGIN + l.panel_height + 16, out);
     dts_svg_end(out);
