@@ -34,6 +34,9 @@ bool dts_profile_is_there(const dts_binder *binder, const char *folder, const ch
 /* Reports a name that no profile of the folder has: what it is the name of, or the nearest ones. */
 dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
                                const char *key);
+/* Adds the profiles that the last part of a path may mean: "did you mean 'gpt2'?" for openai-community/gpt2. False:
+ * none, and nothing was added. */
+bool dts_suggest_for_path(const dts_binder *binder, const char *folder, const char *path, dts_text *help);
 /* Reports, in one message, a map that names no profile, or a file of the user's own that extends none, and lacks most
  * of what it would have to state itself; *told: it did. node: what names the profile, or map itself. */
 dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const dts_node *map,

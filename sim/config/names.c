@@ -145,9 +145,7 @@ static size_t suggest_by_words(const char *name, const char *const *names, size_
     return shown;
 }
 
-/* "did you mean 'a100-40gb', 'a100-80gb'?": the names that the given one begins, else the nearest, else those with the
- * same words. False: none. */
-static bool suggest_names(const char *name, const char *const *names, size_t count, dts_text *help) {
+bool dts_names_suggest(const char *name, const char *const *names, size_t count, dts_text *help) {
     const char *near = dts_nearest_name(name, names, count);
     bool same_letters = near != NULL && strcasecmp(near, name) == 0;
     size_t length = strlen(name);
@@ -210,7 +208,7 @@ dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const cha
         return status;
     }
     dts_text help = {0};
-    bool suggested = suggest_names(name, names, count, &help);
+    bool suggested = dts_names_suggest(name, names, count, &help);
     const bool here = reference == NULL || reference->file == NULL || strchr(reference->file, '/') == NULL;
     struct stat info;
     if (!suggested && here && stat(name, &info) == 0) {
@@ -233,6 +231,17 @@ dts_status dts_unknown_profile(dts_binder *binder, const char *folder, const cha
                             dts_excerpt_of(name).text, folder);
     dts_text_free(&help);
     return status;
+}
+
+/* ---- paths ---- */
+
+bool dts_suggest_for_path(const dts_binder *binder, const char *folder, const char *path, dts_text *help) {
+    const char *slash = strrchr(path, '/');
+    const char **names = NULL;
+    size_t count = 0;
+    const bool list = slash != NULL && slash[1] != '\0' &&
+                      dts_profile_list(&binder->profiles, folder, binder->arena, &names, &count, NULL) == DTS_OK;
+    return list && dts_names_suggest(slash + 1, names, count, help);
 }
 
 /* ---- maps without a profile ---- */

@@ -156,13 +156,18 @@ bool dts_profile_is_there(const dts_binder *binder, const char *folder, const ch
     return is_name(name) && find_file(binder, folder, name, &path) == DTS_OK && path != NULL;
 }
 
-dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
-                             const char *kind, const char **out) {
+/* A path counts from the folder of the file that names it; NULL: out of memory. */
+static const char *path_beside(const dts_binder *binder, const char *name, const dts_place *reference) {
     const char *file = reference == NULL || reference->file == NULL ? "" : reference->file;
     const char *slash = strrchr(file, '/');
-    const char *path = name[0] == '/' || slash == NULL
-                           ? dts_arena_strdup(binder->arena, name)
-                           : dts_arena_printf(binder->arena, "%.*s%s", (int)(slash - file + 1), file, name);
+    return name[0] == '/' || slash == NULL
+               ? dts_arena_strdup(binder->arena, name)
+               : dts_arena_printf(binder->arena, "%.*s%s", (int)(slash - file + 1), file, name);
+}
+
+dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                             const char *kind, const char **out) {
+    const char *path = path_beside(binder, name, reference);
     if (path == NULL) {
         return dts_diag_nomem(binder->diag);
     }
@@ -190,7 +195,18 @@ dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_pla
 
 static dts_status locate(const lookup *l, const char *name, const char **out) {
     if (dts_is_profile_path(name)) {
-        return dts_binder_locate(l->binder, name, l->reference, l->key, "YAML or JSON", out);
+        dts_text help = {0};
+        const char *path = path_beside(l->binder, name, l->reference);
+        struct stat info;
+        const bool meant = name[0] != '/' && name[0] != '.' && path != NULL && stat(path, &info) != 0 &&
+                           dts_suggest_for_path(l->binder, l->folder, name, &help);
+        if (meant) {
+            dts_text_add(&help, " a path counts from the folder of the file that names it");
+            dts_diag_error(l->binder->diag, l->reference, l->key, dts_text_string(&help), "no file and no profile '%s'",
+                           dts_excerpt_of(name).text);
+        }
+        dts_text_free(&help);
+        return meant ? DTS_INVALID : dts_binder_locate(l->binder, name, l->reference, l->key, "YAML or JSON", out);
     }
     if (!is_name(name)) {
         return dts_diag_error(l->binder->diag, l->reference, l->key,

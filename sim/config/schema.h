@@ -154,6 +154,10 @@ dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const cha
 dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
                              const char *kind, const char **out);
 
+/* Adds "did you mean 'a', 'b'?": the names that begin with name, else the nearest, else those with the same words
+ * ("h100" of "h100-sxm"). False: there are none, and nothing was added. */
+bool dts_names_suggest(const char *name, const char *const *names, size_t count, dts_text *help);
+
 /* Names of all profiles of a folder under all roots, sorted, without duplicates; in the arena. */
 dts_status dts_profile_list(const dts_profile_paths *profiles, const char *folder, dts_arena *arena,
                             const char ***names, size_t *count, dts_diag *diag);

@@ -67,6 +67,18 @@ $ dtsim show no-such-thing
 error: neither a scenario nor a profile: 'no-such-thing'
   help: `dtsim list` names all kinds
 [1]
+$ dtsim show h100-sxm
+error: neither a scenario nor a profile: 'h100-sxm'
+  help: did you mean 'h100', 'h100-80gb-pcie', 'h100-94gb-nvl', 'h100-96gb'? `dtsim list` names all kinds
+[1]
+$ dtsim show scaling-dpd
+error: neither a scenario nor a profile: 'scaling-dpd'
+  help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list` names all kinds
+[1]
+$ dtsim map scaling-ddp scaling-pdp --down model=gpt22 --across cluster.nodes=1,2
+--down: error: no profile 'gpt22' in models/
+  help: did you mean 'gpt2'?
+[1]
 $ dtsim show mingpt-larg
 error: neither a scenario nor a profile: 'mingpt-larg'
   help: did you mean 'mingpt-large'? `dtsim list` names all kinds

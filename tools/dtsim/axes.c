@@ -53,17 +53,22 @@ static int check_name(dts_tool *tool, const char *option, const char *folder, co
     return dts_tool_exit(status);
 }
 
+int dts_axis_check_names(const dts_axis *axis, dts_tool *tool, const char *option) {
+    int code = 0;
+    for (size_t k = 0; k < dts_axis_keys(axis); k++) {
+        const char *folder = folder_of(dts_axis_key(axis, k));
+        for (size_t v = 0; v < axis->count && folder != NULL && code == 0; v++) {
+            const char *name = dts_axis_part(axis, v, k);
+            code = is_plain_name(name) ? check_name(tool, option, folder, name) : 0;
+        }
+    }
+    return code;
+}
+
 int dts_axes_check_names(const dts_axes *axes, dts_tool *tool, const char *option) {
     int code = 0;
-    for (size_t i = 0; i < axes->count; i++) {
-        const dts_axis *axis = &axes->items[i];
-        for (size_t k = 0; k < dts_axis_keys(axis); k++) {
-            const char *folder = folder_of(dts_axis_key(axis, k));
-            for (size_t v = 0; v < axis->count && folder != NULL && code == 0; v++) {
-                const char *name = dts_axis_part(axis, v, k);
-                code = is_plain_name(name) ? check_name(tool, option, folder, name) : 0;
-            }
-        }
+    for (size_t i = 0; i < axes->count && code == 0; i++) {
+        code = dts_axis_check_names(&axes->items[i], tool, option);
     }
     return code;
 }

@@ -18,6 +18,7 @@ int dts_axis_option(dts_tool *tool, const char *option, const char *argument, dt
 /* The same, as one more of axes; a key stands there once. */
 int dts_axes_option(dts_axes *axes, dts_tool *tool, const char *option, const char *argument);
 /* Refuses names of profiles that exist nowhere, before anything is simulated. */
+int dts_axis_check_names(const dts_axis *axis, dts_tool *tool, const char *option);
 int dts_axes_check_names(const dts_axes *axes, dts_tool *tool, const char *option);
 
 #endif

@@ -151,7 +151,27 @@ static dts_status check_legal(const map_arguments *a, const dts_map *map) {
     return DTS_OK;
 }
 
+/* Names of profiles that exist nowhere are refused before anything is simulated. */
+static int check_names(const map_arguments *a) {
+    const struct {
+        const char *option;
+        const dts_axis *axis;
+    } given[] = {{"--down", &a->down}, {"--across", &a->across}, {"--panels", &a->panels}};
+    int code = 0;
+    for (size_t i = 0; i < sizeof given / sizeof given[0] && code == 0; i++) {
+        code = given[i].axis->key != NULL ? dts_axis_check_names(given[i].axis, a->tool, given[i].option) : 0;
+    }
+    for (size_t i = 0; i < a->choice_count && code == 0; i++) {
+        code = dts_axis_check_names(&a->choices[i], a->tool, "--best-of");
+    }
+    return code;
+}
+
 static int make(map_arguments *a) {
+    const int misspelt = check_names(a);
+    if (misspelt != 0) {
+        return misspelt;
+    }
     for (size_t i = 0; i < a->count; i++) {
         const dts_status found = dts_scenario_find(a->tool, a->paths[i], &a->paths[i]);
         if (found != DTS_OK) {

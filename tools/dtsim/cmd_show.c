@@ -197,7 +197,7 @@ static dts_status unknown_name(const show_arguments *a) {
     const char **names[8];
     size_t counts[8] = {0};
     size_t lists = 0;
-    const char *nearest = NULL;
+    dts_text help = {0};
     for (; lists < dts_profile_kind_count; lists++) {
         dts_profile_list(&a->tool->profiles, dts_profile_kinds[lists].folder, a->tool->arena, &names[lists],
                          &counts[lists], NULL);
@@ -205,21 +205,34 @@ static dts_status unknown_name(const show_arguments *a) {
     if (dts_scenario_names(a->tool, &names[lists], &counts[lists]) == DTS_OK) {
         lists++;
     }
-    for (size_t i = 0; i < lists && nearest == NULL; i++) {
-        nearest = counts[i] > 0 ? dts_nearest_name(a->name, names[i], counts[i]) : NULL;
+    for (size_t i = 0; i < lists && help.length == 0; i++) { /* near ones of any kind before those of the same words */
+        const char *nearest = counts[i] > 0 ? dts_nearest_name(a->name, names[i], counts[i]) : NULL;
+        if (nearest != NULL) {
+            dts_text_printf(&help, "did you mean '%s'?", nearest);
+        }
     }
+    const char *scenario = help.length == 0 ? dts_scenario_nearest(a->tool, a->name) : NULL;
+    if (scenario != NULL) {
+        dts_text_printf(&help, "did you mean '%s'?", scenario);
+    }
+    for (size_t i = 0; i < lists && help.length == 0; i++) {
+        dts_names_suggest(a->name, names[i], counts[i], &help);
+    }
+    const bool near = help.length > 0;
+    dts_status status;
     if (dts_schedule_find(a->name) != NULL) {
-        return dts_diag_fail(a->tool->diag, DTS_INVALID, "`dtsim schedule NAME --stages 4 --microbatches 8` draws it",
-                             "'%s' is a schedule, not a profile", a->name);
+        status = dts_diag_fail(a->tool->diag, DTS_INVALID, "`dtsim schedule NAME --stages 4 --microbatches 8` draws it",
+                               "'%s' is a schedule, not a profile", a->name);
+    } else if (strchr(a->name, '/') != NULL && !near) {
+        status = dts_diag_fail(a->tool->diag, DTS_IO, "check the path; `dtsim list` names what comes along",
+                               "no file, no scenario and no profile '%s'", a->name);
+    } else {
+        dts_text_printf(&help, "%s`dtsim list` names all kinds", near ? " " : "");
+        status = dts_diag_fail(a->tool->diag, DTS_INVALID, dts_text_string(&help),
+                               "neither a scenario nor a profile: '%s'", a->name);
     }
-    if (strchr(a->name, '/') != NULL && nearest == NULL) {
-        return dts_diag_fail(a->tool->diag, DTS_IO, "check the path; `dtsim list` names what comes along",
-                             "no file, no scenario and no profile '%s'", a->name);
-    }
-    char help[256];
-    snprintf(help, sizeof help, "%s%s%s`dtsim list` names all kinds", nearest != NULL ? "did you mean '" : "",
-             nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
-    return dts_diag_fail(a->tool->diag, DTS_INVALID, help, "neither a scenario nor a profile: '%s'", a->name);
+    dts_text_free(&help);
+    return status;
 }
 
 /* The folder of a model from Hugging Face stands for its config.json. */

@@ -52,6 +52,9 @@ const char *dts_scenario_path_by_name(dts_tool *tool, const char *argument);
 /* By either. DTS_IO: reported that there is none, with the nearest name; DTS_INVALID: that it is a profile. */
 dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path);
 
+/* The scenario whose name is nearest, by the whole name, else by the part behind the folder; NULL: none is. */
+const char *dts_scenario_nearest(dts_tool *tool, const char *argument);
+
 /* A path that nobody takes for a profile's name: with a slash in it. In the tool's arena. */
 const char *dts_path_with_slash(dts_tool *tool, const char *path);
 

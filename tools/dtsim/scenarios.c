@@ -144,8 +144,7 @@ static name_matches scenarios_named(dts_tool *tool, const char *argument) {
     return found;
 }
 
-/* By the whole name, else by the part behind the folder; NULL: none is near. */
-static const char *nearest_scenario(dts_tool *tool, const char *argument) {
+const char *dts_scenario_nearest(dts_tool *tool, const char *argument) {
     const char **names;
     size_t count;
     if (dts_scenario_names(tool, &names, &count) != DTS_OK) {
@@ -226,7 +225,7 @@ static dts_status unknown_scenario(dts_tool *tool, const char *argument, const n
                                argument);
     } else {
         const char *nearest = file_meant(tool, argument);
-        nearest = nearest != NULL ? nearest : named->count > 0 ? named->names[0] : nearest_scenario(tool, argument);
+        nearest = nearest != NULL ? nearest : named->count > 0 ? named->names[0] : dts_scenario_nearest(tool, argument);
         add_meant(&nearest, nearest != NULL ? 1 : 0, " ", &help);
         dts_text_add(&help, "`dtsim list scenarios` names those that come along");
         status = dts_diag_fail(tool->diag, DTS_IO, dts_text_string(&help), "no file and no scenario '%s'", argument);
