@@ -149,7 +149,7 @@ static void illegal_splits_are_refused(void **state) {
         {"parallelism.context=3", "does not divide the 8 GPUs"},
         {"parallelism.context_method=all-to-all model.kv_heads=4", "use context_method: ring, or context: 4"},
         {"stack=megatron-lm", "materialises the scores"},
-        {"parallelism.context=8 parallelism.tensor=2", "tensor 2 × context 8 × pipeline 1 does not divide"},
+        {"parallelism.context=8 parallelism.tensor=2", "tensor 2 × context 8 × pipeline 1 needs more than the 8 GPUs"},
         {"parallelism.context=2 cluster.gpus_per_node=3 cluster.nodes=2", "does not fit evenly on nodes of 3 GPUs"},
         {"parallelism.context_method=spiral", "ring"},
     };
