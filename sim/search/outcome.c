@@ -147,7 +147,7 @@ static bool competes(const dts_outcome *outcome) {
     return outcome->kind == DTS_OUTCOME_SIMULATED && outcome->figures.fits;
 }
 
-void dts_pareto_mark(const dts_outcome *outcomes, size_t count, bool *pareto) {
+void dts_pareto_mark(const dts_outcome *outcomes, const size_t *work, size_t count, bool *pareto) {
     bool priced = true;
     for (size_t i = 0; i < count; i++) {
         priced &= !competes(&outcomes[i]) || outcomes[i].figures.price_usd_per_hour > 0;
@@ -155,7 +155,8 @@ void dts_pareto_mark(const dts_outcome *outcomes, size_t count, bool *pareto) {
     for (size_t i = 0; i < count; i++) {
         pareto[i] = competes(&outcomes[i]);
         for (size_t j = 0; j < count && pareto[i]; j++) {
-            pareto[i] = !competes(&outcomes[j]) || !dominates(&outcomes[j].figures, &outcomes[i].figures, priced);
+            pareto[i] = work[j] != work[i] || !competes(&outcomes[j]) ||
+                        !dominates(&outcomes[j].figures, &outcomes[i].figures, priced);
         }
     }
 }

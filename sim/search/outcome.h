@@ -67,7 +67,8 @@ void dts_effective_document(const dts_scenario *scenario, dts_text *out);
 void dts_document_hash(const char *text, char out[17]);
 
 /* Marks the outcomes that no other beats: more tokens per second, less device memory, less money for a token (where all
- * prices are known), none of them worse. Only what fits takes part. pareto has room for count. */
-void dts_pareto_mark(const dts_outcome *outcomes, size_t count, bool *pareto);
+ * prices are known), none of them worse. Only what fits takes part, and outcomes are held against those of equal work
+ * only. pareto has room for count. */
+void dts_pareto_mark(const dts_outcome *outcomes, const size_t *work, size_t count, bool *pareto);
 
 #endif

@@ -25,6 +25,7 @@ void dts_sweep_free(dts_sweep *sweep) {
         }
         free(sweep->outcomes);
         free(sweep->pareto);
+        free(sweep->work);
         free(sweep->changed);
         free(sweep);
     }
@@ -45,6 +46,36 @@ void dts_sweep_settings(const dts_sweep *sweep, size_t index, dts_text *out) {
     for (size_t a = 0; a < sweep->axis_count; a++) {
         dts_text_printf(out, "%s%s=%s", a > 0 ? " " : "", sweep->axes[a].key, dts_sweep_value(sweep, index, a));
     }
+}
+
+/* Does it change what a token takes? */
+static bool changes_work(const dts_axis *axis) {
+    static const char *const keys[] = {
+        "model", "model.profile", "model.layers", "model.hidden", "graph", "training.sequence_length", "training.mode"};
+    for (size_t k = 0; k < dts_axis_keys(axis); k++) {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            if (strcmp(dts_axis_key(axis, k), keys[i]) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The first combination of the same work has the first value on every axis that does not change it. */
+static void find_work(dts_sweep *sweep) {
+    for (size_t i = 0; i < sweep->count; i++) {
+        size_t first = i, stride = 1;
+        for (size_t a = sweep->axis_count; a-- > 0;) {
+            first -= changes_work(&sweep->axes[a]) ? 0 : stride * value_index(sweep, i, a);
+            stride *= sweep->axes[a].count;
+        }
+        sweep->work[i] = first;
+    }
+}
+
+bool dts_sweep_of_several_works(const dts_sweep *sweep) {
+    return sweep->work[sweep->count - 1] != sweep->work[0];
 }
 
 /* ---- one combination --------------------------------------------------------------------------------------------- */
@@ -249,7 +280,8 @@ static dts_status sweep_new(const dts_sweep_request *request, dts_sweep **out, d
     *sweep = (dts_sweep){.axes = request->axes, .axis_count = request->axis_count, .count = count};
     sweep->outcomes = calloc(count, sizeof *sweep->outcomes);
     sweep->pareto = calloc(count, sizeof *sweep->pareto);
-    if (sweep->outcomes == NULL || sweep->pareto == NULL) {
+    sweep->work = calloc(count, sizeof *sweep->work);
+    if (sweep->outcomes == NULL || sweep->pareto == NULL || sweep->work == NULL) {
         dts_sweep_free(sweep);
         return dts_diag_nomem(diag);
     }
@@ -292,7 +324,8 @@ dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_
         dts_sweep_free(sweep);
         return status;
     }
-    dts_pareto_mark(sweep->outcomes, sweep->count, sweep->pareto);
+    find_work(sweep);
+    dts_pareto_mark(sweep->outcomes, sweep->work, sweep->count, sweep->pareto);
     *out = sweep;
     return DTS_OK;
 }

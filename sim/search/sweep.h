@@ -31,6 +31,7 @@ typedef struct dts_sweep {
     size_t axis_count;
     dts_outcome *outcomes; /* [count] in the order of the combinations, whatever the number of threads */
     bool *pareto;          /* [count] */
+    size_t *work; /* [count]: the first combination whose tokens are the same work: of the same model and length */
     size_t count;
     size_t simulated, illegal, reused; /* reused: found in the store */
     bool interrupted;
@@ -40,6 +41,9 @@ typedef struct dts_sweep {
 /* Errors of one combination are its outcome; those of the store end the sweep. */
 dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag);
 void dts_sweep_free(dts_sweep *sweep);
+
+/* Are there combinations whose tokens are different work, so that none of all is the fastest? */
+bool dts_sweep_of_several_works(const dts_sweep *sweep);
 
 /* The value of an axis in a combination. */
 const char *dts_sweep_value(const dts_sweep *sweep, size_t index, size_t axis);

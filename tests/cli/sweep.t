@@ -143,3 +143,14 @@ gpu.yaml:2:44: warning: every cluster.profile gets the scenario's GPU, a100-80gb
       2 | cluster: {profile: gcp-a2-highgpu-8g, gpu: a100-80gb}
         |                                            ^
   help: vary cluster instead: it takes each profile with its own GPU
+% A token of another model or length is other work: each has its own fastest.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=4,8 --vary training.sequence_length=128,256 --width 120 | sed -n '/combinations:/,$p'
+4 combinations: 4 simulated, 0 illegal.
+Tokens of different models or lengths are different work: of each its fastest.
+Fastest that fits: training.micro_batch=8 training.sequence_length=128 (ddp 16).
+Fastest that fits: training.micro_batch=8 training.sequence_length=256 (ddp 16).
+* nothing else that fits, of the same model and length, is better in throughput, memory and price of a token at once.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary model=gpt2,gpt2-large --width 120 | sed -n '/combinations:/,$p'
+2 combinations: 2 simulated, 0 illegal.
+Their tokens are different work: none is the fastest.
+* nothing else that fits, of the same model and length, is better in throughput, memory and price of a token at once.

@@ -160,28 +160,34 @@ void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text 
     }
 }
 
+/* The combinations of one work. */
+typedef struct contest {
+    const dts_sweep *sweep;
+    size_t work;
+} contest;
+
 static dts_contender contender_at(const void *plans, size_t index) {
-    const dts_outcome *o = &((const dts_sweep *)plans)->outcomes[index];
-    return (dts_contender){.fits = o->kind == DTS_OUTCOME_SIMULATED && o->figures.fits,
+    const contest *c = plans;
+    const dts_outcome *o = &c->sweep->outcomes[index];
+    const bool takes_part = c->sweep->work[index] == c->work && o->kind == DTS_OUTCOME_SIMULATED;
+    return (dts_contender){.fits = takes_part && o->figures.fits,
                            .unserved_gib = o->figures.unserved_gib,
                            .tokens_per_s = o->figures.tokens_per_s};
 }
 
-static size_t fastest(const dts_sweep *sweep, bool surely) {
-    return dts_fastest(sweep, sweep->count, contender_at, surely);
+static size_t fastest(const contest *c, bool surely) {
+    return dts_fastest(c, c->sweep->count, contender_at, surely);
 }
 
 /* "Fastest that fits: …", and where that may run out of memory also the fastest that does not. */
-static void write_fastest(const dts_sweep *sweep, size_t best, const dts_style *style, dts_text *out) {
-    if (best == SIZE_MAX) {
-        return;
-    }
+static void write_fastest(const contest *c, size_t best, const dts_style *style, dts_text *out) {
+    const dts_sweep *sweep = c->sweep;
     dts_text line = {0};
     dts_text_add(&line, "Fastest that fits: ");
     dts_sweep_settings(sweep, best, &line);
     dts_text_printf(&line, " (%s)", sweep->outcomes[best].plan);
     if (sweep->outcomes[best].figures.unserved_gib > 0) {
-        size_t sure = fastest(sweep, true);
+        size_t sure = fastest(c, true);
         dts_text_add(&line, ", which may run out of memory (?); ");
         if (sure == SIZE_MAX) {
             dts_text_add(&line, "none surely fits");
@@ -195,6 +201,37 @@ static void write_fastest(const dts_sweep *sweep, size_t best, const dts_style *
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
+}
+
+/* One for each work that has several combinations: a token of another model or length is other work. Returns whether
+ * anything fits. */
+static bool write_winners(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    enum { MOST_WINNERS = 12 };
+    const bool several = dts_sweep_of_several_works(sweep);
+    size_t works = 0, told = 0;
+    bool any = false;
+    for (size_t i = 0; i < sweep->count; i++) {
+        works += sweep->work[i] == i;
+    }
+    if (several) {
+        dts_style_wrap(style,
+                       works == sweep->count
+                           ? "Their tokens are different work: none is the fastest."
+                           : "Tokens of different models or lengths are different work: of each its fastest.",
+                       0, out);
+    }
+    for (size_t i = 0; i < sweep->count; i++) {
+        const contest c = {.sweep = sweep, .work = i};
+        const size_t best = sweep->work[i] == i ? fastest(&c, false) : SIZE_MAX;
+        any = any || best != SIZE_MAX;
+        if (best != SIZE_MAX && works < sweep->count + (several ? 0 : 1) && told++ < MOST_WINNERS) {
+            write_fastest(&c, best, style, out);
+        }
+    }
+    if (told > MOST_WINNERS) {
+        dts_text_printf(out, "and of %zu more.\n", told - MOST_WINNERS);
+    }
+    return any;
 }
 
 void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
@@ -213,18 +250,18 @@ void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text 
         dts_text_printf(out, "; %zu of them were in the store", sweep->reused);
     }
     dts_text_add(out, ".\n");
-    size_t best = fastest(sweep, false);
-    write_fastest(sweep, best, style, out);
+    const bool any = write_winners(sweep, style, out);
     if (unfit > 0) {
         dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
     }
     dts_report_unserved(unserved_gib, style, 0, out);
-    if (best != SIZE_MAX) {
-        dts_style_wrap(style,
-                       unpriced == 0
-                           ? "* nothing else that fits is better in throughput, memory and price of a token at once."
-                           : "* nothing else that fits is better in throughput and memory at once.",
-                       0, out);
+    if (any) {
+        dts_text line = {0};
+        dts_text_printf(&line, "* nothing else that fits%s is better in throughput%s at once.",
+                        dts_sweep_of_several_works(sweep) ? ", of the same model and length," : "",
+                        unpriced == 0 ? ", memory and price of a token" : " and memory");
+        dts_style_wrap(style, dts_text_string(&line), 0, out);
+        dts_text_end(&line, out);
     }
     if (unpriced > 0) {
         dts_text_printf(out, "Price unknown for %zu: set cluster.price.\n", unpriced);
