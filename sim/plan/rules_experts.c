@@ -119,11 +119,24 @@ static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
                           "dropless experts cannot be captured: the host reads how many tokens each one gets");
 }
 
+/* The mean is what a rank of expert gets of all tokens: none can receive more than all. */
+static dts_status check_load(const dts_plan *plan, dts_diag *diag) {
+    const dts_model *model = plan->job.model;
+    if (plan->expert == 1 || model->load_imbalance <= (double)plan->expert) {
+        return DTS_OK;
+    }
+    char help[120];
+    snprintf(help, sizeof help, "give at most %" PRId64 ": one rank of expert then receives all tokens", plan->expert);
+    return dts_diag_error(diag, NULL, "model.load_imbalance", help,
+                          "load_imbalance %g gives the busiest of %" PRId64 " ranks more than all tokens",
+                          model->load_imbalance, plan->expert);
+}
+
 dts_status dts_plan_check_experts(dts_plan *plan, dts_diag *diag) {
     const dts_model *model = plan->job.model;
     plan->expert_replicas = plan->shards;
     if (check_degree(plan, diag) != DTS_OK || check_tensor_degree(plan, diag) != DTS_OK ||
-        check_company(plan, diag) != DTS_OK || check_graphs(plan, diag) != DTS_OK) {
+        check_company(plan, diag) != DTS_OK || check_graphs(plan, diag) != DTS_OK || check_load(plan, diag) != DTS_OK) {
         return DTS_INVALID;
     }
     if (dts_plan_experts_apart(plan)) {
