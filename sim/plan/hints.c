@@ -89,6 +89,13 @@ const dts_key_hint dts_precision_hints[] = {
     {NULL, NULL},
 };
 
+const dts_key_hint dts_mode_hints[] = {
+    {"training", "write train"},    {"eval", "write inference"},
+    {"infer", "write inference"},   {"forward", "write inference"},
+    {"prefill", "write inference"}, {"generate", "write decode"},
+    {"generation", "write decode"}, {NULL, NULL},
+};
+
 const dts_key_hint dts_context_hints[] = {
     {"ulysses", "DeepSpeed-Ulysses is all-to-all"},
     {"a2a", "write all-to-all"},

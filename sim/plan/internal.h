@@ -6,7 +6,7 @@
 
 /* What other tools call keys and values (hints.c). */
 extern const dts_key_hint dts_training_hints[], dts_parallelism_hints[], dts_lora_hints[];
-extern const dts_key_hint dts_precision_hints[], dts_context_hints[], dts_data_parallel_hints[];
+extern const dts_key_hint dts_mode_hints[], dts_precision_hints[], dts_context_hints[], dts_data_parallel_hints[];
 
 /* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
 dts_field_parser dts_plan_parse_schedule;

@@ -223,7 +223,7 @@ const char *const dts_detail_names[] = {"auto", "kernel", "layer", "block", NULL
 
 #define STRUCT dts_training
 static const dts_field training_fields[] = {
-    {FIELD(mode), .type = DTS_FIELD_ENUM, .names = mode_names, .preset = "train",
+    {FIELD(mode), .type = DTS_FIELD_ENUM, .value_hints = dts_mode_hints, .names = mode_names, .preset = "train",
      .help = "inference: forward passes only (the prefill of a batch): no loss, gradients, optimizer, dropout or kept "
              "activations; decode: one new token of each sample, behind sequence_length positions in a cache of keys "
              "and values"},

@@ -321,7 +321,7 @@ static void write_whole_run(page *p) {
     dts_text_add(p->out, "</h2>\n<table>\n");
     dts_share_row rows[DTS_WHOLE_RUN_ROWS];
     dts_whole_run_rows(w, rows);
-    for (size_t i = 0; i < DTS_WHOLE_RUN_ROWS && isfinite(w->expected_s); i++) {
+    for (size_t i = 0; i < DTS_WHOLE_RUN_ROWS && isfinite(w->expected_s) && w->goodput < 1; i++) {
         char amount[32];
         dts_formatted(dts_format_duration, rows[i].share * w->expected_s, amount, sizeof amount);
         write_share(p, rows[i].name, colors[i], rows[i].share, 1, amount);

@@ -262,7 +262,7 @@ static void write_whole_run(const page *p) {
     dts_share_row rows[DTS_WHOLE_RUN_ROWS];
     dts_whole_run_rows(w, rows);
     for (size_t i = 0; i < DTS_WHOLE_RUN_ROWS; i++) {
-        if (rows[i].share > 0) {
+        if (rows[i].share > 0 && w->goodput < 1) {
             char amount[32];
             dts_formatted(dts_format_duration, rows[i].share * w->expected_s, amount, sizeof amount);
             write_share(p, rows[i].name, paints[i], rows[i].share, amount);

@@ -68,14 +68,15 @@ dts_status dts_measure_whole_run(const dts_scenario_values *values, const dts_pl
     double write_s = checkpoint_B / rate_Bps;
     double share_B = checkpoint_B / (double)(different_ranks(plan) * plan->tensor * plan->pipeline);
     bool asynchronous = training->checkpoint_asynchronous;
+    const bool infers = dts_plan_infers(plan); /* it has nothing to save, and a failure loses a batch at most */
     const dts_failing_run run = {
-        .mtbf_s = cluster->mtbf_s > 0 ? cluster->mtbf_s / (double)plan->gpus : INFINITY,
+        .mtbf_s = cluster->mtbf_s > 0 && !infers ? cluster->mtbf_s / (double)plan->gpus : INFINITY,
         .checkpoint_s = asynchronous ? fmin(write_s, share_B / cluster->gpu.pcie_bandwidth_Bps) : write_s,
         .commit_s = asynchronous ? write_s : 0,
         .restart_s = cluster->restart_s + write_s,
     };
     double steps = choose_steps(training, &run, result->iteration_time_s);
-    bool none = isinf(steps);
+    bool none = infers || isinf(steps);
     double interval_s = none ? 0 : steps * result->iteration_time_s;
     dts_goodput g = none ? (dts_goodput){.training = 1} : dts_goodput_of(&run, interval_s);
     result->whole_run = (dts_whole_run){.goodput = g.training,

@@ -152,7 +152,12 @@ bad.csv:2:1: error: missing key 'stack'
 % a whole run: what failures and checkpoints make of it
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=never | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//; s/ +[0-9.]+ (h|min|days) / /'
 Whole run: 1.00 billion tokens 
-  training              ████████████████████████████████████  100.0 %
+$ dtsim run inference/llama-3-8b-prefill --tokens 1e9 | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//'
+Whole run: 1.00 billion tokens 
+$ dtsim run inference/llama-3-8b-prefill --set training.mode=eval
+--set: error: unknown value 'eval' [training.mode]
+  help: write inference; allowed are train, inference, decode
+[1]
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=1s --set cluster.restart_time=1e9s | sed -n '/Whole run/,/^$/p'
 Whole run: 1.00 billion tokens are never reached: failures undo the work faster than it is done
   A failure every 0.062 s. A checkpoint of 1.55 GiB every 1.1 s (1 iteration)
