@@ -72,7 +72,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         {"plan.nodes", v->cluster.nodes},
         {"plan.gpus_per_node", v->cluster.gpus_per_node},
         {"plan.microbatches", plan->microbatches},
-        {"plan.rank_samples", plan->microbatches * v->training.micro_batch},
+        {"plan.rank_samples", plan->microbatches / plan->flushes * v->training.micro_batch},
         {"plan.microbatch_tokens", v->training.micro_batch * v->training.sequence_length},
         {"plan.step_tokens", v->training.global_batch * v->training.sequence_length},
         {"plan.replicate", sharded && shards < all ? all / shards
@@ -227,6 +227,11 @@ static void complete_batch(dts_settings *ours, const dts_settings *base) {
         put(ours, "parallelism.data", data);
     }
     data = data > 0 ? data : data_ranks(ours, base);
+    /* what one rank takes fills the pipeline once */
+    if (samples > 0 && data > 0 && number(ours, base, "parallelism.pipeline") > 1 && global > samples * data &&
+        global % (samples * data) == 0) {
+        put(ours, "parallelism.flushes", global / (samples * data));
+    }
     if (global == 0 && samples == 0 && keeps_batch(ours, base, data, microbatches)) {
         return;
     }

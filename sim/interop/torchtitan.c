@@ -85,6 +85,7 @@ static const dts_mapping plan_rules[] = {
      "1f1b is nearest; an order of your own can be given as pipeline_parallel_schedule_csv", false},
     {"parallelism.schedule=1f1b", "", IN, NULL, false},
     {"parallelism.virtual_stages=*", "", OUT, NULL, false},
+    {"parallelism.flushes=*", "", OUT, NULL, false}, /* local_batch_size */
     {"plan.stage_layers=@; plan.pipelined=true",
      P("pipeline_parallel_layers_per_stage=@; parallelism.pipeline_parallel_first_stage_less_layers=0; "
        "parallelism.pipeline_parallel_last_stage_less_layers=0"),

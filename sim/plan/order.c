@@ -71,12 +71,13 @@ dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_di
                                 "%s has %d stages on each rank, not %" PRId64, file, order->shape.chunks,
                                 job->parallelism->virtual_stages);
     }
-    if (order->shape.microbatches != plan->microbatches) {
+    if (order->shape.microbatches * plan->flushes != plan->microbatches) {
         snprintf(help, sizeof help, "use global_batch %" PRId64,
-                 order->shape.microbatches * plan->data * job->training->micro_batch);
+                 order->shape.microbatches * plan->flushes * plan->data * job->training->micro_batch);
         status = dts_diag_error(diag, NULL, "training.global_batch", help,
-                                "%s is an order for %d microbatches, but each replica has %" PRId64, file,
-                                order->shape.microbatches, plan->microbatches);
+                                "%s is an order for %d microbatches, but each replica has %" PRId64 "%s", file,
+                                order->shape.microbatches, plan->microbatches / plan->flushes,
+                                plan->flushes > 1 ? " in each flush" : "");
     }
     return status;
 }
@@ -126,10 +127,14 @@ static dts_status build_by_method(dts_plan *plan, const dts_schedule_shape *shap
 static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     if (plan->method == NULL) {
         plan->schedule = *plan->job.parallelism->schedule.order;
-        return DTS_OK;
+        const dts_schedule once = plan->schedule;
+        return plan->flushes == 1 || dts_schedule_repeat(&once, (int)plan->flushes, arena, &plan->schedule)
+                   ? DTS_OK
+                   : dts_diag_nomem(diag);
     }
     dts_schedule_shape shape = {.stages = (int)plan->pipeline,
                                 .microbatches = (int)plan->passes,
+                                .flushes = (int)plan->flushes,
                                 .chunks = (int)plan->virtual_stages,
                                 .forward = 1,
                                 .backward_input = 1,

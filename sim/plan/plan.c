@@ -265,7 +265,16 @@ bool dts_plan_reduces_each_step(const dts_plan *plan) {
     const bool waits = plan->job.stack->pipeline_defers_reduction && plan->pipeline > 1 && plan->copies == 1 &&
                        p->layers.count == 0 && plan->job.offload->gradients == DTS_OFFLOAD_NONE &&
                        !dts_plan_asynchronous(plan) && !dts_plan_infers(plan);
-    return p->gradient_sync == DTS_REDUCE_AUTO ? waits : p->gradient_sync == DTS_REDUCE_EACH_STEP;
+    return p->gradient_sync == DTS_REDUCE_AUTO
+               ? waits
+               : p->gradient_sync == DTS_REDUCE_EACH_STEP || p->gradient_sync == DTS_REDUCE_EACH_FLUSH;
+}
+
+bool dts_plan_reduces_each_flush(const dts_plan *plan) {
+    const int when = plan->job.parallelism->gradient_sync;
+    const bool fsdp = plan->job.parallelism->data_parallel == DTS_DP_FSDP;
+    return plan->flushes > 1 &&
+           (when == DTS_REDUCE_EACH_FLUSH || (when == DTS_REDUCE_AUTO && fsdp && dts_plan_reduces_each_step(plan)));
 }
 
 bool dts_plan_defers_reduction(const dts_plan *plan) {
@@ -461,8 +470,9 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     const char *pipeline = "";
     const char *tensor = "";
     if (plan->pipeline > 1) {
-        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s%s) × ", plan->pipeline, plan->schedule.name,
-                                    dts_plan_describe_costs(plan, arena));
+        const char *flushes = plan->flushes > 1 ? dts_arena_printf(arena, ", %" PRId64 " flushes", plan->flushes) : "";
+        pipeline = dts_arena_printf(arena, "pipeline %" PRId64 " (%s%s%s) × ", plan->pipeline, plan->schedule.name,
+                                    dts_plan_describe_costs(plan, arena), flushes == NULL ? "" : flushes);
     }
     if (plan->tensor > 1) {
         tensor =

@@ -173,8 +173,14 @@ typedef struct dts_layer_choice {
 } dts_layer_choice;
 
 /* When gradients are reduced: after every microbatch, or once a step (no_sync of DDP and FSDP). AUTO: once a step where
- * all of them are kept whole (ddp, zero1) or the stack's pipelines keep FSDP's whole, else after every microbatch. */
-typedef enum dts_reduce_when { DTS_REDUCE_AUTO, DTS_REDUCE_EACH_STEP, DTS_REDUCE_EACH_MICROBATCH } dts_reduce_when;
+ * all of them are kept whole (ddp, zero1), once a flush where the stack's pipelines keep FSDP's whole, else after every
+ * microbatch. */
+typedef enum dts_reduce_when {
+    DTS_REDUCE_AUTO,
+    DTS_REDUCE_EACH_STEP,
+    DTS_REDUCE_EACH_MICROBATCH,
+    DTS_REDUCE_EACH_FLUSH /* of a pipeline: with the last microbatch of each */
+} dts_reduce_when;
 
 /* Does FSDP free gathered parameters between forward and backward? AUTO: unless the stack does not in pipelines. */
 typedef enum dts_reshard { DTS_RESHARD_AUTO, DTS_RESHARD_YES, DTS_RESHARD_NO } dts_reshard;
@@ -183,6 +189,7 @@ typedef struct dts_parallelism {
     int64_t data, tensor, context, expert, pipeline; /* 0: left out, follows from the GPU count */
     int64_t expert_tensor;                           /* ranks that split each expert */
     int64_t virtual_stages;                          /* 0: left out, the schedule's own */
+    int64_t flushes;                                 /* of the pipeline, in one optimizer step */
     int context_method;                              /* dts_context_method */
     int data_parallel;                               /* dts_data_parallel */
     int reshard_after_forward;                       /* dts_reshard */
@@ -278,6 +285,7 @@ typedef struct dts_plan {
     int64_t copies;         /* of each piece on the pipeline's ranks: 2 with two directions, else 1 */
     int64_t replicas;       /* data · context · copies: ranks that hold the same parameters */
     int64_t microbatches;   /* per replica and iteration */
+    int64_t flushes;        /* of the pipeline: runs of its schedule, each of microbatches / flushes */
     int64_t passes;         /* microbatches that are simulated: more where filling and draining are not counted */
     bool async_tensor;      /* tensor-parallel communication in chunks beside the products */
     dts_storage storage;
@@ -354,6 +362,8 @@ bool dts_plan_ends_apart(const dts_plan *plan);
 /* Would FSDP's gradients wait whole for the last microbatch? Do they, in this plan? And does DDP reduce those of every
  * microbatch? */
 bool dts_plan_reduces_each_step(const dts_plan *plan);
+/* Of several flushes, is each one's last microbatch the end of such a wait? */
+bool dts_plan_reduces_each_flush(const dts_plan *plan);
 bool dts_plan_defers_reduction(const dts_plan *plan);
 /* Do the shards of FSDP's gradients come into being as they are reduced, and go with the step (zero_grad)? */
 bool dts_plan_gradients_come(const dts_plan *plan);

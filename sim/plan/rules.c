@@ -194,7 +194,8 @@ static dts_status check_shards(const dts_job *job, dts_plan *plan, dts_diag *dia
 /* When gradients are reduced. */
 static dts_status check_gradient_sync(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const int kind = job->parallelism->data_parallel;
-    const bool step = job->parallelism->gradient_sync == DTS_REDUCE_EACH_STEP;
+    const bool flush = job->parallelism->gradient_sync == DTS_REDUCE_EACH_FLUSH;
+    const bool step = job->parallelism->gradient_sync == DTS_REDUCE_EACH_STEP || flush;
     const bool each = job->parallelism->gradient_sync == DTS_REDUCE_EACH_MICROBATCH;
     const struct {
         bool broken;
@@ -202,11 +203,11 @@ static dts_status check_gradient_sync(const dts_job *job, const dts_plan *plan, 
     } rules[] = {
         {step && (kind == DTS_DP_ZERO2 || kind == DTS_DP_ZERO3), "use fsdp or zero1, or gradient_sync: microbatch",
          "ZeRO-2 and ZeRO-3 keep shards of the gradients only: those of a microbatch must be reduced at once"},
-        {each && kind == DTS_DP_ZERO1, "use zero2 or ddp, or gradient_sync: step",
+        {(each || (flush && plan->flushes > 1)) && kind == DTS_DP_ZERO1, "use zero2 or ddp, or gradient_sync: step",
          "ZeRO-1 adds gradients up and reduces them once a step"},
         {(step || each) && dts_plan_single_process(plan), "use ddp, or leave gradient_sync out",
          "one process for all replicas (dp) collects gradients after each backward"},
-        {each && plan->copies > 1, "use gradient_sync: step",
+        {(each || (flush && plan->flushes > 1)) && plan->copies > 1, "use gradient_sync: step",
          "two copies of a stage are reduced together, after the last microbatch of both"},
         {step && dts_plan_asynchronous(plan), "use 1f1b, or gradient_sync: microbatch",
          "an asynchronous schedule updates the weights after every microbatch"},

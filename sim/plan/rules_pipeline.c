@@ -86,6 +86,34 @@ static dts_status check_one_rank(const dts_job *job, dts_plan *plan, dts_diag *d
     return DTS_OK;
 }
 
+/* Without a pipeline to fill and drain it is all the same. */
+static dts_status fill_flushes(const dts_job *job, dts_plan *plan, bool asynchronous, dts_diag *diag) {
+    const int64_t wanted = job->parallelism->flushes;
+    plan->flushes = plan->pipeline > 1 && wanted > 0 ? wanted : 1;
+    if (plan->flushes == 1) {
+        return DTS_OK;
+    }
+    if (asynchronous) {
+        plan->flushes = 1;
+        return dts_diag_error(diag, NULL, "parallelism.flushes", "leave flushes out, or use 1f1b",
+                              "%s updates within the stream: it has no flush", job->parallelism->schedule.name);
+    }
+    if (plan->microbatches % plan->flushes != 0) {
+        char help[80];
+        int64_t nearest = plan->flushes < plan->microbatches ? plan->flushes : plan->microbatches;
+        while (plan->microbatches % nearest != 0) {
+            nearest--;
+        }
+        snprintf(help, sizeof help, "use flushes: %" PRId64, nearest);
+        plan->flushes = 1;
+        return dts_diag_error(diag, NULL, "parallelism.flushes", help,
+                              "each flush has as many microbatches, but %" PRId64 " does not divide the %" PRId64
+                              " of a replica",
+                              wanted, plan->microbatches);
+    }
+    return DTS_OK;
+}
+
 dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const char *name = job->parallelism->schedule.name;
     const dts_schedule *order = job->parallelism->schedule.order;
@@ -93,7 +121,10 @@ dts_status dts_plan_fill_pipeline(const dts_job *job, dts_plan *plan, dts_diag *
     if (method == NULL && order == NULL) {
         return unknown_schedule(name, diag);
     }
-    dts_status status = dts_plan_check_order(job, plan, diag);
+    dts_status status = fill_flushes(job, plan, order == NULL && method->asynchronous, diag);
+    if (status == DTS_OK) {
+        status = dts_plan_check_order(job, plan, diag);
+    }
     bool both = false;
     plan->passes = plan->microbatches;
     if (order != NULL) {

@@ -15,7 +15,7 @@ static const char *const mode_names[] = {"train", "inference", "decode", NULL};
 static const char *const cache_names[] = {"auto", "none", "native", "fp8", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};
 static const char *const reshard_names[] = {"auto", "true", "false", NULL}; /* as dts_reshard */
-static const char *const reduce_names[] = {"auto", "step", "microbatch", NULL};
+static const char *const reduce_names[] = {"auto", "step", "microbatch", "flush", NULL};
 static const char *const unit_names[] = {"layer", "linear", NULL};
 static const char *const context_names[] = {"ring", "all-to-all", "all-gather", NULL};
 static const char *const offload_names[] = {"none", "cpu", "nvme", NULL};
@@ -284,6 +284,10 @@ static const dts_field parallelism_fields[] = {
     {FIELD(pipeline), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 4096, .help = "pipeline stages (ranks)"},
     {FIELD(virtual_stages), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1024,
      .help = "model chunks per pipeline rank; left out: 2 for schedules in a V or in two directions, else 1"},
+    {FIELD(flushes), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1000000, .preset = "1",
+     .help =
+         "runs of the pipeline's schedule in one optimizer step, each of an equal part of its microbatches; nothing "
+         "without a pipeline"},
     {FIELD(data_parallel), .type = DTS_FIELD_ENUM, .value_hints = dts_data_parallel_hints, .names = data_parallel_names,
      .preset = "ddp", .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_ENUM, .names = reshard_names, .preset = "auto",
@@ -291,8 +295,9 @@ static const dts_field parallelism_fields[] = {
              "stack's fsdp.reshard_in_pipeline says with a pipeline"},
     {FIELD(gradient_sync), .type = DTS_FIELD_ENUM, .names = reduce_names, .preset = "auto",
      .help =
-         "when gradients are reduced: step (once, no_sync of DDP and FSDP), microbatch (after each), or auto: step for "
-         "ddp, zero1 and fsdp in pipelines of a stack with pipeline.defers_reduction, else microbatch"},
+         "when gradients are reduced: step (once, no_sync of DDP and FSDP), flush (once in each run of the pipeline), "
+         "microbatch (after each), or auto: step for ddp and zero1, flush for fsdp in pipelines of a stack with "
+         "pipeline.defers_reduction, else microbatch"},
     {FIELD(fsdp_unit), .type = DTS_FIELD_ENUM, .names = unit_names, .preset = "layer",
      .help =
          "fsdp: what is gathered and freed together: a layer, or each linear layer inside it by itself (less memory, "

@@ -168,11 +168,16 @@ static void write_textbook(const page *p, const dts_schedule_report *r) {
         fact(p, "textbook", "no closed form");
         return;
     }
-    double want = method->bubble(&r->schedule.shape);
+    double want = dts_schedule_bubble(method, &r->schedule.shape);
     double got = measured_bubble(r);
     dts_text formula = {0};
     if (method->bubble_formula != NULL) {
-        dts_text_printf(&formula, " = %s", method->bubble_formula);
+        const int flushes = r->schedule.shape.flushes;
+        if (flushes > 1) {
+            dts_text_printf(&formula, " = %d × %s", flushes, method->bubble_formula);
+        } else {
+            dts_text_printf(&formula, " = %s", method->bubble_formula);
+        }
     }
     if (method->latency_formula != NULL && r->schedule.shape.latency > 0) {
         dts_text_printf(&formula, " + %s", method->latency_formula);
@@ -181,7 +186,7 @@ static void write_textbook(const page *p, const dts_schedule_report *r) {
     if (same(got, want, r)) {
         fact(p, "textbook", "%.6g%s, as simulated", want, dts_text_string(&formula));
     } else {
-        const char *why = method->bubble_limit(&r->schedule.shape);
+        const char *why = dts_schedule_bubble_limit(method, &r->schedule.shape);
         fact(p, "textbook", "%.6g%s; simulated %.6g: %s", want, dts_text_string(&formula), got,
              why != NULL ? why : "the formula is not exact here");
     }
@@ -251,7 +256,8 @@ void dts_schedule_cell(const dts_schedule_report *report, int column, char *out,
             if (method->bubble == NULL) {
                 snprintf(out, size, "-");
             } else {
-                snprintf(out, size, "%.6g%s", method->bubble(shape), method->bubble_of_span ? " (span)" : "");
+                snprintf(out, size, "%.6g%s", dts_schedule_bubble(method, shape),
+                         method->bubble_of_span ? " (span)" : "");
             }
             break;
         default:

@@ -56,10 +56,11 @@ static bool find(const dts_plan *plan, int64_t rounds, int64_t draining, dts_fol
                       .draining = draining};
     int64_t least = chunks ? rounds * whole : out->draining + INT64_C(2) * DTS_LEAST_ROUND + 1;
     out->some = like(out->all, out->round * out->directions, least * out->directions);
-    /* how full the queue of loaded batches is depends on all of them, and so does what stages keep for each */
+    /* how full the queue of loaded batches is depends on all of them, and so does what stages keep for each; several
+     * flushes have no common rhythm */
     const bool keeps = dts_plan_buffers_microbatches(plan) || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE;
     return out->all > out->some && plan->job.parallelism->schedule.order == NULL && !dts_plan_asynchronous(plan) &&
-           !dts_plan_loads_input(plan) && !keeps;
+           !dts_plan_loads_input(plan) && !keeps && plan->flushes == 1;
 }
 
 bool dts_fold_find(const dts_plan *plan, dts_fold *out) {

@@ -142,11 +142,15 @@ static bool peaks_agree(const dts_plan *plan, const dts_simulated *a, const dts_
 static dts_status follow_few(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
                              dts_result *result, dts_diag *diag) {
     int64_t few = 2 * plan->pipeline * plan->virtual_stages;
-    few = plan->job.parallelism->schedule.order == NULL && few < plan->microbatches ? few : plan->microbatches;
+    const int64_t flush = plan->microbatches / plan->flushes;
+    few = plan->job.parallelism->schedule.order == NULL && few < flush ? few : flush;
     dts_training training = *plan->job.training;
     training.global_batch = training.global_batch / plan->microbatches * few;
+    dts_parallelism parallelism = *plan->job.parallelism;
+    parallelism.flushes = 1;
     dts_job job = plan->job;
     job.training = &training;
+    job.parallelism = &parallelism;
     dts_lower_options fine = *how;
     fine.detail = DTS_DETAIL_KERNEL;
     dts_plan part;

@@ -68,18 +68,87 @@ static dts_status unknown_name(const char *name, dts_diag *diag) {
     return dts_diag_error(diag, NULL, NULL, help, "unknown schedule '%.60s'", name);
 }
 
+static dts_status check_flushes(const dts_schedule_method *method, const dts_schedule_shape *shape, dts_diag *diag) {
+    if (shape->flushes <= 1) {
+        return DTS_OK;
+    }
+    if (method->asynchronous) {
+        return dts_diag_error(diag, NULL, NULL, "leave flushes out, or use 1f1b", "%s has no flush", method->name);
+    }
+    if (shape->microbatches % shape->flushes != 0) {
+        char help[80];
+        snprintf(help, sizeof help, "use a multiple of %d microbatches", shape->flushes);
+        return dts_diag_error(diag, NULL, NULL, help, "%d flushes do not divide %d microbatches", shape->flushes,
+                              shape->microbatches);
+    }
+    return DTS_OK;
+}
+
 dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
                               dts_diag *diag) {
     const dts_schedule_method *method = dts_schedule_find(name);
     if (method == NULL) {
         return unknown_name(name, diag);
     }
-    dts_status status = method->check(shape, diag);
+    dts_status status = check_flushes(method, shape, diag);
     if (status != DTS_OK) {
         return status;
     }
-    status = method->build(shape, arena, out);
+    const dts_schedule_shape one = dts_schedule_flush(shape);
+    status = method->check(&one, diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    status = method->build(&one, arena, out);
+    if (status == DTS_OK && shape->flushes > 1) {
+        const dts_schedule once = *out;
+        status = dts_schedule_repeat(&once, shape->flushes, arena, out) ? DTS_OK : DTS_NOMEM;
+    }
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+}
+
+dts_schedule_shape dts_schedule_flush(const dts_schedule_shape *shape) {
+    dts_schedule_shape one = *shape;
+    one.microbatches /= shape->flushes > 1 ? shape->flushes : 1;
+    one.flushes = 0;
+    return one;
+}
+
+bool dts_schedule_repeat(const dts_schedule *one, int flushes, dts_arena *arena, dts_schedule *out) {
+    const size_t stages = (size_t)one->shape.stages;
+    const uint32_t each = (uint32_t)one->shape.microbatches / (one->layout == DTS_LAYOUT_BIDIR ? 2 : 1);
+    *out = *one;
+    out->shape.microbatches *= flushes;
+    out->shape.flushes = flushes;
+    out->ops = dts_arena_array(arena, stages, sizeof(dts_op *));
+    out->op_count = dts_arena_array(arena, stages, sizeof *out->op_count);
+    for (size_t p = 0; out->ops != NULL && out->op_count != NULL && p < stages; p++) {
+        const size_t count = one->op_count[p];
+        out->op_count[p] = count * (size_t)flushes;
+        out->ops[p] = dts_arena_array(arena, out->op_count[p], sizeof **out->ops);
+        if (out->ops[p] == NULL) {
+            return false;
+        }
+        for (size_t i = 0; i < out->op_count[p]; i++) {
+            out->ops[p][i] = one->ops[p][i % count];
+            out->ops[p][i].microbatch += (uint32_t)(i / count) * each;
+        }
+    }
+    return out->ops != NULL && out->op_count != NULL;
+}
+
+double dts_schedule_bubble(const dts_schedule_method *method, const dts_schedule_shape *shape) {
+    const dts_schedule_shape one = dts_schedule_flush(shape);
+    return method->bubble(&one) * (shape->flushes > 1 ? shape->flushes : 1);
+}
+
+const char *dts_schedule_bubble_limit(const dts_schedule_method *method, const dts_schedule_shape *shape) {
+    const dts_schedule_shape one = dts_schedule_flush(shape);
+    const char *limit = method->bubble_limit(&one);
+    /* where the first rank begins a flush and ends it, no two of them meet */
+    const bool meet = shape->flushes > 1 && (method->splits_backward || method->layout == DTS_LAYOUT_V ||
+                                             method->layout == DTS_LAYOUT_BIDIR || method->bubble_of_span);
+    return limit == NULL && meet ? "it leaves out that flushes overlap" : limit;
 }
 
 int dts_virtual_stage(dts_layout layout, int stages, int rank, int chunk) {

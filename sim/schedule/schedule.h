@@ -41,6 +41,7 @@ typedef struct dts_schedule_shape {
     int microbatches; /* m >= 1 */
     int chunks;       /* v >= 1 */
     int group;        /* microbatches per group of interleaved orders; 0: the schedule's own default */
+    int flushes;      /* the order is that of m / flushes microbatches, so many times; 0 as 1 */
     /* relative costs for cost-aware (heuristic) schedules; others ignore them */
     double forward, backward_input, backward_weight, latency;
     /* the part of a forward's activations that its B frees, W the rest; below 0: B keeps more than it frees */
@@ -87,6 +88,15 @@ const dts_schedule_method *dts_schedule_find(const char *name);
  * chunk). Errors: unknown name (with the nearest), illegal shape. */
 dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
                               dts_diag *diag);
+
+/* The shape of one flush of a shape, of which m is a multiple. */
+dts_schedule_shape dts_schedule_flush(const dts_schedule_shape *shape);
+/* The order once more for each flush, as gradients are accumulated over several runs of a pipeline: a rank begins the
+ * next one when it has done with its own part of the one before. False: no memory. */
+bool dts_schedule_repeat(const dts_schedule *one, int flushes, dts_arena *arena, dts_schedule *out);
+/* method's closed form, for every flush of the shape; and what it leaves out, as bubble_limit. */
+double dts_schedule_bubble(const dts_schedule_method *method, const dts_schedule_shape *shape);
+const char *dts_schedule_bubble_limit(const dts_schedule_method *method, const dts_schedule_shape *shape);
 
 /* Virtual stage of (rank, chunk), and back. */
 int dts_virtual_stage(dts_layout layout, int stages, int rank, int chunk);

@@ -270,15 +270,16 @@ static double pipeline_s(const dts_case *k, const dts_schedule_method *method, d
         .stages = (int)k->plan->pipeline,
         .microbatches = (int)k->plan->microbatches,
         .chunks = (int)k->frame->chunks,
+        .flushes = (int)k->plan->flushes,
         .forward = mean->forward_s,
         .backward_input = mean->input_s,
         .backward_weight = mean->weight_s,
         .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
-    double fill_s = (stages - 1) * mean->forward_s / (double)k->frame->chunks;
+    double fill_s = (double)k->plan->flushes * (stages - 1) * mean->forward_s / (double)k->frame->chunks;
     if (method->bubble == NULL || method->bubble_of_span) {
-        return length_s + fill_s + (method->bubble == NULL ? 0 : method->bubble(&shape));
+        return length_s + fill_s + (method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape));
     }
-    return length_s + fmax(fill_s, method->bubble(&shape)); /* where W is long, F + B - W is no bubble */
+    return length_s + fmax(fill_s, dts_schedule_bubble(method, &shape)); /* where W is long, F + B - W is no bubble */
 }
 
 static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate) {

@@ -174,7 +174,7 @@ static double groups_on_node(const dts_plan *plan, int rank, double busy) {
 /* Share of a pipeline's stages that have a pass to do, on average over the iteration. */
 static double busy_share(const dts_plan *plan) {
     double passes = (double)plan->microbatches * (double)plan->virtual_stages;
-    return passes / (passes + (double)plan->pipeline - 1);
+    return passes / (passes + (double)plan->flushes * ((double)plan->pipeline - 1));
 }
 
 /* The group of a set of parameters, and how many such groups load a node's network together, of the share of stages

@@ -111,7 +111,7 @@ static bool count_peaks(const walk *w, const char *name, int64_t m, double frees
 /* The same without building long orders: beyond some multiple of the stages the peak stays, or grows with every
  * microbatch (gpipe). */
 static const float *in_flight(walk *w, const dts_schedule_method *method, int32_t schedule) {
-    int64_t m = w->plan.microbatches;
+    int64_t m = w->plan.microbatches / w->plan.flushes;
     const double frees = method->splits_backward ? input_frees(w) : 0; /* others free all at once */
     for (size_t i = 0; i < w->cached; i++) {
         const peaks *p = &w->cache[i];
@@ -281,7 +281,7 @@ static void visit_schedule(walk *w, int32_t schedule) {
         method = dts_schedule_find("naive");
     }
     dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
-                                .microbatches = (int)w->plan.microbatches,
+                                .microbatches = (int)(w->plan.microbatches / w->plan.flushes),
                                 .chunks = (int)w->plan.virtual_stages,
                                 .forward = 1,
                                 .backward_input = 1,

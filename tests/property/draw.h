@@ -433,6 +433,16 @@ typedef struct technique {
     void (*draw)(drawn *d);
 } technique;
 
+/* Schedules with a rule for their microbatches keep one flush of as many. */
+static inline bool may_flush(const drawn *d) {
+    return d->pipeline > 1 && d->microbatches % 2 == 0 && d->schedule != NULL &&
+           (strcmp(d->schedule, "1f1b") == 0 || strcmp(d->schedule, "gpipe") == 0);
+}
+
+static inline void draw_flushes(drawn *d) {
+    say(d, PARALLELISM, "flushes: 2");
+}
+
 static const technique techniques[] = {
     {"inference", 12, always, draw_inference},
     {"tensor", 3, always, draw_tensor},
@@ -464,6 +474,7 @@ static const technique techniques[] = {
     {"blocking launches", 16, may_block_launches, draw_blocking_launches},
     {"windows of attention", 3, may_have_windows, draw_windows},
     {"blocks side by side", 4, is_dense, draw_parallel_block},
+    {"several flushes", 3, may_flush, draw_flushes},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */

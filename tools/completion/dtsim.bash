@@ -53,7 +53,7 @@ _dtsim_options() {
                 "--threads --format --html --wall-time --tokens --clusters --nodes --deadline --budget $common"
             ;;
         schedule)
-            echo "--stages --microbatches --chunks --group --forward --backward-input --backward-weight --latency" \
+            echo "--stages --microbatches --chunks --group --flushes --forward --backward-input --backward-weight --latency" \
                 "--input-frees --memory --html --format $common"
             ;;
         validate) echo "--set --by --worst --threads --format $common" ;;

@@ -17,6 +17,7 @@ enum {
     OPTION_LATENCY,
     OPTION_INPUT_FREES,
     OPTION_GROUP,
+    OPTION_FLUSHES,
     OPTION_MEMORY,
     OPTION_HTML,
     OPTION_FORMAT
@@ -29,6 +30,7 @@ static const struct argp_option options[] = {
     {"microbatches", OPTION_MICROBATCHES, "M", 0, "microbatches of one iteration (required)", 1},
     {"chunks", OPTION_CHUNKS, "V", 0, "chunks per stage (default: the schedule's own, 1 or 2)", 1},
     {"group", OPTION_GROUP, "G", 0, "interleaved-1f1b: microbatches per group (default: P)", 1},
+    {"flushes", OPTION_FLUSHES, "N", 0, "run the pipeline N times, each with M/N microbatches (default 1)", 1},
     {"forward", OPTION_FORWARD, "TIME", 0, "time of a microbatch's forward on a stage (default 1)", 2},
     {"backward-input", OPTION_BACKWARD_INPUT, "TIME", 0, "time of its gradient of the input (default 1)", 2},
     {"backward-weight", OPTION_BACKWARD_WEIGHT, "TIME", 0, "time of its gradient of the weights (default 1)", 2},
@@ -50,7 +52,7 @@ typedef struct schedule_arguments {
     dts_tool *tool;
     const char *names[SCHEDULES_MAX];
     size_t count;
-    long stages, microbatches, chunks, group; /* 0: not given */
+    long stages, microbatches, chunks, group, flushes; /* 0: not given */
     double forward, backward_input, backward_weight, latency, input_frees;
     bool memory;
     format format;
@@ -111,6 +113,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_whole(a, "--chunks", argument, &a->chunks);
         case OPTION_GROUP:
             return parse_whole(a, "--group", argument, &a->group);
+        case OPTION_FLUSHES:
+            return parse_whole(a, "--flushes", argument, &a->flushes);
         case OPTION_FORWARD:
             return parse_cost(a, "--forward", argument, &a->forward);
         case OPTION_BACKWARD_INPUT:
@@ -145,6 +149,7 @@ static dts_schedule_shape shape_for(const schedule_arguments *a, const dts_sched
                                 .microbatches = (int)a->microbatches,
                                 .chunks = a->chunks > 0 && for_it ? (int)a->chunks : own,
                                 .group = a->group > 0 && for_it ? (int)a->group : 0,
+                                .flushes = (int)a->flushes,
                                 .forward = a->forward,
                                 .backward_input = a->backward_input,
                                 .backward_weight = a->backward_weight,
@@ -179,6 +184,10 @@ static dts_status simulate(const schedule_arguments *a, const char *name, dts_sc
     dts_status status;
     if (dts_schedule_is_file(name)) {
         status = read_order(a, name, out, diag);
+        if (status == DTS_OK && a->flushes > 1) {
+            const dts_schedule once = out->schedule;
+            status = dts_schedule_repeat(&once, (int)a->flushes, a->tool->arena, &out->schedule) ? DTS_OK : DTS_NOMEM;
+        }
     } else {
         out->method = dts_schedule_find(name);
         dts_schedule_shape shape = shape_for(a, out->method);

@@ -1,4 +1,4 @@
-/* What a stage of a pipeline holds for all m microbatches of a step (stack.pipeline), as torch.distributed.pipelining
+/* What a stage of a pipeline holds for all m microbatches of a flush (stack.pipeline), as torch.distributed.pipelining
  * does. P are the bytes of what one stage hands to the next, L those of the logits, on one tensor-parallel rank:
  *
  *   microbatch_buffers   m·P for inputs behind the first stage and m·P for the gradients of outputs before the last,
@@ -100,5 +100,5 @@ double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
         buffers += dts_input_has_buffer(plan, &plan->chunks[s]);
         buffers += s < plan->stages - 1 && !meet_on_rank(plan, s);
     }
-    return buffers * b->boundary_B * (double)plan->microbatches;
+    return buffers * b->boundary_B * (double)(plan->microbatches / plan->flushes);
 }

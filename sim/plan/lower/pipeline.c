@@ -47,6 +47,7 @@ typedef struct turns {
     size_t *heads_first;    /* [rank] of dts_build_heads_first; NULL: without post-validation */
     int64_t stages;
     int64_t microbatches; /* of each direction */
+    int64_t flush;        /* of these, in one flush */
 } turns;
 
 /* An operation of a rank with where it belongs, while it is added. */
@@ -55,7 +56,8 @@ typedef struct step {
     int64_t rank, stage; /* stage: virtual */
     int direction;
     dts_pass pass;
-    dts_id made; /* task after which its output exists */
+    dts_id made;     /* task after which its output exists */
+    bool ends_flush; /* the last of its stage's in a flush that makes weight gradients */
 } step;
 
 static int64_t place(const turns *t, int direction, int64_t stage) {
@@ -282,7 +284,7 @@ static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {
     dts_builder *b = t->b;
     dts_build_memory(b, made, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, dts_head_output_B(b));
     if (last) {
-        const dts_id copy = dts_build_joined_outputs(b, stage, t->microbatches);
+        const dts_id copy = dts_build_joined_outputs(b, stage, t->flush);
         dts_build_memory(b, copy, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, dts_head_output_B(b));
     }
 }
@@ -290,7 +292,7 @@ static void gather_outputs(turns *t, dts_stage *stage, dts_id made, bool last) {
 /* Behind the loss: what is gathered, and the last output, are not needed any more. */
 static void drop_outputs(turns *t, dts_stage *stage) {
     dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY,
-                     -dts_head_output_B(t->b) * (double)t->microbatches);
+                     -dts_head_output_B(t->b) * (double)t->flush);
     dts_build_memory(t->b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -dts_head_output_B(t->b));
 }
 
@@ -311,13 +313,15 @@ static void begin_step(turns *t, step *x) {
     bool alone = dts_plan_asynchronous(plan);
     bool first = makes_weights(x) && (alone || *left == t->microbatches);
     *left -= makes_weights(x);
+    x->ends_flush = makes_weights(x) && *left % t->flush == 0;
     x->pass = (dts_pass){.stage = &b->stages[x->rank],
                          .chunk = &plan->chunks[x->stage],
                          .sync = t->syncs[x->rank * plan->copies + x->direction],
                          .microbatch = x->direction * t->microbatches + x->op->microbatch,
                          .chunk_index = x->op->chunk,
                          .first_microbatch = first,
-                         .last_microbatch = makes_weights(x) && (alone || *left == 0),
+                         .last_microbatch = makes_weights(x) && (alone || *left == 0 ||
+                                                                 (x->ends_flush && dts_plan_reduces_each_flush(plan))),
                          .outputs_only = dts_plan_infers(plan),
                          .input = DTS_NO_ID};
     add_chunk_overhead(t, x->pass.stage, x->op, x->op->kind != DTS_OP_FORWARD);
@@ -356,17 +360,17 @@ static void finish_forward(turns *t, step *x) {
     here->forward = true;
     int64_t left = --t->forward_left[place(t, x->direction, x->stage)];
     if (gathers_outputs(t, x->stage)) {
-        gather_outputs(t, x->pass.stage, x->made, left == 0);
+        gather_outputs(t, x->pass.stage, x->made, left % t->flush == 0);
     }
     dts_keep_output(t->b, x->pass.stage, x->stage);
     if (dts_plan_infers(t->b->plan)) {
-        finish_inference(t, x, left == 0);
+        finish_inference(t, x, left % t->flush == 0);
     }
 }
 
 static void finish_backward(turns *t, step *x) {
     produced *here = at(t, x->direction, x->stage, x->op->microbatch);
-    if (gathers_outputs(t, x->stage) && x->pass.last_microbatch) {
+    if (gathers_outputs(t, x->stage) && x->ends_flush) {
         drop_outputs(t, x->pass.stage);
     }
     if (sends(x)) {
@@ -374,8 +378,8 @@ static void finish_backward(turns *t, step *x) {
         here->backward = true;
         dts_keep_gradient(t->b, x->pass.stage, x->stage);
     }
-    if (x->pass.last_microbatch) {
-        dts_drop_kept(t->b, x->pass.stage, x->stage, t->microbatches);
+    if (x->ends_flush) {
+        dts_drop_kept(t->b, x->pass.stage, x->stage, t->flush);
     }
     hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);
     if (makes_weights(x) && x->stage == 0) {
@@ -533,6 +537,7 @@ dts_status dts_build_pipeline(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_plan *plan = b->plan;
     const dts_schedule *schedule = &plan->schedule;
     turns t = {.b = b, .syncs = syncs, .stages = plan->stages, .microbatches = plan->passes / plan->copies};
+    t.flush = t.microbatches / plan->flushes;
     dts_status status = turns_new(&t);
     bool moved = true;
     for (int64_t rank = 0; rank < plan->pipeline; rank++) {
