@@ -9,7 +9,7 @@
  *
  * imbalance is what the busiest rank receives over the mean: everyone waits for it at the way back.
  *
- *   route     product (T, h)·(h, E), softmax, top-k, masks, auxiliary loss: small kernels over (T, E)
+ *   route     product (T, h)·(h, E), softmax, top-k, masks, losses (balance; z [8]): small kernels over (T, E)
  *   permute   rows sorted by expert (T·h read, N·h written), then an all-to-all of N·h elements
  *   sort      the rows of x ranks become one block per expert (N·h twice), where a rank holds several experts
  *   experts   grouped products (N, h)·(h, f) and (N, f)·(f, h); the gate weighs the activation in between [4]
@@ -42,12 +42,15 @@
  * [4] NVIDIA/Megatron-LM megatron/core/transformer/moe/{router,moe_utils,token_dispatcher,experts}.py (0.12 and later).
  * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2.
  * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py.
- * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias. */
+ * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias.
+ * [8] [4], moe_utils.py, z_loss_func; Zoph et al. 2022, ST-MoE, arXiv 2202.08906, equation 5. */
 #include <math.h>
 
 #include "model/builder.h"
 
 enum {
+    Z_LOSS_KERNELS = 12, /* [8]: log-sum-exp (9: its maximum's infinities, four passes, sum), square, mean, scale */
+    Z_LOSS_BACKWARD_KERNELS = 9,
     ROUTE_KERNELS = 16,         /* [4]: cast, softmax, top-k (two), gates and map (six), auxiliary loss (six) */
     CAPACITY_KERNELS = 6,       /* [4]: top-k over tokens (two), mask, scatter, two products */
     ROUTE_BACKWARD_KERNELS = 9, /* gates, softmax, cast; auxiliary loss (six) */
@@ -58,6 +61,9 @@ enum {
 #define ROUTE_B    40.0
 #define MAP_B      9.0 /* kept per score: fp32 gates, the map, four-byte row numbers */
 #define CAPACITY_B 24.0
+/* Of the log-sum-exp of fp32 scores: 6 passes forward; 6 backward and 3 to add its gradient to the other one. */
+#define Z_LOSS_B          24.0
+#define Z_LOSS_BACKWARD_B 36.0
 
 typedef struct routed {
     int64_t local;  /* experts of this rank */
@@ -138,6 +144,13 @@ static void add_router(dts_builder *builder, const routed *r) {
                                                        .input_B = entries * l->e,
                                                        .output_B = entries * l->e,
                                                        .saved_B = entries * MAP_B});
+    if (model->router_z_loss) {
+        choice->forward_kernels += Z_LOSS_KERNELS;
+        choice->forward_B += entries * Z_LOSS_B;
+        choice->backward_kernels += Z_LOSS_BACKWARD_KERNELS;
+        choice->backward_B += entries * Z_LOSS_BACKWARD_B;
+        choice->saved_B += entries * 4; /* scores */
+    }
     const dts_execution *execution = builder->execution;
     choice->host_reads =
         !pads && !execution->device_dispatch && (exchanges_tokens(builder) || !execution->grouped_products);

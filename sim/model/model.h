@@ -86,6 +86,7 @@ typedef struct dts_model {
     int64_t first_dense_layers;
     int64_t moe_every;                 /* every n-th layer behind those has experts */
     bool router_bias;                  /* the gating product has a bias */
+    bool router_z_loss;                /* the square of the scores' log-sum-exp is a loss, too */
     int64_t nodes_per_token;           /* routing reaches experts on at most this many nodes; 0: no limit */
     double capacity_factor;            /* 0: dropless; else tokens an expert takes, over the mean, padded to that */
     double load_imbalance;             /* tokens of the busiest rank over the mean */

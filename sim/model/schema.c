@@ -102,6 +102,7 @@ static const dts_field fields[] = {
     COUNT(first_dense_layers, 0, MAX_LAYERS, .help = "layers at the start that are dense"),
     COUNT(moe_every, 1, MAX_LAYERS, .preset = "1", .help = "of the layers behind those, every n-th has experts"),
     FLAG(router_bias, "false", "the product that scores experts has a bias"),
+    FLAG(router_z_loss, "false", "the square of the scores' log-sum-exp is a loss, too (ST-MoE, OLMoE)"),
     FIELD(activation_clamp, DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e6,
           .preset = "0",
           .help = "gated_ffn: both inputs of the activation are cut off at this value (gpt-oss: 7); 0: not"),

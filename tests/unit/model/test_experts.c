@@ -51,6 +51,23 @@ static dts_execution fused_bf16(int64_t micro_batch, int64_t sequence_length, in
     return x;
 }
 
+/* Of 4096 · 8 scores in fp32: 6 passes forward, 9 backward, and they are kept. */
+static void test_router_z_loss(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_model model = mixtral();
+    const dts_execution x = fused_bf16(1, 4096, 1);
+    const dts_operator route = *find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route");
+    model.router_z_loss = true;
+    const dts_operator *with = find(operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena), "route");
+    const double scores_B = 4096.0 * 8 * 4;
+    assert_close(with->forward_B - route.forward_B, 6 * scores_B, 1e-12, 0);
+    assert_close(with->backward_B - route.backward_B, 9 * scores_B, 1e-12, 0);
+    assert_close(with->saved_B - route.saved_B, scores_B, 1e-12, 0);
+    assert_true(with->forward_kernels > route.forward_kernels && with->backward_kernels > route.backward_kernels);
+    dts_arena_free(arena);
+}
+
 /* A token passes k of E experts; the router scores all. */
 static void test_flops(void **state) {
     (void)state;
@@ -323,17 +340,12 @@ static void test_sizes_behind_device_dispatch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_biases_and_clamps),
-        cmocka_unit_test(test_sizes_behind_device_dispatch),
-        cmocka_unit_test(test_flops),
-        cmocka_unit_test(test_latent_flops),
-        cmocka_unit_test(test_which_layers),
-        cmocka_unit_test(test_exchanges),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_imbalance),
-        cmocka_unit_test(test_saved),
-        cmocka_unit_test(test_host_reads),
-        cmocka_unit_test(test_device_dispatch),
+        cmocka_unit_test(test_biases_and_clamps), cmocka_unit_test(test_sizes_behind_device_dispatch),
+        cmocka_unit_test(test_router_z_loss),     cmocka_unit_test(test_flops),
+        cmocka_unit_test(test_latent_flops),      cmocka_unit_test(test_which_layers),
+        cmocka_unit_test(test_exchanges),         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_imbalance),         cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_host_reads),        cmocka_unit_test(test_device_dispatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
