@@ -29,6 +29,10 @@
  *   int8, fp8           1
  *   nf4                 1/2 + 4/64: one fp32 constant per block of 64 [2]
  *   nf4, double         1/2 + 1/64 + 4/(64·256): these in 8 bits, with an fp32 constant per 256 of them [2]
+ *   gptq                1/2 + 5/2/128: a scale in 16 bits and a zero in 4 per group of 128 [8]
+ * What GPTQ packs is unpacked by operations of the framework [9]: a shift that writes 32-bit integers, their copy in 8
+ * bits, a mask, the difference to the zeros and the product with the scales, 1/2 + 4 + 5 + 2 + 2 + 1 + e bytes an
+ * element. Autograd keeps the unpacked weight for the gradient of the input.
  *
  * Weights in fp32 are cast before each product, and the cast is kept for the gradient of its input: autocast caches
  * copies of trained weights only [6]. Where FSDP gathers them in half (mixed_precision) there is nothing to cast.
@@ -42,8 +46,11 @@
  * [4] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/utils.py, ParallelLinearAdapter and
  *     GroupedExpertLinearAdapter.
  * [5] NVIDIA-NeMo/Automodel nemo_automodel/components/_peft/lora.py, dropout_position "post".
+ * [6] PyTorch aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient.
  * [7] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/lora.py: linear_qkv and linear_fc1 are wrapped whole.
- * [6] PyTorch aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient. */
+ * [8] Frantar et al. 2022, GPTQ, arXiv 2210.17323, section 4; groups of 128 as of the Int4 models of Qwen.
+ * [9] AutoGPTQ/AutoGPTQ auto_gptq/nn_modules/qlinear/qlinear_cuda_old.py, QuantLinear.forward: as models are trained,
+ *     their own kernels take few rows and have no gradient. */
 #include "model/builder.h"
 
 bool dts_model_adapts(const dts_execution *execution) {
@@ -207,6 +214,19 @@ static void add_dequantisation(dts_builder *builder, const dts_linear *linear, d
                                 .output_B = chain_B});
 }
 
+enum { UNPACK_KERNELS = 5, UNPACK_ZEROS_KERNELS = 5 }; /* [9]: the zeros are small */
+
+static void add_unpacking(dts_builder *builder, const dts_linear *linear, double chain_B) {
+    const double weights = groups_of(linear) * (double)linear->n * (double)linear->k, e = builder->local.e;
+    dts_add_memory(builder, "unpack_weight",
+                   (dts_passes){.forward_kernels = (UNPACK_KERNELS + UNPACK_ZEROS_KERNELS) * (int)groups_of(linear),
+                                .forward_B = weights * (builder->execution->adaptation.base_B + 14 + e),
+                                .input_B = chain_B,
+                                .output_B = chain_B,
+                                .saved_B = weights * e,
+                                .workspace_B = weights / groups_of(linear) * 5}); /* 32 and 8 bits side by side */
+}
+
 void dts_add_base_cast(dts_builder *builder, const dts_linear *linear, double chain_B) {
     const dts_adaptation *adaptation = &builder->execution->adaptation;
     const double e = builder->local.e;
@@ -241,6 +261,9 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     }
     if (adaptation->narrow) {
         add_dequantisation(builder, linear, s.x_B + s.before_B);
+    }
+    if (adaptation->unpacks) {
+        add_unpacking(builder, linear, s.x_B + s.before_B);
     }
     dts_add_base_cast(builder, linear, s.x_B + s.before_B);
     return s.before_B;

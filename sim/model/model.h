@@ -182,6 +182,7 @@ typedef struct dts_adaptation {
     bool joined;         /* a product that stands for several projections has one adapter, not one for each */
     double base_B;       /* B of a frozen weight of the layers' products, as it is stored */
     bool narrow;         /* it is stored in a format that products cannot read */
+    bool unpacks;        /* so it is, and operations of the framework unpack it (GPTQ) */
     double other_B;      /* of any other frozen weight: of embedding, head and norms */
     bool casts;          /* frozen weights come to the products in fp32 */
     bool double_quantised;

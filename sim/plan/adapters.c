@@ -1,10 +1,10 @@
 /* training.adapters: low-rank adapters beside frozen weights (model/adapters.c has the operators and the sources).
  *
  * Bytes of a frozen weight of the layers' products: native 4 or 2 (and what 8- and 4-bit products read), int8 and fp8
- * 1, nf4 4 bits and its constants; all other frozen weights stay native. fp32: all frozen weights 4, and gathered so
- * unless FSDP's mixed precision gathers half copies of its fp32 shards. Adapters
- * themselves are stored, reduced and stepped as plan/ storage.c says for the precision: in fp32 with amp-… (PEFT's
- * autocast_adapter_dtype), in half with bf16. */
+ * 1, nf4 and gptq 4 bits and their constants; all other frozen weights stay native. fp32: all frozen weights 4, and
+ * gathered so unless FSDP's mixed precision gathers half copies of its fp32 shards. Adapters themselves are stored,
+ * reduced and stepped as plan/ storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in
+ * half with bf16. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 
 #define FP32_B 4.0
 
-enum { MOST_RANK = 65536, BLOCK = 64, SECOND_BLOCK = 256 };
+enum { MOST_RANK = 65536, BLOCK = 64, SECOND_BLOCK = 256, GPTQ_GROUP = 128 };
 
 static const char *const target_names[] = {"query-value", "attention", "all-linear", NULL};
 static const char *const position_names[] = {"pre", "post", NULL};
-static const char *const base_names[] = {"native", "int8", "fp8", "nf4", "fp32", NULL};
+static const char *const base_names[] = {"native", "int8", "fp8", "nf4", "fp32", "gptq", NULL};
 
 #define FIELD(member) .key = #member, .offset = offsetof(dts_adapters, member)
 static const dts_field lora_fields[] = {
@@ -28,8 +28,10 @@ static const dts_field lora_fields[] = {
      .help = "which projections get an adapter: query-value, attention (with key and output) or all-linear (with the "
              "feed-forward block)"},
     {FIELD(base), .type = DTS_FIELD_ENUM, .names = base_names, .preset = "native",
-     .help = "how frozen weights of the layers are stored: native (the products' format), int8, fp8 or nf4 (QLoRA); or "
-             "all in fp32, cast for each product (autocast of a model loaded in fp32)"},
+     .help =
+         "how frozen weights of the layers are stored: native (the products' format), int8, fp8, nf4 (QLoRA) or gptq "
+         "(4 bits, unpacked by PyTorch's own kernels); or all in fp32, cast for each product (autocast of a model "
+         "loaded in fp32)"},
     {FIELD(double_quantisation), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "nf4: the constants of its blocks are quantised as well"},
     {FIELD(dropout), .type = DTS_FIELD_BOOL, .preset = "true", .help = "the adapters are trained with dropout"},
@@ -78,6 +80,8 @@ static double base_B(const dts_adapters *adapters, double native_B) {
                    (adapters->double_quantisation ? 1.0 / BLOCK + 4.0 / (BLOCK * SECOND_BLOCK) : 4.0 / (double)BLOCK);
         case DTS_BASE_FP32:
             return FP32_B;
+        case DTS_BASE_GPTQ: /* a scale in 16 bits and a zero in 4 for each group of a column */
+            return 0.5 + 2.5 / GPTQ_GROUP;
         case DTS_BASE_NATIVE:
             break;
     }
@@ -109,7 +113,8 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
                             .joined = plan->job.stack->joined_adapters,
                             .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
                             .other_B = dts_plan_frozen_other_B(plan),
-                            .narrow = adapters->base != DTS_BASE_NATIVE && !wide,
+                            .narrow = adapters->base != DTS_BASE_NATIVE && !wide && adapters->base != DTS_BASE_GPTQ,
+                            .unpacks = adapters->base == DTS_BASE_GPTQ,
                             .casts = wide && !gathers_half_copies(plan),
                             .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,
                             .trained_B = storage->parameter_B};

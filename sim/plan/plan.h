@@ -80,7 +80,8 @@ typedef enum dts_base_format {
     DTS_BASE_INT8,
     DTS_BASE_FP8,
     DTS_BASE_NF4,
-    DTS_BASE_FP32
+    DTS_BASE_FP32,
+    DTS_BASE_GPTQ
 } dts_base_format;
 
 /* Where adapters have their dropout: in front of them, or behind. */

@@ -58,6 +58,7 @@ static void memory_is_counted_in_full(void **state) {
         double element_B;
     } narrow[] = {{LORA ".base=nf4", (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8},
                   {LORA ".base=nf4 " LORA ".double_quantisation=false", (4 + 32.0 / 64) / 8},
+                  {LORA ".base=gptq", (4 + (16.0 + 4) / 128) / 8}, /* arXiv 2210.17323, groups of 128 */
                   {LORA ".base=int8", 1},
                   {LORA ".base=fp8", 1}};
     for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++) {
@@ -88,6 +89,24 @@ static void frozen_weights_have_no_weight_gradient(void **state) {
     dts_result_free(all);
     dts_result_free(lora);
     dts_result_free(nf4);
+}
+
+/* GPTQ's weights are unpacked once forward, 16.5 B an element, and autograd keeps what came out; recomputation lets go
+ * of all but a layer's. */
+static void unpacked_weights_are_kept(void **state) {
+    (void)state;
+    const double layers = 6476005376.0; /* weights of the layers' products */
+    dts_result *lora = simulate_text(base, "training.recompute=none " LORA ".dropout=false");
+    dts_result *gptq = simulate_text(base, "training.recompute=none " LORA ".dropout=false " LORA ".base=gptq");
+    assert_close((gptq->memory_gib.activations - lora->memory_gib.activations) * GIB, 2 * layers, 0.03, 0);
+    const double unpacked_s = (0.5 + 2.5 / 128 + 14 + 2) * layers / 2039e9;
+    assert_true(gptq->iteration_time_s - lora->iteration_time_s > unpacked_s);
+    assert_true(gptq->iteration_time_s - lora->iteration_time_s < 1.6 * unpacked_s);
+    dts_result *again = simulate_text(base, "training.recompute=full " LORA ".dropout=false " LORA ".base=gptq");
+    assert_true(again->peak_allocated_gib * GIB < gptq->peak_allocated_gib * GIB - 1.8 * layers);
+    dts_result_free(lora);
+    dts_result_free(gptq);
+    dts_result_free(again);
 }
 
 /* torchtune, docs/source/tutorials/qlora_finetune.rst: Llama 2 7B on one GPU, batch 2 of Alpaca's short samples,
@@ -425,6 +444,7 @@ int main(void) {
         cmocka_unit_test(memory_is_counted_in_full),
         cmocka_unit_test(frozen_weights_have_no_weight_gradient),
         cmocka_unit_test(memory_of_published_runs),
+        cmocka_unit_test(unpacked_weights_are_kept),
         cmocka_unit_test(replicas_send_what_is_trained),
         cmocka_unit_test(casts_go_with_their_layer),
         cmocka_unit_test(mixed_precision_gathers_fp32_weights_in_half),
