@@ -52,12 +52,12 @@ static double all_elements(const dts_case *k, const dts_rank_class *c, bool shar
     return elements;
 }
 
-/* A chain beside transfers of FSDP's units that it does not wait for: its kernels have fewer multiprocessors then.
- * kernels: their share of the chain. */
-static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double kernels,
+/* A chain beside transfers of FSDP's units that it does not wait for: its products have fewer multiprocessors then.
+ * products: their share of the chain. */
+static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
                        double transfers_s) {
     const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
-    return fmax(chain_s + fmin(chain_s, transfers_s) * kernels * share / (1 - share), transfers_s);
+    return fmax(chain_s + fmin(chain_s, transfers_s) * products * share / (1 - share), transfers_s);
 }
 
 /* Parameters that no pass lets go before the step. */
@@ -96,8 +96,10 @@ static passes passes_alone(const dts_case *k, const dts_rank_class *c, bool spli
         const double behind_s = again && c->head ? first_s / chunks : 0;
         p.first_forward_s = first_s + (apart ? 0 : root_s);
         p.first_input_s = again ? first_s - behind_s + (regathers_root(k, c) ? root_s : 0) : 0;
-        double forward = fmin(1, c->kernels_forward_s / p.forward_s);
-        double backward = fmin(1, c->kernels_backward_s / (p.input_s + p.weight_s));
+        const double again_products_s =
+            k->recompute == DTS_CASE_FULL ? c->products_full_s * dts_case_repeated_share(k, c) : 0;
+        double forward = fmin(1, c->products_forward_s / p.forward_s);
+        double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
         p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + (apart ? root_s : 0));
         p.forward_s = fmax(p.forward_s, hooks_s) + p.first_forward_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
@@ -485,7 +487,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
         .time_s = m * chain_s + step_s(&k, layers, &host_s),
         .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
         .kept_B = dts_case_static_B(&k, layers) + in_flight * dts_case_kept_B(&k, layers, layers->layers),
-        .transient_B = dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
+        .transient_B = layers->saved_B + dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
     const double units = fmax(layers->layers, 1);
     switch (k.plan->replicas > 1 ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
         case DTS_DP_SINGLE_PROCESS:

@@ -62,7 +62,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
         }
         bytes += buckets ? elements * k->reduce_B : 0;
     }
-    return bytes;
+    return bytes + c->buffers_B;
 }
 
 /* Of these, shards of gradients that are not there until the first backward reduces them (plan/lower/units.c). */
@@ -170,18 +170,22 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
                      const dts_case_resident *r, double in_flight, double least, dts_estimate *out) {
     const double resident_B = r->stepped_B - r->come_B;
     double chunks = (double)k->frame->chunks;
-    double live_B = in_flight / chunks * a->kept_B +
-                    (c->embedding || c->head ? c->saved_B * (c->embedding ? fmax(1, in_flight / chunks) : 1) : 0);
+    double live_B = in_flight / chunks * a->kept_B + c->until_step_B +
+                    (c->embedding || c->head
+                         ? c->saved_B * (c->embedding || k->frame->chunks == 1 ? fmax(1, in_flight / chunks) : 1)
+                         : 0);
     double least_B = resident_B + least * a->least_chunk_B;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double layer_B = c->layers > 0 ? a->kept_B / c->layers : 0;
-        live_B = fmin(live_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B);
+        const double moving_B = (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B;
+        live_B = fmin(live_B, moving_B + c->until_step_B);
         least_B = resident_B;
     }
     /* shards come while activations go, unless a microbatch is left that makes them all again */
     const double left = k->microbatches - in_flight / chunks;
     const double later_B = dts_case_defers_reduction(k) ? r->come_B : r->come_B + (left >= 1 ? live_B : 0);
     out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, later_B) + a->transient_B + a->communication_B);
+    out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
     out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
 }
 

@@ -37,6 +37,8 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
+    c->products_forward_s += times * part->forward.product_s;
+    c->products_backward_s += times * (part->input.product_s + part->weight.product_s);
     c->waited_s += times * part->forward.waited_s;
     c->waited_layers_s += is_layer ? times * part->again.waited_s : 0;
     c->longest_wait_s = fmax(c->longest_wait_s, times > 0 ? part->forward.longest_s : 0);
@@ -55,6 +57,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
         c->full_s += times * dts_pass_chain_s(plan, &part->again, true);
         c->kernels_full_s += times * part->again.kernel_s;
+        c->products_full_s += times * part->again.product_s;
         c->launches_full += times * part->again.kernels;
         c->layers += times;
         c->layers_saved_B += times * part->saved_B;
@@ -64,7 +67,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
             add_end(plan, part, c);
         }
         c->saved_B += part->saved_B;
-        c->transient_B = fmax(c->transient_B, part->saved_B + fmax(part->backward_peak_B, part->forward_peak_B));
+        c->transient_B = fmax(c->transient_B, fmax(part->backward_peak_B, part->forward_peak_B));
     }
 }
 
@@ -128,6 +131,20 @@ static void sum_units(dts_rank_class *c) {
     c->layer_units = c->layers > 0 ? c->layer_units / c->layers : 1;
 }
 
+/* Of all microbatches. */
+static void sum_kept(const dts_frame *frame, dts_layout layout, int rank, dts_rank_class *c) {
+    dts_plan laid = *frame->plan; /* another schedule may lay its stages otherwise */
+    laid.schedule.layout = layout;
+    const double m = (double)(laid.microbatches / laid.flushes), boundary_B = frame->costs.boundary_B;
+    c->buffers_B = dts_microbatch_buffers_B(&laid, rank, boundary_B);
+    for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
+        const int64_t s = dts_plan_stage(&laid, rank, chunk);
+        const double output_B = dts_kept_output_B(&laid, s, boundary_B, frame->costs.logits_B);
+        c->until_step_B += m * (output_B + dts_kept_gradient_B(&laid, s, boundary_B));
+        c->joined_B += laid.chunks[s].head ? m * output_B : 0;
+    }
+}
+
 /* What one rank does: the sum over its chunks. */
 static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
@@ -140,6 +157,7 @@ static void sum_rank(const dts_frame *frame, dts_layout layout, int rank, dts_ra
                   c);
     }
     dts_frame_hand_out(frame, c);
+    sum_kept(frame, layout, rank, c);
     sum_units(c);
 }
 
@@ -291,7 +309,8 @@ void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, d
 
 static bool same_class(const dts_rank_class *a, const dts_rank_class *b) {
     return a->layers == b->layers && a->fewest_layers == b->fewest_layers && a->embedding == b->embedding &&
-           a->head == b->head && a->layers_saved_B == b->layers_saved_B;
+           a->head == b->head && a->layers_saved_B == b->layers_saved_B && a->buffers_B == b->buffers_B &&
+           a->until_step_B == b->until_step_B;
 }
 
 static void cost_host(dts_frame *frame) {

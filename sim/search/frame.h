@@ -44,6 +44,7 @@ typedef struct dts_rank_class {
     double forward_s, input_s, weight_s, full_s;
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_full_s;
+    double products_forward_s, products_backward_s, products_full_s; /* of these, products */
     /* what a pass waits for exchanges between its kernels at least; in layers only; of the longest */
     double waited_s, waited_layers_s, longest_wait_s;
     double launches_forward, launches_backward, launches_full;
@@ -52,6 +53,8 @@ typedef struct dts_rank_class {
     dts_class_selection selective[DTS_SELECTIONS];
     double saved_B;     /* of the ends: embedding and head */
     double transient_B; /* temporaries of the ends */
+    /* plan/lower/kept.c: buffers; what is kept of all microbatches until the step ends; copies of all outputs then */
+    double buffers_B, until_step_B, joined_B;
     dts_rank_collectives collectives;
 } dts_rank_class;
 

@@ -518,8 +518,9 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
  * model lets go of its logits. */
 double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass);
 /* How many operators of the head make its outputs; those behind are the loss. */
-size_t dts_head_outputs(const dts_builder *b);
+size_t dts_head_outputs(const dts_part_work *head);
 /* Their bytes, of one microbatch. */
+double dts_logits_B(const dts_part_work *head);
 double dts_head_output_B(const dts_builder *b);
 /* A copy of the outputs of all microbatches side by side, which lives no longer than it takes. Returns its kernel. */
 dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microbatches);
@@ -531,7 +532,7 @@ void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbat
 /* Does a chunk's input lie in one of those? */
 bool dts_input_has_buffer(const dts_plan *plan, const dts_chunk *chunk);
 /* Buffers of a pipeline's rank for what it receives. */
-double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank);
+double dts_microbatch_buffers_B(const dts_plan *plan, int64_t rank, double boundary_B);
 /* kind: DTS_OP_BACKWARD, _INPUT or _WEIGHT. Returns the kernel after which the input gradient exists. */
 dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind);
 /* The weight gradients of a chunk's head alone. */

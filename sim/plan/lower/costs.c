@@ -111,8 +111,9 @@ static void add_least_wait(const dts_plan *plan, const dts_operator *o, dts_pass
     pass->longest_s = fmax(pass->longest_s, least_s);
 }
 
-static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
+static void add_kernels(dts_pass_cost *pass, double seconds, int kernels, double flops) {
     pass->kernel_s += seconds;
+    pass->product_s += flops > 0 ? seconds : 0;
     pass->kernels += kernels;
 }
 
@@ -125,7 +126,7 @@ static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost 
 }
 
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
-    add_kernels(pass, t->forward_s, t->forward_kernels);
+    add_kernels(pass, t->forward_s, t->forward_kernels, t->forward_flops);
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
     pass->exchange_s += t->forward_exchange_s;
     add_least_wait(plan, o, pass);
@@ -136,7 +137,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
                          dts_part_cost *out) {
     if (o->recomputed_selectively) {
         dts_pass_cost *repeated = &out->repeated[selection];
-        add_kernels(repeated, t->forward_s, t->forward_kernels);
+        add_kernels(repeated, t->forward_s, t->forward_kernels, t->forward_flops);
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
         repeated->exchange_s += t->forward_exchange_s;
         add_read(plan, o, repeated);
@@ -148,10 +149,10 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
     out->linears += dts_operator_is_linear(o);
     add_forward(plan, o, t, &out->forward);
-    add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels);
+    add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels, t->backward_input_flops);
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
     out->input.exchange_s += t->backward_exchange_s;
-    add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels);
+    add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels, t->backward_weight_flops);
     add_exchange(plan, o, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
                  &out->weight);
     double gradient_B = 0;
@@ -243,6 +244,7 @@ dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *select
         }
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
+    out->logits_B = status == DTS_OK ? dts_logits_B(&work[DTS_PART_HEAD]) : 0;
     out->selections = *selections;
     for (size_t k = 0; k < selections->count && status == DTS_OK; k++) {
         training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = selections->modules[k]};

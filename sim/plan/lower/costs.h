@@ -9,6 +9,7 @@
 /* Seconds of kernels, seconds of tensor-parallel collectives that the chain waits for, and launches. */
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
+    double product_s; /* of the kernels', those that multiprocessors bound */
     double kernels, exchanges;
     double idle_s;              /* the GPU waits while the host, which has read token counts, goes on */
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
@@ -48,8 +49,8 @@ typedef struct dts_part_cost {
 typedef struct dts_block_costs {
     dts_part_cost parts[DTS_PART_COUNT];
     dts_selections selections;
-    double boundary_B;
-    double slowest; /* what products take on the GPUs that hold up the job, where nothing is recomputed */
+    double boundary_B, logits_B; /* what a stage hands to the next, and the head's outputs */
+    double slowest;              /* what products take on the GPUs that hold up the job, where nothing is recomputed */
 } dts_block_costs;
 
 /* For the plan's microbatch, tensor parallelism and formats; sizes of tensors lie in arena, scratch is used for a
@@ -77,5 +78,10 @@ double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *trans
 /* Multiprocessors that NCCL takes for a transfer, where a ring at the full rate of the GPU's link takes most. */
 double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfer *transfer, double groups,
                                    double most);
+
+/* What a pipeline keeps of each microbatch until the step ends, of virtual stage s, where stages hand on boundary_B
+ * (kept.c). */
+double dts_kept_output_B(const dts_plan *plan, int64_t s, double boundary_B, double logits_B);
+double dts_kept_gradient_B(const dts_plan *plan, int64_t s, double boundary_B);
 
 #endif

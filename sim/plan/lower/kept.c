@@ -15,9 +15,10 @@
 #include <math.h>
 
 #include "plan/lower/builder.h"
+#include "plan/lower/costs.h"
 
 double dts_head_output_B(const dts_builder *b) {
-    return b->work[DTS_PART_HEAD].operators.items[dts_head_outputs(b) - 1].output_B;
+    return dts_logits_B(&b->work[DTS_PART_HEAD]);
 }
 
 dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microbatches) {
@@ -30,17 +31,24 @@ dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microb
     return copy;
 }
 
-/* Of one microbatch of virtual stage s. */
-static double output_B(const dts_builder *b, int64_t s) {
-    const dts_kept_outputs kept = dts_plan_kept_outputs(b->plan);
-    if (kept != DTS_KEPT_OUTPUTS_NONE && b->plan->chunks[s].head) {
-        return dts_head_output_B(b);
+double dts_kept_output_B(const dts_plan *plan, int64_t s, double boundary_B, double logits_B) {
+    const dts_kept_outputs kept = dts_plan_kept_outputs(plan);
+    if (kept != DTS_KEPT_OUTPUTS_NONE && plan->chunks[s].head) {
+        return logits_B;
     }
-    return kept == DTS_KEPT_OUTPUTS_ALL ? b->boundary_B : 0;
+    return kept == DTS_KEPT_OUTPUTS_ALL ? boundary_B : 0;
+}
+
+double dts_kept_gradient_B(const dts_plan *plan, int64_t s, double boundary_B) {
+    return s > 0 && dts_plan_buffers_microbatches(plan) ? boundary_B : 0;
+}
+
+static double output_B(const dts_builder *b, int64_t s) {
+    return dts_kept_output_B(b->plan, s, b->boundary_B, dts_head_output_B(b));
 }
 
 static double gradient_B(const dts_builder *b, int64_t s) {
-    return s > 0 && dts_plan_buffers_microbatches(b->plan) ? b->boundary_B : 0;
+    return dts_kept_gradient_B(b->plan, s, b->boundary_B);
 }
 
 /* For reports: which part of activations it is. */
@@ -89,8 +97,7 @@ bool dts_input_has_buffer(const dts_plan *plan, const dts_chunk *chunk) {
     return dts_plan_buffers_microbatches(plan) && s > 0 && !meet_on_rank(plan, s - 1);
 }
 
-double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
-    const dts_plan *plan = b->plan;
+double dts_microbatch_buffers_B(const dts_plan *plan, int64_t rank, double boundary_B) {
     if (!dts_plan_buffers_microbatches(plan)) {
         return 0;
     }
@@ -100,5 +107,5 @@ double dts_microbatch_buffers_B(const dts_builder *b, int64_t rank) {
         buffers += dts_input_has_buffer(plan, &plan->chunks[s]);
         buffers += s < plan->stages - 1 && !meet_on_rank(plan, s);
     }
-    return buffers * b->boundary_B * (double)(plan->microbatches / plan->flushes);
+    return buffers * boundary_B * (double)(plan->microbatches / plan->flushes);
 }

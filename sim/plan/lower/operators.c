@@ -249,7 +249,7 @@ void dts_walk_drop_handed(walk *w) {
 /* Operators of a part that run in this pass. */
 static size_t operator_count(const walk *w, dts_part part) {
     bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
-    return outputs_only ? dts_head_outputs(w->b) : w->b->work[part].operators.count;
+    return outputs_only ? dts_head_outputs(&w->b->work[DTS_PART_HEAD]) : w->b->work[part].operators.count;
 }
 
 double dts_walk_casts_B(const dts_walk *w, dts_part part) {

@@ -150,7 +150,7 @@ static void add_microbatch(replicas *r, int64_t microbatch) {
 dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs) {
     const dts_part_work *head = &b->work[DTS_PART_HEAD];
     replicas r = {.b = b, .syncs = syncs, .count = (size_t)b->plan->data};
-    r.first_of_loss = dts_head_outputs(b);
+    r.first_of_loss = dts_head_outputs(&b->work[DTS_PART_HEAD]);
     r.output_B = head->operators.items[r.first_of_loss - 1].output_B;
     for (size_t i = r.first_of_loss; i < head->operators.count; i++) {
         r.loss_saved_B += head->operators.items[i].saved_B;

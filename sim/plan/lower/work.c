@@ -309,13 +309,17 @@ double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass) {
     return holds ? head->items[head->count - 1].saved_B : 0;
 }
 
-size_t dts_head_outputs(const dts_builder *b) {
-    const dts_operators *operators = &b->work[DTS_PART_HEAD].operators;
+size_t dts_head_outputs(const dts_part_work *head) {
+    const dts_operators *operators = &head->operators;
     size_t count = operators->count;
     while (count > 1 && operators->items[count - 1].kind != DTS_OPERATOR_GEMM) {
         count--; /* the last product makes the logits */
     }
     return count;
+}
+
+double dts_logits_B(const dts_part_work *head) {
+    return head->operators.items[dts_head_outputs(head) - 1].output_B;
 }
 
 /* A tied output projection whose embedding lives on another rank is a second copy of it, elements on one
