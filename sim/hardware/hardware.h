@@ -320,13 +320,15 @@ typedef struct dts_stack {
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     int cuda_graphs;          /* dts_cuda_graphs */
     bool compile;
-    bool complex_rotary;   /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
-    bool matrix_rotary;    /* … as products with 2 × 2 matrices in fp32 that kernels of their own add up */
-    bool widens_norm;      /* inputs of norms are cast to fp32 by a kernel of their own */
-    bool scores_buffer;    /* the product that makes attention scores is handed a tensor of their size, kept for good */
-    int64_t softmax_keys;  /* most keys of the kernel that fuse_softmax stands for, which takes half precision and
-                              multiples of four heads only; 0: it takes all */
-    bool keeps_joined_qkv; /* values are a view of the joined product's output, which stays whole with them */
+    bool complex_rotary;  /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
+    bool matrix_rotary;   /* … as products with 2 × 2 matrices in fp32 that kernels of their own add up */
+    bool widens_norm;     /* inputs of norms are cast to fp32 by a kernel of their own */
+    bool scores_buffer;   /* the product that makes attention scores is handed a tensor of their size, kept for good */
+    int64_t softmax_keys; /* most keys of the kernel that fuse_softmax stands for, which takes half precision and
+                             multiples of four heads only; 0: it takes all */
+    bool
+        positions_first; /* queries, keys and values are copied to samples first for fused attention, its output back */
+    bool keeps_joined_qkv;    /* values are a view of the joined product's output, which stays whole with them */
     bool keeps_softmax_input; /* eager softmax keeps its input for backward beside its output (PyTorch before 1.11) */
     bool repeats_keys;        /* keys and values are copied to all query heads before fused attention, too */
     /* BERT, where the model does not say */

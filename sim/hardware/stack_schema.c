@@ -132,12 +132,18 @@ static const dts_field stack_fields[] = {
      .help = "fuse.softmax: the kernel takes no more keys than that, half precision, and multiples of four in samples "
              "times "
              "heads of a rank (Megatron-LM); other shapes go through separate kernels in fp32. 0: it takes all"},
+    {.key = "positions_first",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, positions_first),
+     .help =
+         "fused attention: queries, keys and values are copied from positions first to samples first, the output back"},
     {.key = "keeps_joined_qkv",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
      .offset = offsetof(dts_stack, keeps_joined_qkv),
      .help = "without separate_qkv: values are a view of the product's output, so that queries and keys stay in it "
-             "beside their rotated copies"},
+             "beside their rotated copies; or queries, beside copies of keys and values"},
     {.key = "keeps_softmax_input",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -19,6 +19,11 @@
  * A window of attention leaves out keys in fused attention (hardware/attention_cost.c); the batched products of the
  * other form compute all of them, and the mask they get anyway hides more.
  *
+ * Code that keeps positions before samples and attends samples first [9] copies the joined queries, keys and values,
+ * joins keys and values again, which is two more copies of them, and copies the output where there is more than one
+ * sample: the output product keeps that copy, fused attention the output. Backward the gradients of keys and values are
+ * joined, and that of all three is brought back.
+ *
  * Keys and values shared by groups of query heads are copied to full width for the batched products [4]; flash
  * attention reads them as they are, unless the model's code copies them all the same [5].
  *
@@ -33,7 +38,8 @@
  * input of softmax, since then only its type. Autograd keeps what the gradient takes, here as cast to the output's
  * type.
  * [7] NVIDIA/Megatron-LM megatron/model/fused_softmax.py: is_kernel_available, forward_torch_softmax.
- * [8] foundation-model-stack/foundation-model-stack fms/modules/positions.py: RotaryEmbedding.adjusted_qk. */
+ * [8] foundation-model-stack/foundation-model-stack fms/modules/positions.py: RotaryEmbedding.adjusted_qk.
+ * [9] huggingface/nanotron src/nanotron/models/llama.py: CausalSelfAttention. */
 #include "model/builder.h"
 
 #define FP32_B 4.0
@@ -203,6 +209,12 @@ static void add_layout(dts_builder *builder) {
         passes.backward_kernels += 1;
         passes.backward_B += 2 * (query_B + 2 * kv_B);
     }
+    if (builder->execution->positions_first) { /* [9] */
+        passes.forward_kernels += 3;
+        passes.forward_B += 2 * (query_B + 2 * kv_B) + 4 * 2 * kv_B;
+        passes.backward_kernels += 2;
+        passes.backward_B += 2 * (query_B + 2 * kv_B) + 2 * 2 * kv_B;
+    }
     if (passes.backward_kernels > 0) {
         dts_add_memory(builder, "qkv_layout", passes);
     }
@@ -298,12 +310,10 @@ static void add_product(dts_builder *builder, const char *name, int64_t n, int64
     product->recomputed_selectively = true;
 }
 
-static void add_materialised(dts_builder *builder) {
+/* Heads side by side again, and positions where the output product wants them. */
+static void add_merge(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    add_product(builder, "attention_scores", l->S, l->dq);
-    add_softmax(builder, (double)l->b * (double)l->a * (double)l->s * (double)l->S);
-    add_product(builder, "attention_context", l->dv, l->S);
-    double T = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
+    const double T = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
     dts_add_memory(builder, "attention_merge",
                    (dts_passes){.forward_kernels = 1,
                                 .forward_B = 2 * T,
@@ -311,6 +321,14 @@ static void add_materialised(dts_builder *builder) {
                                 .backward_B = 2 * T,
                                 .input_B = T,
                                 .output_B = T});
+}
+
+static void add_materialised(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    add_product(builder, "attention_scores", l->S, l->dq);
+    add_softmax(builder, (double)l->b * (double)l->a * (double)l->s * (double)l->S);
+    add_product(builder, "attention_context", l->dv, l->S);
+    add_merge(builder);
 }
 
 static void add_flash(dts_builder *builder) {
@@ -366,8 +384,12 @@ void dts_add_attention(dts_builder *builder) {
         }
         add_layout(builder);
     }
+    const bool merges = flash && builder->execution->positions_first && l->b > 1;
     if (flash) {
         add_flash(builder);
+        if (merges) {
+            add_merge(builder);
+        }
     } else {
         add_materialised(builder);
     }
@@ -388,7 +410,7 @@ void dts_add_attention(dts_builder *builder) {
                          .role = DTS_LINEAR_ATTENTION};
     /* fused attention needs its output for its own backward, as it was before the cast, or where no product keeps it */
     const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
-    output.kept_B = flash && (l->keeps_narrow || unkept) ? output_B : 0;
+    output.kept_B = flash && (l->keeps_narrow || unkept || merges) ? output_B : 0;
     dts_add_linear(builder, &output);
     if (model->post_norms) {
         dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);

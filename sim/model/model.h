@@ -235,6 +235,7 @@ typedef struct dts_execution {
     bool dropout;
     double mask_B;            /* bytes of a dropout mask element */
     int64_t softmax_keys;     /* Megatron-LM's fused softmax takes that many keys at most, and not all shapes; 0: all */
+    bool positions_first;     /* … are copied to samples first for fused attention, and its output back */
     bool keeps_joined_qkv;    /* values are a view of the joined product's output, which stays whole with them */
     bool keeps_softmax_input; /* eager softmax keeps its input beside its output */
     bool autocast; /* torch.autocast: weights stored in fp32, cast to `weight` for each use; residual stream, norms,

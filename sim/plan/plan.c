@@ -150,6 +150,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .widens_norm = stack->widens_norm && !stack->compile,
         .softmax_keys = stack->compile ? 0 : stack->softmax_keys,
         .keeps_joined_qkv = stack->keeps_joined_qkv,
+        .positions_first = stack->positions_first,
         .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,
         .masked_share = stack->masked_share,
