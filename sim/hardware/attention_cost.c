@@ -121,12 +121,13 @@ static double fused_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_
 
 double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_attention_shape *shape) {
     const dts_timing *timed = NULL;
-    if (gpu->timings != NULL && shape->window == 0 && shape->query_length == shape->key_length) {
+    if (gpu->timings != NULL && !shape->other && shape->window == 0 && shape->query_length == shape->key_length) {
         const dts_timing_key key = {.kind = DTS_TIMING_ATTENTION,
                                     .variant = (shape->backward ? 1 : 0) + (shape->causal ? 2 : 0),
                                     .type = (int)type,
                                     .size = {shape->batch, shape->heads, shape->query_length, shape->head_dim}};
         timed = dts_timings_find(gpu->timings, &key);
     }
-    return fused_s(gpu, type, shape) * (timed != NULL ? timed->factor : 1);
+    const double burst_s = fused_s(gpu, type, shape);
+    return timed != NULL ? burst_s * timed->factor : burst_s / (shape->speed > 0 ? shape->speed : 1);
 }

@@ -118,6 +118,8 @@ typedef struct dts_attention_shape {
     bool backward;
     int64_t window; /* positions that a query sees; 0: all */
     bool chunked;   /* those of its own chunk of window positions; else the nearest ones */
+    double speed;   /* of the kernel, over that of FlashAttention-2 in a burst; 0: 1 */
+    bool other;     /* it is not FlashAttention-2, which is what gpu.measured holds */
 } dts_attention_shape;
 
 /* Time of fused (flash) attention. */

@@ -104,11 +104,11 @@ static int variant_at(reader *r, size_t row, const char *const *names, const cha
 }
 
 static double seconds_at(reader *r, size_t row) {
-    const double most_s = 1e5;
+    const double least_s = 1e-9, most_s = 1e5;
     const dts_table_cell *cell = cell_of(r, row, SECONDS);
     char *end = NULL;
     const double value = strtod(cell->text, &end);
-    if (end == cell->text || *end != '\0' || !(value > 0 && value <= most_s)) {
+    if (end == cell->text || *end != '\0' || !(value >= least_s && value <= most_s)) {
         refuse(r, cell, "seconds, such as 0.00123", "is no time");
         return 1;
     }

@@ -329,6 +329,8 @@ void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, dou
         const double cap_Bps = out->work_B / (bytes / row_B * row_s);
         out->rate_cap_Bps = out->rate_cap_Bps > 0 ? fmin(out->rate_cap_Bps, cap_Bps) : cap_Bps;
         set_alone(cluster, out);
+    } else if (cluster->timings != NULL && crossing == 1) { /* an exchange like that of nccl-tests */
+        scale(out, timed_factor(cluster->timings, DTS_ALL_TO_ALL, placement, bytes));
     }
 }
 

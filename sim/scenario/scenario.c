@@ -272,15 +272,26 @@ static dts_status load_once(const origin *from, const dts_override *overrides, s
                             : from_document(document, status, name, overrides, override_count, profiles, out, diag);
 }
 
-/* Does this change a number of the machine, and not say which machine it is? */
+/* Does this ask for another machine, by a number that stands for something that can be bought? Constants of the closed
+ * forms are none: to fit them moves no measured time. */
 static bool changes_machine(const dts_override *override) {
-    static const char *const parts[] = {"cluster.gpu.", "cluster.intra.", "cluster.inter."};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    static const char *const parts[] = {"cluster.gpu", "cluster.intra", "cluster.inter"};
+    static const char *const constants[] = {".gemm", ".flash", ".memory_kernel", ".measured", ".profile", ".name"};
+    const bool fits = override->place.file != NULL && strcmp(override->place.file, "--fit") == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !fits; i++) {
         const size_t length = strlen(parts[i]);
-        if (strncmp(override->key, parts[i], length) == 0) {
-            const char *rest = override->key + length;
-            return strcmp(rest, "measured") != 0 && strcmp(rest, "profile") != 0;
+        if (strncmp(override->key, parts[i], length) != 0) {
+            continue;
         }
+        const char *rest = override->key + length;
+        bool other = rest[0] == '.' && strstr(rest, "efficiency") == NULL;
+        for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+            other = other && strncmp(rest, constants[c], strlen(constants[c])) != 0;
+        }
+        /* a map is laid over the machine's, unless it names another */
+        const bool map = rest[0] == '\0' && override->value[strspn(override->value, " ")] == '{' &&
+                         strstr(override->value, "profile") == NULL;
+        return other || map;
     }
     return false;
 }

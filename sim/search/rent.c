@@ -40,9 +40,12 @@ bool dts_rent_replaces(const dts_override *override) {
     return strcmp(override->key, "cluster") == 0 || strcmp(override->key, "cluster.profile") == 0;
 }
 
-/* Does what the scenario, or its row of a table, says here of its own cluster not hold for an offer? */
+/* Does what the scenario, or its row of a table, says here of its own cluster not hold for an offer? Nor do times that
+ * were measured on one machine hold for all. */
 static bool is_of_own_cluster(const dts_override *override) {
-    return dts_rent_replaces(override) ||
+    const bool measured =
+        strcmp(override->key, "cluster.measured") == 0 || strcmp(override->key, "cluster.gpu.measured") == 0;
+    return measured || dts_rent_replaces(override) ||
            (strncmp(override->key, "cluster.", strlen("cluster.")) == 0 && !is_set(&override->place));
 }
 

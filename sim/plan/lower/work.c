@@ -94,8 +94,11 @@ double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *sh
     const dts_stack *stack = b->plan->job.stack;
     const double cudnn = shape->head_dim > 64 ? gpu->flash.cudnn : gpu->flash.cudnn_half;
     const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
-    const double speed = flash_speed_of(stack, shape->head_dim) * (stack->cudnn_attention ? cudnn : own);
-    return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, shape) / speed;
+    const double flash_speed = flash_speed_of(stack, shape->head_dim);
+    dts_attention_shape kernel = *shape;
+    kernel.speed = flash_speed * (stack->cudnn_attention ? cudnn : own);
+    kernel.other = flash_speed != 1 || (stack->cudnn_attention && cudnn != 1);
+    return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, &kernel);
 }
 
 static void attention_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {

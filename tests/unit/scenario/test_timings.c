@@ -94,6 +94,13 @@ static void shapes_take_their_times(void **state) {
                                      .backward = true};
     const double measured_s = dts_gpu_attention_s(gpu, DTS_BF16, &attention);
     assert_close(measured_s, 0.005, 0.01, 0);
+    attention.speed = 2; /* of other kernels; this one was measured as it is */
+    assert_close(dts_gpu_attention_s(gpu, DTS_BF16, &attention), measured_s, 0, 0);
+    attention.other = true;
+    assert_close(dts_gpu_attention_s(gpu, DTS_BF16, &attention), dts_gpu_attention_s(&closed, DTS_BF16, &attention), 0,
+                 0);
+    attention.other = false;
+    attention.speed = 0;
     attention.causal = false;
     assert_close(dts_gpu_attention_s(gpu, DTS_BF16, &attention), dts_gpu_attention_s(&closed, DTS_BF16, &attention), 0,
                  0);
@@ -147,6 +154,54 @@ static void what_ifs_scale_what_was_measured(void **state) {
     done(&faster);
 }
 
+/* However the other machine is written, and not where a closed form's constant is tried, as calibrate does. */
+static void only_machines_scale(void **state) {
+    (void)state;
+    static const char rows[] =
+        "kind,variant,dtype,a,b,c,d,seconds\n"
+        "gemm,forward,bf16,1,2048,1024,4096,0.002\n"
+        "collective,all-reduce,fp16,1e8,16,2,,0.01\n";
+    static const struct {
+        dts_override override;
+        bool scales;
+    } cases[] = {
+        {{.key = "cluster.inter.node_goodput", .value = "50 GB/s"}, true},
+        {{.key = "cluster.inter", .value = "{node_goodput: 50 GB/s}"}, true},
+        {{.key = "cluster.inter.tree_efficiency", .value = "0.5"}, false},
+        {{.key = "cluster.gpu.peak.bf16", .value = "624 TFLOP/s"}, true},
+        {{.key = "cluster.gpu", .value = "{peak: {bf16: 624 TFLOP/s}}"}, true},
+        {{.key = "cluster.gpu.gemm.max_efficiency", .value = "0.3"}, false},
+        {{.key = "cluster.gpu.gemm.floor", .value = "1 ms"}, false},
+        {{.key = "cluster.gpu.peak.bf16", .value = "624 TFLOP/s", .place = {.file = "--fit"}}, false},
+    };
+    const dts_gemm_shape shape = {.batch = 1, .m = 2048, .n = 4096, .k = 1024};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = {0};
+        load(&f, rows, &cases[i].override);
+        dts_transfer transfer;
+        dts_collective_transfer(cluster_of(&f), DTS_ALL_REDUCE, (dts_placement){16, 2}, 1e8, &transfer);
+        const double moved = fabs(transfer.alone_s / 0.01 - 1) +
+                             fabs(dts_gpu_gemm_s(&cluster_of(&f)->gpu, DTS_BF16, &shape) / 0.002 - 1);
+        if ((moved > 1e-9) != cases[i].scales) {
+            fail_msg("%s=%s moves measured times by %g", cases[i].override.key, cases[i].override.value, moved);
+        }
+        done(&f);
+    }
+}
+
+/* Exchanges of experts as nccl-tests makes them; not those that hand rows on, which it does not. */
+static void experts_take_their_exchange(void **state) {
+    (void)state;
+    fixture f = {0};
+    load(&f, "kind,variant,dtype,a,b,c,d,seconds\ncollective,all-to-all,bf16,1e8,16,2,,0.05\n", NULL);
+    dts_transfer transfer;
+    dts_token_transfer(cluster_of(&f), (dts_placement){16, 2}, 1e8, 1, 0, &transfer);
+    assert_close(transfer.alone_s, 0.05, 1e-12, 0);
+    dts_token_transfer(cluster_of(&f), (dts_placement){16, 2}, 1e8, 0.5, 0, &transfer);
+    assert_true(transfer.alone_s < 0.02);
+    done(&f);
+}
+
 /* The file and a message for each way to get it wrong. */
 static void wrong_rows_are_refused(void **state) {
     (void)state;
@@ -162,6 +217,7 @@ static void wrong_rows_are_refused(void **state) {
         {"gemm,forward,bf16,1,2,3,,0.1", "'' is no size"},
         {"gemm,forward,bf16,1,2,3,4,-1", "'-1' is no time"},
         {"gemm,forward,bf16,1,2,3,4,nan", "'nan' is no time"},
+        {"gemm,forward,bf16,1,2,3,4,1e-320", "'1e-320' is no time"},
         {"gemm,forward,bf16,1,2,3,4,12 us", "'12 us' is no time"},
         {"collective,all-gossip,fp16,1,2,1,,0.1", "'all-gossip' is no variant of this kind"},
         {"collective,all-reduce,fp16,1024,8,3,,0.1", "'3' nodes do not divide the ranks"},
@@ -189,10 +245,9 @@ static void wrong_rows_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_take_their_times),
-        cmocka_unit_test(groups_take_their_curve),
-        cmocka_unit_test(what_ifs_scale_what_was_measured),
-        cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(shapes_take_their_times),          cmocka_unit_test(groups_take_their_curve),
+        cmocka_unit_test(what_ifs_scale_what_was_measured), cmocka_unit_test(only_machines_scale),
+        cmocka_unit_test(experts_take_their_exchange),      cmocka_unit_test(wrong_rows_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
