@@ -16,6 +16,7 @@ Measuring (needs torch) and writing (the standard library only) are separate, so
 import argparse
 import csv
 import datetime
+import decimal
 import json
 import math
 import os
@@ -24,7 +25,7 @@ import statistics
 import sys
 
 COLUMNS = ["kind", "variant", "dtype", "a", "b", "c", "d", "seconds"]
-ELEMENT_B = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
+COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 
 # Keys that a profile cannot do without and that these measurements do not determine: what dtsim's A100 profile has.
 # Only used without --extends.
@@ -161,7 +162,10 @@ def shapes_of(path):
     """Products (direction, dtype, batch, m, k, n) and attention (dtype, batch, heads, length, head_dim, causal) of a
     scenario, from `dtsim explain --format json`."""
     with open(path, encoding="utf-8") as file:
-        kernels = json.load(file)["kernels"]
+        try:
+            kernels = json.load(file)["kernels"]
+        except (ValueError, KeyError, TypeError):
+            sys.exit(f"profile_gpu.py: {path} is not what `dtsim explain --format json` writes")
     products, attention = set(), set()
     variants = {"forward": "forward", "recompute": "forward", "backward": "input", "backward-weight": "weight"}
     for kernel in kernels:
@@ -176,10 +180,9 @@ def shapes_of(path):
     return sorted(products), sorted(attention)
 
 
-def measure_shapes(torch, meter, path):
+def measure_shapes(torch, meter, products, attention):
     """The very products and attention kernels of a scenario, for `measured:` of the profile."""
     types = {name: (dtype, tf32) for name, dtype, tf32 in dtypes_of(torch)}
-    products, attention = shapes_of(path)
     for variant, name, batch, m, k, n in products:
         if name not in types:
             print(f"products in {name} are not measured: left out", file=sys.stderr)
@@ -239,8 +242,19 @@ def measure_host_link(torch, meter):
             meter.measure("host", f"d2h-{kind}", "uint8", (size,), lambda: host.copy_(device, non_blocking=pinned))
 
 
+def collective_buffers(torch, name, size, ranks):
+    """What every rank holds and, where it is another size, the whole tensor; None without the memory for them."""
+    scattered = name in ("all-gather", "reduce-scatter")
+    elements = max(1, (size // ranks if scattered else size) // 2)
+    try:
+        x = torch.zeros(elements, device="cuda", dtype=torch.float16)
+        return x, torch.zeros(elements * ranks, device="cuda", dtype=torch.float16) if scattered else None
+    except torch.cuda.OutOfMemoryError:
+        return None
+
+
 def measure_collectives(torch, meter, distributed, quick):
-    """Every rank takes part; the slowest one's time counts."""
+    """Every rank takes part; the slowest one's time counts. A size for which any has no memory is left out by all."""
     ranks = distributed.get_world_size()
     nodes = ranks // int(os.environ.get("LOCAL_WORLD_SIZE", str(ranks)))
     calls = {
@@ -249,29 +263,39 @@ def measure_collectives(torch, meter, distributed, quick):
         "reduce-scatter": lambda x, y: distributed.reduce_scatter_tensor(x, y),
         "broadcast": lambda x, y: distributed.broadcast(x, 0),
     }
+    shared = torch.zeros(1, device="cuda")  # there before memory may run out
+
+    def most(value):
+        """The largest among all ranks."""
+        shared.fill_(value)
+        distributed.all_reduce(shared, op=distributed.ReduceOp.MAX)
+        return float(shared)
+
     for exponent in range(12, 29 if quick else 31, 2):
         size = 1 << exponent  # of the whole tensor
         for name, call in calls.items():
-            part = size if name in ("all-reduce", "broadcast") else size // ranks
-            x = torch.zeros(max(1, part // 2), device="cuda", dtype=torch.float16)
-            y = torch.zeros(max(1, part // 2) * ranks, device="cuda", dtype=torch.float16)
-            distributed.barrier()
+            buffers = collective_buffers(torch, name, size, ranks)
+            if most(buffers is None):
+                buffers = None
+                torch.cuda.empty_cache()
+                if distributed.get_rank() == 0:
+                    print(f"no memory for {name} of {size} bytes on some GPU: left out", file=sys.stderr)
+                continue
             # a fixed number of calls: ranks that chose for themselves would wait for each other for ever
             for _ in range(3):
-                call(x, y)
+                call(*buffers)
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             times = []
             for _ in range(meter.repeats):
                 torch.cuda.synchronize()
                 start.record()
                 for _ in range(10):
-                    call(x, y)
+                    call(*buffers)
                 end.record()
                 torch.cuda.synchronize()
                 times.append(start.elapsed_time(end) * 1e-4)
-            slowest = torch.tensor(statistics.median(times), device="cuda")
-            distributed.all_reduce(slowest, op=distributed.ReduceOp.MAX)
-            meter.add("collective", name, "fp16", (size, ranks, nodes), float(slowest))
+            meter.add("collective", name, "fp16", (size, ranks, nodes), most(statistics.median(times)))
+            del buffers
 
 
 def describe_device(torch, meter):
@@ -290,6 +314,7 @@ def describe_device(torch, meter):
 
 def measure(arguments):
     """All rows; None on ranks that have nothing to write."""
+    kernels = shapes_of(arguments.shapes) if arguments.shapes else None
     try:
         import torch
     except ImportError:
@@ -314,10 +339,13 @@ def measure(arguments):
                            ("attention", lambda: measure_attention(torch, meter, arguments.quick))):
             print(f"measuring {what} …", file=sys.stderr)
             work()
-        if arguments.shapes:
+        if kernels:
             print(f"measuring the kernels of {arguments.shapes} …", file=sys.stderr)
-            measure_shapes(torch, meter, arguments.shapes)
+            measure_shapes(torch, meter, *kernels)
     if several:
+        if rank == 0:
+            write_rows(arguments.raw, meter.rows)  # so that a network that fails does not lose them
+            print("measuring collectives …", file=sys.stderr)
         distributed.barrier()
         measure_collectives(torch, meter, distributed, arguments.quick)
         distributed.destroy_process_group()
@@ -526,12 +554,16 @@ def fit_line(points):
 
 
 def intra_profile(m):
-    """cluster.intra from all-reduces: 2(n-1)/n · S bytes leave each port of a ring."""
-    rows = [r for r in m.of("collective", "all-reduce") if r[5] <= 1]  # on one node, or the number was not written
-    if len(rows) < 3:
+    """cluster.intra from all-reduces: 2(n-1)/n · S bytes leave each port of a ring. Of the largest group on one node
+    that was measured at three sizes or more: smaller ones have fewer steps and perhaps fewer links."""
+    groups = {}
+    for r in m.of("collective", "all-reduce"):
+        if r[4] > 1 and r[5] <= 1:  # on one node, or the number was not written
+            groups.setdefault(r[4], []).append((r[3], r[7]))
+    ranks = max((n for n, rows in groups.items() if len({size for size, _ in rows}) >= 3), default=None)
+    if ranks is None:
         return None
-    ranks = rows[0][4]
-    points = [(2 * (ranks - 1) / ranks * r[3], r[7]) for r in rows]
+    points = [(2 * (ranks - 1) / ranks * size, seconds) for size, seconds in groups[ranks]]
     base, rate = fit_line(points)
     rate = max(rate, max(x / y for x, y in points if y > 0))
     origin = (f"measured by tools/profile_gpu.py: all-reduces of {number(ranks)} {m.text('name:', 'GPUs')}, "
@@ -566,22 +598,77 @@ def read_rows(path):
     return rows[1:]
 
 
+def figure(place, name, text):
+    """A number of a log and half a unit of its last digit."""
+    try:
+        value = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        value = decimal.Decimal("NaN")
+    if not value.is_finite() or value < 0:
+        sys.exit(f"profile_gpu.py: {place}: {name} is '{text}', not a number")
+    return float(value), 0.5 * 10.0 ** value.as_tuple().exponent
+
+
+def time_column(place, cells, header):
+    """Where the first time stands. Older tests of all-gathers have neither redop nor root, others one of them, and
+    all-to-alls leave redop blank; logs without out-of-place results leave four more blank."""
+    if header and len(cells) >= len(header):
+        return header.index("time")
+    column = {7: 3, 8: 4, 9: 5, 11: 3, 12: 4, 13: 5}.get(len(cells))
+    if column is None:
+        sys.exit(f"profile_gpu.py: {place}: {len(cells)} columns, nccl-tests' results have {len(header or range(13))}")
+    return column
+
+
+def read_nccl_line(place, cells, header, collective, ranks):
+    """Seconds of one line, whose algbw has to be the size over the time."""
+    column = time_column(place, cells, header)
+    size = int(cells[0])
+    time, time_off = figure(place, "time", cells[column])
+    if time <= time_off:
+        sys.exit(f"profile_gpu.py: {place}: time is '{cells[column]}', too short to tell")
+    rate, rate_off = figure(place, "algbw", cells[column + 1])
+    # up to June 2020 the rate of these left out the part that every rank has already
+    factors = (1, (ranks - 1) / ranks) if collective in ("all-gather", "reduce-scatter") else (1,)
+    low, high = (0.99 * size * 1e-3 / (time + time_off), 1.01 * size * 1e-3 / (time - time_off))  # GB/s
+    if not any(f * low <= rate + rate_off and rate - rate_off <= f * high for f in factors):
+        sys.exit(f"profile_gpu.py: {place}: {size} bytes in {cells[column]} us are {number(size * 1e-3 / time)} GB/s, "
+                 f"but algbw is {cells[column + 1]}")
+    return time * 1e-6
+
+
 def read_nccl_tests(given):
     """Rows of COLLECTIVE:RANKS:NODES=FILE, a log of nccl-tests: size, count, type, redop, root, time in us, …; its size
-    is what dtsim counts, too. Out of place, as frameworks call them but for all-reduces, which hardly differ."""
+    is what dtsim counts, too: the larger of what a rank sends and receives, so the whole tensor, and of an all-to-all
+    what one rank holds. Out of place, as frameworks call them but for all-reduces, which hardly differ."""
     match = re.fullmatch(r"([a-z-]+):(\d+):(\d+)=(.+)", given)
     if not match:
         sys.exit(f"profile_gpu.py: --nccl-tests {given}: write COLLECTIVE:RANKS:NODES=FILE, such as all-reduce:16:2=LOG")
-    collective, ranks, nodes, path = match.groups()
-    rows = []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            cells = line.split()
-            if len(cells) >= 8 and cells[0].isdigit() and cells[1].isdigit() and int(cells[0]) > 0:
-                rows.append(["collective", collective, cells[2], cells[0], ranks, nodes, "", f"{float(cells[5]) * 1e-6:.6g}"])
+    collective, ranks, nodes, path = match[1], int(match[2]), int(match[3]), match[4]
+    if collective not in COLLECTIVES:
+        sys.exit(f"profile_gpu.py: --nccl-tests {given}: {collective} is none of {', '.join(COLLECTIVES)}")
+    if ranks < 2 or nodes < 1 or ranks % nodes:
+        sys.exit(f"profile_gpu.py: --nccl-tests {given}: every node of a group holds as many of its ranks, 2 or more")
+    rows, header = [], None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line_number, line in enumerate(file, 1):
+            cells, names, place = line.split(), line.strip().lstrip("#").split(), f"{path}:{line_number}"
+            if "size" in names and "algbw" in names:
+                header = names
+                if "time" not in header:
+                    sys.exit(f"profile_gpu.py: {place}: no column 'time'")
+            elif len(cells) > 2 and cells[0].isdigit() and cells[1].isdigit() and int(cells[0]) > 0:
+                seconds = read_nccl_line(place, cells, header, collective, ranks)
+                rows.append(["collective", collective, cells[2], cells[0], ranks, nodes, "", f"{seconds:.6g}"])
     if not rows:
         sys.exit(f"profile_gpu.py: {path} has no line of nccl-tests' results")
     return rows
+
+
+def write_rows(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+    print(path, file=sys.stderr)
 
 
 def write(path, text):
@@ -610,8 +697,7 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def main():
-    arguments = parse_arguments()
+def run(arguments):
     stem = os.path.join(arguments.folder, arguments.name)
     rows = [row for given in arguments.nccl_tests for row in read_nccl_tests(given)]
     arguments.raw = stem + ".csv" if rows or not arguments.source else arguments.source
@@ -622,15 +708,22 @@ def main():
     if rows is None:
         return
     if arguments.raw != arguments.source:
-        with open(arguments.raw, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
-        print(arguments.raw, file=sys.stderr)
+        write_rows(arguments.raw, rows)
     m = Measurements(rows)
     if m.of("device"):
         write(stem + ".yaml", gpu_profile(m, arguments))
     cluster = cluster_profile(m, arguments)
     if cluster:
         write(stem + "-cluster.yaml", cluster)
+
+
+def main():
+    try:
+        run(parse_arguments())
+    except OSError as error:
+        if error.filename is None:
+            raise
+        sys.exit(f"profile_gpu.py: {error.filename}: {error.strerror}")
 
 
 if __name__ == "__main__":

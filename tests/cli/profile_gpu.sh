@@ -100,6 +100,144 @@ collective,all-reduce,float,4194304,16,2,,0.0002
 END
 "$dtsim" show "$root/scenarios/gcp-data-parallel/scaling-ddp.yaml" --set cluster.measured="$scratch/logged.csv" >/dev/null || failed=1
 grep -q 'measured: {value: logged.csv' "$scratch/logged-cluster.yaml" || { echo "logged-cluster.yaml: no measured" && failed=1; }
+# as they were and are: all columns, redop or root or both left out or blank, all-gathers whose algbw leaves out a rank's own part
+logged() { # COLLECTIVE:RANKS:NODES, log on stdin: rows, or the message
+    cat >"$scratch/log"
+    python3 "$root/tools/profile_gpu.py" --name logged --folder "$scratch" --nccl-tests "$1=$scratch/log" 2>"$scratch/message" || {
+        sed "s|$scratch/||" "$scratch/message"
+        return
+    }
+    tail -n +2 "$scratch/logged.csv"
+}
+took() { # COLLECTIVE: 1 MiB in 100 us, log on stdin
+    local got
+    got=$(logged "$1:8:1")
+    [ "$got" = "collective,$1,float,1048576,8,1,,0.0001" ] || { echo "log of $1: $got" && failed=1; }
+}
+refused() { # MESSAGE, log on stdin
+    local got
+    got=$(logged all-gather:8:1)
+    [ "$got" = "profile_gpu.py: $1" ] || { echo "refused with: $got, not: $1" && failed=1; }
+}
+new='#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong'
+plain='#  size  count  type  time  algbw  busbw  error  time  algbw  busbw  error'
+redop=${plain/type/type redop}
+rooted=${plain/type/type root}
+printf '%s\n' "$new" '1048576 262144 float sum -1 100.0 10.49 18.35 0 101.0 10.38 18.17 0' | took all-reduce
+printf '%s\n' "$new" '1048576 32768 float none -1 100.0 10.49 9.18 0 101.0 10.38 9.08 0' | took all-gather
+printf '%s\n' "$new" '1048576 32768 float sum -1 100.0 10.49 9.18 0 101.0 10.38 9.08 N/A' | took reduce-scatter
+printf '%s\n' "$new" '1048576 262144 float none 0 100.0 10.49 10.49 0 101.0 10.38 10.38 0' | took broadcast
+printf '%s\n' "$new" '1048576 262144 float sum 0 100.0 10.49 10.49 0 101.0 10.38 10.38 0' | took reduce
+printf '%s\n' "$new" '1048576 32768 float none -1 100.0 10.49 9.18 0 101.0 10.38 9.08 N/A' | took all-to-all
+printf '%s\n' "$redop" '1048576 262144 float sum 100.0 10.49 18.35 0e+00 101.0 10.38 18.17 0e+00' | took all-reduce
+printf '%s\n' "$plain" '1048576 32768 float 100.0 9.18 9.18 0e+00 101.0 9.08 9.08 0e+00' | took all-gather
+printf '%s\n' "$plain" '1048576 32768 float 100.0 10.49 9.18 0e+00 101.0 10.38 9.08 0e+00' | took all-gather
+printf '%s\n' "$redop" '1048576 32768 float sum 100.0 9.18 9.18 0e+00 101.0 9.08 9.08 0e+00' | took reduce-scatter
+printf '%s\n' "$rooted" '1048576 262144 float 0 100.0 10.49 10.49 0e+00 101.0 10.38 10.38 0e+00' | took broadcast
+printf '%s\n' "$new" '1048576 262144 float sum 0 100.0 10.49 10.49 0e+00 101.0 10.38 10.38 0e+00' | took reduce
+printf '%s\n' "$redop" '1048576 32768 float 100.0 10.49 9.18 0e+00 101.0 10.38 9.08 N/A' | took all-to-all
+printf '%s\n' "$new" '1048576 32768 float 100.0 10.49 9.18 0 101.0 10.38 9.08 0' | took all-gather
+printf '%s timestamp\n' "$new" | sed 's/$/\n1048576 262144 float sum -1 100.0 10.49 18.35 0 101.0 10.38 18.17 0 2025-01-01 10:00:00/' | took all-reduce
+for line in '32768 float 100.0 9.18 9.18 0 101.0 9.08 9.08 0' '32768 float none -1 100.0 10.49 9.18 0 101.0 10.38 9.08 0'; do
+    echo "1048576 $line" | took all-gather # without a header
+done
+printf '%s\n' "$plain" '8 2 float 9.73 0.00 0.00 0 9.9 0.00 0.00 0' '1048576 32768 float N/A 9.18 9.18 0 1 9.08 9.08 0' |
+    refused "log:3: time is 'N/A', not a number"
+printf '%s\n' "$plain" '1048576 32768 float 19.66 9.18 9.18 0 101.0 9.08 9.08 0' |
+    refused 'log:2: 1048576 bytes in 19.66 us are 53.34 GB/s, but algbw is 9.18'
+printf '%s\n' "$new" '1048576 32768 float none' | refused "log:2: 4 columns, nccl-tests' results have 13"
+printf '%s\n' "${new//time/cputime}" '1048576 32768 float none -1 100.0 10.49 9.18 0 1 1 1 0' | refused "log:1: no column 'time'"
+printf '%s\n' "$plain" '1048576 32768 float 0.00 9.18 9.18 0 101.0 9.08 9.08 0' | refused "log:2: time is '0.00', too short to tell"
+refused "log has no line of nccl-tests' results" <<<'# nothing'
+complaint() { # MESSAGE OPTION…
+    local got
+    got=$(python3 "$root/tools/profile_gpu.py" --name x --folder "$scratch" "${@:2}" 2>&1) && echo "${*:2}: not refused" && failed=1
+    [ "$got" = "profile_gpu.py: $1" ] || { echo "${*:2}: $got, not: $1" && failed=1; }
+}
+complaint 'missing.log: No such file or directory' --nccl-tests all-reduce:8:1=missing.log
+complaint 'missing.csv: No such file or directory' --from missing.csv
+complaint 'missing.json: No such file or directory' --shapes missing.json
+complaint '/dev/null is not what `dtsim explain --format json` writes' --shapes /dev/null
+complaint '--nccl-tests alltoall:8:1=x: alltoall is none of all-reduce, all-gather, reduce-scatter, broadcast, reduce, all-to-all' \
+    --nccl-tests alltoall:8:1=x
+complaint '--nccl-tests reduce:8:3=x: every node of a group holds as many of its ranks, 2 or more' --nccl-tests reduce:8:3=x
+# the line for cluster.intra goes through one group, the largest on one node: not through 2 of its GPUs with half the links
+{
+    echo kind,variant,dtype,a,b,c,d,seconds
+    for size in 1000000 10000000 100000000; do
+        awk -v s="$size" 'BEGIN {
+            printf "collective,all-reduce,fp16,%d,2,1,,%.9g\ncollective,all-reduce,fp16,%d,8,1,,%.9g\n", s, 1e-5 + s / 100e9, s, 2e-5 + 1.75 * s / 200e9
+            printf "collective,all-reduce,fp16,%d,16,2,,%.9g\n", s, 5e-5 + 1.875 * s / 20e9 }'
+    done
+} >"$scratch/groups.csv"
+python3 "$root/tools/profile_gpu.py" --name groups --folder "$scratch" --from "$scratch/groups.csv" 2>/dev/null
+for line in 'bandwidth: {value: 200 GB/s' 'base_latency: {value: 20 us' 'all-reduces of 8 '; do
+    grep -q "$line" "$scratch/groups-cluster.yaml" || { echo "groups-cluster.yaml: no '$line'" && failed=1; }
+done
+# measuring collectives, with a stand-in for PyTorch: buffers are no larger than the call's, what does not fit on any rank is
+# left out, and what one GPU measured is written before
+python3 - "$root/tools" "$scratch" <<'END' || failed=1
+import os, sys, types
+sys.path.insert(0, sys.argv[1])
+import profile_gpu
+torch, distributed = types.ModuleType("torch"), types.ModuleType("torch.distributed")
+scratch = sys.argv[2]
+RANKS, LIMIT, other = 64, 1 << 27, 1 << 26 # bytes that fit here, elements of x with which another rank is full
+held, largest = [0], {}
+class OutOfMemory(RuntimeError): pass
+class Tensor:
+    def __init__(self, count, device, dtype=None):
+        self.count, self.value, self.bytes = count, 0, 0
+        if 2 * count + held[0] > LIMIT:
+            raise OutOfMemory
+        self.bytes = 2 * count
+        held[0] += self.bytes
+    def __del__(self): held[0] -= self.bytes
+    def fill_(self, value): self.value = float(value)
+    def __float__(self): return self.value
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): pass
+    def elapsed_time(self, other): return 0.5
+def used(name):
+    def call(x, y=None):
+        largest[name] = max(largest.get(name, 0), x.bytes + (y.bytes if y else 0))
+    return call
+def all_reduce(x, op=None):
+    if not op:
+        used("all-reduce")(x)
+        assert 2 * x.count < other, "another rank has no memory"
+    elif x.value == 0 and held[0] > other:
+        x.value = 1.0
+torch.float16, torch.zeros, torch.distributed, torch.__version__ = 2, Tensor, distributed, "0"
+torch.cuda = types.SimpleNamespace(OutOfMemoryError=OutOfMemory, empty_cache=lambda: None, synchronize=lambda: None, Event=Event,
+                                   is_available=lambda: True, set_device=lambda device: None)
+distributed.get_world_size, distributed.all_reduce, distributed.broadcast = lambda: RANKS, all_reduce, used("broadcast")
+distributed.all_gather_into_tensor = distributed.reduce_scatter_tensor = used("gather")
+distributed.get_rank, distributed.ReduceOp = lambda: 0, types.SimpleNamespace(MAX=1)
+distributed.init_process_group, distributed.barrier = lambda *_, **__: None, lambda: None
+os.environ.update(LOCAL_WORLD_SIZE="8", WORLD_SIZE=str(RANKS), RANK="0")
+sys.stderr = open(os.devnull, "w")
+meter = profile_gpu.Meter(torch, 3, 0.1)
+profile_gpu.measure_collectives(torch, meter, distributed, False)
+sizes = {name: sorted(r[3] for r in meter.rows if r[1] == name) for name in ("all-reduce", "all-gather", "reduce-scatter", "broadcast")}
+assert all(r[4:6] == [RANKS, 8] and r[7] == "5e-05" for r in meter.rows), meter.rows
+assert all(found == [1 << e for e in range(12, 26, 2)] for found in sizes.values()), sizes
+assert largest["all-reduce"] == largest["broadcast"] == 1 << 24 and largest["gather"] == (1 << 24) * 65 // 64, largest
+for name in ("describe_device", "measure_memory", "measure_launch", "measure_host_link", "measure_small_gemm", "measure_gemm",
+             "measure_attention"):
+    setattr(profile_gpu, name, lambda *_: None)
+profile_gpu.describe_device = lambda torch, meter: meter.rows.append(["device", "name:one", "", "", "", "", "", "0"])
+def fails(*_): raise RuntimeError("the network fails")
+profile_gpu.measure_collectives = fails
+sys.modules["torch"], sys.modules["torch.distributed"] = torch, distributed
+sys.argv = ["profile_gpu.py", "--name", "saved", "--folder", scratch]
+try:
+    profile_gpu.main()
+except RuntimeError:
+    pass
+assert profile_gpu.read_rows(scratch + "/saved.csv") == [["device", "name:one", "", "", "", "", "", "0"]]
+END
 # a file that is none of ours is refused
 if python3 "$root/tools/profile_gpu.py" --name x --folder "$scratch" --from "$scratch/whole.yaml" 2>"$scratch/message"; then
     echo "a YAML file was taken for measurements" && failed=1
