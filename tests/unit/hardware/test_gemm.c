@@ -185,6 +185,24 @@ static void test_rows_of_odd_numbers(void **state) {
     profiles_close(&p);
 }
 
+/* Kernels that wait for their loads go with multiprocessors and clock; chips whose matrix units are cut keep them. */
+static void test_rows_of_odd_numbers_on_cut_chips(void **state) {
+    (void)state;
+    profiles p;
+    profiles_open(&p);
+    dts_gpu h100 = {0}, gpu = {0};
+    profiles_load(&p, "hardware/gpus", &dts_gpu_schema, "h100", &h100);
+    const double h100_s = gemm_s(&h100, DTS_BF16, 1, 8192, 50257, 768);
+    static const char *const names[] = {"h20", "h100-80gb-pcie", "h100-94gb-nvl", "h100-96gb", "gh200", "h200", "h800"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        profiles_load(&p, "hardware/gpus", &dts_gpu_schema, names[i], &gpu);
+        const double share =
+            (double)gpu.multiprocessors * gpu.clock_Hz / ((double)h100.multiprocessors * h100.clock_Hz);
+        assert_close(gemm_s(&gpu, DTS_BF16, 1, 8192, 50257, 768), h100_s / share, 0.01, 0);
+    }
+    profiles_close(&p);
+}
+
 /* tf32 runs on matrix units also where its peak is that of fp32, as on GeForce cards: 85 TFLOP/s of 82.6 in bursts of
  * an RTX 4090 (zzc0721/torch-performance-test-data, issue 78), where fp32 reaches 54. The MI355X has none: fp32's rate.
  */
@@ -399,6 +417,7 @@ int main(void) {
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_rows_of_odd_numbers),
+        cmocka_unit_test(test_rows_of_odd_numbers_on_cut_chips),
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_cliff),
         cmocka_unit_test(test_slowest),
