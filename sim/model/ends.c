@@ -13,6 +13,7 @@
  * - z-loss: the square of the logarithm of the sum of exponentials is added to either, by torch.logsumexp: maximum,
  *   difference, exponential, sum; its gradient is difference, exponential and product, added to that of the
  *   cross-entropy. The fp32 logits are kept for it [4]. A fused or compiled loss has it without passes of its own.
+ *   Where the vocabulary is split each rank has the passes over its part, and maximum and sum are reduced once more.
  * - sum: one reduction that keeps the logits; the gradient is one value spread over L elements, which each of the two
  *   products writes out before it reads it.
  * - vocabulary-parallel (tensor > 1, Megatron-LM's always): cast, maximum, difference, exponential, sum, quotient and
@@ -179,13 +180,13 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
             passes.backward_B += 6 * c * logits;
             passes.workspace_B = 3 * c * logits;
         }
-        return passes;
+    } else {
+        passes = cross_entropy_forward(logits, l->e, c);
+        passes.backward_kernels = 3 + (casts ? 1 : 0);
+        passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
+        passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
+        passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
     }
-    passes = cross_entropy_forward(logits, l->e, c);
-    passes.backward_kernels = 3 + (casts ? 1 : 0);
-    passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
-    passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
-    passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
     if (builder->execution->z_loss) {
         add_z_loss(&passes, logits, c, casts);
     }
@@ -200,7 +201,8 @@ static void add_loss(dts_builder *builder) {
     loss->slow = builder->execution->fuse_loss ? DTS_SLOW_LOSS : DTS_SLOW_NOT;
     if (splits_loss(builder)) {
         loss->forward_exchange = DTS_EXCHANGE_ALL_REDUCE;
-        loss->exchange_B = 3 * rows * FP32_B;
+        const int of_z_loss = builder->execution->z_loss && !builder->execution->fuse_loss ? 2 : 0;
+        loss->exchange_B = (3 + of_z_loss) * rows * FP32_B;
     }
 }
 

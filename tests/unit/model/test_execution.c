@@ -385,28 +385,6 @@ static void test_positions_first(void **state) {
     dts_arena_free(arena);
 }
 
-/* A z-loss in passes of fp32 logits: 1 + 2 + 2 + 1 forward, 2 + 2 + 2 + 3 backward, and the cast is kept; none of them
- * where the loss is one kernel or of a split vocabulary, whose software has none. */
-static void test_z_loss(void **state) {
-    (void)state;
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    const dts_model model = gpt_175b();
-    dts_execution x = plain_fp16(2, 512);
-    const double fp32_B = 4.0 * 2 * 512 * (double)model.vocab;
-    const dts_operator without = *find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
-    x.z_loss = true;
-    const dts_operator with = *find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
-    assert_close(with.forward_B - without.forward_B, 6 * fp32_B, 1e-12, 0);
-    assert_close(with.backward_B - without.backward_B, 9 * fp32_B, 1e-12, 0);
-    assert_close(with.saved_B - without.saved_B, fp32_B, 1e-12, 0);
-    x.fuse_loss = true;
-    const dts_operator fused = *find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
-    x.z_loss = false;
-    const dts_operator plain = *find(operators_of(&model, DTS_PART_HEAD, &x, arena), "loss");
-    assert_close(fused.forward_B + fused.saved_B, plain.forward_B + plain.saved_B, 0, 0);
-    dts_arena_free(arena);
-}
-
 /* Fusing takes launches and bytes away and leaves FLOPs and parameters alone. */
 static void test_fusions(void **state) {
     (void)state;
@@ -587,7 +565,6 @@ int main(void) {
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_exchanged_bytes),
         cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_z_loss),
         cmocka_unit_test(test_positions_first),
         cmocka_unit_test(test_fusions),
         cmocka_unit_test(test_autocast),
