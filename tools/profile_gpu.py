@@ -174,7 +174,9 @@ def shapes_of(path):
         heads = re.fullmatch(r"(\d+) x (\d+) heads of (\d+), (\d+) x (\d+)(, causal)?", shape)
         if product and variant:
             batch, m, k, n, dtype = product.groups()
-            products.add((variant, dtype, int(batch or 1), int(m), int(k), int(n)))
+            # experts run all at once, or four at a time, or one by one: as the stack says
+            batches = {int(batch), 4, int(batch) % 4, 1} - {0} if batch else {1}
+            products |= {(variant, dtype, b, int(m), int(k), int(n)) for b in batches}
         elif heads and heads[4] == heads[5]:
             attention.add((int(heads[1]), int(heads[2]), int(heads[4]), int(heads[3]), heads[6] is not None))
     return sorted(products), sorted(attention)

@@ -65,6 +65,7 @@ sys.path.insert(0, sys.argv[1])
 import profile_gpu
 products, attention = profile_gpu.shapes_of(sys.argv[2])
 assert ("forward", "fp16", 1, 2048, 1536, 6144) in products and not attention, (products, attention)
+assert sorted(p[2] for p in products if p[3:] == (256, 96, 256) and p[0] == "forward") == [1, 4, 128], products
 with open(sys.argv[3] + "/shapes.csv", "w", newline="") as file:
     writer = csv.writer(file)
     writer.writerow(profile_gpu.COLUMNS)
