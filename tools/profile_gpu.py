@@ -584,7 +584,8 @@ def cluster_profile(m, arguments):
     if not m.of("collective"):
         return None
     w = Writer()
-    w.comment(f"For `cluster: {{…}}`. Raw numbers: {os.path.basename(arguments.raw)}")
+    w.comment(f"Keys for `cluster:` of a scenario or of a profile, no profile by themselves. Raw numbers: "
+              f"{os.path.basename(arguments.raw)}")
     w.put("measured", os.path.relpath(arguments.raw, arguments.folder),
           "measured by tools/profile_gpu.py: taken for groups of as many ranks on as many nodes")
     return w.text() + (intra_profile(m) or "")

@@ -191,8 +191,9 @@ void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, con
     dts_html_element("", name, "</text>\n", out);
 }
 
-/* Where a name from left to right stands free, at y or below. */
+/* Where a name from left to right stands free, at y or below; in whole pixels, so that a line further is one. */
 static double free_y(const dts_plot_names *names, double left, double right, double y) {
+    y = round(y);
     for (bool moved = true; moved;) {
         moved = false;
         for (size_t i = 0; i < names->count && !moved; i++) {
@@ -207,7 +208,7 @@ static void take(dts_plot_names *names, double left, double right, double y) {
     if (names->count < sizeof names->taken / sizeof names->taken[0]) {
         names->taken[names->count].left = left;
         names->taken[names->count].right = right;
-        names->taken[names->count++].y = y;
+        names->taken[names->count++].y = round(y);
     }
 }
 
@@ -228,7 +229,7 @@ void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, 
 void dts_plot_name_below(dts_plot_names *names, double x, double y, const char *name, dts_text *out) {
     const double half = LETTER * (double)strlen(name) / 2; /* the text stays within the picture, and above the axis */
     const double middle = fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half);
-    y += y + 22 > HEIGHT - BOTTOM - 2 ? -12 : 22;
+    y = round(y + (y + 22 > HEIGHT - BOTTOM - 2 ? -12 : 22));
     if (free_y(names, middle - half, middle + half, y) == y) {
         take(names, middle - half, middle + half, y);
         dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\"" HALO ">", middle, y);

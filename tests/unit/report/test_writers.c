@@ -536,6 +536,13 @@ static void test_plot_names(void **state) {
     dts_plot_name_below(&names, 100, 100, "8 nodes", &out);
     dts_plot_name_below(&names, 120, 105, "4 nodes", &out);
     dts_plot_name_below(&names, 200, 105, "2 nodes", &out);
+    /* a line below the first is free, whatever its place rounds to */
+    for (double y = 100; y < 300; y += 0.4712943784402) {
+        dts_plot_names twice = {.count = 0};
+        dts_plot_name(&twice, 300, y, "first", &out);
+        dts_plot_name(&twice, 300, y, "second", &out);
+        assert_close(twice.taken[1].y - twice.taken[0].y, 15, 0, 0);
+    }
     assert_non_null(strstr(dts_text_string(&out), "8 nodes"));
     assert_null(strstr(dts_text_string(&out), "4 nodes"));
     assert_non_null(strstr(dts_text_string(&out), "2 nodes"));
