@@ -329,7 +329,7 @@ static dts_status load(const origin *from, const dts_override *overrides, size_t
                        const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
     dts_scenario *scenario = NULL;
     dts_status status = load_once(from, overrides, override_count, profiles, &scenario, diag);
-    if (status == DTS_OK) {
+    if (status == DTS_OK && scenario != NULL) {
         status = keep_factors(from, overrides, override_count, profiles, scenario, diag);
     }
     if (status != DTS_OK) {

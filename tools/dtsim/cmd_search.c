@@ -134,17 +134,25 @@ static error_t parse_values(search_arguments *a, const char *option, const char 
     return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
 }
 
+/* Is this "1-8", which other tools take for a range? */
+static bool is_dashed_range(const char *text) {
+    const size_t first = strspn(text, "0123456789");
+    const size_t last = text[first] == '-' ? strspn(text + first + 1, "0123456789") : 0;
+    return first > 0 && last > 0 && text[first + 1 + last] == '\0';
+}
+
 /* Numbers of nodes: an offer that no cluster can make is a mistake of the command line, not an answer. */
 static error_t parse_nodes(search_arguments *a, const char *text) {
     size_t offset = 0;
     const dts_field *bound = dts_schema_find(&dts_cluster_schema, "nodes", &offset);
     error_t code = parse_values(a, "--nodes", text, &a->nodes, &a->node_count);
     for (size_t i = 0; i < a->node_count && code == 0; i++) {
-        long nodes = 0, last = 0;
-        char end;
-        if (sscanf(a->nodes[i], "%ld-%ld%c", &nodes, &last, &end) == 2 && nodes < last) {
-            char help[112];
-            snprintf(help, sizeof help, "write %ld..%ld, or %ld,%ld", nodes, last, nodes, last);
+        long nodes = 0;
+        if (is_dashed_range(a->nodes[i])) {
+            const int first = (int)strcspn(a->nodes[i], "-");
+            const char *last = a->nodes[i] + first + 1;
+            const char *help = dts_arena_printf(a->tool->arena, "write %.*s..%s, or %.*s,%s", first, a->nodes[i], last,
+                                                first, a->nodes[i], last);
             return dts_tool_usage(a->tool, help, "--nodes: '%s' is not a range", a->nodes[i]);
         }
         code = parse_number(a, "--nodes", a->nodes[i], (long)bound->minimum, (long)bound->maximum, &nodes);
