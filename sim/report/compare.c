@@ -240,6 +240,44 @@ static void write_iterations(const comparison *c, const dts_style *style, dts_te
     dts_text_free(&line);
 }
 
+static void tell_doubts(const comparison *c, dts_text *line) {
+    for (size_t i = 0; i < c->count; i++) {
+        if (is_doubtful(c->results[i])) {
+            dts_text_printf(line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
+        }
+    }
+}
+
+/* "; A does not fit in memory (81.2 of 79.3 GiB)", of the first that is too small. */
+static void tell_unfit(const comparison *c, dts_text *line) {
+    for (size_t i = 0; i < c->count; i++) {
+        const dts_result *r = c->results[i];
+        const struct {
+            const char *name;
+            double needed_gib, has_gib;
+        } rooms[] = {
+            {"memory", r->peak_allocated_gib + r->memory_gib.context, r->capacity_gib},
+            {"host memory", r->host_peak_gib, r->host_capacity_gib},
+            {"NVMe", r->nvme_peak_gib, r->nvme_capacity_gib},
+        };
+        bool told = r->fits;
+        for (size_t k = 0; k < sizeof rooms / sizeof *rooms && !told; k++) {
+            told = rooms[k].needed_gib > rooms[k].has_gib;
+            if (told) {
+                dts_text_printf(line, "; %s does not fit in %s (%.1f of %.1f GiB)", c->labels[i], rooms[k].name,
+                                rooms[k].needed_gib, rooms[k].has_gib);
+            }
+        }
+    }
+}
+
+/* Which of plans whose tokens are different work can run at all. */
+static void tell_fits(const comparison *c, dts_text *line) {
+    tell_unfit(c, line);
+    tell_doubts(c, line);
+    dts_text_add(line, ".");
+}
+
 /* What of those that fit is first, and how far the others are behind. */
 static void rank(const comparison *c, dts_text *line) {
     size_t best = dts_fastest(c, c->count, contender_at, false);
@@ -256,11 +294,7 @@ static void rank(const comparison *c, dts_text *line) {
                             r->fits ? "" : ", but does not fit in memory");
         }
     }
-    for (size_t i = 0; i < c->count; i++) {
-        if (is_doubtful(c->results[i])) {
-            dts_text_printf(line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
-        }
-    }
+    tell_doubts(c, line);
     size_t sure = dts_fastest(c, c->count, contender_at, true);
     if (best != SIZE_MAX && sure != best && sure != SIZE_MAX) {
         dts_text_printf(line, "; %s is the fastest that surely fits", c->labels[sure]);
@@ -271,11 +305,13 @@ static void rank(const comparison *c, dts_text *line) {
 static void write_verdict(const comparison *c, const dts_style *style, dts_text *out) {
     dts_text line = {0};
     if (models_differ(c)) { /* a token of another model is other work */
-        dts_text_add(&line, "The models differ: their tokens/s do not compare, so none of these plans is the fastest.");
+        dts_text_add(&line, "The models differ: their tokens/s do not compare, so none of these plans is the fastest");
+        tell_fits(c, &line);
     } else if (lengths_differ(c)) {
         dts_text_add(&line,
                      "The sequences differ in length, and a token of a longer one is more work: none of these "
-                     "plans is the fastest.");
+                     "plans is the fastest");
+        tell_fits(c, &line);
     } else {
         rank(c, &line);
     }

@@ -87,8 +87,8 @@ $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --ht
 0
 [1]
 % A token of another model is other work: no plan is the fastest.
-$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --width 200 | sed -n 4p
-The models differ: their tokens/s do not compare, so none of these plans is the fastest.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --width 200 | sed -n "4s/(.*)/(#)/p"
+The models differ: their tokens/s do not compare, so none of these plans is the fastest; B does not fit in memory (#).
 $ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --format json | grep -A1 fastest
 	"fastest":	null,
 	"ties":	[],
@@ -130,3 +130,10 @@ $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml:10:17: error: global_batch 12
 --with: error: no profile 'nope' in hardware/stacks/ [stack]
   help: `dtsim list` names all profiles; a path holds a '/' or ends in .yaml
 [1]
+% Also where tokens are different work, what cannot run is said.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with model=mingpt-34b --with cluster.gpu.memory=4GB --width 300 | sed -n '5s/([0-9.]* of [0-9.]* GiB)/(#)/gp'
+The models differ: their tokens/s do not compare, so none of these plans is the fastest; B does not fit in memory (#); C does not fit in memory (#).
+$ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --with cluster.gpu.memory=4GB --width 300 | sed -n '5s/([0-9.]* of [0-9.]* GiB)/(#)/gp'
+The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; C does not fit in memory (#).
+$ dtsim compare planning/llama-3-8b --with training.sequence_length=4096 --width 300 | sed -n "4s/(.*)/(#)/p"
+The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; A does not fit in memory (#).
