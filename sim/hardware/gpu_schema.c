@@ -483,7 +483,7 @@ static const dts_field gpu_fields[] = {
          "relative standard deviation of the matrix units' speed among GPUs of a kind; a job waits for its slowest"},
     {.key = "measured",
      .type = DTS_FIELD_CUSTOM,
-     .parse = dts_timings_parse,
+     .parse = dts_gpu_timings_parse,
      .file_ending = ".csv",
      .offset = offsetof(dts_gpu, timings),
      .help = "file of measured times of products and fused attention (tools/profile_gpu.py), taken for these very "

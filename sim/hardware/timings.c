@@ -14,6 +14,7 @@ typedef struct reader {
     const char *key; /* the profile's, for messages about the whole file */
     dts_table table;
     size_t column[COLUMNS];
+    bool collectives; /* they are taken, else products and attention */
     dts_status status;
 } reader;
 
@@ -182,7 +183,7 @@ static bool take_row(reader *r, size_t row, dts_timing *out) {
     }
     out->seconds = seconds_at(r, row);
     out->factor = 1;
-    return true;
+    return (out->key.kind == DTS_TIMING_COLLECTIVE) == r->collectives;
 }
 
 /* Rows of one key become one, of their geometric mean. */
@@ -224,22 +225,25 @@ static dts_status read_rows(reader *r, dts_timings *out) {
     }
     if (r->status == DTS_OK && out->count == 0) {
         return dts_diag_error(r->binder->diag, &r->table.header[0].place, r->key,
-                              "kinds gemm, attention-flash and collective are taken", "nothing to take in this file");
+                              r->collectives
+                                  ? "rows of kind collective are taken; products and attention are for the "
+                                    "GPU's `measured`"
+                                  : "rows of kinds gemm and attention-flash are taken; collectives are for the "
+                                    "cluster's `measured`",
+                              "no times of %s in this file", r->collectives ? "collectives" : "products or attention");
     }
     qsort(out->rows, out->count, sizeof *out->rows, compare_rows);
     merge(out);
     return r->status;
 }
 
-dts_status dts_timings_parse(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
-                             void *out) {
-    (void)field;
+static dts_status parse(dts_binder *binder, const dts_node *node, const char *key, bool collectives, void *out) {
     if (node->kind != DTS_NODE_SCALAR) {
         return dts_diag_error(binder->diag, &node->place, key, "write a path that ends in .csv",
                               "measured times are a file");
     }
     const char *path = NULL;
-    reader r = {.binder = binder, .key = key, .status = DTS_OK};
+    reader r = {.binder = binder, .key = key, .collectives = collectives, .status = DTS_OK};
     dts_timings *timings = dts_arena_alloc(binder->arena, sizeof *timings);
     dts_status status = timings == NULL ? dts_diag_nomem(binder->diag)
                                         : dts_binder_locate(binder, node->text, &node->place, key, "CSV", &path);
@@ -257,6 +261,18 @@ dts_status dts_timings_parse(dts_binder *binder, const dts_field *field, const d
         *(const dts_timings **)out = timings;
     }
     return status;
+}
+
+dts_status dts_gpu_timings_parse(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                 void *out) {
+    (void)field;
+    return parse(binder, node, key, false, out);
+}
+
+dts_status dts_cluster_timings_parse(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
+                                     void *out) {
+    (void)field;
+    return parse(binder, node, key, true, out);
 }
 
 /* ---- factors ---------------------------------------------------------------------------------------------------- */

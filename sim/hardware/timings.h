@@ -55,7 +55,8 @@ const dts_timing *dts_timings_find(const dts_timings *timings, const dts_timing_
 size_t dts_timings_lower_bound(const dts_timings *timings, const dts_timing_key *key);
 
 /* DTS_FIELD_CUSTOM: a path of such a file; out: a const dts_timings *. */
-dts_field_parser dts_timings_parse;
+dts_field_parser dts_gpu_timings_parse;     /* of products and attention */
+dts_field_parser dts_cluster_timings_parse; /* of collectives */
 
 /* Fills in the factors of products and attention. */
 void dts_gpu_settle_timings(dts_gpu *gpu);

@@ -128,6 +128,12 @@ static void write_title(const page *p) {
     paragraph(p, dts_text_string(&plain));
     dts_text_end(&plain, p->out);
     dts_text_end(&line, p->out);
+    if (r->measured_times != NULL) {
+        dts_text measured = {0};
+        dts_text_printf(&measured, "Measured: %s", r->measured_times);
+        paragraph(p, dts_text_string(&measured));
+        dts_text_end(&measured, p->out);
+    }
 }
 
 static void write_bars(const page *p) {

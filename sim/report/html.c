@@ -100,6 +100,9 @@ static void write_facts(page *p) {
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
     }
+    if (r->measured_times != NULL) {
+        add_element(p, "<p>Measured: ", r->measured_times, "</p>\n");
+    }
     if (r->bottleneck != NULL) {
         add_element(p, "<p>Bottleneck: ", r->bottleneck, "</p>\n");
     }

@@ -92,6 +92,10 @@ static void write_title(const page *p) {
         dts_text_printf(&line, "%lld per replica", (long long)r->micro_batch);
     }
     fact(p, "Batch", &line);
+    if (r->measured_times != NULL) {
+        dts_text_add(&line, r->measured_times);
+        fact(p, "Measured", &line);
+    }
     dts_text_free(&line);
 }
 

@@ -161,7 +161,8 @@ typedef struct dts_result {
         int64_t critical, least_busy;         /* GPUs, over all nodes */
         double critical_busy_s, least_busy_s; /* the time that their kernels run */
     } ranks;
-    const char *bottleneck; /* one line: what limits the iteration */
+    const char *bottleneck;     /* one line: what limits the iteration */
+    const char *measured_times; /* how much of the plan takes measured times; NULL: none are given */
     const char **warnings;
     size_t warning_count;
     double price_usd_per_hour; /* of all GPUs used; 0: unknown */

@@ -10,6 +10,7 @@
 #include "run/measure.h"
 #include "run/ranks.h"
 #include "run/simulated.h"
+#include "run/timed.h"
 #include "run/whole_run.h"
 
 void dts_result_free(dts_result *result) {
@@ -279,6 +280,10 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     warn_of_units(plan, result);
     warn_of_recipe(plan, result);
     warn_of_estimates(plan, result);
+    const char *unused[2] = {NULL, NULL};
+    dts_status status = dts_tell_timed(m, result, unused);
+    warn(result, unused[0]);
+    warn(result, unused[1]);
     bool pipelined = plan->pipeline > 1 && plan->data * plan->context > 1;
     const bool defers = dts_plan_defers_reduction(plan);
     if (dts_plan_infers(plan)) {
@@ -297,7 +302,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
              "ZeRO-2 reduces the gradients of every microbatch of the pipeline (a reduce-scatter each); ZeRO-1 "
              "reduces them once");
     }
-    return DTS_OK;
+    return status;
 }
 
 static dts_status measure(dts_measured *m, const dts_run_options *options, dts_result *result) {

@@ -240,3 +240,23 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 
 $ dtsim sweep gcp-data-parallel/scaling-ddp --vary cluster.gpu.memory=4GB,40GB --format json | grep usd_per_billion | sed -E 's/[1-9][0-9.]+/N/'
 			"usd_per_billion_tokens":	0,
 			"usd_per_billion_tokens":	N,
+% How much of a plan takes measured times is said, and a file of which nothing is taken.
+$ H=kind,variant,dtype,a,b,c,d,seconds; printf "$H\ncollective,all-reduce,fp16,1048576,8,1,,0.0001\n" >other.csv; printf "$H\ncollective,all-reduce,fp16,1048576,16,2,,0.0011\ngemm,forward,fp16,1,2048,1536,6144,0.0002\n" >right.csv; sed '$d' right.csv >groups.csv
+$ dtsim run scaling-ddp --width 160 --set cluster.measured=./other.csv | grep -i measured
+  Measured              times of 0 of 1 kinds of collectives
+  ! cluster.measured has no time that this plan takes: it has all-reduce of 16 ranks on 2 nodes
+$ dtsim run scaling-ddp --width 160 --set cluster.measured=./right.csv --set cluster.gpu.measured=./right.csv | grep -i measured
+  Measured              times of 2 of 25 kinds of products and attention, of 1 of 1 kinds of collectives
+$ dtsim run scaling-ddp --width 160 --set cluster.gpu.measured=./right.csv --set training.precision=bf16 | grep -i measured
+  Measured              times of 0 of 25 kinds of products and attention
+  ! gpu.measured has no time that this plan takes: no product or attention of its shapes, formats and directions; `dtsim explain` shows those
+$ dtsim explain scaling-ddp --no-what-if --set cluster.measured=./other.csv | sed -n 3p
+  Measured: times of 0 of 1 kinds of collectives
+$ dtsim run scaling-ddp --set cluster.measured=./right.csv --html page.html >/dev/null; grep -c '<p>Measured: times of 1 of 1 kinds' page.html
+1
+$ dtsim run scaling-ddp --set cluster.gpu.measured=./groups.csv
+./groups.csv:1:1: error: no times of products or attention in this file [cluster.gpu.measured]
+      1 | kind,variant,dtype,a,b,c,d,seconds
+        | ^
+  help: rows of kinds gemm and attention-flash are taken; collectives are for the cluster's `measured`
+[1]

@@ -193,7 +193,10 @@ static void only_machines_scale(void **state) {
 static void experts_take_their_exchange(void **state) {
     (void)state;
     fixture f = {0};
-    load(&f, "kind,variant,dtype,a,b,c,d,seconds\ncollective,all-to-all,bf16,1e8,16,2,,0.05\n", NULL);
+    load(&f,
+         "kind,variant,dtype,a,b,c,d,seconds\ncollective,all-to-all,bf16,1e8,16,2,,0.05\n"
+         "gemm,forward,bf16,1,2048,1024,4096,0.001\n",
+         NULL);
     dts_transfer transfer;
     dts_token_transfer(cluster_of(&f), (dts_placement){16, 2}, 1e8, 1, 0, &transfer);
     assert_close(transfer.alone_s, 0.05, 1e-12, 0);
@@ -221,7 +224,10 @@ static void wrong_rows_are_refused(void **state) {
         {"gemm,forward,bf16,1,2,3,4,12 us", "'12 us' is no time"},
         {"collective,all-gossip,fp16,1,2,1,,0.1", "'all-gossip' is no variant of this kind"},
         {"collective,all-reduce,fp16,1024,8,3,,0.1", "'3' nodes do not divide the ranks"},
-        {"device,name:X,,,,,,0", "nothing to take in this file"},
+        {"device,name:X,,,,,,0", "no times of products or attention in this file [cluster.gpu.measured]"},
+        {"device,name:X,,,,,,0", "no times of collectives in this file [cluster.measured]"},
+        {"collective,all-reduce,fp16,1024,8,1,,0.1", "no times of products or attention in this file"},
+        {"gemm,forward,bf16,1,2,3,4,0.1", "no times of collectives in this file"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f = {0};
