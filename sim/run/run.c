@@ -229,6 +229,26 @@ static void warn_of_units(const dts_plan *plan, dts_result *result) {
     }
 }
 
+/* Keys of a mixture of experts, so that a sweep over models may hold them. */
+static void warn_of_experts(const dts_model *model, dts_result *result) {
+    const struct {
+        bool given;
+        const char *key;
+    } keys[] = {
+        {model->router_bias, "router_bias"},
+        {model->router_z_loss, "router_z_loss"},
+        {model->capacity_factor > 0, "capacity_factor"},
+        {model->load_imbalance > 1, "load_imbalance"},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && model->experts == 0; i++) {
+        if (keys[i].given) {
+            warn(result,
+                 dts_arena_printf(result->arena, "%s is about experts, but the model has none: it does nothing here",
+                                  keys[i].key));
+        }
+    }
+}
+
 static void warn_of_estimates(const dts_plan *plan, dts_result *result) {
     const dts_gpu *gpu = &plan->job.cluster->gpu;
     if (gpu->estimated != NULL && gpu->estimated[0] != '\0') {
@@ -278,6 +298,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
              "simulates each");
     }
     warn_of_units(plan, result);
+    warn_of_experts(plan->job.model, result);
     warn_of_recipe(plan, result);
     warn_of_estimates(plan, result);
     const char *unused[2] = {NULL, NULL};

@@ -260,3 +260,12 @@ $ dtsim run scaling-ddp --set cluster.gpu.measured=./groups.csv
         | ^
   help: rows of kinds gemm and attention-flash are taken; collectives are for the cluster's `measured`
 [1]
+% Keys of experts that a dense model does not have.
+$ dtsim run scaling-ddp --width 160 --set model.router_z_loss=true --set model.load_imbalance=2 --set model.router_bias=true --set model.capacity_factor=2 | grep experts
+  ! router_bias is about experts, but the model has none: it does nothing here
+  ! router_z_loss is about experts, but the model has none: it does nothing here
+  ! capacity_factor is about experts, but the model has none: it does nothing here
+  ! load_imbalance is about experts, but the model has none: it does nothing here
+$ dtsim run experts/mixtral-2-dgx --width 160 --set model.router_z_loss=true | grep -c 'is about experts'
+0
+[1]
