@@ -333,7 +333,7 @@ static inline bool may_choose_sync(const drawn *d) {
 }
 
 static inline void draw_sync(drawn *d) {
-    say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch"));
+    say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch", "flush"));
 }
 
 static inline bool may_choose_layers(const drawn *d) {
@@ -436,11 +436,16 @@ typedef struct technique {
 /* Schedules with a rule for their microbatches keep one flush of as many. */
 static inline bool may_flush(const drawn *d) {
     return d->pipeline > 1 && d->microbatches % 2 == 0 && d->schedule != NULL &&
-           (strcmp(d->schedule, "1f1b") == 0 || strcmp(d->schedule, "gpipe") == 0);
+           (strcmp(d->schedule, "1f1b") == 0 || strncmp(d->schedule, "gpipe", 5) == 0);
 }
 
+/* Of one microbatch or of several; what is reduced with each is another technique, rarely drawn with this one. */
 static inline void draw_flushes(drawn *d) {
-    say(d, PARALLELISM, "flushes: 2");
+    const char *keys = d->keys[PARALLELISM];
+    if (may_choose_sync(d) && strstr(keys, "gradient_sync") == NULL && strstr(keys, "layers") == NULL) {
+        draw_sync(d);
+    }
+    say(d, PARALLELISM, "flushes: %d", PICK(d, 2, d->microbatches, d->microbatches / 2));
 }
 
 static const technique techniques[] = {
@@ -474,7 +479,7 @@ static const technique techniques[] = {
     {"blocking launches", 16, may_block_launches, draw_blocking_launches},
     {"windows of attention", 3, may_have_windows, draw_windows},
     {"blocks side by side", 4, is_dense, draw_parallel_block},
-    {"several flushes", 3, may_flush, draw_flushes},
+    {"several flushes", 2, may_flush, draw_flushes},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */

@@ -20,6 +20,14 @@ typedef enum dts_block_action {
     DTS_BLOCK_BACKWARD_WEIGHT
 } dts_block_action;
 
+/* Where one backward call covers the microbatches of a flush (torch Pipe), autograd sums their weight gradients. */
+typedef enum dts_summed {
+    DTS_SUMMED = 2, /* with those of other microbatches; 1 is left to keys of blocks */
+    DTS_SUMMED_FIRST = 4,
+    DTS_SUMMED_LAST = 8,
+    DTS_SUMMED_AGAIN = 16 /* earlier flushes have left gradients */
+} dts_summed;
+
 enum { DTS_BLOCK_ACTIONS = DTS_BLOCK_BACKWARD_WEIGHT + 1, DTS_BLOCK_CHUNK = 255 };
 
 /* What a block depends on besides the environment (block_cache.c). Zero all of it first: keys are compared as bytes. */
@@ -33,13 +41,13 @@ typedef struct dts_block_key {
     uint8_t part;         /* dts_part, or DTS_BLOCK_CHUNK */
     uint8_t keeps;        /* forward: what backward needs; recompute: its own output, too */
     uint8_t outputs_only;
-    uint8_t embedding, head;  /* CHUNK */
-    uint8_t first_microbatch; /* of those that make weight gradients */
-    uint8_t microbatch_zero;  /* is it number 0 */
-    uint8_t microbatch_last;  /* is it the last number */
-    uint8_t hands_over;       /* weight gradients are copied into buckets */
-    uint8_t buffered;         /* CHUNK: its input lies in a buffer of its own */
-    uint8_t held;             /* a part: its input lies in memory already */
+    uint8_t embedding, head; /* CHUNK */
+    uint8_t gradients;       /* weight gradients: 1 for the first microbatch, with dts_summed */
+    uint8_t microbatch_zero; /* is it number 0 */
+    uint8_t microbatch_last; /* is it the last number */
+    uint8_t hands_over;      /* weight gradients are copied into buckets */
+    uint8_t buffered;        /* CHUNK: its input lies in a buffer of its own */
+    uint8_t held;            /* a part: its input lies in memory already */
 } dts_block_key;
 
 /* Lowers the block onto stage of a scratch builder; returns the task after which its output exists. *handed_B:

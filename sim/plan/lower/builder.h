@@ -491,8 +491,8 @@ typedef struct dts_pass {
     dts_stage *stage;
     const dts_chunk *chunk;
     dts_gradient_sync *sync;
-    int64_t microbatch;
-    int64_t chunk_index;
+    int64_t microbatch, chunk_index;
+    uint8_t summed;        /* dts_summed: bits */
     bool first_microbatch; /* of this chunk's passes that make weight gradients */
     bool last_microbatch;
     bool outputs_only; /* the loss is computed elsewhere */

@@ -362,8 +362,8 @@ static void resume_chain(walk *w) {
 }
 
 /* A new gradient is a tensor of its own until it has been added to, or copied into, the stored one. Where one backward
- * call covers all microbatches (torch Pipe), autograd sums them in that tensor and hands it over after the last: a copy
- * of the gradients beside the stored ones. */
+ * call covers all microbatches of a flush (torch Pipe), autograd sums them in that tensor and hands it over after the
+ * last: a copy of the gradients beside the stored ones. */
 static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     const dts_plan *plan = w->b->plan;
     double bytes = 0;
@@ -374,11 +374,9 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
         return;
     }
     bool first_one = w->pass->first_microbatch;
-    bool last_one = w->pass->last_microbatch;
-    bool sums = plan->job.stack->pipeline_single_process && plan->pipeline > 1 && !(first_one && last_one) &&
-                !dts_sync_takes_gradients(w->pass->sync);
+    bool sums = w->pass->summed != 0 && !dts_sync_takes_gradients(w->pass->sync);
     bool stays = plan->replicas == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
-    if (stays && (first_one || sums)) {
+    if (stays && (first_one || (sums && (w->pass->summed & DTS_SUMMED_AGAIN) == 0))) {
         for (int i = 0; i < DTS_PARAMETER_TENSORS && first_one; i++) { /* it becomes the stored one itself */
             dts_tensor_born(w->b, w->pass->stage, first, o->parameters[i] * plan->storage.gradient_B);
         }
@@ -387,8 +385,8 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     bool keeps = (plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
                   plan->replicas > 1 && !sums && first_one) ||
                  dts_plan_clips_microbatches(plan);
-    bool allocates = !sums || first_one;
-    bool frees = !keeps && (!sums || last_one);
+    bool allocates = !sums || (w->pass->summed & DTS_SUMMED_FIRST) != 0;
+    bool frees = !keeps && (!sums || (w->pass->summed & DTS_SUMMED_LAST) != 0);
     w->pass->stage->fresh_B += keeps ? floor(bytes) : 0;
     if (allocates && first != DTS_NO_ID) {
         dts_block_allocate(w->b, first, w->pass->stage, DTS_MEMORY_TEMPORARY, bytes);

@@ -304,6 +304,19 @@ static bool makes_weights(const step *x) {
     return x->op->kind == DTS_OP_BACKWARD || x->op->kind == DTS_OP_BACKWARD_WEIGHT;
 }
 
+/* With left weight gradients of its stage to come, this one's among them: which of those that autograd sums it is. */
+static uint8_t summed(const turns *t, int64_t left) {
+    const dts_plan *plan = t->b->plan;
+    if (!plan->job.stack->pipeline_single_process || plan->pipeline == 1 || t->flush == 1 ||
+        dts_plan_asynchronous(plan)) {
+        return 0;
+    }
+    const int bits = DTS_SUMMED | (left % t->flush == 0 ? DTS_SUMMED_FIRST : 0) |
+                     ((left - 1) % t->flush == 0 ? DTS_SUMMED_LAST : 0) |
+                     (left <= t->microbatches - t->flush ? DTS_SUMMED_AGAIN : 0);
+    return (uint8_t)bits;
+}
+
 /* Sets up the pass with its input; an asynchronous schedule updates after every microbatch, so that each is the first
  * and the last. */
 static void begin_step(turns *t, step *x) {
@@ -312,6 +325,7 @@ static void begin_step(turns *t, step *x) {
     int64_t *left = &t->backward_left[place(t, x->direction, x->stage)];
     bool alone = dts_plan_asynchronous(plan);
     bool first = makes_weights(x) && (alone || *left == t->microbatches);
+    const uint8_t sums = makes_weights(x) ? summed(t, *left) : 0;
     *left -= makes_weights(x);
     x->ends_flush = makes_weights(x) && *left % t->flush == 0;
     x->pass = (dts_pass){.stage = &b->stages[x->rank],
@@ -319,6 +333,7 @@ static void begin_step(turns *t, step *x) {
                          .sync = t->syncs[x->rank * plan->copies + x->direction],
                          .microbatch = x->direction * t->microbatches + x->op->microbatch,
                          .chunk_index = x->op->chunk,
+                         .summed = sums,
                          .first_microbatch = first,
                          .last_microbatch = makes_weights(x) && (alone || *left == 0 ||
                                                                  (x->ends_flush && dts_plan_reduces_each_flush(plan))),
@@ -410,11 +425,13 @@ static void hurry_heads(turns *t, step *x) {
     if (stage->tied_made != DTS_NO_ID) {
         return;
     }
+    int64_t left = t->backward_left[place(t, x->direction, x->stage)] + 1;
     for (size_t i = t->next[x->rank]; i < schedule->op_count[x->rank]; i++) {
         dts_pass pass = x->pass;
         pass.microbatch = schedule->ops[x->rank][i].microbatch;
         pass.last_microbatch = i + 1 == schedule->op_count[x->rank];
         if (makes_head(t, x->rank, i)) {
+            pass.summed = summed(t, left--);
             dts_build_head_weights(t->b, &pass);
         }
     }

@@ -20,7 +20,7 @@ static dts_block_key key_of(const dts_builder *b, const dts_pass *pass, dts_bloc
     const dts_plan *plan = b->plan;
     key.action = (uint8_t)action;
     key.outputs_only = pass->outputs_only;
-    key.first_microbatch = makes_weight_gradients(action) && pass->first_microbatch;
+    key.gradients = makes_weight_gradients(action) ? (uint8_t)(pass->summed | pass->first_microbatch) : 0;
     key.microbatch_zero = pass->microbatch == 0;
     key.microbatch_last =
         plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST && pass->microbatch == plan->microbatches - 1;
@@ -205,6 +205,7 @@ static dts_id lower_chunk(dts_builder *scratch, dts_stage *stage, dts_gradient_s
 typedef struct dts_pass_block {
     bool known;
     bool first, zero, last, hands_over; /* of the pass that it was looked up for */
+    uint8_t summed;
     const dts_block *block;
 } pass_block;
 
@@ -236,11 +237,12 @@ static const dts_block *chunk_block(dts_builder *b, const dts_pass *pass, dts_bl
     const bool zero = pass->microbatch == 0;
     const bool last = pass->microbatch == b->plan->microbatches - 1;
     pass_block *p = &b->passes[(pass->chunk - b->plan->chunks) * DTS_BLOCK_ACTIONS + (int64_t)action];
-    if (!p->known || p->first != pass->first_microbatch || p->zero != zero || p->last != last ||
-        p->hands_over != hands_over) {
+    if (!p->known || p->first != pass->first_microbatch || p->summed != pass->summed || p->zero != zero ||
+        p->last != last || p->hands_over != hands_over) {
         p->block = find_chunk_block(b, pass, action, hands_over);
         p->known = true;
         p->first = pass->first_microbatch;
+        p->summed = pass->summed;
         p->zero = zero;
         p->last = last;
         p->hands_over = hands_over;
