@@ -369,23 +369,6 @@ static const dts_schema straggler_schema = {
 
 static const char *const never[] = {"never", NULL};
 
-/* mtbf: never | a time. A mean of 0 would be a cluster that always fails, which nobody means. */
-static dts_status parse_mtbf(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
-                             void *out) {
-    const dts_field time = {.key = field->key,
-                            .type = DTS_FIELD_QUANTITY,
-                            .dimension = DTS_DIM_TIME,
-                            .minimum = 1,
-                            .maximum = 1e15,
-                            .help = "a mean time between failures such as 50675 h; never: no GPU ever fails"};
-    double *mtbf_s = out;
-    if (node->kind == DTS_NODE_SCALAR && strcmp(node->text, never[0]) == 0) {
-        *mtbf_s = 0;
-        return DTS_OK;
-    }
-    return dts_bind_value(binder, &time, node, key, mtbf_s);
-}
-
 static const dts_field cluster_fields[] = {
     {.key = "name",
      .type = DTS_FIELD_STRING,
@@ -459,7 +442,7 @@ static const dts_field cluster_fields[] = {
     {.key = "mtbf",
      .type = DTS_FIELD_CUSTOM,
      .names = never,
-     .parse = parse_mtbf,
+     .parse = dts_mtbf_parse,
      .preset = "50675 h",
      .offset = offsetof(dts_cluster, mtbf_s),
      .help = "mean time between failures that stop a job, of one GPU with its share of the node, such as 50675 h; or "

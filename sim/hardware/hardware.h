@@ -229,6 +229,9 @@ int64_t dts_cluster_domain(const dts_cluster *cluster);
  */
 int64_t dts_cluster_joined(const dts_cluster *cluster);
 
+/* DTS_FIELD_CUSTOM, "never" or a time; out: a double in s, 0 for never. */
+dts_field_parser dts_mtbf_parse;
+
 extern const dts_schema dts_cluster_schema;
 
 /* ---- stack: the software that drives the hardware ---------------------------------------------------------------- */
