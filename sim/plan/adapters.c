@@ -70,6 +70,14 @@ bool dts_plan_adapts(const dts_plan *plan) {
     return plan->job.training->adapters.rank > 0;
 }
 
+const char *dts_plan_describe_adapters(const dts_plan *plan, dts_arena *arena) {
+    const dts_adapters *adapters = &plan->job.training->adapters;
+    const bool named = adapters->base != DTS_BASE_NATIVE;
+    return dts_plan_adapts(plan) ? dts_arena_printf(arena, "LoRA of rank %" PRId64 "%s%s", adapters->rank,
+                                                    named ? ", base " : "", named ? base_names[adapters->base] : "")
+                                 : NULL;
+}
+
 static double base_B(const dts_adapters *adapters, double native_B) {
     switch ((dts_base_format)adapters->base) {
         case DTS_BASE_INT8:

@@ -333,6 +333,8 @@ bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *m
 
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
+/* "LoRA of rank 16, base nf4": what is trained beside frozen weights; NULL: all of them are trained. */
+const char *dts_plan_describe_adapters(const dts_plan *plan, dts_arena *arena);
 
 /* The plan that layers of style k follow, and the style of a layer (layers.c). Embedding and head have style 0. */
 const dts_plan *dts_plan_style(const dts_plan *plan, size_t k);

@@ -62,9 +62,8 @@ static void write_head(page *p) {
     const dts_result *r = p->result;
     dts_html_begin(r->scenario, p->out);
     add_element(p, "<p class=\"faint\">", r->model, ", ");
-    dts_format_large(r->parameters, p->out);
-    dts_text_printf(p->out, " parameters, on %" PRId64 " GPU%s: %" PRId64 " × ", r->gpus, r->gpus == 1 ? "" : "s",
-                    r->nodes);
+    dts_parameters_text(r, p->out);
+    dts_text_printf(p->out, ", on %" PRId64 " GPU%s: %" PRId64 " × ", r->gpus, r->gpus == 1 ? "" : "s", r->nodes);
     dts_html_escaped(r->cluster, p->out);
     add_element(p, "; ", r->stack, "<br>");
     add_element(p, "Plan: ", r->plan, "; batch ");

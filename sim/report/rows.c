@@ -19,6 +19,19 @@ void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY
     }
 }
 
+void dts_parameters_text(const dts_result *result, dts_text *out) {
+    dts_format_large(result->parameters, out);
+    dts_text_add(out, " parameters");
+    if (result->trainable_parameters < result->parameters / 2 || result->adapters != NULL) {
+        dts_text_add(out, ", ");
+        dts_format_large(result->trainable_parameters, out);
+        dts_text_add(out, " trained");
+    }
+    if (result->adapters != NULL) {
+        dts_text_printf(out, " (%s)", result->adapters);
+    }
+}
+
 void dts_whole_run_title(const dts_result *result, dts_text *out) {
     const dts_whole_run *run = &result->whole_run;
     dts_text_add(out, result->fits ? "Whole run: " : "Whole run, if it did fit: ");

@@ -15,6 +15,9 @@ enum { DTS_MEMORY_ROWS = 8 };
 /* What memory is made of, in the order of reports. */
 void dts_memory_rows(const dts_memory_gib *memory, dts_memory_row out[DTS_MEMORY_ROWS]);
 
+/* "8.03 billion parameters, 41.9 million trained (LoRA of rank 16, base nf4)". */
+void dts_parameters_text(const dts_result *result, dts_text *out);
+
 /* The layers of a stage as ranges, chunk after chunk: "0-3, 16-19, … 64-67" where there are more than three; chunks
  * that follow on each other are one range. */
 void dts_stage_layers(const dts_stage_row *row, dts_text *out);

@@ -66,13 +66,7 @@ static void write_title(const page *p) {
     dts_text_add(p->out, "\n");
     dts_text line = {0};
     dts_text_printf(&line, "%s, ", known(r->model));
-    dts_format_large(r->parameters, &line);
-    dts_text_add(&line, " parameters");
-    if (r->trainable_parameters < r->parameters / 2) {
-        dts_text_add(&line, ", ");
-        dts_format_large(r->trainable_parameters, &line);
-        dts_text_add(&line, " trained");
-    }
+    dts_parameters_text(r, &line);
     fact(p, "Model", &line);
     dts_text_printf(&line, "%lld GPU%s: %lld node%s of %s; %s", (long long)r->gpus, r->gpus == 1 ? "" : "s",
                     (long long)r->nodes, r->nodes == 1 ? "" : "s", known(r->cluster), known(r->stack));

@@ -126,6 +126,7 @@ typedef struct dts_result {
     int64_t gpus, nodes, global_batch, micro_batch, microbatches, sequence_length;
     int64_t new_tokens;          /* of each sample that an iteration computes: all of them, or 1 (mode: decode) */
     double parameters;           /* of the model */
+    const char *adapters;        /* "LoRA of rank 16, base nf4"; NULL: none */
     double trainable_parameters; /* what is trained: all of them, or the adapters */
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
     double model_tflops_per_gpu, mfu, hfu;

@@ -29,6 +29,7 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->cluster = dts_arena_strdup(arena, values->cluster.name);
     result->stack = dts_arena_strdup(arena, values->stack.name);
     result->plan = dts_plan_describe(plan, arena);
+    result->adapters = dts_plan_describe_adapters(plan, arena);
     result->gpus = plan->gpus;
     result->nodes = values->cluster.nodes;
     result->global_batch = values->training.global_batch;

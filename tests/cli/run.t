@@ -269,3 +269,10 @@ $ dtsim run scaling-ddp --width 160 --set model.router_z_loss=true --set model.l
 $ dtsim run experts/mixtral-2-dgx --width 160 --set model.router_z_loss=true | grep -c 'is about experts'
 0
 [1]
+% What is trained beside which base.
+$ dtsim run fine-tuning/lora-8b --width 120 --set training.adapters.lora.base=gptq --html page.html | sed -n 2p
+  Model                 llama-3-8b, 8.03 billion parameters, 41.9 million trained (LoRA of rank 16, base gptq)
+$ grep -o '[0-9.]* million trained (.*), on' page.html
+41.9 million trained (LoRA of rank 16, base gptq), on
+$ dtsim run fine-tuning/lora-8b --width 120 | sed -n 2p
+  Model                 llama-3-8b, 8.03 billion parameters, 41.9 million trained (LoRA of rank 16)
