@@ -72,9 +72,15 @@ dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_di
                                 job->parallelism->virtual_stages);
     }
     if (order->shape.microbatches * plan->flushes != plan->microbatches) {
-        snprintf(help, sizeof help, "use global_batch %" PRId64,
-                 order->shape.microbatches * plan->flushes * plan->data * job->training->micro_batch);
-        status = dts_diag_error(diag, NULL, "training.global_batch", help,
+        const bool by_flushes = plan->flushes > 1 && plan->microbatches % order->shape.microbatches == 0;
+        const int64_t batch = order->shape.microbatches * plan->flushes * plan->data * job->training->micro_batch;
+        if (by_flushes) {
+            snprintf(help, sizeof help, "use flushes: %" PRId64 ", or global_batch %" PRId64,
+                     plan->microbatches / order->shape.microbatches, batch);
+        } else {
+            snprintf(help, sizeof help, "use global_batch %" PRId64, batch);
+        }
+        status = dts_diag_error(diag, NULL, by_flushes ? "parallelism.flushes" : "training.global_batch", help,
                                 "%s is an order for %d microbatches, but each replica has %" PRId64 "%s", file,
                                 order->shape.microbatches, plan->microbatches / plan->flushes,
                                 plan->flushes > 1 ? " in each flush" : "");
@@ -109,16 +115,28 @@ bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *m
            plan->job.parallelism->schedule_costs == DTS_SCHEDULE_COSTS_MEASURED;
 }
 
-/* Schedules know shapes and no keys: what is wrong with one is reported at the key that names the schedule. */
+/* Schedules know shapes and no keys: what is wrong with one is reported at the key that names the schedule, or at the
+ * flushes where fewer of them would do. */
 static dts_status build_by_method(dts_plan *plan, const dts_schedule_shape *shape, dts_arena *arena, dts_diag *diag) {
     dts_diag *why = dts_diag_new();
     if (why == NULL) {
         return dts_diag_nomem(diag);
     }
     dts_status status = dts_schedule_build(plan->method->name, shape, arena, &plan->schedule, why);
+    int flushes = 0, microbatches = 0;
+    if (status == DTS_INVALID && shape->flushes > 1) {
+        dts_schedule_mend_flushes(plan->method, shape, &flushes, &microbatches);
+    }
+    char mend[100];
+    const int length = snprintf(mend, sizeof mend, "use flushes: %d", flushes);
+    if (microbatches > 0) {
+        snprintf(mend + length, sizeof mend - (size_t)length, ", or global_batch %" PRId64,
+                 microbatches * plan->data * plan->job.training->micro_batch);
+    }
     for (size_t i = 0; i < dts_diag_count(why) && status == DTS_INVALID; i++) {
         const dts_message *m = dts_diag_get(why, i);
-        dts_diag_error(diag, NULL, "parallelism.schedule", m->help, "%s: %s", plan->method->name, m->text);
+        dts_diag_error(diag, NULL, flushes > 0 ? "parallelism.flushes" : "parallelism.schedule",
+                       flushes > 0 ? mend : m->help, "%s: %s", plan->method->name, m->text);
     }
     dts_diag_free(why);
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;

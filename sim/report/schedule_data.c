@@ -32,6 +32,7 @@ static void add_report(dts_json *json, cJSON *object, const dts_schedule_report 
     dts_json_string(json, object, "schedule", r->schedule.name);
     dts_json_integer(json, object, "stages", s->stages);
     dts_json_integer(json, object, "microbatches", s->microbatches);
+    dts_json_integer(json, object, "flushes", s->flushes > 1 ? s->flushes : 1);
     dts_json_integer(json, object, "chunks", s->chunks);
     dts_json_number(json, object, "makespan", r->ideal.makespan);
     dts_json_number(json, object, "bubble_fraction", r->ideal.bubble_fraction);

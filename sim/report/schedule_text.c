@@ -42,8 +42,12 @@ static const char *plural(int count) {
 
 void dts_schedule_title(const dts_schedule_report *report, dts_text *out) {
     const dts_schedule_shape *s = &report->schedule.shape;
-    dts_text_printf(out, "%d stage%s, %d microbatch%s", s->stages, plural(s->stages), s->microbatches,
-                    s->microbatches == 1 ? "" : "es");
+    const int each = s->microbatches / (s->flushes > 1 ? s->flushes : 1);
+    dts_text_printf(out, "%d stage%s, ", s->stages, plural(s->stages));
+    if (s->flushes > 1) {
+        dts_text_printf(out, "%d flushes of ", s->flushes);
+    }
+    dts_text_printf(out, "%d microbatch%s", each, each == 1 ? "" : "es");
     if (report->schedule.layout == DTS_LAYOUT_BIDIR) {
         dts_text_add(out, ", both directions");
     } else if (s->chunks > 1) {

@@ -84,6 +84,57 @@ static dts_status check_flushes(const dts_schedule_method *method, const dts_sch
     return DTS_OK;
 }
 
+/* The question alone: what is wrong is of no interest. */
+static bool takes(const dts_schedule_method *method, const dts_schedule_shape *one) {
+    dts_diag *why = dts_diag_new();
+    const bool good = why != NULL && method->check(one, why) == DTS_OK;
+    dts_diag_free(why);
+    return good;
+}
+
+void dts_schedule_mend_flushes(const dts_schedule_method *method, const dts_schedule_shape *shape, int *flushes,
+                               int *microbatches) {
+    dts_schedule_shape one = dts_schedule_flush(shape);
+    const int last = one.microbatches + 4 * shape->stages; /* rules are about multiples of the stages */
+    *flushes = 0;
+    *microbatches = 0;
+    for (one.microbatches++; one.microbatches <= last && *microbatches == 0; one.microbatches++) {
+        *microbatches = takes(method, &one) ? one.microbatches * shape->flushes : 0;
+    }
+    for (int fewer = shape->flushes - 1; fewer > 0 && *flushes == 0; fewer--) {
+        one.microbatches = shape->microbatches / fewer;
+        *flushes = shape->microbatches % fewer == 0 && takes(method, &one) ? fewer : 0;
+    }
+}
+
+/* The method's rules for one flush; what they refuse and how to mend it is said in microbatches of all flushes. */
+static dts_status check_flush(const dts_schedule_method *method, const dts_schedule_shape *shape, dts_diag *diag) {
+    const dts_schedule_shape one = dts_schedule_flush(shape);
+    int flushes = 0, microbatches = 0;
+    if (shape->flushes > 1 && !takes(method, &one)) {
+        dts_schedule_mend_flushes(method, shape, &flushes, &microbatches);
+    }
+    if (flushes == 0 && microbatches == 0) {
+        return method->check(&one, diag);
+    }
+    dts_diag *why = dts_diag_new();
+    if (why == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    char help[100];
+    const int length = microbatches > 0 ? snprintf(help, sizeof help, "use %d microbatches", microbatches) : 0;
+    if (flushes > 0) {
+        snprintf(help + length, sizeof help - (size_t)length, "%s%d flush%s", length > 0 ? ", or " : "use ", flushes,
+                 flushes == 1 ? "" : "es");
+    }
+    dts_status status = method->check(&one, why);
+    for (size_t i = 0; i < dts_diag_count(why); i++) {
+        dts_diag_error(diag, NULL, NULL, help, "in each of %d flushes: %s", shape->flushes, dts_diag_get(why, i)->text);
+    }
+    dts_diag_free(why);
+    return status;
+}
+
 dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
                               dts_diag *diag) {
     const dts_schedule_method *method = dts_schedule_find(name);
@@ -94,11 +145,11 @@ dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape,
     if (status != DTS_OK) {
         return status;
     }
-    const dts_schedule_shape one = dts_schedule_flush(shape);
-    status = method->check(&one, diag);
+    status = check_flush(method, shape, diag);
     if (status != DTS_OK) {
         return status;
     }
+    const dts_schedule_shape one = dts_schedule_flush(shape);
     status = method->build(&one, arena, out);
     if (status == DTS_OK && shape->flushes > 1) {
         const dts_schedule once = *out;

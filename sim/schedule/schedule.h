@@ -91,6 +91,10 @@ dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape,
 
 /* The shape of one flush of a shape, of which m is a multiple. */
 dts_schedule_shape dts_schedule_flush(const dts_schedule_shape *shape);
+/* Where a schedule refuses the microbatches of one of several flushes: *flushes, as many as it takes at most with all
+ * of m (0: it takes none); *microbatches, the least number above m for as many flushes (0: none found). */
+void dts_schedule_mend_flushes(const dts_schedule_method *method, const dts_schedule_shape *shape, int *flushes,
+                               int *microbatches);
 /* The order once more for each flush, as gradients are accumulated over several runs of a pipeline: a rank begins the
  * next one when it has done with its own part of the one before. False: no memory. */
 bool dts_schedule_repeat(const dts_schedule *one, int flushes, dts_arena *arena, dts_schedule *out);

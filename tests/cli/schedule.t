@@ -55,3 +55,29 @@ digits: microbatch; time goes on in the rows below
 $ for w in 80 120; do dtsim schedule zb-h1 -p 4 -m 12 --memory --width $w --charset ascii | awk -v w=$w 'length($0) > w'; done
 $ dtsim schedule 1f1b zb-h1 -p 2 -m 12 --charset ascii --width 80 | grep digits
 digits: microbatch, where its number has room (a wider --width, or --format svg)
+% Several flushes: what a schedule asks of its microbatches it asks of those of each.
+$ dtsim schedule 1f1b --stages 4 --microbatches 8 --flushes 2 | head -1
+1f1b  4 stages, 2 flushes of 4 microbatches; F=1 B=1 W=1
+$ dtsim schedule 1f1b --stages 4 --microbatches 8 --flushes 2 --format json | grep -E '"(microbatches|flushes)"'
+	"microbatches":	8,
+	"flushes":	2,
+$ dtsim schedule 1f1b --stages 4 --microbatches 8 --flushes 2 --format svg | grep -o '2 flushes of 4 microbatches'
+2 flushes of 4 microbatches
+$ dtsim schedule 1f1b --stages 4 --microbatches 8 --flushes 2 --html page.html > /dev/null && grep -o '2 flushes of 4 microbatches' page.html
+2 flushes of 4 microbatches
+$ dtsim schedule interleaved-1f1b --stages 4 --microbatches 4 --flushes 4
+error: in each of 4 flushes: the number of microbatches (1) must be a multiple of the number of stages (4)
+  help: use 16 microbatches, or 1 flush
+[1]
+$ dtsim schedule interleaved-1f1b --stages 4 --microbatches 8 --flushes 4
+error: in each of 4 flushes: the number of microbatches (2) must be a multiple of the number of stages (4)
+  help: use 16 microbatches, or 2 flushes
+[1]
+$ dtsim schedule dualpipe --stages 4 --microbatches 8 --flushes 4
+error: in each of 4 flushes: this schedule needs at least two microbatches per stage: 2 are fewer than 2 x 4
+  help: use 32 microbatches, or 1 flush
+[1]
+$ dtsim schedule dualpipe --stages 3 --microbatches 8 --flushes 4
+error: the number of stages (3) must be even
+  help: use 2 or 4 stages
+[1]

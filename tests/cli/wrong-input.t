@@ -283,3 +283,14 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.clock=0
 --set: error: must be between 1 Hz and 100 GHz, got 0 [cluster.gpu.clock]
   help: clock at which the peak rates hold; for the reader, nothing follows from it
 [1]
+$ dtsim run pipelines/interleaved-1f1b --set parallelism.flushes=8
+--set: error: interleaved-1f1b: in each of 8 flushes: the number of microbatches (2) must be a multiple of the number of stages (4) [parallelism.flushes]
+  help: use flushes: 4, or global_batch 64
+[1]
+$ dtsim run pipelines/own-order --set parallelism.flushes=2 2>&1 | sed 's|/.*/||'
+--set: error: own-order.csv is an order for 16 microbatches, but each replica has 8 in each flush [parallelism.flushes]
+  help: use flushes: 1, or global_batch 64
+$ dtsim run pipelines/interleaved-1f1b --set parallelism.flushes=3
+--set: error: each flush has as many microbatches, but 3 does not divide the 16 of a replica [parallelism.flushes]
+  help: use flushes: 2
+[1]

@@ -382,11 +382,53 @@ static void refusals_say_what_to_do(void **state) {
     expect_refusal("nonsense", shape_of(4, 8, 1), "unknown schedule 'nonsense'", NULL);
 }
 
+static dts_status build_only(const dts_schedule_method *method, const dts_schedule_shape *shape) {
+    dts_diag *diag = dts_diag_new();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_schedule schedule;
+    const dts_status status = dts_schedule_build(method->name, shape, arena, &schedule, diag);
+    dts_arena_free(arena);
+    dts_diag_free(diag);
+    return status;
+}
+
+/* What is refused for its flushes is offered other numbers, and those are taken. */
+static void refusals_of_flushes_offer_what_is_taken(void **state) {
+    (void)state;
+    size_t count = 0;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (int microbatches = 4; microbatches <= MICROBATCHES_TO && !methods[i]->asynchronous; microbatches += 4) {
+            for (int flushes = 2; flushes <= 4; flushes += 2) {
+                dts_schedule_shape shape = {.stages = 4,
+                                            .microbatches = microbatches,
+                                            .chunks = methods[i]->default_chunks,
+                                            .flushes = flushes,
+                                            .forward = 1,
+                                            .backward_input = 1,
+                                            .backward_weight = 1};
+                if (build_only(methods[i], &shape) == DTS_OK) {
+                    continue;
+                }
+                int fewer = 0, more = 0;
+                dts_schedule_mend_flushes(methods[i], &shape, &fewer, &more);
+                assert_true(more > microbatches && fewer < flushes);
+                shape.microbatches = more;
+                assert_int_equal(build_only(methods[i], &shape), DTS_OK);
+                shape.microbatches = microbatches;
+                shape.flushes = fewer;
+                assert_true(fewer == 0 || build_only(methods[i], &shape) == DTS_OK);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_schedule_keeps_the_invariants),
         cmocka_unit_test(papers_names_find_the_same_schedules),
         cmocka_unit_test(refusals_say_what_to_do),
+        cmocka_unit_test(refusals_of_flushes_offer_what_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
