@@ -308,10 +308,12 @@ static void check_monotone(const subject *x, uint64_t seed) {
     }
 }
 
-/* What changes when the layers are others: transfers in closed form, as above. */
+/* What changes when the layers are others: transfers in closed form, as above, and GPUs that are all equal, for the
+ * slowest of unequal ones costs more the more equal their stages are. */
 static void check_windows(const subject *x) {
     dts_scenario_values values = *dts_scenario_get(x->scenario);
     values.fidelity.network = DTS_NETWORK_CLOSED_FORM;
+    values.cluster.gpu.spread = 0;
     dts_scenario_values narrower = values, whole = values, none = values;
     narrower.model.attention_window = (values.model.attention_window + 1) / 2;
     assert_true(x->d.fitted || iteration_time(&narrower) <= iteration_time(&values) * (1 + 1e-9));
