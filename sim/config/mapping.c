@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "config/tree.h"
 
 enum { PARTS_MOST = 8 };
@@ -10,19 +11,13 @@ enum { PARTS_MOST = 8 };
 /* ---- settings ---- */
 
 static dts_setting *append(dts_settings *settings) {
-    if (settings->count == settings->capacity) {
-        size_t capacity = settings->capacity == 0 ? 32 : 2 * settings->capacity;
-        dts_setting *items = dts_arena_array(settings->arena, capacity, sizeof *items);
-        if (items == NULL) {
-            settings->failed = true;
-            return NULL;
-        }
-        if (settings->count > 0) {
-            memcpy(items, settings->items, settings->count * sizeof *items);
-        }
-        settings->items = items;
-        settings->capacity = capacity;
+    dts_setting *items =
+        dts_arena_room(settings->arena, settings->items, &settings->capacity, settings->count + 1, sizeof *items);
+    if (items == NULL) {
+        settings->failed = true;
+        return NULL;
     }
+    settings->items = items;
     return &settings->items[settings->count++];
 }
 

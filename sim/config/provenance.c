@@ -1,6 +1,7 @@
 /* Where every bound value came from. */
 #include <string.h>
 
+#include "base/array.h"
 #include "config/inside.h"
 
 enum { LINE_LONGEST = 400 };
@@ -26,19 +27,11 @@ dts_status dts_provenance_begin(dts_binder *binder) {
 }
 
 static bool make_room(dts_provenance *p) {
-    if (p->count < p->capacity) {
-        return true;
-    }
-    size_t capacity = p->capacity == 0 ? 64 : 2 * p->capacity;
-    dts_provenance_entry *entries = dts_arena_array(p->arena, capacity, sizeof *entries);
+    dts_provenance_entry *entries = dts_arena_room(p->arena, p->entries, &p->capacity, p->count + 1, sizeof *entries);
     if (entries == NULL) {
         return false;
     }
-    if (p->count > 0) {
-        memcpy(entries, p->entries, p->count * sizeof *entries);
-    }
     p->entries = entries;
-    p->capacity = capacity;
     return true;
 }
 

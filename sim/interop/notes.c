@@ -2,23 +2,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/inside.h"
 
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
                    ...) {
-    if (notes->count == notes->capacity) {
-        size_t capacity = notes->capacity == 0 ? 64 : 2 * notes->capacity;
-        dts_note *items = dts_arena_array(notes->arena, capacity, sizeof *items);
-        if (items == NULL) {
-            notes->failed = true;
-            return;
-        }
-        if (notes->count > 0) {
-            memcpy(items, notes->items, notes->count * sizeof *items);
-        }
-        notes->items = items;
-        notes->capacity = capacity;
+    dts_note *items = dts_arena_room(notes->arena, notes->items, &notes->capacity, notes->count + 1, sizeof *items);
+    if (items == NULL) {
+        notes->failed = true;
+        return;
     }
+    notes->items = items;
     va_list arguments;
     va_start(arguments, format);
     dts_note note = {.kind = kind, .what = dts_arena_vprintf(notes->arena, format, arguments)};

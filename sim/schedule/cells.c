@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { STAGES_MOST = 1 << 20, MICROBATCHES_MOST = 1000000, EXCERPT = 24 };
 
 typedef struct reader {
@@ -42,36 +44,22 @@ static dts_status refuse(const reader *r, const char *from, const char *to, cons
 
 static bool add_cell(reader *r, const dts_cell *cell) {
     dts_cell_row *row = &r->cells->rows[r->cells->count - 1];
-    if (row->count == row->capacity) {
-        size_t capacity = row->capacity == 0 ? 64 : 2 * row->capacity;
-        dts_cell *grown = dts_arena_array(r->cells->arena, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        if (row->count > 0) {
-            memcpy(grown, row->cells, row->count * sizeof *grown);
-        }
-        row->cells = grown;
-        row->capacity = capacity;
+    dts_cell *room = dts_arena_room(r->cells->arena, row->cells, &row->capacity, row->count + 1, sizeof *room);
+    if (room == NULL) {
+        return false;
     }
+    row->cells = room;
     row->cells[row->count++] = *cell;
     return true;
 }
 
 static bool add_row(reader *r) {
     dts_cells *cells = r->cells;
-    if (cells->count == cells->capacity) {
-        size_t capacity = cells->capacity == 0 ? 16 : 2 * cells->capacity;
-        dts_cell_row *grown = dts_arena_array(cells->arena, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        if (cells->count > 0) {
-            memcpy(grown, cells->rows, cells->count * sizeof *grown);
-        }
-        cells->rows = grown;
-        cells->capacity = capacity;
+    dts_cell_row *rows = dts_arena_room(cells->arena, cells->rows, &cells->capacity, cells->count + 1, sizeof *rows);
+    if (rows == NULL) {
+        return false;
     }
+    cells->rows = rows;
     cells->rows[cells->count++] = (dts_cell_row){.place = place_at(r, r->line)};
     return true;
 }

@@ -13,8 +13,7 @@
  *
  * [1] DeepSeek-V3 technical report, 2024, section 3.2.1, figure 4; deepseek-ai/DualPipe.
  * [2] NVIDIA/Megatron-LM, --overlap-moe-expert-parallel-comm. */
-#include <string.h>
-
+#include "base/array.h"
 #include "plan/lower/builder.h"
 
 /* One pass: its tasks [at, end), its cuts [cut, cut_end), and how many pieces are done of it. */
@@ -40,19 +39,12 @@ void dts_overlap_cut(dts_builder *b, dts_group_kind group) {
     if (!cuts_at(b, group) || !dts_build_may_overlap(b)) {
         return;
     }
-    if (b->cut_count == b->cut_capacity) {
-        size_t capacity = b->cut_capacity == 0 ? 256 : 2 * b->cut_capacity;
-        size_t *grown = dts_arena_array(b->arena, capacity, sizeof *grown);
-        if (grown == NULL) {
-            b->failed = true;
-            return;
-        }
-        if (b->cut_count > 0) {
-            memcpy(grown, b->cuts, b->cut_count * sizeof *grown);
-        }
-        b->cuts = grown;
-        b->cut_capacity = capacity;
+    size_t *cuts = dts_arena_room(b->arena, b->cuts, &b->cut_capacity, b->cut_count + 1, sizeof *cuts);
+    if (cuts == NULL) {
+        b->failed = true;
+        return;
     }
+    b->cuts = cuts;
     b->cuts[b->cut_count++] = b->info_count;
 }
 

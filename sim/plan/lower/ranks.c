@@ -30,6 +30,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/random.h"
 #include "plan/lower/builder.h"
 
@@ -240,19 +241,13 @@ dts_id dts_ranks_transfer(dts_builder *b, dts_stage *stage, dts_group_kind group
     if (number < gang->transfer_count) {
         return gang->transfers[number];
     }
-    if (gang->transfer_count == gang->capacity) {
-        size_t capacity = gang->capacity == 0 ? 64 : 2 * gang->capacity;
-        dts_id *grown = dts_arena_array(b->arena, capacity, sizeof *grown);
-        if (grown == NULL) {
-            b->failed = true;
-            return DTS_NO_ID;
-        }
-        if (gang->transfer_count > 0) {
-            memcpy(grown, gang->transfers, gang->transfer_count * sizeof *grown);
-        }
-        gang->transfers = grown;
-        gang->capacity = capacity;
+    dts_id *transfers =
+        dts_arena_room(b->arena, gang->transfers, &gang->capacity, gang->transfer_count + 1, sizeof *transfers);
+    if (transfers == NULL) {
+        b->failed = true;
+        return DTS_NO_ID;
     }
+    gang->transfers = transfers;
     dts_id task = add_for_all(b, gang, group, transfer, taken, info);
     gang->transfers[gang->transfer_count++] = task;
     return task;

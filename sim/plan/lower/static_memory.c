@@ -23,6 +23,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "plan/lower/builder.h"
 
 static const double STATISTIC_B = 4; /* fp32 */
@@ -35,19 +36,12 @@ static void tell(dts_builder *b, const dts_stage *stage, const dts_lasting *term
     if (all == NULL || term->bytes == 0) {
         return;
     }
-    if (all->count == all->capacity) {
-        const size_t capacity = all->capacity == 0 ? 8 : 2 * all->capacity;
-        dts_lasting *items = dts_arena_array(b->arena, capacity, sizeof *items);
-        if (items == NULL) {
-            b->failed = true;
-            return;
-        }
-        for (size_t i = 0; i < all->count; i++) {
-            items[i] = all->items[i];
-        }
-        all->items = items;
-        all->capacity = capacity;
+    dts_lasting *items = dts_arena_room(b->arena, all->items, &all->capacity, all->count + 1, sizeof *items);
+    if (items == NULL) {
+        b->failed = true;
+        return;
     }
+    all->items = items;
     all->items[all->count++] = *term;
 }
 

@@ -8,6 +8,7 @@
  *   gradients       where autograd's tensor becomes the stored gradient, each is made by the first backward
  * The rest (flat buffers of gradients, buckets, shards of optimizer states) is there from the beginning, in one piece.
  */
+#include "base/array.h"
 #include "plan/lower/builder.h"
 
 static void add(dts_builder *b, int64_t stage, dts_tensor tensor) {
@@ -15,19 +16,12 @@ static void add(dts_builder *b, int64_t stage, dts_tensor tensor) {
     if (tensor.bytes <= 0) {
         return;
     }
-    if (all->count == all->capacity) {
-        size_t capacity = all->capacity == 0 ? 64 : 2 * all->capacity;
-        dts_tensor *items = dts_arena_array(b->arena, capacity, sizeof *items);
-        if (items == NULL) {
-            b->failed = true;
-            return;
-        }
-        for (size_t i = 0; i < all->count; i++) {
-            items[i] = all->items[i];
-        }
-        all->items = items;
-        all->capacity = capacity;
+    dts_tensor *items = dts_arena_room(b->arena, all->items, &all->capacity, all->count + 1, sizeof *items);
+    if (items == NULL) {
+        b->failed = true;
+        return;
     }
+    all->items = items;
     all->items[all->count++] = tensor;
 }
 
