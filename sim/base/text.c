@@ -95,3 +95,12 @@ void dts_text_end(dts_text *part, dts_text *whole) {
     whole->failed = whole->failed || part->failed;
     dts_text_free(part);
 }
+
+int dts_name_index(const char *string, const char *const *names) {
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(string, names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}

@@ -25,6 +25,9 @@ void dts_text_add_repeated(dts_text *text, const char *string, size_t times);
 void dts_text_printf(dts_text *text, const char *format, ...) DTS_PRINTF(2, 3);
 void dts_text_vprintf(dts_text *text, const char *format, va_list arguments);
 
+/* Index of the string among names (NULL-terminated, or NULL: none), or -1. */
+int dts_name_index(const char *string, const char *const *names);
+
 /* The text so far, never NULL; borrowed. */
 const char *dts_text_string(const dts_text *text);
 

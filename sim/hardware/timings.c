@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "config/table.h"
 
 static const char *const columns[] = {"kind", "variant", "dtype", "a", "b", "c", "d", "seconds"};
@@ -64,16 +65,6 @@ static void refuse(reader *r, const dts_table_cell *cell, const char *help, cons
     r->status = dts_diag_error(r->binder->diag, &cell->place, NULL, help, "'%s' %s", cell->text, what);
 }
 
-/* Index of the cell's text among names (NULL-terminated), or -1. */
-static int index_of(const char *text, const char *const *names) {
-    for (int i = 0; names[i] != NULL; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static int64_t size_at(reader *r, size_t row, size_t column) {
     const double most = 9007199254740992; /* 2^53: every integer up to it is a double */
     const dts_table_cell *cell = cell_of(r, row, column);
@@ -88,7 +79,7 @@ static int64_t size_at(reader *r, size_t row, size_t column) {
 
 static int type_at(reader *r, size_t row) {
     const dts_table_cell *cell = cell_of(r, row, DTYPE);
-    const int type = index_of(cell->text, dts_numeric_names);
+    const int type = dts_name_index(cell->text, dts_numeric_names);
     if (type < 0) {
         refuse(r, cell, "fp32, tf32, fp16, bf16 or fp8", "is no number format of products");
     }
@@ -97,7 +88,7 @@ static int type_at(reader *r, size_t row) {
 
 static int variant_at(reader *r, size_t row, const char *const *names, const char *help) {
     const dts_table_cell *cell = cell_of(r, row, VARIANT);
-    const int variant = index_of(cell->text, names);
+    const int variant = dts_name_index(cell->text, names);
     if (variant < 0) {
         refuse(r, cell, help, "is no variant of this kind");
     }
@@ -165,7 +156,7 @@ static bool take_row(reader *r, size_t row, dts_timing *out) {
                                            "attention-math-causal",
                                            NULL};
     const dts_table_cell *kind = cell_of(r, row, KIND);
-    if (index_of(kind->text, left_out) >= 0) {
+    if (dts_name_index(kind->text, left_out) >= 0) {
         return false;
     }
     if (strcmp(kind->text, "gemm") == 0) {

@@ -3,8 +3,8 @@
 #include "run/timed.h"
 
 #include <inttypes.h>
-#include <string.h>
 
+#include "base/text.h"
 #include "plan/lower/work.h"
 
 typedef struct tally {
@@ -46,22 +46,14 @@ static dts_status count_kernels(const dts_plan *plan, tally *out) {
     return status;
 }
 
-static int index_of(const char *name, const char *const *names, int count) {
-    int i = 0;
-    while (i < count && strcmp(name, names[i]) != 0) {
-        i++;
-    }
-    return i;
-}
-
 /* The collectives of the GPU on the critical path, by kind and group. wanted: those that take no measured time. */
 static void count_groups(const dts_measured *m, const dts_result *result, tally *out, dts_text *wanted) {
     const int64_t stage = (int64_t)m->critical % m->plan->pipeline;
     for (size_t i = 0; i < result->communication_count; i++) {
         const dts_communication_row *row = &result->communication[i];
-        const int kind = index_of(row->kind, dts_collective_names, DTS_COLLECTIVE_COUNT);
-        const int group = index_of(row->group, dts_group_names, DTS_GROUP_COUNT);
-        if (kind == DTS_COLLECTIVE_COUNT || group == DTS_GROUP_COUNT || row->count == 0) {
+        const int kind = dts_name_index(row->kind, dts_collective_names);
+        const int group = dts_name_index(row->group, dts_group_names);
+        if (kind < 0 || group < 0 || row->count == 0) {
             continue;
         }
         const dts_placement placement = dts_lower_placement(m->plan, stage, (dts_group_kind)group);

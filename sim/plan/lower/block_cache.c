@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "hardware/timings.h"
 #include "plan/lower/builder.h"
 
@@ -218,15 +219,6 @@ static size_t scalar_size(dts_field_type type) {
     return 0;
 }
 
-static bool is_among(const char *key, const char *const *names) {
-    for (; names != NULL && *names != NULL; names++) {
-        if (strcmp(key, *names) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void put_struct(bytes *to, const dts_schema *schema, const void *bound, const char *const *without);
 
 static void put_list(bytes *to, const dts_field *field, const dts_list *list) {
@@ -269,7 +261,7 @@ static void put_field(bytes *to, const dts_field *field, const void *value) {
 static void put_struct(bytes *to, const dts_schema *schema, const void *bound, const char *const *without) {
     for (size_t i = 0; i < schema->field_count; i++) {
         const dts_field *field = &schema->fields[i];
-        if (!is_among(field->key, without)) {
+        if (dts_name_index(field->key, without) < 0) {
             put_field(to, field, (const unsigned char *)bound + field->offset);
         }
     }

@@ -28,7 +28,6 @@
  * [2] Sinha et al., "Not All GPUs Are Created Equal: Characterizing Variability in Large-Scale, Accelerator-Rich
  *     Systems", SC 2022 (arXiv 2208.11035), abstract. */
 #include <math.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/random.h"
