@@ -13,6 +13,9 @@
 #include "base/status.h"
 #include "base/text.h"
 
+/* Who wrote it: what a command's user sets, or a fit tries, counts otherwise than what a file says. */
+typedef enum dts_origin { DTS_ORIGIN_INPUT, DTS_ORIGIN_SET, DTS_ORIGIN_FIT } dts_origin;
+
 /* Where in an input something stands. The strings are borrowed from the document. file NULL: no place. */
 typedef struct dts_place {
     const char *file;      /* as the user named it; "--set" for the command line */
@@ -20,6 +23,7 @@ typedef struct dts_place {
     uint32_t column;       /* from 1, in characters */
     const char *line_text; /* the source line for the caret, may be NULL; ends at line_length */
     size_t line_length;
+    dts_origin origin;
 } dts_place;
 
 typedef enum dts_severity { DTS_ERROR, DTS_WARNING } dts_severity;

@@ -64,8 +64,9 @@ static void do_job(void *context, size_t index) {
     j->status = all == NULL || why == NULL ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; j->status == DTS_OK && i < p->parameter_count; i++) {
         dts_quantity_format_exact(j->point->values[i], p->parameters[i].dimension, &texts[i]);
-        overrides[i] = (dts_override){
-            .key = p->parameters[i].key, .value = dts_text_string(&texts[i]), .place = {.file = "--fit"}};
+        overrides[i] = (dts_override){.key = p->parameters[i].key,
+                                      .value = dts_text_string(&texts[i]),
+                                      .place = {.file = "--fit", .origin = DTS_ORIGIN_FIT}};
         all[p->request->override_count + i] = overrides[i];
     }
     for (size_t i = 0; j->status == DTS_OK && i < p->request->override_count; i++) {

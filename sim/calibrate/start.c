@@ -24,7 +24,7 @@ static dts_status find_fields(dts_fit_work *w) {
         const char *key = request->parameters[j].key;
         const dts_field *field = dts_schema_find(&dts_scenario_schema, key, &w->offsets[j]);
         if (field == NULL) {
-            const dts_place place = {.file = "--fit"};
+            const dts_place place = {.file = "--fit", .origin = DTS_ORIGIN_FIT};
             status = dts_schema_check_key(&dts_scenario_schema, key, &place, w->diag);
             status = status == DTS_OK ? dts_diag_error(w->diag, &place, key, "only quantities are fitted",
                                                        "this is not a continuous number")

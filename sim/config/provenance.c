@@ -37,7 +37,7 @@ static bool make_room(dts_provenance *p) {
 
 /* The place with strings of our own: the document may be gone when it is shown. */
 static bool own_place(dts_provenance *p, const dts_place *place, dts_place *out) {
-    *out = (dts_place){.line = place->line, .column = place->column};
+    *out = (dts_place){.line = place->line, .column = place->column, .origin = place->origin};
     if (place->file == NULL) {
         return true;
     }

@@ -77,11 +77,6 @@ static void settle_head(dts_scenario_values *values) {
     model->head = classifies ? DTS_HEAD_CLASSIFICATION : DTS_HEAD_LANGUAGE_MODEL;
 }
 
-/* Did the user of a command set this, and not a file or a table? */
-static bool is_set(const dts_place *place) {
-    return place->file != NULL && strcmp(place->file, "--set") == 0;
-}
-
 /* What an override put in the place of a map that named a profile. */
 typedef struct exchange {
     const dts_override *override;
@@ -104,12 +99,12 @@ static bool is_refused(const char *key, const dts_diag *diag) {
  * alone. */
 static void warn_of_lost_keys(const exchange *made, dts_diag *diag) {
     const dts_override *override = made->override;
-    if (!is_set(&override->place) || !made->by_name || is_refused(override->key, diag)) {
+    if (override->place.origin != DTS_ORIGIN_SET || !made->by_name || is_refused(override->key, diag)) {
         return;
     }
     dts_text lost = {0}, help = {0};
     for (const dts_node *n = made->before; n != NULL; n = n->next) {
-        if (strcmp(n->key, "profile") != 0 && !is_set(&n->place)) {
+        if (strcmp(n->key, "profile") != 0 && n->place.origin != DTS_ORIGIN_SET) {
             dts_text_printf(&lost, "%s%s", lost.length > 0 ? ", " : "", n->key);
         }
     }
@@ -142,7 +137,7 @@ static dts_status check_recomputation(const dts_override *overrides, size_t coun
     static const char key[] = "training.recompute";
     const dts_override *whole = NULL, *part = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (is_set(&overrides[i].place) && strncmp(overrides[i].key, key, sizeof key - 1) == 0) {
+        if (overrides[i].place.origin == DTS_ORIGIN_SET && strncmp(overrides[i].key, key, sizeof key - 1) == 0) {
             const char after = overrides[i].key[sizeof key - 1];
             whole = after == '\0' ? &overrides[i] : whole;
             part = after == '.' ? &overrides[i] : part;
@@ -277,7 +272,7 @@ static dts_status load_once(const origin *from, const dts_override *overrides, s
 static bool changes_machine(const dts_override *override) {
     static const char *const parts[] = {"cluster.gpu", "cluster.intra", "cluster.inter"};
     static const char *const constants[] = {".gemm", ".flash", ".memory_kernel", ".measured", ".profile", ".name"};
-    const bool fits = override->place.file != NULL && strcmp(override->place.file, "--fit") == 0;
+    const bool fits = override->place.origin == DTS_ORIGIN_FIT;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !fits; i++) {
         const size_t length = strlen(parts[i]);
         if (strncmp(override->key, parts[i], length) != 0) {

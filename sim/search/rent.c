@@ -32,10 +32,6 @@ static char *copy(const char *text) {
     return made == NULL ? NULL : memcpy(made, text, size);
 }
 
-static bool is_set(const dts_place *place) {
-    return place->file != NULL && strcmp(place->file, "--set") == 0;
-}
-
 bool dts_rent_replaces(const dts_override *override) {
     return strcmp(override->key, "cluster") == 0 || strcmp(override->key, "cluster.profile") == 0;
 }
@@ -46,7 +42,7 @@ static bool is_of_own_cluster(const dts_override *override) {
     const bool measured =
         strcmp(override->key, "cluster.measured") == 0 || strcmp(override->key, "cluster.gpu.measured") == 0;
     return measured || dts_rent_replaces(override) ||
-           (strncmp(override->key, "cluster.", strlen("cluster.")) == 0 && !is_set(&override->place));
+           (strncmp(override->key, "cluster.", strlen("cluster.")) == 0 && override->place.origin != DTS_ORIGIN_SET);
 }
 
 /* The scenario on this offer's machines: whole ones, whatever the scenario says of its own, but for --set. */
@@ -325,7 +321,7 @@ static dts_status look_at_own_cluster(const dts_rent_request *request, dts_rent 
     const dts_node *cluster = tree != NULL ? dts_node_get(tree, "cluster") : NULL;
     dts_text left_out = {0}, nodes = {0};
     for (const dts_node *n = cluster != NULL ? cluster->first : NULL; n != NULL; n = n->next) {
-        if (is_set(&n->place) || strcmp(n->key, "profile") == 0) {
+        if (n->place.origin == DTS_ORIGIN_SET || strcmp(n->key, "profile") == 0) {
             continue;
         }
         if (strcmp(n->key, "nodes") == 0) {

@@ -27,7 +27,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     advise_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case OPTION_FORMAT:

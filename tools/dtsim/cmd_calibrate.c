@@ -106,7 +106,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_FIT:
             return parse_fit(a, argument);
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_WHERE:
             return dts_overrides_option(&a->where, a->tool, "--where", argument);
         case OPTION_METRIC:

@@ -115,7 +115,7 @@ static dts_status add_column(compare_arguments *a, const char *name, const char 
     column *c = &a->columns[a->count++];
     *c = (column){.label = changes != NULL ? changes : name};
     for (size_t i = 0; i < a->set_count; i++) {
-        if (dts_overrides_option(&c->overrides, a->tool, "--set", a->sets[i]) != 0) {
+        if (dts_overrides_set(&c->overrides, a->tool, a->sets[i]) != 0) {
             return DTS_USAGE;
         }
     }

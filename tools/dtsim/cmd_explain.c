@@ -39,7 +39,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     explain_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_ROWS:

@@ -23,7 +23,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     export_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_TO:
             a->launcher = dts_launch_choose(a->tool, "--to", argument, false);
             return a->launcher != NULL ? 0 : DTS_EXIT_USAGE;

@@ -53,7 +53,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     import_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_FROM:
             return parse_from(a, argument);
         case OPTION_SCENARIO:

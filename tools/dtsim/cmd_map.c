@@ -116,7 +116,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     map_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_ACROSS:
             return parse_axis(a, "--across", argument, &a->across);
         case OPTION_DOWN:

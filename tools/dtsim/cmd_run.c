@@ -95,7 +95,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     run_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_FORMAT:
             return parse_format(a, argument);
         case OPTION_TOKENS:
@@ -138,7 +138,7 @@ static void still_simulating(int number) {
 }
 
 static bool is_set(const dts_provenance_entry *entry) {
-    return entry != NULL && entry->place.file != NULL && strcmp(entry->place.file, "--set") == 0;
+    return entry != NULL && entry->place.origin == DTS_ORIGIN_SET;
 }
 
 /* A file may keep a schedule for when it has a pipeline, and a search's command sets all there is to a plan; who sets a

@@ -179,7 +179,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     search_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_OVER:
             return dts_axes_option(&a->axes, a->tool, "--over", argument);
         case OPTION_SPACE:

@@ -42,7 +42,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     sweep_arguments *a = state->input;
     switch (key) {
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_VARY:
             return dts_axes_option(&a->axes, a->tool, "--vary", argument);
         case OPTION_STORE:
@@ -110,7 +110,7 @@ static void warn_of_kept_gpu(const sweep_arguments *a, const dts_subject *subjec
                           unused) == DTS_OK) {
         const dts_node *cluster = dts_node_get(dts_scenario_tree(base), "cluster");
         const dts_node *gpu = cluster != NULL ? dts_node_get(cluster, "gpu") : NULL;
-        if (gpu != NULL && (gpu->place.file == NULL || strcmp(gpu->place.file, "--set") != 0)) {
+        if (gpu != NULL && gpu->place.origin != DTS_ORIGIN_SET) {
             dts_diag_warning(a->tool->diag, &gpu->place, "cluster.gpu",
                              "vary cluster instead: it takes each profile with its own GPU",
                              "every cluster.profile gets the scenario's GPU, %s",

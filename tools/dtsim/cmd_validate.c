@@ -34,7 +34,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_SET:
-            return dts_overrides_option(&a->overrides, a->tool, "--set", argument);
+            return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_BY:
             a->by = argument;
             return 0;

@@ -22,7 +22,8 @@ int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *opti
     return add(overrides, tool, &override);
 }
 
-int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument) {
+static int add_option(dts_overrides *overrides, dts_tool *tool, const char *option, dts_origin origin,
+                      const char *argument) {
     const char *equals = strchr(argument, '=');
     if (equals == NULL || equals == argument) {
         char help[96];
@@ -33,10 +34,17 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
     if (key == NULL) {
         return dts_tool_exit(dts_diag_nomem(tool->diag));
     }
-    const dts_override override = {.key = key,
-                                   .value = equals + 1,
-                                   .place = {.file = option, .line_text = argument, .line_length = strlen(argument)}};
+    const dts_place place = {.file = option, .line_text = argument, .line_length = strlen(argument), .origin = origin};
+    const dts_override override = {.key = key, .value = equals + 1, .place = place};
     return add(overrides, tool, &override);
+}
+
+int dts_overrides_set(dts_overrides *overrides, dts_tool *tool, const char *argument) {
+    return add_option(overrides, tool, "--set", DTS_ORIGIN_SET, argument);
+}
+
+int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument) {
+    return add_option(overrides, tool, option, DTS_ORIGIN_INPUT, argument);
 }
 
 void dts_overrides_free(dts_overrides *overrides) {

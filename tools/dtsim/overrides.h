@@ -10,8 +10,10 @@ typedef struct dts_overrides {
     size_t count, capacity;
 } dts_overrides;
 
-/* Adds what stood behind option ("--set"); returns what an argp parser hands on: 0, or the exit code after reporting
- * what is wrong. option and argument live as long as the program. */
+/* Adds what stood behind --set; returns what an argp parser hands on: 0, or the exit code after reporting what is
+ * wrong. argument lives as long as the program. */
+int dts_overrides_set(dts_overrides *overrides, dts_tool *tool, const char *argument);
+/* The same for another option, which lives as long: it does not count as the scenario's --set. */
 int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument);
 /* The same for an option that stands for one key: --tokens N. */
 int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key, const char *value);

@@ -172,7 +172,9 @@ static void only_machines_scale(void **state) {
         {{.key = "cluster.gpu", .value = "{peak: {bf16: 624 TFLOP/s}}"}, true},
         {{.key = "cluster.gpu.gemm.max_efficiency", .value = "0.3"}, false},
         {{.key = "cluster.gpu.gemm.floor", .value = "1 ms"}, false},
-        {{.key = "cluster.gpu.peak.bf16", .value = "624 TFLOP/s", .place = {.file = "--fit"}}, false},
+        {{.key = "cluster.gpu.peak.bf16", .value = "624 TFLOP/s", .place = {.file = "--fit"}},
+         true}, /* a name of a file */
+        {{.key = "cluster.gpu.peak.bf16", .value = "624 TFLOP/s", .place = {.origin = DTS_ORIGIN_FIT}}, false},
     };
     const dts_gemm_shape shape = {.batch = 1, .m = 2048, .n = 4096, .k = 1024};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
