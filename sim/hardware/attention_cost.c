@@ -128,6 +128,9 @@ double dts_gpu_attention_s(const dts_gpu *gpu, dts_numeric type, const dts_atten
                                     .size = {shape->batch, shape->heads, shape->query_length, shape->head_dim}};
         timed = dts_timings_find(gpu->timings, &key);
     }
+    if (timed != NULL && shape->timed != NULL) {
+        *shape->timed = true;
+    }
     const double burst_s = fused_s(gpu, type, shape);
     return timed != NULL ? burst_s * timed->factor : burst_s / (shape->speed > 0 ? shape->speed : 1);
 }

@@ -169,5 +169,8 @@ double dts_gpu_gemm_s(const dts_gpu *gpu, dts_numeric type, const dts_gemm_shape
                                     .size = {shape->batch, shape->m, shape->n, shape->k}};
         timed = dts_timings_find(gpu->timings, &key);
     }
+    if (timed != NULL && shape->timed != NULL) {
+        *shape->timed = true;
+    }
     return product_s(gpu, type, shape) * (timed != NULL ? timed->factor : 1);
 }

@@ -89,6 +89,7 @@ typedef struct dts_gemm_shape {
     int64_t batch, m, n, k; /* (m, k) × (k, n), batch times */
     bool weight_gradient;
     double factor; /* of the time that computing takes; 0: 1 */
+    bool *timed;   /* set where the time is a measured one; NULL: nobody asks */
 } dts_gemm_shape;
 
 /* Time of one matrix product, launch excluded. 0 when the GPU cannot compute in type. Rows are k and n long, those of a
@@ -120,6 +121,7 @@ typedef struct dts_attention_shape {
     bool chunked;   /* those of its own chunk of window positions; else the nearest ones */
     double speed;   /* of the kernel, over that of FlashAttention-2 in a burst; 0: 1 */
     bool other;     /* it is not FlashAttention-2, which is what gpu.measured holds */
+    bool *timed;    /* as of a product */
 } dts_attention_shape;
 
 /* Time of fused (flash) attention. */

@@ -24,16 +24,8 @@ static const double WAVES_LEAST = 0.25; /* a loss from which on the last wave is
 static const double CAUSAL_HALF = 0.5;  /* share of a square of queries and keys that a causal mask leaves */
 static const double BOUND_LEAST = 0.05; /* below it nothing of the three matters */
 
-/* The operators on six GPUs; the last one is not measured. */
-typedef enum variant {
-    AS_IT_IS,
-    SLOWER_COMPUTE,
-    SLOWER_MEMORY,
-    HIGHER_FLOOR,
-    ONE_PROCESSOR,
-    CLOSED_FORMS,
-    VARIANTS
-} variant;
+/* The operators on five GPUs. */
+typedef enum variant { AS_IT_IS, SLOWER_COMPUTE, SLOWER_MEMORY, HIGHER_FLOOR, ONE_PROCESSOR, VARIANTS } variant;
 
 typedef struct costs {
     dts_part_work work[VARIANTS][DTS_PART_COUNT];
@@ -63,9 +55,6 @@ static void change_gpu(variant which, dts_gpu *gpu) {
         case ONE_PROCESSOR:
             gpu->multiprocessors = 1;
             break;
-        case CLOSED_FORMS:
-            gpu->timings = NULL;
-            break;
         case AS_IT_IS:
         case VARIANTS:
             break;
@@ -89,6 +78,7 @@ static dts_status compute_costs(const dts_plan *plan, dts_arena *arena, costs *o
 typedef struct cost {
     double s, flops, bytes;
     int kernels;
+    bool timed;
 } cost;
 
 static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_role role) {
@@ -101,12 +91,15 @@ static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_opera
     switch (role) {
         case DTS_ROLE_FORWARD:
         case DTS_ROLE_RECOMPUTE:
-            return (cost){t->forward_s, t->forward_flops, extra_B + (product ? product_B : 0), t->forward_kernels};
+            return (cost){t->forward_s, t->forward_flops, extra_B + (product ? product_B : 0), t->forward_kernels,
+                          t->forward_timed};
         case DTS_ROLE_BACKWARD:
             return (cost){t->backward_input_s, t->backward_input_flops,
-                          product ? (o->weight ? product_B : 2 * product_B) : o->backward_B, t->backward_input_kernels};
+                          product ? (o->weight ? product_B : 2 * product_B) : o->backward_B, t->backward_input_kernels,
+                          t->backward_input_timed};
         case DTS_ROLE_BACKWARD_WEIGHT:
-            return (cost){t->backward_weight_s, t->backward_weight_flops, product_B, t->backward_weight_kernels};
+            return (cost){t->backward_weight_s, t->backward_weight_flops, product_B, t->backward_weight_kernels,
+                          t->backward_weight_timed};
         case DTS_ROLE_OPTIMIZER:
         case DTS_ROLE_COMMUNICATION:
         case DTS_ROLE_OFFLOAD:
@@ -229,7 +222,8 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
             if (v == AS_IT_IS) {
                 const bool of_weight = c->roles[index] == DTS_ROLE_BACKWARD_WEIGHT;
                 peak = dts_gpu_peak_flops(&plan->job.cluster->gpu, dts_plan_product_format(plan, o, of_weight));
-                sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels};
+                sum = (cost){0, sum.flops + one.flops, sum.bytes + one.bytes, sum.kernels + one.kernels,
+                             sum.timed || one.timed};
                 operators += one.kernels > 0;
                 row->computed = computed_share(o);
                 row->shape = operators == 1 ? shape_of(c->m->plan, o, c->roles[index], arena) : row->shape;
@@ -246,7 +240,7 @@ static void judge(const collector *c, const costs *all, size_t index, dts_arena 
         row->by_memory = (s[SLOWER_MEMORY] - s[AS_IT_IS]) / growth;
         row->by_floor = (s[HIGHER_FLOOR] - s[AS_IT_IS]) / growth;
         row->wave_loss = fmax(0, 1 - s[ONE_PROCESSOR] / s[AS_IT_IS]);
-        row->measured = s[CLOSED_FORMS] != s[AS_IT_IS];
+        row->measured = sum.timed;
     } else if (c->roles[index] != DTS_ROLE_COMMUNICATION) { /* optimizer and accumulation only move bytes */
         const dts_gpu *gpu = &c->m->plan->job.cluster->gpu;
         bool shortest = row->total_s / (double)row->count <= gpu->memory_floor_s * 1.001;

@@ -6,7 +6,8 @@
 
 /* Times of one operator's kernels on the plan's GPU, seconds. */
 typedef struct dts_operator_times {
-    double forward_s, backward_input_s, backward_weight_s; /* all kernels of the operator together */
+    double forward_s, backward_input_s, backward_weight_s;           /* all kernels of the operator together */
+    bool forward_timed, backward_input_timed, backward_weight_timed; /* measured (gpu.measured) */
     int forward_kernels, backward_input_kernels, backward_weight_kernels;
     double forward_flops, backward_input_flops, backward_weight_flops;
     double forward_exchange_s, backward_exchange_s; /* of its own transfers, beyond the kernels that they run beside */
@@ -306,11 +307,10 @@ dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category
 
 /* Time of products and fused attention on the GPUs that hold up the job over that on average ones (slowest.c). */
 double dts_build_slowest(const dts_plan *plan);
-/* Time of a product of m × n × k in the format of an operator's (work.c). */
+/* Times of a product in the format of an operator's, and of fused attention with the stack's kernels (work.c). */
 typedef enum dts_product { DTS_PRODUCT_FORWARD, DTS_PRODUCT_OF_INPUT, DTS_PRODUCT_OF_WEIGHT } dts_product;
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
                         dts_product product);
-/* Time of fused attention with the stack's kernels (work.c). */
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 
 /* Devices, streams and links of all rows (links.c). */

@@ -56,36 +56,37 @@ static dts_attention_shape shape_of(const dts_operator *o, int64_t queries, int6
                                  .chunked = o->chunked};
 }
 
-static double shape_s(const dts_builder *b, dts_attention_shape shape) {
+static double shape_s(const dts_builder *b, dts_attention_shape shape, bool *timed) {
+    shape.timed = timed;
     return dts_build_attention_s(b, &shape);
 }
 
 /* One call of attention: a step of the ring, a chunk of queries against the gathered keys, or a share of the heads. */
-static double call_s(const dts_builder *b, const dts_operator *o, int64_t call, bool backward) {
+static double call_s(const dts_builder *b, const dts_operator *o, int64_t call, bool backward, bool *timed) {
     int64_t own = o->query_length;
     int64_t chunk = own / 2;
     switch (method_of(b)) {
         case DTS_CONTEXT_RING:
             if (call == 0 || !o->causal) {
-                return shape_s(b, shape_of(o, own, own, o->causal, backward));
+                return shape_s(b, shape_of(o, own, own, o->causal, backward), timed);
             }
-            return fmax(shape_s(b, shape_of(o, own, chunk, false, backward)),
-                        shape_s(b, shape_of(o, chunk, own, false, backward)));
+            return fmax(shape_s(b, shape_of(o, own, chunk, false, backward), timed),
+                        shape_s(b, shape_of(o, chunk, own, false, backward), timed));
         case DTS_CONTEXT_ALL_GATHER:
             if (!o->causal) {
-                return shape_s(b, shape_of(o, own, o->key_length, false, backward));
+                return shape_s(b, shape_of(o, own, o->key_length, false, backward), timed);
             }
             if (o->window > 0) {
-                return shape_s(b, shape_of(o, chunk, (b->plan->context + call) * chunk, true, backward));
+                return shape_s(b, shape_of(o, chunk, (b->plan->context + call) * chunk, true, backward), timed);
             }
-            return shape_s(b, shape_of(o, chunk, call == 0 ? chunk : o->key_length, true, backward));
+            return shape_s(b, shape_of(o, chunk, call == 0 ? chunk : o->key_length, true, backward), timed);
         case DTS_CONTEXT_ALL_TO_ALL:
             break;
     }
     dts_attention_shape shape = shape_of(o, o->key_length, o->key_length, o->causal, backward);
     shape.heads /= b->plan->context;
     shape.kv_heads /= b->plan->context;
-    return shape_s(b, shape);
+    return shape_s(b, shape, timed);
 }
 
 static int64_t calls(const dts_builder *b, const dts_operator *o) {
@@ -123,7 +124,8 @@ static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool back
     const double steps = (double)plan->context, block_B = dts_context_sizes_of(b, o).block_B;
     const bool waits =
         stack->ring_waits == DTS_RING_WAITS_ALWAYS || (stack->ring_waits == DTS_RING_WAITS_COMPILED && stack->compile);
-    const double first_s = waits ? 0 : call_s(b, o, 0, backward), later_s = waits ? 0 : call_s(b, o, 1, backward);
+    const double first_s = waits ? 0 : call_s(b, o, 0, backward, NULL),
+                 later_s = waits ? 0 : call_s(b, o, 1, backward, NULL);
     const double width = stack->ring_fp32_gradients ? 4 / dts_numeric_bytes(plan->storage.activation) : 1;
     const double gradient_B = backward ? width * block_B : 0;
     const double last_s = backward ? send_s(plan, gradient_B) : 0;
@@ -159,8 +161,8 @@ void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator
     t->forward_s = 0;
     t->backward_input_s = 0;
     for (int64_t i = 0; i < count; i++) {
-        t->forward_s += call_s(b, o, i, false);
-        t->backward_input_s += call_s(b, o, i, true);
+        t->forward_s += call_s(b, o, i, false, &t->forward_timed);
+        t->backward_input_s += call_s(b, o, i, true, &t->backward_input_timed);
     }
     t->forward_kernels = (int)count * o->forward_kernels;
     t->backward_input_kernels = (int)count * o->backward_kernels;
@@ -176,7 +178,7 @@ dts_id dts_context_call(const dts_context_split *p, int64_t call, dts_id after) 
     int kernels = p->gradient ? p->o->backward_kernels : p->o->forward_kernels;
     dts_task_info one = *p->info;
     one.flops = p->info->flops / (double)calls(p->w->b, p->o);
-    dts_id first = dts_walk_kernels(p->w, kernels, call_s(p->w->b, p->o, call, p->gradient), &one);
+    dts_id first = dts_walk_kernels(p->w, kernels, call_s(p->w->b, p->o, call, p->gradient, NULL), &one);
     dts_graph_depend(p->w->b->graph, first, after);
     return first;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan/lower/builder.h"
+#include "plan/lower/work.h"
 
 /* Names a task for the engine's explanations. */
 static void name_task(const void *context, dts_id task, uint32_t tag, char *buffer, size_t size) {
@@ -189,6 +189,7 @@ static dts_status build(dts_builder *b, dts_lowered *out) {
     }
     if (status == DTS_OK) {
         b->host_reads = host_reads(b);
+        out->timed = dts_build_timed(b);
         status = check_size(b);
     }
     if (status == DTS_OK) {

@@ -156,6 +156,12 @@ typedef struct dts_lasting_terms {
     size_t count, capacity;
 } dts_lasting_terms;
 
+/* Kinds of products and attention, an operator of a kind of part in a direction each, and those of them whose time is
+ * one of gpu.measured; without such a file there are none. */
+typedef struct dts_timed_kernels {
+    int64_t taken, all;
+} dts_timed_kernels;
+
 typedef struct dts_lowered {
     dts_graph *graph;     /* frozen; owned */
     dts_detail detail;    /* what was taken */
@@ -180,6 +186,7 @@ typedef struct dts_lowered {
     dts_lasting_terms *lasting; /* [pipeline] its terms on the GPUs of the first row, which add up to it */
     dts_tensors *tensors;       /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
     double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+    dts_timed_kernels timed;
 } dts_lowered;
 
 /* What an operator's exchange is, and among whom. */

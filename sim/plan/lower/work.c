@@ -10,13 +10,18 @@
 
 #include "plan/lower/walk.h"
 
-double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        dts_product product) {
+static double product_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
+                        dts_product product, bool *timed) {
     const bool of_weight = product == DTS_PRODUCT_OF_WEIGHT;
     const dts_numeric format = dts_plan_product_format(b->plan, o, of_weight);
-    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight};
+    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight, .timed = timed};
     shape.factor = dts_plan_product_factor(b->plan, o, product != DTS_PRODUCT_FORWARD);
     return b->slowest * dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
+}
+
+double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
+                        dts_product product) {
+    return product_s(b, o, m, n, k, product, NULL);
 }
 
 /* Time of kernels that together move bytes: each pays the floor of a small kernel. */
@@ -32,6 +37,9 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
     dts_gemm_shape forward = {.batch = o->batch, .m = o->m, .n = o->n, .k = o->k};
     dts_gemm_shape input = {.batch = o->batch, .m = o->m, .n = o->k, .k = o->n};
     dts_gemm_shape weight = {.batch = o->batch, .m = o->k, .n = o->n, .k = o->m, .weight_gradient = true};
+    forward.timed = &t->forward_timed;
+    input.timed = &t->backward_input_timed;
+    weight.timed = &t->backward_weight_timed;
     forward.factor = dts_plan_product_factor(b->plan, o, false);
     input.factor = weight.factor = dts_plan_product_factor(b->plan, o, true);
     /* products add to the stored gradient unless a kernel of its own does */
@@ -57,9 +65,9 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     double flops = dts_operator_flops(o);
     t->forward_flops = flops;
-    t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, DTS_PRODUCT_FORWARD) +
+    t->forward_s = product_s(b, o, o->m, o->n, o->k, DTS_PRODUCT_FORWARD, &t->forward_timed) +
                    memory_s(b, o->forward_B, o->forward_kernels - 1);
-    double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, DTS_PRODUCT_OF_INPUT);
+    double of_a = product_s(b, o, o->m, o->k, o->n, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
     if (o->constant) {
@@ -68,15 +76,15 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
         t->backward_input_flops = flops;
     } else if (o->weight) {
         t->backward_input_s = of_a;
-        t->backward_weight_s =
-            dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_WEIGHT) + memory_s(b, o->backward_B, extra);
+        t->backward_weight_s = product_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_WEIGHT, &t->backward_weight_timed) +
+                               memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
         t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
         t->backward_input_flops = flops;
         t->backward_weight_flops = flops;
     } else {
-        t->backward_input_s =
-            of_a + dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_INPUT) + memory_s(b, o->backward_B, extra);
+        t->backward_input_s = of_a + product_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed) +
+                              memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
         t->backward_input_flops = 2 * flops;
     }
@@ -110,15 +118,18 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .key_length = o->key_length,
                                  .causal = o->causal,
                                  .window = o->window,
-                                 .chunked = o->chunked};
+                                 .chunked = o->chunked,
+                                 .timed = &t->forward_timed};
     t->forward_s = dts_plan_decodes(b->plan) ? dts_kv_attention_s(b, o) : dts_build_attention_s(b, &shape);
     shape.backward = true;
+    shape.timed = &t->backward_input_timed;
     t->backward_input_s = dts_build_attention_s(b, &shape);
     t->backward_input_kernels = o->backward_kernels;
     /* two products of (query, head_dim)·(head_dim, key) forward, five in backward (one recomputed) */
     t->forward_flops = dts_operator_flops(o);
     t->backward_input_flops = 2 * t->forward_flops;
     if (b->plan->context > 1) {
+        t->forward_timed = t->backward_input_timed = false; /* its calls are of other shapes */
         dts_context_times(b, o, t);
     }
 }
@@ -303,6 +314,30 @@ dts_status dts_lower_work_at(const dts_plan *plan, double slowest, dts_arena *ar
         memcpy(out, b.work, DTS_PART_COUNT * sizeof *b.work);
     }
     return status;
+}
+
+static void count_direction(double seconds, bool timed, dts_timed_kernels *out) {
+    out->all += seconds > 0;
+    out->taken += seconds > 0 && timed;
+}
+
+dts_timed_kernels dts_build_timed(const dts_builder *b) {
+    const bool backward = !dts_plan_infers(b->plan);
+    dts_timed_kernels out = {0};
+    double counts[DTS_PART_COUNT];
+    dts_model_count_parts(b->plan->job.model, counts);
+    for (int part = 0; part < DTS_PART_COUNT && b->plan->job.cluster->gpu.timings != NULL; part++) {
+        const dts_part_work *work = &b->work[part];
+        for (size_t i = 0; i < work->operators.count && counts[part] > 0; i++) {
+            const dts_operator_times *t = &work->times[i];
+            if (work->operators.items[i].kind != DTS_OPERATOR_MEMORY) {
+                count_direction(t->forward_s, t->forward_timed, &out);
+                count_direction(backward ? t->backward_input_s : 0, t->backward_input_timed, &out);
+                count_direction(backward ? t->backward_weight_s : 0, t->backward_weight_timed, &out);
+            }
+        }
+    }
+    return out;
 }
 
 double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass) {

@@ -107,6 +107,31 @@ static void shapes_take_their_times(void **state) {
     done(&f);
 }
 
+/* A time that is what the closed form says is a measured one all the same. */
+static void equal_times_are_taken_too(void **state) {
+    (void)state;
+    fixture f = {0}, same = {0};
+    load(&f, kernels, NULL);
+    dts_gpu closed = cluster_of(&f)->gpu;
+    closed.timings = NULL;
+    bool timed = false;
+    const dts_gemm_shape shape = {.batch = 1, .m = 2048, .n = 4096, .k = 1024, .timed = &timed};
+    char rows[256];
+    snprintf(rows, sizeof rows,
+             "%sgemm,forward,bf16,1,2048,1024,4096,%.17g\ncollective,all-reduce,fp16,1024,8,1,,0.1\n", header,
+             dts_gpu_gemm_s(&closed, DTS_BF16, &shape));
+    assert_false(timed);
+    load(&same, rows, NULL);
+    assert_close(dts_gpu_gemm_s(&cluster_of(&same)->gpu, DTS_BF16, &shape), dts_gpu_gemm_s(&closed, DTS_BF16, &shape),
+                 1e-12, 0);
+    assert_true(timed);
+    timed = false;
+    dts_gpu_gemm_s(&cluster_of(&same)->gpu, DTS_FP16, &shape);
+    assert_false(timed);
+    done(&same);
+    done(&f);
+}
+
 static double all_reduce_s(const dts_cluster *cluster, int64_t ranks, double bytes) {
     dts_transfer transfer;
     dts_collective_transfer(cluster, DTS_ALL_REDUCE, (dts_placement){ranks, 1}, bytes, &transfer);
@@ -256,6 +281,7 @@ int main(void) {
         cmocka_unit_test(shapes_take_their_times),          cmocka_unit_test(groups_take_their_curve),
         cmocka_unit_test(what_ifs_scale_what_was_measured), cmocka_unit_test(only_machines_scale),
         cmocka_unit_test(experts_take_their_exchange),      cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(equal_times_are_taken_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
