@@ -221,7 +221,9 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
             *(optimizer ? &t.optimizer : &t.compute) += inside;
         }
     }
-    charge_gap(&t, now, dts_simulation_end(m->simulation), m->last_task, true);
+    const dts_time end = dts_simulation_end(m->simulation);
+    charge_gap(&t, now, end, m->last_task, true);
+    t.bubble += m->to > end ? m->to - end : 0; /* the longest stage's iteration is every stage's (stagger.c) */
     out->shares = (dts_time_shares){.compute = dts_time_to_s(t.compute),
                                     .optimizer = dts_time_to_s(t.optimizer),
                                     .exposed_communication = dts_time_to_s(t.communication),

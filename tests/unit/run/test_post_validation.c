@@ -131,6 +131,30 @@ static void the_critical_path_is_one_iteration_long(void **state) {
     dts_result_free(r);
 }
 
+/* A tied embedding between nodes couples the ends of the pipeline alone, and the stages' iterations alternate: their
+ * mean is what repeats, and the shares of any stage make it up. */
+static void alternating_iterations_settle(void **state) {
+    (void)state;
+    static const char *const alternating =
+        "stack: zero-bubble\n"
+        "model: {profile: gpt, layers: 12, hidden: 256, heads: 8, vocab: 32000, ffn_hidden: 768, experts: 8, "
+        "experts_per_token: 2, expert_ffn_hidden: 128, shared_expert_ffn_hidden: 256, moe_every: 1, "
+        "capacity_factor: 1}\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 4, gpus_per_node: 1}\n"
+        "training: {global_batch: 56, micro_batch: 7, sequence_length: 128, precision: amp-bf16, optimizer: adam}\n"
+        "parallelism: {pipeline: 4, schedule: zb1p-heuristic, partition: balanced, data_parallel: zero3, "
+        "reshard_after_forward: false}\n";
+    const dts_run_options options = {.explain = true};
+    dts_result *r = simulate_with(&options, NULL, alternating, "", DTS_OK, NULL);
+    assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-5, 0);
+    double sum = 0;
+    for (size_t i = 0; i < r->explanation->path_count; i++) {
+        sum += r->explanation->path[i].total_s;
+    }
+    assert_close(sum, r->iteration_time_s, 1e-5, 0);
+    dts_result_free(r);
+}
+
 /* Only schedules that are made for it, and only where there is something to wait for. */
 static void other_schedules_wait(void **state) {
     (void)state;
@@ -166,6 +190,7 @@ int main(void) {
         cmocka_unit_test(blocks_agree_with_kernels),
         cmocka_unit_test(every_rank_by_itself_agrees),
         cmocka_unit_test(the_critical_path_is_one_iteration_long),
+        cmocka_unit_test(alternating_iterations_settle),
         cmocka_unit_test(other_schedules_wait),
         cmocka_unit_test(without_a_step_all_end_together),
     };
