@@ -312,6 +312,14 @@ typedef enum dts_fp8_recipe {
     DTS_FP8_BLOCKWISE
 } dts_fp8_recipe;
 
+/* More tensor-parallel ranks than heads of keys and values: an error; parts of heads, whose outputs are gathered; all
+ * heads on every rank. */
+typedef enum dts_few_kv_heads {
+    DTS_FEW_KV_HEADS_REFUSED,
+    DTS_FEW_KV_HEADS_GATHERED,
+    DTS_FEW_KV_HEADS_WHOLE
+} dts_few_kv_heads;
+
 /* Attention and feed-forward block side by side under tensor parallelism: each reduces its output and the gradient of
  * its input; partial outputs are added and reduced once; gradients of a shared input, too. */
 typedef enum dts_parallel_reduction {
@@ -338,6 +346,7 @@ typedef struct dts_stack {
     bool keeps_joined_qkv;    /* values are a view of the joined product's output, which stays whole with them */
     bool keeps_softmax_input; /* eager softmax keeps its input for backward beside its output (PyTorch before 1.11) */
     bool repeats_keys;        /* keys and values are copied to all query heads before fused attention, too */
+    int few_kv_heads;         /* dts_few_kv_heads */
     /* BERT, where the model does not say */
     bool bert_fine_tunes;              /* with a classification head */
     dts_list bert_pretraining_lengths; /* int64_t: sequences of other lengths are fine-tuned; none: fine_tunes says */

@@ -5,6 +5,7 @@ static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
 static const char *const backward_overlaps[] = {"false", "sequence", "true", NULL};
+static const char *const few_kv_heads_kinds[] = {"refused", "gathered", "whole", NULL};
 static const char *const parallel_reductions[] = {"each", "outputs", "both", NULL};
 static const char *const async_backwards[] = {"false", "quantised", "true", NULL};
 static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
@@ -154,6 +155,14 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, repeats_keys),
      .help = "keys and values are copied to all query heads before fused attention"},
+    {.key = "few_kv_heads",
+     .type = DTS_FIELD_ENUM,
+     .names = few_kv_heads_kinds,
+     .preset = "refused",
+     .offset = offsetof(dts_stack, few_kv_heads),
+     .help = "more tensor-parallel ranks than heads of keys and values: refused; gathered: the joined product is cut "
+             "below a head, and all ranks gather its output (Megatron-Core); whole: every rank has the weights of all "
+             "those heads in a product beside that of its queries"},
     {.key = "bert",
      .type = DTS_FIELD_MAP,
      .sub = &dts_stack_bert_schema,

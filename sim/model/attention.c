@@ -80,10 +80,16 @@ static void add_qkv(dts_builder *builder) {
     const bool separate = builder->execution->separate_qkv;
     const bool casts = l->r > l->e, keeps = !copies_layout(builder);
     const double query_B = keeps ? kept_B(builder, l->a) : 0, key_B = keeps ? kept_keys_B(builder) : 0;
+    const bool few = dts_has_few_kv_heads(builder);
+    const dts_kept_heads kept = {.query_B = query_B, .key_B = key_B};
+    if (few && builder->execution->whole_few_kv) {
+        dts_add_whole_heads(builder, kept);
+        return;
+    }
     const dts_bias bias = builder->model->qkv_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE;
     dts_linear linear = {.rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r};
     dts_operator *last; /* to run in backward */
-    if (separate) {
+    if (separate && !few) {
         /* The three input gradients are added up: two sums of three passes, in the type of the input, or one of four.
          */
         const bool fused = builder->execution->fuse_sums;
@@ -109,10 +115,10 @@ static void add_qkv(dts_builder *builder) {
     } else {
         linear.name = "qkv";
         linear.role = DTS_LINEAR_QUERY_KEY_VALUE;
-        linear.n = (l->a + 2 * l->kv) * l->d;
+        linear.n = dts_joined_columns(builder);
         linear.saved_B = l->column_B;
-        linear.kept_B = query_B + 2 * key_B;
-        if (keeps && builder->execution->keeps_joined_qkv && builder->model->rotary) { /* before they are rotated */
+        linear.kept_B = few ? 0 : query_B + 2 * key_B;
+        if (!few && keeps && builder->execution->keeps_joined_qkv && builder->model->rotary) { /* not rotated yet */
             linear.kept_B += query_B + kept_B(builder, l->kv);
         }
         last = dts_add_linear(builder, &linear);
@@ -121,6 +127,9 @@ static void add_qkv(dts_builder *builder) {
     if (l->parallel && !dts_sums_branch_gradients(builder)) {
         last->backward_exchange = l->sequence ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_REDUCE;
         last->exchange_B = l->full_B;
+    }
+    if (few) {
+        dts_add_gathered_heads(builder, kept);
     }
 }
 

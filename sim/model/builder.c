@@ -358,7 +358,7 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.shard = l.sequence ? l.s / x->tensor : l.s;
     l.h = model->hidden;
     l.a = model->heads / x->tensor;
-    l.kv = dts_model_kv_heads(model) / x->tensor;
+    l.kv = dts_model_rank_kv_heads(model, x->tensor);
     l.d = dts_model_head_dim(model);
     l.dq = dts_model_qk_head_dim(model);
     l.dv = dts_model_v_head_dim(model);

@@ -149,6 +149,19 @@ void dts_add_branches_sum(dts_builder *builder, bool bias);
 void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear);
 void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear);
 
+/* More tensor-parallel ranks than heads of keys and values (few_heads.c). Bytes of queries, keys and values that
+ * attention keeps of one rank; 0: they are kept as copies. */
+typedef struct dts_kept_heads {
+    double query_B, key_B;
+} dts_kept_heads;
+bool dts_has_few_kv_heads(const dts_builder *builder);
+/* Columns of the joined product. */
+int64_t dts_joined_columns(const dts_builder *builder);
+/* Behind that product: its output in full, and out of it what this rank needs. */
+void dts_add_gathered_heads(dts_builder *builder, dts_kept_heads kept);
+/* Queries, and keys and values of all heads, by products of their own. */
+void dts_add_whole_heads(dts_builder *builder, dts_kept_heads kept);
+
 void dts_add_attention(dts_builder *builder);          /* attention.c */
 void dts_add_latent_projections(dts_builder *builder); /* latent_attention.c */
 void dts_add_feed_forward(dts_builder *builder);       /* feed_forward.c */

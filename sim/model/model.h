@@ -121,6 +121,8 @@ bool dts_model_layers_alike(const dts_model *model);
 
 /* The optional dimensions with their rule applied. */
 int64_t dts_model_kv_heads(const dts_model *model);
+/* Heads of keys and values that the queries of one tensor-parallel rank read: one where there are fewer than ranks. */
+int64_t dts_model_rank_kv_heads(const dts_model *model, int64_t tensor);
 int64_t dts_model_head_dim(const dts_model *model);
 int64_t dts_model_ffn_hidden(const dts_model *model);
 int64_t dts_model_expert_ffn_hidden(const dts_model *model);
@@ -209,6 +211,8 @@ typedef struct dts_execution {
     bool matrix_rotary;   /* … as products with 2 × 2 matrices in fp32, added up by kernels of their own */
     bool widens_norm;     /* inputs of norms are cast to fp32 first */
     bool repeats_keys;    /* keys and values are copied to all query heads before fused attention, too */
+    bool gathers_few_kv;  /* tensor > heads of keys and values: the product is cut below a head, its output gathered */
+    bool whole_few_kv;    /* … or every rank makes the keys and values of all heads (few_heads.c) */
     double masked_share;  /* of BERT's positions whose logits are computed where the model does not say; 0: all */
     bool loss_in_place;   /* vocabulary-parallel loss: overwrites its fp32 logits step by step */
     bool gathers_logits;  /* tensor > 1: all ranks gather the logits, the loss is that of one rank */
@@ -306,6 +310,7 @@ typedef struct dts_operator {
     dts_exchange forward_exchange, backward_exchange; /* tensor > 1; after the operator's own work */
     double exchange_B;                                /* size of the whole (reduced or gathered) tensor, B */
     bool among_experts;     /* these exchanges are among the ranks that split an expert, not the tensor-parallel ones */
+    bool plain_exchange;    /* … and not cut into chunks where those of other operators are */
     double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
                                the weight gradient, behind the product of the input gradient; 0: it does not */
     int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */

@@ -19,6 +19,11 @@ int64_t dts_model_kv_heads(const dts_model *model) {
     return model->kv_heads > 0 ? model->kv_heads : model->heads;
 }
 
+int64_t dts_model_rank_kv_heads(const dts_model *model, int64_t tensor) {
+    const int64_t heads = dts_model_kv_heads(model);
+    return heads < tensor ? 1 : heads / tensor;
+}
+
 int64_t dts_model_head_dim(const dts_model *model) {
     return model->head_dim > 0 ? model->head_dim : model->hidden / model->heads;
 }
@@ -117,6 +122,35 @@ static dts_status check_positive(int64_t value, const char *what, dts_diag *diag
                           LENGTH_MAX);
 }
 
+/* Fewer heads of keys and values than ranks, each read by the same number of them. */
+static dts_status check_few_kv_heads(const dts_model *model, const dts_execution *x, degree of, dts_diag *diag) {
+    const int64_t heads = dts_model_kv_heads(model);
+    if (!x->gathers_few_kv && !x->whole_few_kv) {
+        return dts_diag_error(diag, NULL, of.key,
+                              "choose a degree that divides it, or say in stack.few_kv_heads what the software does",
+                              "kv_heads %lld is not a multiple of the %s-parallel degree %lld", (long long)heads,
+                              of.name, (long long)of.value);
+    }
+    const int64_t columns = (model->heads + 2 * heads) * dts_model_head_dim(model);
+    if (x->gathers_few_kv && columns % of.value != 0) {
+        return dts_diag_error(diag, NULL, of.key, "choose another degree, or another stack.few_kv_heads",
+                              "the %lld columns of queries, keys and values cannot be cut into %lld parts",
+                              (long long)columns, (long long)of.value);
+    }
+    if (dts_model_adapts(x) && !(x->gathers_few_kv && x->adaptation.joined)) {
+        return dts_diag_error(diag, NULL, of.key, "choose a degree that divides kv_heads, or adapters: none",
+                              "adapters of keys and values know no more ranks than heads: %lld of %lld",
+                              (long long)of.value, (long long)heads);
+    }
+    return DTS_OK;
+}
+
+static dts_status check_kv_heads(const dts_model *model, const dts_execution *x, degree of, dts_diag *diag) {
+    const int64_t heads = dts_model_kv_heads(model);
+    return heads < of.value && of.value % heads == 0 ? check_few_kv_heads(model, x, of, diag)
+                                                     : check_multiple(heads, "kv_heads", of, diag);
+}
+
 static dts_status check_execution(const dts_model *model, const dts_execution *x, dts_diag *diag) {
     if (check_positive(x->micro_batch, "micro-batch", diag) != DTS_OK ||
         check_positive(x->sequence_length, "sequence length", diag) != DTS_OK ||
@@ -135,7 +169,7 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
     const degree tensor = {x->tensor, "parallelism.tensor", "tensor"};
     const degree context = {x->context, "parallelism.context", "context"};
     if (check_multiple(model->heads, "heads", tensor, diag) != DTS_OK ||
-        check_multiple(dts_model_kv_heads(model), "kv_heads", tensor, diag) != DTS_OK ||
+        check_kv_heads(model, x, tensor, diag) != DTS_OK ||
         check_multiple(dts_model_ffn_hidden(model), "ffn_hidden", tensor, diag) != DTS_OK ||
         check_multiple(x->sequence_length, "sequence length", context, diag) != DTS_OK) {
         return DTS_INVALID;

@@ -153,6 +153,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .positions_first = stack->positions_first,
         .keeps_softmax_input = stack->keeps_softmax_input,
         .repeats_keys = stack->repeats_keys,
+        .gathers_few_kv = stack->few_kv_heads == DTS_FEW_KV_HEADS_GATHERED,
+        .whole_few_kv = stack->few_kv_heads == DTS_FEW_KV_HEADS_WHOLE,
         .masked_share = stack->masked_share,
         /* kept by the pipeline, they are counted there */
         .frees_logits = stack->frees_logits || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE,

@@ -23,7 +23,7 @@ static dts_status check_length(const dts_plan *plan, dts_diag *diag) {
 /* Ulysses: a rank computes whole sequences for a share of the heads. */
 static dts_status check_heads(const dts_plan *plan, dts_diag *diag) {
     int64_t heads = plan->job.model->heads / plan->tensor;
-    int64_t kv_heads = dts_model_kv_heads(plan->job.model) / plan->tensor;
+    int64_t kv_heads = dts_model_rank_kv_heads(plan->job.model, plan->tensor);
     if (heads % plan->context == 0 && kv_heads % plan->context == 0) {
         return DTS_OK;
     }

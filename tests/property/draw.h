@@ -426,6 +426,18 @@ static inline void draw_parallel_block(drawn *d) {
     say(d, MODEL, "parallel_block: %s", PICK_NAME(d, "shared_norm", "two_norms"));
 }
 
+static inline bool may_share_heads(const drawn *d) {
+    return d->tensor > 1 && strcmp(d->stack, "megatron-core") == 0 && strstr(d->keys[TRAINING], "adapters") == NULL &&
+           strstr(d->keys[PARALLELISM], "all-to-all") == NULL && strstr(d->keys[MODEL], "lora_rank") == NULL;
+}
+
+static inline void draw_few_heads(drawn *d) {
+    if (PICK(d, 0, 1) == 1) {
+        d->stack = "{profile: megatron-core, few_kv_heads: whole}";
+    }
+    say(d, MODEL, "kv_heads: 1");
+}
+
 typedef struct technique {
     const char *name;
     int one_in; /* drawn once in so many of the scenarios where it is legal */
@@ -480,6 +492,7 @@ static const technique techniques[] = {
     {"windows of attention", 3, may_have_windows, draw_windows},
     {"blocks side by side", 4, is_dense, draw_parallel_block},
     {"several flushes", 2, may_flush, draw_flushes},
+    {"one head of keys", 3, may_share_heads, draw_few_heads},
 };
 
 /* ---- the scenario ------------------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
  * sequences; its query attends to the S positions in the cache.
  *
  * Cache of a layer on one rank, B for each position of each sequence, e bytes an element (training.kv_cache):
- *   keys and values     2 · (kv_heads / tensor) · head_dim · e            grouped queries share them [1]
+ *   keys and values     2 · (kv_heads / tensor) · head_dim · e            grouped queries share them [1]; one at least
  *   latent attention    (kv_lora_rank + qk_rope_head_dim) · e             one for all heads: whole on every rank [2]
  *
  * of min(window, S) positions in a layer with a window of attention: what falls out of it is overwritten [4].
@@ -32,7 +32,7 @@ static double position_B(const dts_plan *plan) {
     if (model->kv_lora_rank > 0) {
         return (double)(model->kv_lora_rank + model->qk_rope_head_dim) * element_B(plan);
     }
-    const double heads = (double)dts_model_kv_heads(model) / (double)plan->tensor;
+    const double heads = (double)dts_model_rank_kv_heads(model, plan->tensor);
     return 2 * heads * (double)dts_model_head_dim(model) * element_B(plan);
 }
 

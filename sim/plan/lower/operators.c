@@ -73,7 +73,8 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     if (exchange == DTS_EXCHANGE_NONE || dts_lower_placement(w->b->plan, w->pass->stage->index, group).ranks == 1) {
         return;
     }
-    if (exchange == DTS_EXCHANGE_ALL_GATHER && group == DTS_GROUP_TENSOR && dts_async_gathers_here(w)) {
+    if (exchange == DTS_EXCHANGE_ALL_GATHER && group == DTS_GROUP_TENSOR && !o->plain_exchange &&
+        dts_async_gathers_here(w)) {
         dts_async_gather(w, o->exchange_B, info);
         return;
     }
