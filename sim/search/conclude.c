@@ -108,20 +108,60 @@ static void count_failures(dts_search_context *c) {
     }
 }
 
-/* Without a look at all again. */
-static dts_status leave_rest(dts_search_context *c) {
+typedef struct fits {
+    const dts_search_context *c;
+    uint64_t no_memory;
+} fits;
+
+static void count_fits(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    (void)candidate;
+    fits *f = context;
+    f->no_memory += dts_layouts_least_fill(f->c, estimate) > 1;
+}
+
+/* With what the first walk passed over. */
+static dts_status count_passed(dts_search_context *c, dts_diag *diag) {
+    const size_t pairs = dts_layout_space_pairs(&c->search->space);
+    fits *all = calloc(pairs > 0 ? pairs : 1, sizeof *all);
+    if (all == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t i = 0; i < pairs; i++) {
+        all[i].c = c;
+    }
+    const dts_layout_watch watch = {.visit = count_fits};
+    dts_walk_counts total;
+    const dts_status status = dts_layouts_walk(c, &watch, all, sizeof *all, &total, diag);
+    c->search->counts.legal = total.legal;
+    c->search->counts.no_memory = 0;
+    for (size_t i = 0; i < pairs; i++) {
+        c->search->counts.no_memory += all[i].no_memory;
+    }
+    c->passed = false;
+    free(all);
+    return status;
+}
+
+static uint64_t known_of(const dts_search_counts *n) {
+    return n->no_memory + n->simulated + n->failed + n->screened;
+}
+
+/* Without a look at all again, unless only what was passed over can tell whether anything is left. */
+static dts_status leave_rest(dts_search_context *c, dts_diag *diag) {
     dts_search_counts *n = &c->search->counts;
+    n->screened = 0;
     for (size_t i = 0; i < c->screened_count; i++) {
         n->screened += !c->screened[i].failed && dts_layouts_find(c, &c->screened[i].of.candidate) < 0;
     }
-    uint64_t known = n->no_memory + n->simulated + n->failed + n->screened;
-    n->worse_by_estimate = n->legal > known ? n->legal - known : 0;
-    return DTS_OK;
+    const bool unclear = c->passed && n->legal <= known_of(n) && !dts_layouts_stopped(c);
+    const dts_status status = unclear ? count_passed(c, diag) : DTS_OK;
+    n->worse_by_estimate = n->legal > known_of(n) ? n->legal - known_of(n) : 0;
+    return status;
 }
 
 static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     if (dts_layouts_stopped(c) || c->request->only_here) {
-        return leave_rest(c);
+        return leave_rest(c, diag);
     }
     size_t pairs = dts_layout_space_pairs(&c->search->space);
     tally *tallies = calloc(pairs > 0 ? pairs : 1, sizeof *tallies);
@@ -149,8 +189,9 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
                              .screened_count = screened_count,
                              .best = value};
     }
+    const dts_layout_watch watch = {.visit = count, .wants = is_known};
     dts_walk_counts unused;
-    dts_status status = dts_layouts_walk(c, is_known, count, tallies, sizeof *tallies, &unused, diag);
+    dts_status status = dts_layouts_walk(c, &watch, tallies, sizeof *tallies, &unused, diag);
     dts_search_counts *n = &c->search->counts;
     count_all(c, value, &n->no_better, &n->worse_by_estimate);
     n->screened = 0;

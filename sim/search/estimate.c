@@ -279,7 +279,8 @@ static double pipeline_s(const dts_case *k, const dts_schedule_method *method, d
         .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
     double fill_s = (double)k->plan->flushes * (stages - 1) * mean->forward_s / (double)k->frame->chunks;
     if (method->bubble == NULL || method->bubble_of_span) {
-        return length_s + fill_s + (method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape));
+        const double span_s = method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape);
+        return length_s + fmax(0, fill_s + span_s); /* no rank is busier than the busiest, however long W is */
     }
     return length_s + fmax(fill_s, dts_schedule_bubble(method, &shape)); /* where W is long, F + B - W is no bubble */
 }
@@ -357,9 +358,9 @@ static void update_offload(const dts_case *k, dts_frame_terms *t) {
     t->has_offload[k->offload] = true;
 }
 
-/* Brings the frame's terms up to the candidate. */
-static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *candidate,
-                                        const dts_schedule_method *method) {
+/* Brings the frame's terms up to the candidate, but for its offload. */
+static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *candidate,
+                                    const dts_schedule_method *method) {
     const int32_t *v = candidate->value;
     const dts_frame *frame = k->frame;
     dts_frame_terms *t = frame->terms;
@@ -382,6 +383,12 @@ static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *
         t->recompute = v[DTS_AXIS_RECOMPUTE];
         t->method = method;
     }
+    return t;
+}
+
+static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *candidate,
+                                        const dts_schedule_method *method) {
+    dts_frame_terms *t = classes_for(k, candidate, method);
     if (!t->has_offload[k->offload]) {
         update_offload(k, t);
     }
@@ -404,41 +411,67 @@ static double least_host_B(const dts_case *k, const dts_frame_terms *t, const fl
     return dts_case_fullest_host_B(k, t->rank_B);
 }
 
-dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
-                                const dts_schedule_method *method, const float *in_flight) {
-    dts_case k = case_make(frame, candidate);
-    const dts_frame_terms *t = terms_for(&k, candidate, method);
-    dts_estimate out = {0};
+double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *candidate,
+                                  const dts_schedule_method *method) {
+    const dts_case k = case_make(frame, candidate);
+    const dts_frame_terms *t = classes_for(&k, candidate, method);
+    double least_s = 0;
+    for (int i = 0; i < frame->class_count; i++) {
+        const passes *p = &t->classes[i].alone; /* offloads make none shorter */
+        least_s = fmax(least_s, k.microbatches * (p->forward_s + p->input_s + p->weight_s));
+    }
+    return least_s * (1 - 1e-9);
+}
+
+/* terms: brought up to the candidate. */
+static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_schedule_method *method) {
+    const dts_frame *frame = k->frame;
+    const dts_stack *stack = frame->plan->job.stack;
     passes mean = {0};
     double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
+    for (int i = 0; i < frame->class_count; i++) {
+        const dts_rank_class *c = &frame->classes[i];
+        const offload_terms *o = &t->offloads[k->offload][i];
+        const double kept_B = t->classes[i].activations.kept_B;
+        const passes p = with_offloads(k, o, kept_B, method->splits_backward, t->classes[i].alone);
+        const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
+        mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
+        mean.input_s += ranks * (p.input_s - p.first_input_s);
+        mean.weight_s += ranks * (p.weight_s - p.first_weight_s);
+        busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
+        tail_s = fmax(tail_s, exposed_s(k, c, &p) + o->step_s);
+        stepped_s += (c->last - c->first + 1) * o->step_host_s;
+        issued_s += (c->last - c->first + 1) * c->launches_forward * stack->launch_s;
+    }
+    if (stack->pipeline_single_process && frame->plan->pipeline > 1) {
+        /* one thread issues the forward passes and the steps of all stages */
+        busiest_s = fmax(busiest_s, issued_s * stack->pipeline_launch_factor);
+        tail_s = fmax(tail_s, stepped_s);
+    }
+    return pipeline_s(k, method, busiest_s, &mean) + tail_s + stack->step_host_s;
+}
+
+double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method) {
+    const dts_case k = case_make(frame, candidate);
+    return time_s(&k, terms_for(&k, candidate, method), method);
+}
+
+dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
+                                const dts_schedule_method *method, const float *in_flight) {
+    const dts_case k = case_make(frame, candidate);
+    const dts_frame_terms *t = terms_for(&k, candidate, method);
+    dts_estimate out = {.time_s = time_s(&k, t, method)};
     /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
     const bool measured = dts_plan_measures_passes(k.plan, method);
     /* what the first half of a split backward frees is known of what is kept without recomputation */
     const bool ordered =
         !measured && !(method->splits_backward && k.recompute == DTS_CASE_SELECTIVE && k.selection > 0);
     for (int i = 0; i < frame->class_count; i++) {
-        const dts_rank_class *c = &frame->classes[i];
-        const dts_case_activations *a = &t->classes[i].activations;
-        const offload_terms *o = &t->offloads[k.offload][i];
-        passes p = with_offloads(&k, o, a->kept_B, method->splits_backward, t->classes[i].alone);
-        double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
-        mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
-        mean.input_s += ranks * (p.input_s - p.first_input_s);
-        mean.weight_s += ranks * (p.weight_s - p.first_weight_s);
-        busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
-        tail_s = fmax(tail_s, exposed_s(&k, c, &p) + o->step_s);
-        stepped_s += (c->last - c->first + 1) * o->step_host_s;
-        issued_s += (c->last - c->first + 1) * c->launches_forward * frame->plan->job.stack->launch_s;
-        out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
         const double chunks = (double)in_flight[i];
-        dts_case_memory(&k, c, a, &o->resident, chunks, ordered ? chunks : fmin(1, chunks), &out);
+        out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
+        dts_case_memory(&k, &frame->classes[i], &t->classes[i].activations, &t->offloads[k.offload][i].resident, chunks,
+                        ordered ? chunks : fmin(1, chunks), &out);
     }
-    if (frame->plan->job.stack->pipeline_single_process && frame->plan->pipeline > 1) {
-        /* one thread issues the forward passes and the steps of all stages */
-        busiest_s = fmax(busiest_s, issued_s * frame->plan->job.stack->pipeline_launch_factor);
-        tail_s = fmax(tail_s, stepped_s);
-    }
-    out.time_s = pipeline_s(&k, method, busiest_s, &mean) + tail_s + frame->plan->job.stack->step_host_s;
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     /* halves that are left wait on the GPU */
     out.least_host_B = least_host_B(&k, t, in_flight, ordered && !method->splits_backward);

@@ -138,9 +138,9 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
         rests[i] = (rest){.c = c, .beat = threshold(c)};
         status = dts_top_new(REST, &rests[i].open);
     }
+    const dts_layout_watch watch = {.visit = look_at_rest};
     dts_walk_counts unused;
-    status = status == DTS_OK ? dts_layouts_walk(c, NULL, look_at_rest, rests, sizeof *rests, &unused, diag)
-                              : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_walk(c, &watch, rests, sizeof *rests, &unused, diag) : dts_diag_nomem(diag);
     for (size_t i = 0; i < pairs && rests != NULL; i++) {
         dts_top_merge(out, &rests[i].open);
         dts_top_free(&rests[i].open);

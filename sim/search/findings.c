@@ -24,8 +24,7 @@ bool dts_layouts_stopped(const dts_search_context *c) {
 
 typedef struct pair_work {
     const dts_search_context *c;
-    dts_layout_filter *wants;
-    dts_layout_visitor *visit;
+    const dts_layout_watch *watch;
     char *contexts;
     size_t size;
     dts_walk_counts *counts; /* [pair] */
@@ -39,16 +38,16 @@ static void walk_pair(void *context, size_t pair) {
     }
     dts_diag *diag = dts_diag_new();
     w->status[pair] = diag == NULL ? DTS_NOMEM
-                                   : dts_layout_space_walk_some(&w->c->search->space, pair, w->wants, w->visit,
-                                                                w->contexts + pair * w->size, &w->counts[pair], diag);
+                                   : dts_layout_space_watch(&w->c->search->space, pair, w->watch,
+                                                            w->contexts + pair * w->size, &w->counts[pair], diag);
     dts_diag_free(diag);
 }
 
-dts_status dts_layouts_walk(dts_search_context *c, dts_layout_filter *wants, dts_layout_visitor *visit, void *contexts,
-                            size_t size, dts_walk_counts *total, dts_diag *diag) {
+dts_status dts_layouts_walk(dts_search_context *c, const dts_layout_watch *watch, void *contexts, size_t size,
+                            dts_walk_counts *total, dts_diag *diag) {
     double begin_s = dts_clock_s();
     size_t pairs = dts_layout_space_pairs(&c->search->space);
-    pair_work w = {.c = c, .wants = wants, .visit = visit, .contexts = contexts, .size = size};
+    pair_work w = {.c = c, .watch = watch, .contexts = contexts, .size = size};
     w.counts = calloc(pairs, sizeof *w.counts);
     w.status = calloc(pairs, sizeof *w.status);
     dts_status status = w.counts == NULL || w.status == NULL ? DTS_NOMEM : DTS_OK;
@@ -60,6 +59,7 @@ dts_status dts_layouts_walk(dts_search_context *c, dts_layout_filter *wants, dts
         status = w.status[i];
         total->legal += w.counts[i].legal;
         total->illegal += w.counts[i].illegal;
+        total->passed |= w.counts[i].passed;
         if (total->reason[0] == '\0') {
             memcpy(total->reason, w.counts[i].reason, sizeof total->reason);
         }

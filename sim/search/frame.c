@@ -361,6 +361,24 @@ static void limit_layers(const dts_model *model, const dts_block_costs *costs, d
     }
 }
 
+static double pace_s(const dts_rank_class *c) {
+    return c->forward_s + c->input_s + c->weight_s;
+}
+
+/* The busiest rank is busy for all microbatches, and busier than the average one. */
+double dts_least_estimate_s(const dts_plan *plan, const dts_block_costs *costs) {
+    const dts_frame frame = {.plan = plan, .costs = *costs, .chunks = plan->virtual_stages};
+    double counts[DTS_PART_COUNT];
+    dts_rank_class all = {0};
+    dts_model_count_parts(plan->job.model, counts);
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        if (counts[part] > 0) {
+            add_part(&frame, (dts_part)part, counts[part], &all);
+        }
+    }
+    return (double)plan->microbatches * pace_s(&all) / (double)plan->pipeline * (1 - 1e-9); /* sums in another order */
+}
+
 size_t dts_frame_selection(const dts_frame *frame, int32_t recompute) {
     const dts_selections *all = &frame->costs.selections;
     const int64_t modules = recompute > DTS_CANDIDATE_MODULES ? recompute - DTS_CANDIDATE_MODULES : 0;
@@ -398,6 +416,8 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     for (int i = 0; i < out->class_count; i++) {
         sum_way(out, classes[i].last, &classes[i]);
         cost_collectives(out, classes[i].first, &classes[i]);
+        const double least_s = (double)plan->microbatches * pace_s(&classes[i]) * (1 - 1e-9);
+        out->least_estimate_s = fmax(out->least_estimate_s, least_s);
     }
     limit_layers(plan->job.model, costs, out);
     out->send_s = dts_lower_send_s(plan, costs->boundary_B);

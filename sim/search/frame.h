@@ -69,11 +69,12 @@ typedef struct dts_frame {
     double most_copies_B;                                    /* the same: cast weights among them */
     dts_rank_class *classes;
     int class_count;
-    double reduce_B[2]; /* as dts_storage has it: of other kinds, of FSDP */
-    int64_t chunks;     /* per rank */
-    int64_t group;      /* replicas of one node, the group of hybrid sharding; 0: none */
-    bool captured;      /* CUDA graphs launch the kernels */
-    double send_s;      /* from stage to stage, with the gather behind it */
+    double reduce_B[2];      /* as dts_storage has it: of other kinds, of FSDP */
+    int64_t chunks;          /* per rank */
+    int64_t group;           /* replicas of one node, the group of hybrid sharding; 0: none */
+    bool captured;           /* CUDA graphs launch the kernels */
+    double least_estimate_s; /* of the closed forms of all candidates */
+    double send_s;           /* from stage to stage, with the gather behind it */
     double step_element_B, step_launches;
     bool step_per_tensor;
     double copy_s;            /* between GPU and host memory, s/B */
@@ -86,6 +87,9 @@ typedef struct dts_frame {
 dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dts_layout layout, dts_arena *arena,
                           dts_frame *out, dts_diag *diag);
 
+/* What the closed forms of no candidates undercut that have these costs, before their frame is made. */
+double dts_least_estimate_s(const dts_plan *plan, const dts_block_costs *costs);
+
 /* Which of the costs' selections a value of the recomputation axis is; 0: the stack's, or none of them. */
 size_t dts_frame_selection(const dts_frame *frame, int32_t recompute);
 
@@ -97,6 +101,13 @@ typedef struct dts_estimate {
 } dts_estimate;
 
 /* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
+/* … of no candidates that differ in their offload alone. */
+double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *candidate,
+                                  const dts_schedule_method *method);
+
+/* Of the estimate the time alone. */
+double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method);
+
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
 

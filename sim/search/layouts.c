@@ -72,6 +72,8 @@ typedef struct look {
     uint64_t no_memory;
     dts_leasts *leasts; /* NULL: not wanted */
     bool failed;
+    _Atomic double *behind; /* [family], of all pairs: what is behind this is behind all that are kept. NULL: look at
+                               everything */
 } look;
 
 /* Tensor parallelism as wide as a node and the heads allow. */
@@ -129,6 +131,26 @@ static bool add_least(dts_leasts *leasts, double least) {
     return items != NULL;
 }
 
+/* As many as are kept of all pairs are known here, so that no other pair needs what is behind them. */
+static void note_last(look *l, size_t family) {
+    const dts_top *top = &l->best[family];
+    if (l->behind == NULL || top->count < top->capacity) {
+        return;
+    }
+    const double last = top->items[top->count - 1].score;
+    for (double before = atomic_load(&l->behind[family]);
+         last < before && !atomic_compare_exchange_weak(&l->behind[family], &before, last);) {
+    }
+}
+
+/* A score is the time, or above it. */
+static bool is_behind(const void *context, const dts_candidate *candidate, int axes, double least_s) {
+    (void)axes; /* those of families are among them */
+    const look *l = context;
+    return least_s >
+           atomic_load_explicit(&l->behind[dts_layouts_family(&l->c->search->space, candidate)], memory_order_relaxed);
+}
+
 static void look_at(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     look *l = context;
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
@@ -139,10 +161,13 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
     const double fill = dts_layouts_least_fill(l->c, estimate);
     if (fill > 1) {
         l->no_memory++;
-        dts_top_add(&l->nearest, fill, candidate, estimate);
+        if (!l->c->request->only_here) {
+            dts_top_add(&l->nearest, fill, candidate, estimate);
+        }
     } else {
         size_t family = dts_layouts_family(&l->c->search->space, candidate);
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
+        note_last(l, family);
         l->failed |= l->leasts != NULL && !add_least(l->leasts, dts_layouts_least(l->c, estimate));
     }
 }
@@ -164,12 +189,13 @@ static void tops_free(dts_top *tops, size_t count) {
     free(tops);
 }
 
-static dts_status looks_new(dts_search_context *c, size_t pairs, look **out) {
+static dts_status looks_new(dts_search_context *c, size_t pairs, _Atomic double *behind, look **out) {
     look *looks = calloc(pairs, sizeof *looks);
     c->leasts = c->request->only_here ? NULL : calloc(pairs, sizeof *c->leasts);
     dts_status status = looks == NULL || (c->leasts == NULL && !c->request->only_here) ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
+        looks[i].behind = behind;
         looks[i].leasts = c->leasts == NULL ? NULL : &c->leasts[i];
         status = tops_new(dts_layouts_families(&c->search->space), KEPT, &looks[i].best);
         status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
@@ -210,11 +236,18 @@ static dts_status merge_families(dts_search_context *c, const look *looks, size_
 
 static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag *diag) {
     size_t pairs = dts_layout_space_pairs(&c->search->space);
+    const size_t families = dts_layouts_families(&c->search->space);
+    /* where nobody asks what became of the others, and candidates are kept by their times */
+    const bool passes = c->request->only_here && c->request->objective != DTS_OBJECTIVE_MEMORY;
+    _Atomic double *behind = malloc(families * sizeof *behind);
+    for (size_t f = 0; f < families && behind != NULL; f++) {
+        atomic_init(&behind[f], (double)INFINITY);
+    }
     look *looks = NULL;
+    const dts_layout_watch watch = {.visit = look_at, .passes = passes ? is_behind : NULL};
     dts_walk_counts total;
-    dts_status status = looks_new(c, pairs, &looks);
-    status = status == DTS_OK ? dts_layouts_walk(c, NULL, look_at, looks, sizeof *looks, &total, diag)
-                              : dts_diag_nomem(diag);
+    dts_status status = behind == NULL ? DTS_NOMEM : looks_new(c, pairs, passes ? behind : NULL, &looks);
+    status = status == DTS_OK ? dts_layouts_walk(c, &watch, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
@@ -224,12 +257,14 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }
         }
+        c->passed = total.passed;
         c->search->counts.legal = total.legal;
         c->search->counts.illegal = total.illegal;
         memcpy(c->search->counts.illegal_reason, total.reason, sizeof total.reason);
     }
     status = status == DTS_OK ? merge_families(c, looks, pairs, diag) : status;
-    looks_free(looks, pairs, dts_layouts_families(&c->search->space));
+    looks_free(looks, pairs, families);
+    free(behind);
     return status;
 }
 

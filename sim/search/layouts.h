@@ -47,6 +47,7 @@ struct dts_search_context {
     double host_B;          /* of a node's host */
     size_t capacity;        /* of search->findings */
     dts_top best;           /* by closed form, the best of each family that may fit */
+    bool passed;            /* the first walk left out what is behind all of these, uncounted */
     dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
     dts_leasts *leasts;     /* [pair]; none where only_here */
     dts_screened *screened; /* in the order in which they were chosen */
@@ -62,10 +63,9 @@ struct dts_search_context {
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate);
 size_t dts_layouts_families(const dts_layout_space *space);
 
-/* Walks all pairs, on all threads; visit is called with its own context of each pair: contexts + pair · size. wants:
- * dts_layout_space_walk_some; NULL: all. */
-dts_status dts_layouts_walk(dts_search_context *c, dts_layout_filter *wants, dts_layout_visitor *visit, void *contexts,
-                            size_t size, dts_walk_counts *total, dts_diag *diag);
+/* Walks all pairs, on all threads; each has a context of its own: contexts + pair · size. */
+dts_status dts_layouts_walk(dts_search_context *c, const dts_layout_watch *watch, void *contexts, size_t size,
+                            dts_walk_counts *total, dts_diag *diag);
 
 /* The finding of a candidate, or DTS_NOWHERE. */
 long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate);

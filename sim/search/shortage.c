@@ -63,9 +63,9 @@ static dts_status find_near(dts_search_context *c, const dts_candidate *of, dts_
         all[i] = (neighbours){.c = c, .of = of};
         status = tops_new(all[i].near);
     }
+    const dts_layout_watch watch = {.visit = look_near, .wants = is_near};
     dts_walk_counts unused;
-    status = status == DTS_OK ? dts_layouts_walk(c, is_near, look_near, all, sizeof *all, &unused, diag)
-                              : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_walk(c, &watch, all, sizeof *all, &unused, diag) : dts_diag_nomem(diag);
     for (size_t i = 0; i < pairs && all != NULL; i++) {
         for (int k = 0; k < DTS_MOST_CHANGED && status == DTS_OK; k++) {
             dts_top_merge(&near[k], &all[i].near[k]);

@@ -44,17 +44,29 @@ typedef struct dts_walk_counts {
     uint64_t legal;   /* candidates visited */
     uint64_t illegal; /* combinations of the outer axes that a rule refuses */
     char reason[160]; /* the first of these refusals that was not about the number of samples */
+    bool passed;      /* some were passed over, and are not counted */
 } dts_walk_counts;
 
 dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
                                  dts_walk_counts *counts, dts_diag *diag);
 
-/* The same without the candidates that begin with values of the first axes of which wants, asked with the visitor's
- * context, says that none is wanted. It is asked as these become known, and counts are of no use then. */
+/* May candidates be wanted that begin with these values, of the first axes? Counts are of no use where some are not. */
 typedef bool dts_layout_filter(const void *context, const dts_candidate *candidate, int axes);
-dts_status dts_layout_space_walk_some(const dts_layout_space *space, size_t pair, dts_layout_filter *wants,
-                                      dts_layout_visitor *visit, void *context, dts_walk_counts *counts,
-                                      dts_diag *diag);
+
+/* Is nothing lost without the candidates that begin with these values, of the axes up to sharding at least, and that
+ * all take least_s or longer by their closed forms? */
+typedef bool dts_layout_passer(const void *context, const dts_candidate *candidate, int axes, double least_s);
+
+/* All are called with the walk's context. */
+typedef struct dts_layout_watch {
+    dts_layout_visitor *visit;
+    dts_layout_filter *wants;  /* NULL: all are */
+    dts_layout_passer *passes; /* NULL: none are passed over */
+} dts_layout_watch;
+
+/* The same without the candidates that are not wanted, or passed over. */
+dts_status dts_layout_space_watch(const dts_layout_space *space, size_t pair, const dts_layout_watch *watch,
+                                  void *context, dts_walk_counts *counts, dts_diag *diag);
 
 /* Is a candidate legal by the plan's own rules? Slow: makes the whole plan. */
 bool dts_candidate_legal(const dts_candidate *candidate, const dts_scenario_values *base);

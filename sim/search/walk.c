@@ -21,8 +21,7 @@ typedef struct peaks {
 
 typedef struct walk {
     const dts_layout_space *space;
-    dts_layout_filter *wants; /* NULL: all */
-    dts_layout_visitor *visit;
+    dts_layout_watch watch;
     void *context;
     dts_walk_counts *counts;
     dts_diag *diag;     /* for memory only */
@@ -156,7 +155,15 @@ static bool goes_on(const walk *w) {
 
 /* May candidates be wanted that begin with the values of axes up to this one? */
 static bool wanted(const walk *w, dts_layout_axis last) {
-    return w->wants == NULL || w->wants(w->context, &w->candidate, (int)last + 1);
+    return w->watch.wants == NULL || w->watch.wants(w->context, &w->candidate, (int)last + 1);
+}
+
+/* Is nothing lost without the candidates that begin with the values of axes up to this one, as each of them takes at
+ * least so long by its closed form? */
+static bool passes(walk *w, dts_layout_axis last, double least_s) {
+    const bool passed = w->watch.passes != NULL && w->watch.passes(w->context, &w->candidate, (int)last + 1, least_s);
+    w->counts->passed |= passed;
+    return passed;
 }
 
 static bool set(walk *w, dts_layout_axis axis, size_t index) {
@@ -218,15 +225,19 @@ static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
 static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_RECOMPUTE, r) {
-        if (!recompute_differs(w, frame)) {
+        if (!recompute_differs(w, frame) ||
+            (w->watch.passes != NULL &&
+             passes(w, DTS_AXIS_RECOMPUTE, dts_frame_least_estimate_s(frame, &w->candidate, method)))) {
             continue;
         }
         EACH(DTS_AXIS_OFFLOAD, o) {
             if (w->allowed[v[DTS_AXIS_DATA_PARALLEL]][v[DTS_AXIS_OFFLOAD]] &&
-                kind_differs(w, v[DTS_AXIS_DATA_PARALLEL], v[DTS_AXIS_OFFLOAD])) {
+                kind_differs(w, v[DTS_AXIS_DATA_PARALLEL], v[DTS_AXIS_OFFLOAD]) &&
+                (w->watch.passes == NULL ||
+                 !passes(w, DTS_AXIS_OFFLOAD, dts_frame_time_s(frame, &w->candidate, method)))) {
                 dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, peaks_of);
                 w->counts->legal++;
-                w->visit(w->context, &w->candidate, &estimate);
+                w->watch.visit(w->context, &w->candidate, &estimate);
             }
         }
     }
@@ -248,6 +259,9 @@ static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_m
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_DATA_PARALLEL, d) {
         bool sharded = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP || v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_ZERO3;
+        if (passes(w, DTS_AXIS_DATA_PARALLEL, frame->least_estimate_s)) {
+            continue;
+        }
         EACH(DTS_AXIS_SHARD_GROUP, s) {
             int64_t group = v[DTS_AXIS_SHARD_GROUP];
             bool node = group > 0 && group == dts_cluster_joined(&w->space->base->cluster) &&
@@ -352,6 +366,19 @@ static bool outer_differs(const walk *w, int64_t data, size_t order, size_t part
     return (order == 0 || data > 1) && (chunks <= 2 || even || w->space->axes[DTS_AXIS_VIRTUAL_STAGES].given);
 }
 
+/* The same of all schedules and shardings. */
+static bool passes_all(walk *w, double least_s) {
+    const dts_candidate kept = w->candidate;
+    bool all = w->watch.passes != NULL;
+    EACH(DTS_AXIS_SCHEDULE, s) {
+        EACH(DTS_AXIS_DATA_PARALLEL, d) {
+            all = all && ((w->plan.pipeline == 1 && s > 0) || passes(w, DTS_AXIS_DATA_PARALLEL, least_s));
+        }
+    }
+    w->candidate = kept;
+    return all;
+}
+
 static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     if (before != NULL && same_cut(before, &w->plan)) {
         return;
@@ -367,6 +394,9 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
             return;
         }
         w->has_costs = true;
+    }
+    if (passes_all(w, dts_least_estimate_s(&w->plan, &w->costs))) {
+        return;
     }
     if (!*asked) {
         ask_sharding(w);
@@ -458,19 +488,19 @@ static void visit_pair(walk *w, int64_t gpus) {
 
 dts_status dts_layout_space_walk(const dts_layout_space *space, size_t pair, dts_layout_visitor *visit, void *context,
                                  dts_walk_counts *counts, dts_diag *diag) {
-    return dts_layout_space_walk_some(space, pair, NULL, visit, context, counts, diag);
+    const dts_layout_watch watch = {.visit = visit};
+    return dts_layout_space_watch(space, pair, &watch, context, counts, diag);
 }
 
-dts_status dts_layout_space_walk_some(const dts_layout_space *space, size_t pair, dts_layout_filter *wants,
-                                      dts_layout_visitor *visit, void *context, dts_walk_counts *counts,
-                                      dts_diag *diag) {
+dts_status dts_layout_space_watch(const dts_layout_space *space, size_t pair, const dts_layout_watch *watch,
+                                  void *context, dts_walk_counts *counts, dts_diag *diag) {
     *counts = (dts_walk_counts){0};
     walk *w = calloc(1, sizeof *w);
     if (w == NULL) {
         return dts_diag_nomem(diag);
     }
     size_t pipelines = space->axes[DTS_AXIS_PIPELINE].count;
-    *w = (walk){.space = space, .wants = wants, .visit = visit, .context = context, .counts = counts, .diag = diag};
+    *w = (walk){.space = space, .watch = *watch, .context = context, .counts = counts, .diag = diag};
     w->refusals = dts_diag_new();
     w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     w->status = w->refusals == NULL || w->arena == NULL ? DTS_NOMEM : DTS_OK;

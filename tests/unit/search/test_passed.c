@@ -1,0 +1,98 @@
+/* Candidates that a walk passes over: only those that are behind, and all that are kept are still there. */
+#include <string.h>
+
+#include "closed_form.h"
+
+enum { KEPT = 24, ASKED = 64 };
+
+static const char pipelines[] =
+    "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\n"
+    "cluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 4}\n"
+    "stack: megatron-lm\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
+
+static const char experts[] =
+    "model: {profile: mixtral-8x7b, layers: 4, hidden: 512, heads: 8, kv_heads: 4, ffn_hidden: 1024}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 4}\n"
+    "stack: megatron-core\n"
+    "training: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16}\n";
+
+static const char adapters[] =
+    "model: {profile: llama-3-8b, layers: 4}\n"
+    "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
+    "stack: pytorch-2\n"
+    "training: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16, adapters: {lora: {rank: "
+    "8}}}\n";
+
+typedef struct watched {
+    dts_top best;
+    size_t visited;
+    bool passes;
+    struct {
+        dts_candidate candidate;
+        int axes;
+        double least_s;
+    } asked[ASKED]; /* the last ones */
+    size_t asked_count;
+} watched;
+
+static void watch_candidate(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    watched *w = context;
+    for (size_t i = 0; i < ASKED && i < w->asked_count; i++) {
+        const size_t known = (size_t)w->asked[i].axes * sizeof candidate->value[0];
+        if (memcmp(w->asked[i].candidate.value, candidate->value, known) == 0) {
+            assert_true(w->asked[i].least_s <= estimate->time_s);
+        }
+    }
+    w->visited++;
+    dts_top_add(&w->best, estimate->time_s, candidate, estimate);
+}
+
+static bool ask(const void *context, const dts_candidate *candidate, int axes, double least_s) {
+    watched *w = (watched *)context;
+    const size_t at = w->asked_count++ % ASKED;
+    w->asked[at].candidate = *candidate;
+    w->asked[at].axes = axes;
+    w->asked[at].least_s = least_s;
+    return w->passes && w->best.count == w->best.capacity && least_s > w->best.items[w->best.count - 1].score;
+}
+
+static void walk_all(const char *text, watched *w) {
+    dts_scenario *scenario = parse_text(text);
+    dts_diag *diag = dts_diag_new();
+    static dts_layout_space space;
+    assert_int_equal(dts_layout_space_make(dts_scenario_get(scenario), NULL, 0, &space, diag), DTS_OK);
+    assert_int_equal(dts_top_new(KEPT, &w->best), DTS_OK);
+    const dts_layout_watch watch = {.visit = watch_candidate, .passes = ask};
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_watch(&space, pair, &watch, w, &counts, diag), DTS_OK);
+    }
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
+static void what_is_passed_over_is_behind(void **state) {
+    (void)state;
+    static const char *const texts[] = {pipelines, experts, adapters};
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        static watched all, some;
+        all = (watched){.passes = false};
+        some = (watched){.passes = true};
+        walk_all(texts[t], &all);
+        walk_all(texts[t], &some);
+        print_message("%zu candidates, looked at %zu\n", all.visited, some.visited);
+        assert_true(some.visited < all.visited / 2);
+        assert_int_equal(some.best.count, all.best.count);
+        for (size_t i = 0; i < all.best.count; i++) {
+            assert_int_equal(dts_candidate_compare(&all.best.items[i].candidate, &some.best.items[i].candidate), 0);
+        }
+        dts_top_free(&all.best);
+        dts_top_free(&some.best);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_passed_over_is_behind)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
