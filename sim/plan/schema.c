@@ -287,7 +287,7 @@ static const dts_field parallelism_fields[] = {
     {FIELD(flushes), .type = DTS_FIELD_INT, .minimum = 1, .maximum = 1000000, .preset = "1",
      .help =
          "runs of the pipeline's schedule in one optimizer step, each of an equal part of its microbatches; nothing "
-         "without a pipeline"},
+         "without a pipeline; a search keeps it as it is"},
     {FIELD(data_parallel), .type = DTS_FIELD_ENUM, .value_hints = dts_data_parallel_hints, .names = data_parallel_names,
      .preset = "ddp", .help = "how replicas share gradients, optimizer states and parameters"},
     {FIELD(reshard_after_forward), .type = DTS_FIELD_ENUM, .names = reshard_names, .preset = "auto",

@@ -183,7 +183,7 @@ void dts_sync_recorded(const dts_gradient_sync *sync, dts_block *block) {
     block->open_B = sync->open_B;
 }
 
-static dts_id finish(dts_gradient_sync *sync) {
+dts_id dts_buckets_finish(dts_gradient_sync *sync) {
     if (!sync->active || sync->sharded) {
         return sync->last_transfer;
     }
@@ -196,7 +196,7 @@ static dts_id finish(dts_gradient_sync *sync) {
             last = DTS_NO_ID; /* the stream keeps the rest in order */
         }
     }
-    sync->flushed = 0; /* an asynchronous schedule begins anew after every update */
+    sync->flushed = 0; /* an asynchronous schedule begins anew after every update, a pipeline in every flush */
     sync->tensors = 0;
     sync->total_B = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
@@ -208,14 +208,14 @@ static dts_id finish(dts_gradient_sync *sync) {
 dts_id dts_sync_finish(dts_gradient_sync *all) {
     dts_builder *b = all->b;
     if (all->of_style == NULL) {
-        return finish(all);
+        return dts_buckets_finish(all);
     }
     const dts_task_info info = {
         .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = all->stage->device, .name = "gradients"};
     dts_id last = DTS_NO_ID;
     for (size_t k = 0; k < b->plan->style_count; k++) {
         dts_build_style(b, k);
-        dts_id own = dts_plan_sync_style(b->plan, k) == k ? finish(dts_sync_here(all)) : DTS_NO_ID;
+        dts_id own = dts_plan_sync_style(b->plan, k) == k ? dts_buckets_finish(dts_sync_here(all)) : DTS_NO_ID;
         if (own != DTS_NO_ID && last != DTS_NO_ID) {
             dts_id both = dts_build_delay(b, 0, &info);
             dts_graph_depend(b->graph, both, own);

@@ -188,3 +188,19 @@ void dts_sync_after_backward(dts_gradient_sync *all, const dts_chunk *chunk, int
         dts_units_after_backward(sync, chunk, position, last_microbatch, last);
     }
 }
+
+void dts_sync_end_flush(dts_gradient_sync *all) {
+    dts_builder *b = all->b;
+    const size_t here = b->style;
+    if (!dts_plan_reduces_each_flush(b->plan) || ++all->ended < b->plan->virtual_stages) {
+        return;
+    }
+    all->ended = 0;
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        if (dts_plan_sync_style(b->plan, k) == k) {
+            dts_buckets_finish(dts_sync_here(all));
+        }
+    }
+    dts_build_style(b, here);
+}

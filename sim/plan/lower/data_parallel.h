@@ -37,6 +37,7 @@ struct dts_gradient_sync {
     bool repeats;          /* DDP: whole gradients, but reduced after every microbatch */
     bool defers;           /* FSDP: whole gradients, reduced after the last microbatch */
     bool records;          /* of a block by itself: nothing is reduced */
+    int64_t ended;         /* chunks whose last backward of a flush is through */
     int closed;            /* recorded: buckets that closed, and what lies in the last */
     double open_B;
     int tensors;
@@ -73,6 +74,14 @@ bool dts_sync_offloads_parameters(const dts_gradient_sync *sync);
 /* Gradients of elements are reduced, and leave for host memory, after the kernel made. */
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info);
+
+/* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the
+ * last transfer (DTS_NO_ID: none). */
+dts_id dts_buckets_finish(dts_gradient_sync *sync);
+
+/* The last backward of a chunk in a flush is made. Where every flush reduces whole gradients, the last one of the
+ * rank's chunks completes the last buckets. */
+void dts_sync_end_flush(dts_gradient_sync *all);
 
 /* The units of the chunks from first to last; false: no memory. */
 bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);

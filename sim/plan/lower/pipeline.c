@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "plan/lower/data_parallel.h"
 #include "plan/lower/posted.h"
 
 /* What virtual stage s has produced for microbatch i. */
@@ -394,6 +395,7 @@ static void finish_backward(turns *t, step *x) {
         dts_keep_gradient(t->b, x->pass.stage, x->stage);
     }
     if (x->ends_flush) {
+        dts_sync_end_flush(x->pass.sync);
         dts_drop_kept(t->b, x->pass.stage, x->stage, t->flush);
     }
     hold_sender(t, x->rank, sends(x) ? here->sent_down : DTS_NO_ID);

@@ -89,6 +89,33 @@ static void gradients_are_reduced_with_each_flush(void **state) {
     }
 }
 
+/* DDP's buckets are those of one run, first and last ones too, however the chunks of a rank come to an end. */
+static void buckets_end_with_their_flush(void **state) {
+    (void)state;
+    static const char *const pipelines[] = {"1f1b", "interleaved-1f1b", "zbv", "zb-h1", "gpipe"};
+    for (size_t i = 0; i < 2 * sizeof pipelines / sizeof pipelines[0]; i++) {
+        const char *name = pipelines[i / 2], *detail = i % 2 == 0 ? "kernel" : "block";
+        const int chunks = strstr(name, "interleaved") != NULL || strcmp(name, "zbv") == 0 ? 2 : 1;
+        char settings[LONGEST_SETTINGS], one[LONGEST_SETTINGS];
+        snprintf(one, sizeof one,
+                 "parallelism.schedule=%s parallelism.virtual_stages=%d parallelism.gradient_sync=step "
+                 "fidelity.detail=%s training.global_batch=16",
+                 name, chunks, detail);
+        snprintf(settings, sizeof settings,
+                 "parallelism.schedule=%s parallelism.virtual_stages=%d parallelism.gradient_sync=flush "
+                 "fidelity.detail=%s parallelism.flushes=%d",
+                 name, chunks, detail, FLUSHES);
+        dts_result *r = run(settings), *once = run(one);
+        const dts_communication_row *all = communication_row(r, "all-reduce", "data");
+        const dts_communication_row *few = communication_row(once, "all-reduce", "data");
+        assert_int_equal(all->count, FLUSHES * few->count);
+        assert_close(all->bytes, FLUSHES * few->bytes, 1e-9, 0);
+        assert_close(r->iteration_time_s, FLUSHES * once->iteration_time_s, 0.03, 0);
+        dts_result_free(r);
+        dts_result_free(once);
+    }
+}
+
 /* What one backward call covers (torch Pipe) ends with the flush: its sums are handed over there, and the next flush
  * begins its own, beside the gradients that are stored by then. */
 static void sums_of_gradients_end_with_a_flush(void **state) {
@@ -136,11 +163,9 @@ static void one_stage_has_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_flush_fills_and_drains),
-        cmocka_unit_test(a_flush_keeps_its_own_microbatches),
-        cmocka_unit_test(gradients_are_reduced_with_each_flush),
-        cmocka_unit_test(sums_of_gradients_end_with_a_flush),
-        cmocka_unit_test(one_stage_has_none),
+        cmocka_unit_test(each_flush_fills_and_drains),           cmocka_unit_test(a_flush_keeps_its_own_microbatches),
+        cmocka_unit_test(gradients_are_reduced_with_each_flush), cmocka_unit_test(buckets_end_with_their_flush),
+        cmocka_unit_test(sums_of_gradients_end_with_a_flush),    cmocka_unit_test(one_stage_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
