@@ -317,12 +317,7 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
     if (e->memory == NULL) {
         return DTS_NOMEM;
     }
-    size_t fullest = 0;
-    for (size_t p = 1; p < result->stage_count; p++) {
-        if (result->stages[p].peak_allocated_gib > result->stages[fullest].peak_allocated_gib) {
-            fullest = p;
-        }
-    }
+    const size_t fullest = dts_fullest_stage(result);
     const dts_stage_row *stage = &result->stages[fullest];
     const dts_memory_gib *gib = &stage->memory_gib;
     add_term(result, "parameters", gib->parameters,

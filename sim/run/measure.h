@@ -56,8 +56,9 @@ extern const char dts_send_recv[];
 dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result);
 
-/* Memory of every stage, and of the fullest (memory.c). */
+/* Memory of every stage, and of the fullest: the one with the most on the device (memory.c). */
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
+size_t dts_fullest_stage(const dts_result *result);
 
 /* Devices, streams and spans for pictures (spans.c). */
 dts_status dts_measure_spans(const dts_measured *m, dts_result *result);

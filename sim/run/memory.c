@@ -8,7 +8,8 @@
  *              Before it fails, the allocator gives cached blocks back, so reserved shrinks towards allocated near
  *              capacity
  *   device     what nvidia-smi shows: reserved, the CUDA context, communication buffers and library workspaces
- * A plan fits when the live tensors and the context do.
+ * A plan fits when the live tensors and the context do. The fullest GPU is that with the most on the device, as
+ * nvidia-smi would show it; another one may hold more live tensors, or reserve more, and each figure is the largest.
  *
  * [1] PyTorch, c10/cuda/CUDACachingAllocator.cpp: a block is split, never joined across segments of cudaMalloc.
  * [2] The same: get_free_block looks among blocks of the request's stream only. */
@@ -180,11 +181,22 @@ static void note_experts(const dts_measured *m, size_t stage, dts_result *result
     result->experts.wide_moments = optimizer_kind == DTS_OPTIMIZER_ADAM || optimizer_kind == DTS_OPTIMIZER_ADAMW;
 }
 
+size_t dts_fullest_stage(const dts_result *result) {
+    size_t fullest = 0;
+    for (size_t p = 1; p < result->stage_count; p++) {
+        const dts_stage_row *row = &result->stages[p], *most = &result->stages[fullest];
+        const bool equal = row->peak_device_gib == most->peak_device_gib; /* as where reserves end at the capacity */
+        if (equal ? row->peak_allocated_gib > most->peak_allocated_gib : row->peak_device_gib > most->peak_device_gib) {
+            fullest = p;
+        }
+    }
+    return fullest;
+}
+
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
     double capacity_B = m->plan->job.cluster->gpu.memory_B;
     result->capacity_gib = capacity_B / GIB;
     result->fits = true;
-    int64_t fullest = 0;
     for (int64_t p = 0; p < m->plan->pipeline; p++) {
         if (measure_stage(m, p, result) != DTS_OK) {
             return DTS_NOMEM;
@@ -192,16 +204,14 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
         const dts_stage_row *row = &result->stages[p];
         note_allocator(m, p, result);
         result->fits &= row->peak_allocated_gib + row->memory_gib.context <= result->capacity_gib;
-        if (row->peak_allocated_gib > result->peak_allocated_gib) {
-            result->peak_allocated_gib = row->peak_allocated_gib;
-            result->peak_reserved_gib = row->peak_reserved_gib;
-            result->peak_device_gib = row->peak_device_gib;
-            result->memory_gib = row->memory_gib;
-            fullest = p;
-        }
+        result->peak_allocated_gib = fmax(result->peak_allocated_gib, row->peak_allocated_gib);
+        result->peak_reserved_gib = fmax(result->peak_reserved_gib, row->peak_reserved_gib);
+        result->peak_device_gib = fmax(result->peak_device_gib, row->peak_device_gib);
     }
-    note_kept_outputs(m, fullest, result);
-    note_experts(m, (size_t)fullest, result);
+    const size_t fullest = dts_fullest_stage(result);
+    result->memory_gib = result->stages[fullest].memory_gib;
+    note_kept_outputs(m, (int64_t)fullest, result);
+    note_experts(m, fullest, result);
     measure_hosts(m, result);
     return DTS_OK;
 }

@@ -134,8 +134,8 @@ typedef struct dts_result {
     double bubble_fraction;
     bool fits;
     double capacity_gib;
-    double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* of the fullest GPU */
-    dts_memory_gib memory_gib;                                     /* of the fullest GPU at its peak */
+    double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* the most of any GPU */
+    dts_memory_gib memory_gib; /* of the GPU with the most on the device, at its peak */
     /* of its activations, outputs that a pipeline's stage keeps until the step ends; of its temporary, their copy */
     double kept_outputs_gib, joined_outputs_gib;
     struct {

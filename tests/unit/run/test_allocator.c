@@ -180,6 +180,27 @@ static void near_the_capacity(void **state) {
     dts_result_free(calls);
 }
 
+/* Of stages that reserve more and stages that hold more live tensors each figure is the largest, and the parts are
+ * those of the GPU that nvidia-smi would show as the fullest. */
+static void figures_are_the_largest_of_any_gpu(void **state) {
+    (void)state;
+    dts_result *r = simulate_file("scenarios/pipelines/chimera.yaml", "training.recompute=full");
+    double allocated = 0, reserved = 0, device = 0;
+    for (size_t p = 0; p < r->stage_count; p++) {
+        allocated = fmax(allocated, r->stages[p].peak_allocated_gib);
+        reserved = fmax(reserved, r->stages[p].peak_reserved_gib);
+        device = fmax(device, r->stages[p].peak_device_gib);
+    }
+    assert_close(r->peak_allocated_gib, allocated, 0, 0);
+    assert_close(r->peak_reserved_gib, reserved, 0, 0);
+    assert_close(r->peak_device_gib, device, 0, 0);
+    const dts_memory_gib *m = &r->memory_gib;
+    assert_close(m->parameters + m->gradients + m->optimizer + m->activations + m->temporary + m->communication +
+                     m->context + m->fragmentation,
+                 device, 1e-9, 0);
+    dts_result_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reserved_is_more_than_allocated),
@@ -190,6 +211,7 @@ int main(void) {
         cmocka_unit_test(blocks_are_followed_in_few_microbatches),
         cmocka_unit_test(offloaded_activations_leave_nothing_behind),
         cmocka_unit_test(near_the_capacity),
+        cmocka_unit_test(figures_are_the_largest_of_any_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
