@@ -126,5 +126,6 @@ dts_status dts_explain_json(const dts_result *result, const dts_explain_options 
     add_rows(&json, root, "memory_terms", &memory, e->memory, e->memory_count, sizeof *e->memory);
     add_rows(&json, root, "what_if", &what_ifs, e->what_ifs, e->what_if_count, sizeof *e->what_ifs);
     add_inputs(&json, root, e, options);
+    dts_json_warnings(&json, root, result);
     return dts_json_end(&json, out);
 }

@@ -460,6 +460,18 @@ static void write_inputs(const page *p) {
     print_grid(p, grid);
 }
 
+static void write_warnings(const page *p) {
+    if (p->result->warning_count > 0) {
+        heading(p, "Warnings");
+    }
+    for (size_t i = 0; i < p->result->warning_count && p->html; i++) {
+        paragraph(p, p->result->warnings[i]);
+    }
+    for (size_t i = 0; i < p->result->warning_count && !p->html; i++) {
+        dts_style_warning(p->style, p->result->warnings[i], INDENT, p->out);
+    }
+}
+
 static void write_page(const page *p) {
     write_title(p);
     write_advice(p);
@@ -469,6 +481,7 @@ static void write_page(const page *p) {
     write_transfers(p);
     write_memory(p);
     write_what_ifs(p);
+    write_warnings(p);
     write_inputs(p);
 }
 

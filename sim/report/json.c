@@ -32,9 +32,6 @@ dts_status dts_report_json(const dts_result *result, const dts_report_options *o
              result->communication_count, sizeof *result->communication);
     add_rows(&json, root, "stages", &dts_stage_fields, result->stages, result->stage_count, sizeof *result->stages);
     add_chunks(&json, cJSON_GetObjectItemCaseSensitive(root, "stages"), result);
-    cJSON *warnings = dts_json_array(&json, root, "warnings");
-    for (size_t i = 0; i < result->warning_count; i++) {
-        dts_json_string(&json, warnings, NULL, result->warnings[i]);
-    }
+    dts_json_warnings(&json, root, result);
     return dts_json_end(&json, out);
 }

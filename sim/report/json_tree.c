@@ -82,6 +82,13 @@ void dts_json_fields(dts_json *json, cJSON *object, const dts_report_fields *fie
     }
 }
 
+void dts_json_warnings(dts_json *json, cJSON *object, const dts_result *result) {
+    cJSON *warnings = dts_json_array(json, object, "warnings");
+    for (size_t i = 0; i < result->warning_count; i++) {
+        dts_json_string(json, warnings, NULL, result->warnings[i]);
+    }
+}
+
 cJSON *dts_json_begin(dts_json *json) {
     *json = (dts_json){.root = cJSON_CreateObject()};
     json->failed = json->root == NULL;

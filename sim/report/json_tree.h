@@ -27,6 +27,9 @@ void dts_json_string(dts_json *json, cJSON *object, const char *name, const char
 /* All fields of record; fields of a group go to an object of that name, made when it is first met. */
 void dts_json_fields(dts_json *json, cJSON *object, const dts_report_fields *fields, const void *record);
 
+/* The warnings of a result, as a list of texts. */
+void dts_json_warnings(dts_json *json, cJSON *object, const dts_result *result);
+
 /* Starts a tree whose root is an object; writes it, indented, with a line feed at the end, and frees it. */
 cJSON *dts_json_begin(dts_json *json);
 dts_status dts_json_end(dts_json *json, dts_text *out);

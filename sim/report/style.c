@@ -186,3 +186,9 @@ void dts_style_wrap(const dts_style *style, const char *text, size_t indent, dts
     }
     dts_text_add(out, "\n");
 }
+
+void dts_style_warning(const dts_style *style, const char *text, size_t indent, dts_text *out) {
+    dts_text_add_repeated(out, " ", indent);
+    dts_style_add(style, DTS_PAINT_WARN, "! ", out);
+    dts_style_wrap(style, text, indent + 2, out);
+}

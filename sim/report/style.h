@@ -67,5 +67,7 @@ void dts_style_bar(const dts_style *style, dts_paint paint, double share, size_t
 /* text broken at blanks so that no line is wider than the style; every line after the first starts with indent blanks,
  * and the first is assumed to start at column indent. Ends with a line feed. */
 void dts_style_wrap(const dts_style *style, const char *text, size_t indent, dts_text *out);
+/* The same behind a mark of its own. */
+void dts_style_warning(const dts_style *style, const char *text, size_t indent, dts_text *out);
 
 #endif

@@ -352,9 +352,7 @@ static void write_warnings(const page *p) {
         heading(p, "Warnings");
     }
     for (size_t i = 0; i < p->result->warning_count; i++) {
-        dts_text_add_repeated(p->out, " ", INDENT);
-        dts_style_add(p->style, DTS_PAINT_WARN, "! ", p->out);
-        dts_style_wrap(p->style, p->result->warnings[i], INDENT + 2, p->out);
+        dts_style_warning(p->style, p->result->warnings[i], INDENT, p->out);
     }
 }
 

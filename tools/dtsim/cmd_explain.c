@@ -66,6 +66,18 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
+/* As `run` does; a scenario that does not load is reported by what explains it. */
+static void warn(const explain_arguments *a, const dts_subject *subject) {
+    dts_scenario *scenario = NULL;
+    dts_diag *unheard = dts_diag_new();
+    if (unheard != NULL && dts_scenario_load(subject->path, subject->overrides, subject->override_count,
+                                             &a->tool->profiles, &scenario, unheard) == DTS_OK) {
+        dts_subject_warn(a->tool, scenario);
+    }
+    dts_scenario_free(scenario);
+    dts_diag_free(unheard);
+}
+
 static dts_status explain(const explain_arguments *a) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -78,6 +90,7 @@ static dts_status explain(const explain_arguments *a) {
                                          .profiles = &a->tool->profiles,
                                          .what_if = !a->no_what_if,
                                          .threads = (int)a->threads};
+    warn(a, &subject);
     dts_result *result = NULL;
     status = dts_explain(&request, &result, a->tool->diag);
     if (status != DTS_OK) {

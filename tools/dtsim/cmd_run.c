@@ -137,23 +137,6 @@ static void still_simulating(int number) {
     (void)written;
 }
 
-static bool is_set(const dts_provenance_entry *entry) {
-    return entry != NULL && entry->place.origin == DTS_ORIGIN_SET;
-}
-
-/* A file may keep a schedule for when it has a pipeline, and a search's command sets all there is to a plan; who sets a
- * schedule alone expects it to do something. */
-static void warn_of_schedule(dts_tool *tool, const dts_scenario *scenario) {
-    const dts_parallelism *p = &dts_scenario_get(scenario)->parallelism;
-    const dts_provenance *values = dts_scenario_provenance(scenario);
-    const dts_provenance_entry *schedule = dts_provenance_find(values, "parallelism.schedule");
-    const bool one = p->pipeline == 1 || (p->pipeline == 0 && p->data == 0);
-    if (one && is_set(schedule) && !is_set(dts_provenance_find(values, "parallelism.pipeline"))) {
-        dts_diag_warning(tool->diag, &schedule->place, NULL, "set parallelism.pipeline, too",
-                         "the schedule does nothing: there is no pipeline");
-    }
-}
-
 static dts_status simulate(const run_arguments *a, dts_result **out) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -166,7 +149,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     if (status != DTS_OK) {
         return status;
     }
-    warn_of_schedule(a->tool, scenario);
+    dts_subject_warn(a->tool, scenario);
     if (a->dump_path != NULL) {
         status = dts_dump_scenario(a->tool, a->dump_path, scenario);
         if (status != DTS_OK) {

@@ -69,3 +69,20 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
     *out = (dts_subject){.overrides = more->items, .override_count = more->count};
     return dts_scenario_find(tool, argument, &out->path);
 }
+
+static bool is_set(const dts_provenance_entry *entry) {
+    return entry != NULL && entry->place.origin == DTS_ORIGIN_SET;
+}
+
+/* A file may keep a schedule for when it has a pipeline, and a search's command sets all there is to a plan; who sets a
+ * schedule alone expects it to do something. */
+void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario) {
+    const dts_parallelism *p = &dts_scenario_get(scenario)->parallelism;
+    const dts_provenance *values = dts_scenario_provenance(scenario);
+    const dts_provenance_entry *schedule = dts_provenance_find(values, "parallelism.schedule");
+    const bool one = p->pipeline == 1 || (p->pipeline == 0 && p->data == 0);
+    if (one && is_set(schedule) && !is_set(dts_provenance_find(values, "parallelism.pipeline"))) {
+        dts_diag_warning(tool->diag, &schedule->place, NULL, "set parallelism.pipeline, too",
+                         "the schedule does nothing: there is no pipeline");
+    }
+}

@@ -14,4 +14,7 @@ typedef struct dts_subject {
  * Everything lies in the tool's arena, or in more. DTS_INVALID or DTS_IO after reporting. */
 dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_overrides *more, dts_subject *out);
 
+/* Warns of settings on the command line that do nothing in this scenario. */
+void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario);
+
 #endif
