@@ -80,12 +80,55 @@ static void add_of_word(const char *const *names, size_t count, const char *key,
     }
 }
 
-const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
+static const char *hint_of(const dts_schema *schema, const char *key) {
     for (const dts_key_hint *hint = schema->hints; hint != NULL && hint->key != NULL; hint++) {
         if (strcmp(hint->key, key) == 0) {
-            dts_text_add(help, hint->help);
-            return NULL;
+            return hint->help;
         }
+    }
+    return NULL;
+}
+
+/* The same of the maps inside: "tp" belongs to parallelism. */
+static bool add_nested_hint(const dts_schema *schema, const char *key, dts_text *help) {
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const dts_field *field = &schema->fields[i];
+        const char *hint = is_nested(field) ? hint_of(field->sub, key) : NULL;
+        if (hint != NULL) {
+            dts_text_printf(help, "it belongs to %s: %s", field->key, hint);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds "did you mean ...?" where there is anything to mean. */
+static bool add_meant(const dts_text *names, dts_text *help) {
+    if (names->length > 0) {
+        dts_text_printf(help, "did you mean %s?", dts_text_string(names));
+    }
+    return names->length > 0;
+}
+
+/* Nothing of this map is nearly called so: a key of the maps inside, or one that another tool calls so. */
+static bool suggest_others(const dts_schema *schema, const char *const *names, size_t count, const char *key,
+                           dts_text *help) {
+    dts_text meant = {0};
+    add_nested(schema, key, "", NESTED_MOST, &meant);
+    bool found = add_meant(&meant, help) || add_nested_hint(schema, key, help);
+    if (!found) {
+        add_of_word(names, count, key, &meant);
+        found = add_meant(&meant, help);
+    }
+    dts_text_free(&meant);
+    return found;
+}
+
+const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_text *help) {
+    const char *hint = hint_of(schema, key);
+    if (hint != NULL) {
+        dts_text_add(help, hint);
+        return NULL;
     }
     const char *names[NAMES_MOST] = {NULL};
     size_t count = 0;
@@ -93,22 +136,13 @@ const char *dts_schema_suggest(const dts_schema *schema, const char *key, dts_te
         names[count] = schema->fields[count].key;
     }
     const char *near = dts_nearest_name(key, names, count);
+    const bool mistyped = near != NULL && dts_edit_distance(near, key) <= 1;
+    if (!mistyped && suggest_others(schema, names, near == NULL ? count : 0, key, help)) {
+        return NULL;
+    }
     if (near != NULL) {
         dts_text_printf(help, "did you mean '%s'?", near);
         return near;
-    }
-    dts_text nested = {0};
-    add_nested(schema, key, "", NESTED_MOST, &nested);
-    if (nested.length == 0) {
-        add_of_word(names, count, key, &nested);
-    }
-    const bool found = nested.length > 0;
-    if (found) {
-        dts_text_printf(help, "did you mean %s?", dts_text_string(&nested));
-    }
-    dts_text_free(&nested);
-    if (found) {
-        return NULL;
     }
     dts_text_printf(help, "%s has the keys ", schema->name);
     for (size_t i = 0; i < count; i++) {

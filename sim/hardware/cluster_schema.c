@@ -571,6 +571,20 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
     return status;
 }
 
+#define WRITE_BOTH "write nodes and gpus_per_node"
+static const dts_key_hint cluster_hints[] = {
+    {"gpus", WRITE_BOTH},
+    {"num_gpus", WRITE_BOTH},
+    {"n_gpus", WRITE_BOTH},
+    {"gpu_count", WRITE_BOTH},
+    {"world_size", WRITE_BOTH},
+    {"num_gpus_per_node", "write gpus_per_node"},
+    {"nnodes", "write nodes"},
+    {"gpu_type", "write gpu"},
+    {"nproc_per_node", "write gpus_per_node"},
+    {NULL, NULL},
+};
+
 const dts_schema dts_cluster_schema = {
     .name = "cluster",
     .help = "nodes, GPUs and what connects them; hardware/clusters/NAME.yaml",
@@ -578,4 +592,5 @@ const dts_schema dts_cluster_schema = {
     .field_count = sizeof cluster_fields / sizeof *cluster_fields,
     .struct_size = sizeof(dts_cluster),
     .check = cluster_check,
+    .hints = cluster_hints,
 };

@@ -274,6 +274,50 @@ static dts_status check(dts_binder *binder, const dts_node *node, const char *ke
     return status;
 }
 
+/* As configurations of Hugging Face, Megatron-LM, nanoGPT and torchtitan call them. */
+static const dts_key_hint model_hints[] = {
+    {"num_layers", "write layers"},
+    {"num_hidden_layers", "write layers"},
+    {"n_layers", "write layers"},
+    {"n_layer", "write layers"},
+    {"depth", "write layers"},
+    {"hidden_size", "write hidden"},
+    {"d_model", "write hidden"},
+    {"n_embd", "write hidden"},
+    {"dim", "write hidden"},
+    {"num_attention_heads", "write heads"},
+    {"num_heads", "write heads"},
+    {"n_heads", "write heads"},
+    {"n_head", "write heads"},
+    {"num_key_value_heads", "write kv_heads"},
+    {"num_query_groups", "write kv_heads"},
+    {"n_kv_heads", "write kv_heads"},
+    {"intermediate_size", "write ffn_hidden"},
+    {"ffn_hidden_size", "write ffn_hidden"},
+    {"ffn_size", "write ffn_hidden"},
+    {"ffn_dim", "write ffn_hidden"},
+    {"d_ff", "write ffn_hidden"},
+    {"vocab_size", "write vocab"},
+    {"padded_vocab_size", "write vocab"},
+    {"max_position_embeddings", "write max_positions"},
+    {"n_positions", "write max_positions"},
+    {"block_size", "write max_positions, and training.sequence_length for what is trained"},
+    {"seq_len", "write training.sequence_length"},
+    {"seq_length", "write training.sequence_length"},
+    {"max_seq_len", "write training.sequence_length"},
+    {"sequence_length", "write training.sequence_length"},
+    {"num_experts", "write experts"},
+    {"num_local_experts", "write experts"},
+    {"num_experts_per_tok", "write experts_per_token"},
+    {"top_k", "write experts_per_token"},
+    {"moe_intermediate_size", "write expert_ffn_hidden"},
+    {"tie_word_embeddings", "write tied_embeddings"},
+    {"dtype", "write training.precision"},
+    {"torch_dtype", "write training.precision"},
+    {"parameters", "it follows from layers, hidden, ffn_hidden and vocab; expected_parameters checks it"},
+    {NULL, NULL},
+};
+
 const dts_schema dts_model_schema = {
     .name = "model",
     .help = "A transformer: its dimensions, what its layers are made of, and its published size.",
@@ -282,4 +326,5 @@ const dts_schema dts_model_schema = {
     .struct_size = sizeof(dts_model),
     .check = check,
     .adopt = dts_model_adopt,
+    .hints = model_hints,
 };

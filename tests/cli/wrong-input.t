@@ -24,6 +24,12 @@ $ dtsim run job.yml
 error: no file and no scenario 'job.yml'
   help: did you mean 'job.yaml'? `dtsim list scenarios` names those that come along
 [3]
+$ dtsim run jbo.yml; mkdir -p deep; cp job.yaml deep/; dtsim run deep/jib.yaml
+error: no file and no scenario 'jbo.yml'
+  help: did you mean 'job.yaml'? `dtsim list scenarios` names those that come along
+error: no file and no scenario 'deep/jib.yaml'
+  help: did you mean 'deep/job.yaml'? `dtsim list scenarios` names those that come along
+[3]
 $ dtsim run scaling-ddp.yaml
 error: no file and no scenario 'scaling-ddp.yaml'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
@@ -294,3 +300,21 @@ $ dtsim run pipelines/interleaved-1f1b --set parallelism.flushes=3
 --set: error: each flush has as many microbatches, but 3 does not divide the 16 of a replica [parallelism.flushes]
   help: use flushes: 2
 [1]
+% Keys as other tools call them, wherever they are put.
+$ for key in tp pp dp seq_len batch_size hidden_size num_gpus nodes dtype parallelism.tp parallelism.tensor_parallel model.hidden_size model.num_layers cluster.num_gpus training.seq_len training.mbs; do dtsim run scaling-ddp --set $key=2 2>&1 | tail -n 1; done
+  help: it belongs to parallelism: write tensor
+  help: it belongs to parallelism: write pipeline
+  help: it belongs to parallelism: write data, the number of replicas; it may be left out, for it follows from the GPUs
+  help: write training.sequence_length
+  help: it belongs to training: write global_batch, the samples of a step, and micro_batch, those of one forward pass of a replica
+  help: it belongs to model: write hidden
+  help: it belongs to cluster: write nodes and gpus_per_node
+  help: did you mean 'cluster.nodes'?
+  help: write training.precision
+  help: write tensor
+  help: write tensor
+  help: write hidden
+  help: write layers
+  help: write nodes and gpus_per_node
+  help: write sequence_length
+  help: write micro_batch

@@ -9,9 +9,10 @@
 #include "base/array.h"
 #include "kinds.h"
 
-enum { DEEPEST = 4, MATCHES_MOST = 8 };
+enum { DEEPEST = 4, MATCHES_MOST = 8, ENDINGS = 3 };
 
 static const char suffix[] = ".yaml";
+static const char *const endings[ENDINGS] = {suffix, ".yml", ".json"};
 
 typedef struct name_list {
     dts_arena *arena;
@@ -119,13 +120,22 @@ static const char *last_part(const char *name) {
     return slash != NULL ? slash + 1 : name;
 }
 
+/* Length of a path without the ending of a scenario's file. */
+static size_t stem_length(const char *path) {
+    size_t length = strlen(path);
+    for (size_t i = 0; i < ENDINGS; i++) {
+        const size_t tail = strlen(endings[i]);
+        if (length > tail && strcmp(path + length - tail, endings[i]) == 0) {
+            return length - tail;
+        }
+    }
+    return length;
+}
+
 /* An argument's last part, without the ending of a file. In the tool's arena. */
 static const char *bare_name(dts_tool *tool, const char *argument) {
     const char *last = last_part(argument);
-    const size_t length = strlen(last);
-    const size_t tail = sizeof suffix - 1;
-    const bool ends = length > tail && strcmp(last + length - tail, suffix) == 0;
-    const char *bare = dts_arena_strndup(tool->arena, last, ends ? length - tail : length);
+    const char *bare = dts_arena_strndup(tool->arena, last, stem_length(last));
     return bare != NULL ? bare : last;
 }
 
@@ -200,17 +210,49 @@ const char *dts_path_with_slash(dts_tool *tool, const char *path) {
 
 /* A file that is called so but for its ending; NULL: there is none. */
 static const char *file_meant(dts_tool *tool, const char *argument) {
-    static const char *const endings[] = {".yaml", ".yml", ".json"};
-    size_t length = strlen(argument);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        const size_t tail = strlen(endings[i]);
-        const bool ends = length > tail && strcmp(argument + length - tail, endings[i]) == 0;
-        length -= ends ? tail : 0;
-    }
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        const char *path = dts_arena_printf(tool->arena, "%.*s%s", (int)length, argument, endings[i]);
+    const int length = (int)stem_length(argument);
+    for (size_t i = 0; i < ENDINGS; i++) {
+        const char *path = dts_arena_printf(tool->arena, "%.*s%s", length, argument, endings[i]);
         if (path != NULL && access(path, F_OK) == 0) {
             return path;
+        }
+    }
+    return NULL;
+}
+
+static bool may_be_scenario(const char *name) {
+    return name[0] != '.' && name[stem_length(name)] != '\0';
+}
+
+/* The file of the folder that was named, or of the one that we are in, whose name is nearest; NULL: none is near. */
+static const char *file_near(dts_tool *tool, const char *argument) {
+    enum { FILES_MOST = 1000 };
+    const char *last = last_part(argument);
+    const char *folder = dts_arena_strndup(tool->arena, argument, (size_t)(last - argument));
+    DIR *open = folder != NULL ? opendir(folder[0] == '\0' ? "." : folder) : NULL;
+    const char **names = open != NULL ? dts_arena_array(tool->arena, FILES_MOST, sizeof *names) : NULL;
+    size_t count = 0;
+    for (struct dirent *entry; names != NULL && count < FILES_MOST && (entry = readdir(open)) != NULL;) {
+        const char *name = may_be_scenario(entry->d_name) ? dts_arena_strdup(tool->arena, entry->d_name) : NULL;
+        if (name != NULL) {
+            names[count++] = name;
+        }
+    }
+    if (open != NULL) {
+        closedir(open);
+    }
+    if (count == 0) {
+        return NULL;
+    }
+    qsort(names, count, sizeof *names, by_name);
+    const char **bare = dts_arena_array(tool->arena, count, sizeof *bare); /* all endings are near each other */
+    for (size_t i = 0; i < count && bare != NULL; i++) {
+        bare[i] = bare_name(tool, names[i]);
+    }
+    const char *near = bare != NULL ? dts_nearest_name(bare_name(tool, last), bare, count) : NULL;
+    for (size_t i = 0; i < count && near != NULL; i++) {
+        if (bare[i] == near) {
+            return dts_arena_printf(tool->arena, "%s%s", folder, names[i]);
         }
     }
     return NULL;
@@ -225,7 +267,9 @@ static dts_status unknown_scenario(dts_tool *tool, const char *argument, const n
                                argument);
     } else {
         const char *nearest = file_meant(tool, argument);
-        nearest = nearest != NULL ? nearest : named->count > 0 ? named->names[0] : dts_scenario_nearest(tool, argument);
+        nearest = nearest == NULL && named->count > 0 ? named->names[0] : nearest;
+        nearest = nearest == NULL ? file_near(tool, argument) : nearest;
+        nearest = nearest == NULL ? dts_scenario_nearest(tool, argument) : nearest;
         add_meant(&nearest, nearest != NULL ? 1 : 0, " ", &help);
         dts_text_add(&help, "`dtsim list scenarios` names those that come along");
         status = dts_diag_fail(tool->diag, DTS_IO, dts_text_string(&help), "no file and no scenario '%s'", argument);
