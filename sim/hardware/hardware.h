@@ -429,6 +429,7 @@ typedef struct dts_stack {
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
     bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
+    bool fsdp_gathers_stored;      /* without that parameters are gathered as they are stored, and cast by autocast */
     bool fsdp_reduce_fp32;         /* with it: gradients are reduced in fp32, else in half */
     bool fsdp_reduce_half_fp32;    /* gradients of half parameters are reduced in fp32 */
     int fsdp_copies;               /* dts_fsdp_copies */

@@ -252,6 +252,13 @@ static const dts_field fsdp_fields[] = {
      .preset = "false",
      .offset = WITHIN(fsdp_prefetch, fsdp_mixed_precision),
      .help = "half precision means fp32 shards and half gathered parameters, not autocast"},
+    {.key = "gathers_stored",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fsdp_prefetch, fsdp_gathers_stored),
+     .help =
+         "without mixed_precision: fp32 parameters are gathered as they are stored, and autocast casts them for each "
+         "product, else they are gathered in half"},
     {.key = "reduce_fp32",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

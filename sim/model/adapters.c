@@ -37,8 +37,8 @@
  * Weights in fp32 are cast before each product, and the cast is kept for the gradient of its input: autocast caches
  * copies of trained weights only [6]. Where FSDP gathers them in half (mixed_precision) there is nothing to cast.
  *
- * Embedding, norms, biases and head are frozen too, in the type of the activations, or with all else in fp32. The
- * backward pass ends before the embedding.
+ * Embedding, norms, biases and head are frozen too, in the type of the activations, or with all else in fp32. Then the
+ * residual stream is fp32 as with autocast. The backward pass ends before the embedding.
  *
  * [1] Hu et al. 2021, LoRA: Low-Rank Adaptation of Large Language Models, arXiv 2106.09685, section 4.1.
  * [2] Dettmers et al. 2023, QLoRA: Efficient Finetuning of Quantized LLMs, arXiv 2305.14314, section 3.

@@ -369,7 +369,7 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
     l.predicted = (int64_t)fmax(1, round(share * (double)l.b * (double)l.s));
     l.e = dts_numeric_bytes(x->activation);
     l.p = x->autocast ? FP32_B : dts_numeric_bytes(x->weight);
-    l.r = x->autocast ? FP32_B : l.e;
+    l.r = dts_model_wide_stream(x) ? FP32_B : l.e;
     l.drop = x->dropout && model->dropout;
     l.mask_B = x->mask_B;
     l.stream = (double)l.b * (double)l.shard * (double)l.h;

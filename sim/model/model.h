@@ -353,4 +353,7 @@ bool dts_model_sends_rows(const dts_model *model, const dts_execution *execution
 /* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution);
 
+/* Is the residual stream fp32? So it is wherever weights in fp32 meet autocast: embeddings and norms are not cast. */
+bool dts_model_wide_stream(const dts_execution *execution);
+
 #endif

@@ -297,9 +297,12 @@ double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, 
     return sum;
 }
 
+bool dts_model_wide_stream(const dts_execution *execution) {
+    return execution->autocast || execution->adaptation.casts;
+}
+
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution) {
-    const double element_B =
-        execution->autocast ? dts_numeric_bytes(DTS_FP32) : dts_numeric_bytes(execution->activation);
+    const double element_B = dts_numeric_bytes(dts_model_wide_stream(execution) ? DTS_FP32 : execution->activation);
     const double ranks = execution->sequence_parallel ? (double)execution->tensor : 1;
     const double positions = execution->queries > 0 ? (double)execution->queries
                                                     : (double)execution->sequence_length / (double)execution->context;

@@ -93,8 +93,8 @@ double dts_plan_weights_B(const dts_plan *plan, double elements, double quantise
 }
 
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
-    double wide_B =
-        dts_plan_shards_parameters(plan) ? dts_numeric_bytes(plan->storage.compute) : plan->storage.parameter_B;
+    const bool halves = dts_plan_shards_parameters(plan) && !plan->job.stack->fsdp_gathers_stored;
+    const double wide_B = halves ? dts_numeric_bytes(plan->storage.compute) : plan->storage.parameter_B;
     double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
     return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
 }
