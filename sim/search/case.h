@@ -33,6 +33,21 @@ bool dts_case_owns_tensors(const dts_case *k);
 /* FSDP's no_sync: whole gradients until the last microbatch. */
 bool dts_case_defers_reduction(const dts_case *k);
 
+/* Parameters that no pass lets go before the step. */
+bool dts_case_stays_whole(const dts_case *k);
+
+/* Does the backward pass begin with a second gather of the root? Where embedding and head are units, it has nothing. */
+bool dts_case_regathers_root(const dts_case *k, const dts_rank_class *c);
+
+/* One microbatch of a rank: what its passes take without offloads, and without sends that block. */
+typedef struct dts_case_passes {
+    double forward_s, input_s, weight_s;
+    /* of these, waiting for the first gathers, which other stages do not wait for */
+    double first_forward_s, first_input_s;
+} dts_case_passes;
+
+dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits);
+
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);
 

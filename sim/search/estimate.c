@@ -4,8 +4,9 @@
  *
  *   f, b, w       one microbatch of the rank, s: chain of kernels and exchanges, with recomputation in b
  *                 FSDP: f = gathers of the root and of the first unit + max(f, other gathers), b + w = the same with
- *                 the scatters, and with the root where it is not whole any more;
- *                 kernels beside a collective have fewer multiprocessors
+ *                 the scatters, and with the root where it is not whole any more; in a pipeline first units come while
+ *                 the pass before ends, and w gathers nothing that b has gathered;
+ *                 products beside a collective have fewer multiprocessors while both run
  *                 where the host reads token counts: + what the GPU waits for the host behind each
  *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
  *                 activations in host memory: f = max(f, copies), b = max(b, copies)
@@ -13,12 +14,14 @@
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
  *                 stage that waits for activations has its parameters by then                           [1]
+ *                 of the latency what comes with every microbatch less m (busiest - mean)
  *   gradients     DDP, ZeRO-1: max(last bucket, all buckets - (b + w)); ZeRO-1, 2 then gather the parameters
  *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket
  *   step          elements · bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies
  *                 out, step and copies in
- *   t             = max_c (pipeline + gradients + step); where one process drives all stages, its one thread issues
- *                   their forward passes and steps one after another
+ *   loop          the training loop's own time, less what the GPU has still to do by then
+ *   t             = max_c (pipeline + gradients + step) + loop; where one process drives all stages, its one thread
+ *                   issues their forward passes and steps one after another, and the loop is all behind them
  *
  *   memory        estimate_memory.c
  *
@@ -37,11 +40,8 @@
 /* ---- time ---------------------------------------------------------------------------------------------------------
  */
 
-typedef struct passes {
-    double forward_s, input_s, weight_s;
-    /* of these, waiting for the first gathers, which other stages do not wait for */
-    double first_forward_s, first_input_s, first_weight_s;
-} passes;
+/* Units of FSDP that are launched before the host waits until one is let go (plan/lower/units.c). */
+enum { UNITS_AHEAD = 2 };
 
 /* Elements of a rank, or its shards of them. */
 static double all_elements(const dts_case *k, const dts_rank_class *c, bool sharded) {
@@ -52,71 +52,6 @@ static double all_elements(const dts_case *k, const dts_rank_class *c, bool shar
     return elements;
 }
 
-/* A chain beside transfers of FSDP's units that it does not wait for: its products have fewer multiprocessors then.
- * products: their share of the chain. */
-static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
-                       double transfers_s) {
-    const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
-    return fmax(chain_s + fmin(chain_s, transfers_s) * products * share / (1 - share), transfers_s);
-}
-
-/* Parameters that no pass lets go before the step. */
-static bool stays_whole(const dts_case *k) {
-    return dts_case_defers_reduction(k) && !dts_plan_reshards(k->plan);
-}
-
-/* Does the backward pass begin with a second gather of the root? Where embedding and head are units, it has nothing. */
-static bool regathers_root(const dts_case *k, const dts_rank_class *c) {
-    return c->ends == 0 && dts_plan_reshards(k->plan) && k->plan->job.stack->fsdp_root_reshards;
-}
-
-/* Without offloads, and sends that block. */
-static passes passes_alone(const dts_case *k, const dts_rank_class *c, bool splits) {
-    const dts_frame *frame = k->frame;
-    const dts_stack *stack = k->plan->job.stack;
-    double repeats_s = k->recompute == DTS_CASE_FULL
-                           ? c->full_s * dts_case_repeated_share(k, c)
-                           : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
-    passes p = {c->forward_s, c->input_s + repeats_s, c->weight_s, 0, 0, 0};
-    if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
-        const dts_rank_collectives *x = &c->collectives;
-        bool again = dts_plan_reshards(k->plan);
-        double chunks = (double)frame->chunks;
-        double first_s = fmin(chunks, c->layers) * x->unit_gather_s[k->hybrid] / c->layer_units;
-        double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
-        double scatters_s = c->layers * x->unit_scatter_s[k->fsdp][k->hybrid] + x->root_scatter_s[k->fsdp][k->hybrid];
-        if (dts_case_defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
-            scatters_s /= k->microbatches;
-            gathers_s /= again ? 1 : k->microbatches;
-        }
-        const bool apart = c->ends > 0;
-        const double root_s = x->root_gather_s[k->hybrid] / (stays_whole(k) ? k->microbatches : 1);
-        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * dts_unit_host_s(stack, k->kind);
-        /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
-        const double behind_s = again && c->head ? first_s / chunks : 0;
-        p.first_forward_s = first_s + (apart ? 0 : root_s);
-        p.first_input_s = again ? first_s - behind_s + (regathers_root(k, c) ? root_s : 0) : 0;
-        const double again_products_s =
-            k->recompute == DTS_CASE_FULL ? c->products_full_s * dts_case_repeated_share(k, c) : 0;
-        double forward = fmin(1, c->products_forward_s / p.forward_s);
-        double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
-        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + (apart ? root_s : 0));
-        p.forward_s = fmax(p.forward_s, hooks_s) + p.first_forward_s;
-        /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
-        double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
-        double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
-        if (splits) { /* both halves need the parameters */
-            p.first_weight_s = again ? first_s : 0;
-            p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + p.first_input_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, again_s + scatters_s), hooks_s) + p.first_weight_s;
-        } else {
-            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, again_s + scatters_s);
-            p.input_s = fmax(backward_s, 2 * hooks_s) + p.first_input_s - p.weight_s;
-        }
-    }
-    return p;
-}
-
 /* What a class of ranks does for its offloads, whatever is recomputed. */
 typedef struct offload_terms {
     dts_case_resident resident;
@@ -125,7 +60,8 @@ typedef struct offload_terms {
     double parameters_s, gradients_s; /* copies for a pass */
 } offload_terms;
 
-static passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B, bool splits, passes p) {
+static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B, bool splits,
+                                     dts_case_passes p) {
     const dts_frame *frame = k->frame;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double copies_s = kept_B * frame->copy_s;
@@ -147,7 +83,7 @@ static passes with_offloads(const dts_case *k, const offload_terms *o, double ke
 }
 
 /* Gradients that the last backward does not hide, and the parameters' way back. */
-static double exposed_s(const dts_case *k, const dts_rank_class *c, const passes *p) {
+static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
     const dts_rank_collectives *x = &c->collectives;
     const double backward_s = p->input_s + p->weight_s;
     const double hides_s = k->plan->job.stack->ddp_overlap ? backward_s : 0; /* of DDP's buckets */
@@ -261,8 +197,18 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     return fmax(gpu_s, fmax(forward_s, backward_s));
 }
 
+/* Of what hops cost a schedule, the ways of the first microbatch there and of the last one back are waited for, and in
+ * between as much as the other stages, being less busy than the busiest, have no time for. */
+static double latency_s(const dts_case *k, double busiest_s, const dts_case_passes *mean, double all_s) {
+    const double ends_s =
+        fmin(all_s, 2 * (double)k->plan->flushes * (double)(k->plan->pipeline - 1) * k->frame->send_s);
+    const double idle_s = k->microbatches * (busiest_s - mean->forward_s - mean->input_s - mean->weight_s);
+    return ends_s + fmax(0, all_s - ends_s - fmax(0, idle_s));
+}
+
 /* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
-static double pipeline_s(const dts_case *k, const dts_schedule_method *method, double busiest_s, const passes *mean) {
+static double pipeline_s(const dts_case *k, const dts_schedule_method *method, double busiest_s,
+                         const dts_case_passes *mean) {
     double stages = (double)k->plan->pipeline;
     double length_s = k->microbatches * busiest_s;
     if (k->plan->pipeline == 1) {
@@ -282,7 +228,10 @@ static double pipeline_s(const dts_case *k, const dts_schedule_method *method, d
         const double span_s = method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape);
         return length_s + fmax(0, fill_s + span_s); /* no rank is busier than the busiest, however long W is */
     }
-    return length_s + fmax(fill_s, dts_schedule_bubble(method, &shape)); /* where W is long, F + B - W is no bubble */
+    const double bubble_s = dts_schedule_bubble(method, &shape);
+    shape.latency = 0;
+    const double alone_s = dts_schedule_bubble(method, &shape);
+    return length_s + fmax(fill_s, alone_s + latency_s(k, busiest_s, mean, bubble_s - alone_s));
 }
 
 static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate) {
@@ -314,7 +263,7 @@ static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate
 
 /* Of a class of ranks, whatever is offloaded. */
 typedef struct class_terms {
-    passes alone;
+    dts_case_passes alone;
     double least_s;
     dts_case_activations activations;
 } class_terms;
@@ -373,7 +322,7 @@ static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *cand
     if (!same_sharding || t->recompute != v[DTS_AXIS_RECOMPUTE] || t->method != method) {
         for (int i = 0; i < frame->class_count; i++) {
             const dts_rank_class *c = &frame->classes[i];
-            t->classes[i] = (class_terms){.alone = passes_alone(k, c, method->splits_backward),
+            t->classes[i] = (class_terms){.alone = dts_case_passes_of(k, c, method->splits_backward),
                                           .least_s = least_s(k, c, method),
                                           .activations = dts_case_activations_of(k, c)};
         }
@@ -417,38 +366,59 @@ double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *c
     const dts_frame_terms *t = classes_for(&k, candidate, method);
     double least_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
-        const passes *p = &t->classes[i].alone; /* offloads make none shorter */
+        const dts_case_passes *p = &t->classes[i].alone; /* offloads make none shorter */
         least_s = fmax(least_s, k.microbatches * (p->forward_s + p->input_s + p->weight_s));
     }
     return least_s * (1 - 1e-9);
+}
+
+/* What of the training loop's own time the GPU waits for: the loop runs while the GPU works off what has been launched,
+ * which is little where the host waits for a unit to be let go. */
+static double loop_behind_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
+    const dts_stack *stack = k->plan->job.stack;
+    const double backward_s = p->input_s + p->weight_s;
+    const bool units = dts_case_shards_parameters(k) && k->plan->replicas > 1;
+    const double repeats = k->recompute == DTS_CASE_FULL        ? c->launches_full * dts_case_repeated_share(k, c)
+                           : k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].launches
+                                                                : 0;
+    const double issued_s = c->launches_forward * stack->launch_s +
+                            (c->launches_backward + repeats) * stack->backward_launch_s +
+                            (units ? 3 * c->units * dts_unit_host_s(stack, k->kind) : 0); /* as in estimate_passes.c */
+    double ahead_s = k->microbatches * fmax(0, p->forward_s + backward_s - (k->frame->captured ? 0 : issued_s));
+    if (units && stack->fsdp_limit_all_gathers) {
+        ahead_s = fmin(ahead_s, UNITS_AHEAD * backward_s / fmax(1, c->units));
+    }
+    return fmax(0, stack->step_host_s - ahead_s);
 }
 
 /* terms: brought up to the candidate. */
 static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_schedule_method *method) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = frame->plan->job.stack;
-    passes mean = {0};
-    double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0;
+    dts_case_passes mean = {0};
+    double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0, loop_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
         const offload_terms *o = &t->offloads[k->offload][i];
         const double kept_B = t->classes[i].activations.kept_B;
-        const passes p = with_offloads(k, o, kept_B, method->splits_backward, t->classes[i].alone);
+        const dts_case_passes p = with_offloads(k, o, kept_B, method->splits_backward, t->classes[i].alone);
         const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
         mean.input_s += ranks * (p.input_s - p.first_input_s);
-        mean.weight_s += ranks * (p.weight_s - p.first_weight_s);
+        mean.weight_s += ranks * p.weight_s;
         busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
         tail_s = fmax(tail_s, exposed_s(k, c, &p) + o->step_s);
         stepped_s += (c->last - c->first + 1) * o->step_host_s;
+        loop_s = fmax(loop_s, loop_behind_s(k, c, &p));
         issued_s += (c->last - c->first + 1) * c->launches_forward * stack->launch_s;
     }
     if (stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
         busiest_s = fmax(busiest_s, issued_s * stack->pipeline_launch_factor);
         tail_s = fmax(tail_s, stepped_s);
+        loop_s = stack->step_host_s;
     }
-    return pipeline_s(k, method, busiest_s, &mean) + tail_s + stack->step_host_s;
+    return pipeline_s(k, method, busiest_s, &mean) + tail_s + loop_s;
 }
 
 double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method) {
@@ -483,8 +453,8 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     dts_case k = case_make(frame, candidate);
     const offload_terms o = offload_terms_of(&k, c);
     const dts_case_activations a = dts_case_activations_of(&k, c);
-    const passes alone = passes_alone(&k, c, method->splits_backward);
-    const passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
+    const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
+    const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, in_flight, in_flight, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + o.step_s;
@@ -513,7 +483,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
     const double repeats_s = k.recompute == DTS_CASE_FULL
                                  ? layers->full_s
                                  : (k.recompute == DTS_CASE_SELECTIVE ? layers->selective[k.selection].chain_s : 0);
-    const double backward_s = layers->input_s + layers->weight_s + repeats_s;
+    const double backward_s = layers->backward_s + repeats_s;
     const double chain_s = layers->forward_s + backward_s, m = k.microbatches;
     double host_s = 0;
     *out = (dts_layer_share){
@@ -547,7 +517,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
                 const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
                 out->beside_s = m * units * (gathers * gather_s + scatter_s);
             } else { /* nothing hides the root's gathers */
-                const double times = (stays_whole(&k) ? 1 : m) * (regathers_root(&k, layers) ? 2 : 1);
+                const double times = (dts_case_stays_whole(&k) ? 1 : m) * (dts_case_regathers_root(&k, layers) ? 2 : 1);
                 out->time_s += times * x->root_gather_s[k.hybrid];
                 out->beside_s = m * scatter_s;
             }

@@ -27,6 +27,17 @@ static void add_end(const dts_plan *plan, const dts_part_cost *part, dts_rank_cl
                     elements * dts_numeric_bytes(plan->storage.compute) + dts_plan_gathered_frozen_B(plan, frozen_B));
 }
 
+/* Both halves of a backward pass. */
+static dts_pass_cost joined(const dts_part_cost *part) {
+    dts_pass_cost both = part->input;
+    both.kernel_s += part->weight.kernel_s;
+    both.kernels += part->weight.kernels;
+    both.exchange_s += part->weight.exchange_s;
+    both.exchanges += part->weight.exchanges;
+    both.idle_s += part->weight.idle_s;
+    return both;
+}
+
 static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
     const dts_part_cost *part = &frame->costs.parts[which];
@@ -34,7 +45,10 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     bool accumulates = plan->microbatches > 1;
     c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
     c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
-    c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + (accumulates ? part->accumulate_s : 0));
+    const dts_pass_cost both = joined(part);
+    const double accumulate_s = accumulates ? part->accumulate_s : 0;
+    c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + accumulate_s);
+    c->backward_s += times * (dts_pass_chain_s(plan, &both, true) + accumulate_s);
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->products_forward_s += times * part->forward.product_s;
@@ -362,7 +376,7 @@ static void limit_layers(const dts_model *model, const dts_block_costs *costs, d
 }
 
 static double pace_s(const dts_rank_class *c) {
-    return c->forward_s + c->input_s + c->weight_s;
+    return c->forward_s + c->backward_s; /* split halves take longer */
 }
 
 /* The busiest rank is busy for all microbatches, and busier than the average one. */

@@ -42,6 +42,7 @@ typedef struct dts_rank_class {
     double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
+    double backward_s; /* both halves where no schedule splits them: the host runs ahead from one to the other */
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_full_s;
     double products_forward_s, products_backward_s, products_full_s; /* of these, products */

@@ -1,0 +1,77 @@
+/* The closed form of FSDP in pipelines, with whole weights and with adapters, over scenarios that are drawn: first
+ * units that come while the pass before ends, roots that stay whole while no backward ends, parameters that stay whole
+ * from one half of a split backward to the other, hops that less busy stages have time for. */
+#include "base/random.h"
+#include "closed_form.h"
+
+enum { DRAWS = 60 };
+
+static const char *one_of(dts_random *random, const char *const *values, uint32_t count) {
+    return values[dts_random_below(random, count)];
+}
+
+#define ONE_OF(random, ...) \
+    one_of(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+typedef struct errors {
+    size_t count;
+    double sum, worst;
+} errors;
+
+/* A layout of its own for each seed. */
+static void compare_drawn(uint64_t seed, const char *adapters, errors *e) {
+    dts_random *random = dts_random_new(seed);
+    char text[1000];
+    snprintf(text, sizeof text,
+             "model: {profile: llama-3-8b, layers: %s, vocab: %s}\n"
+             "cluster: {profile: %s, nodes: %s}\n"
+             "stack: %s\n"
+             "training: {global_batch: %s, micro_batch: 1, sequence_length: %s, precision: bf16%s}\n"
+             "fidelity: {allocator: estimate}\n",
+             ONE_OF(random, "8", "16", "24"), ONE_OF(random, "32000", "128256"),
+             ONE_OF(random, "dgx-a100-80gb", "dgx-h100"), ONE_OF(random, "1", "2"),
+             ONE_OF(random, "pytorch-2", "torchtitan"), ONE_OF(random, "64", "128"), ONE_OF(random, "2048", "4096"),
+             adapters);
+    const char *schedule = ONE_OF(random, "1f1b", "gpipe", "interleaved-1f1b", "zb-h1", "zbv");
+    const bool chunks = strcmp(schedule, "interleaved-1f1b") == 0 || strcmp(schedule, "zbv") == 0;
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.context", "1"),
+                             AXIS("parallelism.order", "tensor-data-pipeline"),
+                             AXIS("parallelism.partition", "auto"),
+                             AXIS("parallelism.pipeline", ONE_OF(random, "2", "4")),
+                             AXIS("parallelism.data_parallel", "fsdp"),
+                             AXIS("parallelism.shard_group", "0"),
+                             AXIS("offload", "none"),
+                             AXIS("training.recompute", ONE_OF(random, "none", "full")),
+                             AXIS("parallelism.virtual_stages", chunks ? "2" : "1"),
+                             AXIS("training.micro_batch", ONE_OF(random, "1", "2")),
+                             AXIS("parallelism.schedule", schedule)};
+    dts_random_free(random);
+    const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
+    e->count += t.count;
+    e->sum += (double)t.count * t.worst_time; /* one layout */
+    if (t.worst_time > e->worst) {
+        e->worst = t.worst_time;
+        print_message("seed %d, %s: %.4f s, by the closed form %.4f\n", (int)seed, schedule, t.full_s,
+                      t.estimate.time_s);
+    }
+}
+
+static void closed_forms_are_near(void **state) {
+    (void)state;
+    static const char *const adapters[] = {"", ", adapters: {lora: {rank: 16, targets: all-linear}}"};
+    for (size_t i = 0; i < 2; i++) {
+        errors e = {0};
+        for (uint64_t seed = 1; seed <= DRAWS; seed++) {
+            compare_drawn(seed, adapters[i], &e);
+        }
+        print_message("%zu layouts: time off by %.1f %% on average, %.1f %% at most\n", e.count,
+                      100 * e.sum / (double)e.count, 100 * e.worst);
+        assert_true(e.count >= DRAWS / 2 && e.sum < 0.025 * (double)e.count && e.worst < 0.075);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
