@@ -13,6 +13,10 @@
  * A product that stands for several projections (query, key and value in one) has an adapter for each target, or
  * one for all of them [7]. Experts have one each, as products of rank r grouped like their own.
  *
+ * Adapters in fp32 [10] read a copy of their input in fp32, one for each of them, which theirs is to keep; without
+ * autocast all behind it is in fp32 as well: the products, the scale and the sum, which is cast back. Under autocast
+ * the copy is cast again for A, which keeps that one. Backward casts the gradients the other way.
+ *
  * Where T ranks share W, both factors are split among them, so that nothing is trained twice [4]; rows·r and rows·n
  * are whole tensors, in bytes of the activations:
  *   W by columns (k, n/T)   A (k, r/T): its output is gathered, rows·r       B (r, n/T)
@@ -50,8 +54,12 @@
  * [7] NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/lora.py: linear_qkv and linear_fc1 are wrapped whole.
  * [8] Frantar et al. 2022, GPTQ, arXiv 2210.17323, section 4; groups of 128 as of the Int4 models of Qwen.
  * [9] AutoGPTQ/AutoGPTQ auto_gptq/nn_modules/qlinear/qlinear_cuda_old.py, QuantLinear.forward: as models are trained,
- *     their own kernels take few rows and have no gradient. */
+ *     their own kernels take few rows and have no gradient.
+ * [10] huggingface/peft v0.13 src/peft/tuners/lora/layer.py, Linear.forward: x.to(lora_A.weight.dtype), result.to(
+ *     torch_result_dtype); tuners/tuners_utils.py, cast_adapter_dtype: adapters of half weights are made fp32. */
 #include "model/builder.h"
+
+#define FP32_B 4.0
 
 bool dts_model_adapts(const dts_execution *execution) {
     return execution->adaptation.rank > 0;
@@ -107,7 +115,8 @@ static int targets_of(const dts_builder *builder, const dts_linear *linear, int6
 
 bool dts_adapter_keeps_input(const dts_builder *builder, const dts_linear *linear) {
     int64_t widths[3];
-    return targets_of(builder, linear, widths) > 0 && !builder->execution->adaptation.dropout;
+    return targets_of(builder, linear, widths) > 0 && !builder->execution->adaptation.dropout &&
+           !builder->execution->adaptation.copies;
 }
 
 /* How many products of its shape a linear layer has. */
@@ -135,11 +144,11 @@ static double rows_B(const dts_builder *builder, const dts_linear *linear, int64
     return groups_of(linear) * (double)linear->rows * (double)width * builder->local.e;
 }
 
-/* fp32 adapters are cast for each use; passes: what passes by on the chain. */
+/* fp32 adapters are cast for each use under autocast; passes: what passes by on the chain. */
 static void add_adapter_casts(dts_builder *builder, double elements, double passes_B) {
     const dts_local *l = &builder->local;
     const double trained_B = builder->execution->adaptation.trained_B;
-    if (trained_B > l->e) {
+    if (trained_B > l->e && !builder->execution->adaptation.wide) {
         dts_add_memory(builder, "lora_cast",
                        (dts_passes){.forward_kernels = 2,
                                     .backward_kernels = 2,
@@ -148,6 +157,30 @@ static void add_adapter_casts(dts_builder *builder, double elements, double pass
                                     .input_B = passes_B,
                                     .output_B = passes_B});
     }
+}
+
+/* Bytes of what adapters work on, over those of the activations. */
+static double widening(const dts_builder *builder) {
+    return builder->execution->adaptation.wide ? FP32_B / builder->local.e : 1;
+}
+
+/* The copy of the input in fp32, and under autocast its own cast; backward the casts of its gradient. Returns what of
+ * it A reads. */
+static double add_input_copy(dts_builder *builder, double x_B, double passes_B) {
+    if (!builder->execution->adaptation.copies) {
+        return x_B;
+    }
+    const bool wide = builder->execution->adaptation.wide;
+    const double copied_B = x_B / builder->local.e * FP32_B, read_B = wide ? copied_B : x_B;
+    const double moved_B = (wide ? 1 : 2) * (x_B + copied_B);
+    dts_add_memory(builder, "lora_copy",
+                   (dts_passes){.forward_kernels = wide ? 1 : 2,
+                                .backward_kernels = wide ? 1 : 2,
+                                .forward_B = moved_B,
+                                .backward_B = moved_B,
+                                .input_B = passes_B,
+                                .output_B = passes_B + read_B});
+    return read_B;
 }
 
 static void add_factor(dts_builder *builder, const dts_linear *like, const char *name, int64_t n, int64_t k,
@@ -178,17 +211,19 @@ static void add_adapter(dts_builder *builder, const dts_linear *linear, int64_t 
     const int64_t outer = linear->row_split ? n / ranks : n;       /* columns of B */
     const double passes_B = s->x_B + s->before_B;
     const double elements = groups_of(linear) * ((double)linear->k * (double)inner + (double)rank * (double)outer);
+    const double read_B = add_input_copy(builder, s->x_B, passes_B);
     add_adapter_casts(builder, elements, passes_B);
-    add_factor(builder, linear, "lora_a", inner, linear->k, s->x_B, passes_B + s->narrow_B, s->kept_B);
+    add_factor(builder, linear, "lora_a", inner, linear->k, read_B, passes_B + s->narrow_B,
+               builder->execution->adaptation.copies ? read_B : s->kept_B);
     if (ranks > 1) {
         add_rank_exchange(builder, linear, s);
     }
-    add_factor(builder, linear, "lora_b", outer, rank, s->x_B + s->narrow_B, passes_B + rows_B(builder, linear, n),
-               s->narrow_B);
+    add_factor(builder, linear, "lora_b", outer, rank, s->x_B + s->narrow_B,
+               passes_B + widening(builder) * rows_B(builder, linear, n), s->narrow_B);
     if (ranks > 1 && linear->row_split && linear->experts == 0) {
         dts_operator *out = &builder->items[builder->count - 1];
         out->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
-        out->exchange_B = rows_B(builder, linear, n);
+        out->exchange_B = widening(builder) * rows_B(builder, linear, n);
     }
 }
 
@@ -246,7 +281,8 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     const dts_adaptation *adaptation = &builder->execution->adaptation;
     int64_t widths[3];
     const int count = targets_of(builder, linear, widths);
-    sizes s = {.x_B = rows_B(builder, linear, linear->k), .narrow_B = rows_B(builder, linear, adaptation->rank)};
+    sizes s = {.x_B = rows_B(builder, linear, linear->k),
+               .narrow_B = widening(builder) * rows_B(builder, linear, adaptation->rank)};
     s.kept_B = linear->saved_B > 0 || adaptation->dropout ? s.x_B : 0;
     if (count > 0) {
         add_branch(builder, s.x_B, count);
@@ -256,8 +292,8 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     }
     for (int i = 0; i < count; i++) {
         add_adapter(builder, linear, widths[i], &s);
-        s.before_B += rows_B(builder, linear, widths[i]);
-        s.kept_B = 0; /* one input for all */
+        s.before_B += widening(builder) * rows_B(builder, linear, widths[i]);
+        s.kept_B = 0; /* one input for all, unless each has a copy */
     }
     if (adaptation->narrow) {
         add_dequantisation(builder, linear, s.x_B + s.before_B);
@@ -286,14 +322,16 @@ void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear) {
         const double T = share * rows_B(builder, linear, widths[i]);
         const double mask_B = drops ? T / l->e * builder->execution->mask_B : 0;
         const double drop_B = drops ? 2 * T + mask_B : 0;
-        dts_operator *sum = dts_add_memory(builder, "lora_add",
-                                           (dts_passes){.forward_kernels = drops ? 3 : 2,
-                                                        .forward_B = 5 * T + drop_B,
-                                                        .backward_kernels = drops ? 2 : 1,
-                                                        .backward_B = 2 * T + drop_B,
-                                                        .input_B = output_B,
-                                                        .output_B = output_B,
-                                                        .saved_B = mask_B});
+        const double wide_B = widening(builder) > 1 ? T / l->e * FP32_B : 0; /* the same in fp32 */
+        dts_operator *sum =
+            dts_add_memory(builder, "lora_add",
+                           (dts_passes){.forward_kernels = (drops ? 3 : 2) + (wide_B > 0 ? 1 : 0),
+                                        .forward_B = (wide_B > 0 ? 2 * T + 5 * wide_B : 5 * T) + drop_B,
+                                        .backward_kernels = (drops ? 2 : 1) + (wide_B > 0 ? 2 : 0),
+                                        .backward_B = (wide_B > 0 ? 2 * T + 4 * wide_B : 2 * T) + drop_B,
+                                        .input_B = output_B,
+                                        .output_B = output_B,
+                                        .saved_B = mask_B});
         sum->dropout_B = drop_B;
         if (scattered) {
             sum->backward_exchange = DTS_EXCHANGE_ALL_GATHER;

@@ -189,6 +189,8 @@ typedef struct dts_adaptation {
     bool casts;          /* frozen weights come to the products in fp32 */
     bool double_quantised;
     double trained_B; /* B of an adapter's element, as it is stored */
+    bool wide;        /* adapters run in fp32: what they read is cast, and what they write */
+    bool copies;      /* each adapter reads a copy of its input in its own format */
 } dts_adaptation;
 
 /* How a part is cut and executed; what the plan and the software stack decide. */

@@ -4,7 +4,7 @@
  * 1, nf4 and gptq 4 bits and their constants; all other frozen weights stay native. fp32: all frozen weights 4, and
  * gathered so unless FSDP's mixed precision gathers half copies of its fp32 shards. Adapters themselves are stored,
  * reduced and stepped as plan/ storage.c says for the precision: in fp32 with amp-… (PEFT's autocast_adapter_dtype), in
- * half with bf16. */
+ * half with bf16, unless fp32 is set. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -35,6 +35,10 @@ static const dts_field lora_fields[] = {
     {FIELD(double_quantisation), .type = DTS_FIELD_BOOL, .preset = "true",
      .help = "nf4: the constants of its blocks are quantised as well"},
     {FIELD(dropout), .type = DTS_FIELD_BOOL, .preset = "true", .help = "the adapters are trained with dropout"},
+    {FIELD(fp32), .type = DTS_FIELD_BOOL, .preset = "false",
+     .help =
+         "with weights in bf16 or fp16: the adapters are stored and run in fp32 (PEFT since 0.12, unless autocast is "
+         "on)"},
     {FIELD(dropout_position), .type = DTS_FIELD_ENUM, .names = position_names, .preset = "pre",
      .help = "dropout in front of the adapters (pre, as PEFT), or of their outputs (post, as NeMo AutoModel)"},
 };
@@ -110,10 +114,18 @@ double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B) {
     return gathers_half_copies(plan) ? stored_B * dts_numeric_bytes(plan->storage.compute) / FP32_B : stored_B;
 }
 
+/* Under autocast PEFT makes the input fp32 as the adapters are, and the product casts it back; beside weights of 4 and
+ * 8 bits, whose layers are others (tuners/lora/bnb.py), it does not. */
+static bool casts_inputs(const dts_plan *plan, bool narrow) {
+    return plan->storage.parameter_B > dts_numeric_bytes(plan->storage.activation) &&
+           !plan->job.stack->fsdp_mixed_precision && !narrow;
+}
+
 dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
     const dts_adapters *adapters = &plan->job.training->adapters;
     const dts_storage *storage = &plan->storage;
     const bool wide = adapters->base == DTS_BASE_FP32;
+    const bool narrow = adapters->base != DTS_BASE_NATIVE && !wide && adapters->base != DTS_BASE_GPTQ;
     return (dts_adaptation){.rank = adapters->rank,
                             .targets = adapters->targets,
                             .dropout = adapters->dropout && adapters->dropout_position == DTS_DROPOUT_PRE,
@@ -121,11 +133,13 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan) {
                             .joined = plan->job.stack->joined_adapters,
                             .base_B = base_B(adapters, dts_plan_frozen_B(plan)),
                             .other_B = dts_plan_frozen_other_B(plan),
-                            .narrow = adapters->base != DTS_BASE_NATIVE && !wide && adapters->base != DTS_BASE_GPTQ,
+                            .narrow = narrow,
                             .unpacks = adapters->base == DTS_BASE_GPTQ,
                             .casts = wide && !gathers_half_copies(plan),
                             .double_quantised = adapters->base == DTS_BASE_NF4 && adapters->double_quantisation,
-                            .trained_B = storage->parameter_B};
+                            .trained_B = storage->parameter_B,
+                            .wide = adapters->fp32,
+                            .copies = adapters->fp32 || casts_inputs(plan, narrow)};
 }
 
 /* The largest rank that can be cut into parts and is not above rank, or the smallest that can. */
@@ -193,6 +207,11 @@ dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag) {
         {dts_plan_quantises(plan) && job->training->adapters.base != DTS_BASE_NATIVE, "training.adapters",
          "use base: native, or precision: amp-bf16",
          "narrow base weights are written out for products in 16 bits, not in 8 or 4"},
+        {job->training->adapters.fp32 && job->training->precision != DTS_PRECISION_BF16 &&
+             job->training->precision != DTS_PRECISION_FP16,
+         "training.adapters", "use precision: bf16 or fp16, or fp32: false",
+         "adapters in fp32 beside weights in half are for precision bf16 and fp16: elsewhere they follow the "
+         "precision"},
         {job->model->kv_lora_rank > 0 && job->training->adapters.targets == DTS_TARGETS_QUERY_VALUE,
          "training.adapters", "use targets: attention or all-linear",
          "latent attention has no projection that makes values alone"},

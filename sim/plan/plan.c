@@ -115,6 +115,9 @@ double dts_plan_product_factor(const dts_plan *plan, const dts_operator *o, bool
 
 dts_numeric dts_plan_product_format(const dts_plan *plan, const dts_operator *o, bool weight_gradient) {
     const bool wide = weight_gradient && recipe_of(plan) == DTS_FP8_ROWWISE_WIDE_GRADIENT;
+    if (o->adapter) {
+        return plan->storage.adapter;
+    }
     return o->quantised && !wide ? plan->storage.product : plan->storage.compute;
 }
 

@@ -95,6 +95,7 @@ typedef struct dts_adapters {
     bool double_quantisation;
     bool dropout;
     int dropout_position; /* dts_dropout_position */
+    bool fp32;            /* adapters of half weights are stored and run in fp32 */
 } dts_adapters;
 
 /* INFERENCE: forward passes only, to the model's outputs. DECODE: the same for one new token of each sample, behind
@@ -250,6 +251,7 @@ typedef struct dts_storage {
     dts_numeric compute;     /* of the matrix products */
     dts_numeric product;     /* of the layers' linear products: as compute, or 8 or 4 bits */
     dts_numeric activation;  /* of stored activations */
+    dts_numeric adapter;     /* of the products of adapters */
     double parameter_B;      /* what the model's own parameters take, B per element */
     double gradient_B;       /* as stored, B per element */
     double fresh_gradient_B; /* as backward makes them, B per element */

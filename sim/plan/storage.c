@@ -75,6 +75,14 @@ static void use_master_weights(dts_storage *s, const dts_stack *stack) {
     s->step_B = 4;
 }
 
+/* Adapters in fp32 beside half weights, without autocast: their products run as those of fp32 do. */
+static void widen_adapters(dts_storage *s, const dts_stack *stack, const dts_gpu *gpu) {
+    s->adapter = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
+    s->parameter_B = 4;
+    s->gradient_B = 4;
+    s->step_B = 4;
+}
+
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp) {
     dts_storage s = {.compute = DTS_FP32, .activation = DTS_FP32, .parameter_B = 4, .gradient_B = 4};
     switch ((dts_precision)training->precision) {
@@ -110,6 +118,10 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     s.step_B = s.parameter_B;
     if (is_half(s.compute) && stack->master_weights) {
         use_master_weights(&s, stack);
+    }
+    s.adapter = s.compute;
+    if (training->adapters.rank > 0 && training->adapters.fp32) {
+        widen_adapters(&s, stack, gpu);
     }
     s.reduce_B = s.gradient_B;
     s.fresh_gradient_B = s.parameter_B;

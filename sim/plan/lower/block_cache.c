@@ -291,9 +291,9 @@ static void put_environment(bytes *to, const dts_builder *b) {
                                  job->training->recompute.modules};
     put(to, recompute, sizeof recompute);
     const dts_adapters *adapters = &job->training->adapters;
-    const int64_t adaptation[] = {adapters->rank,    adapters->targets,
-                                  adapters->base,    adapters->double_quantisation,
-                                  adapters->dropout, adapters->dropout_position};
+    const int64_t adaptation[] = {
+        adapters->rank,    adapters->targets,          adapters->base, adapters->double_quantisation,
+        adapters->dropout, adapters->dropout_position, adapters->fp32};
     put(to, adaptation, sizeof adaptation);
     put_struct(to, &dts_parallelism_schema, job->parallelism, of_parallelism);
     put_struct(to, &dts_offload_schema, job->offload, NULL);

@@ -438,6 +438,7 @@ static void what_is_not_simulated_is_refused(void **state) {
     assert_refused(base, "cluster=dgx-h100 cluster.gpus_per_node=1 training.precision=fp8 " LORA ".base=nf4",
                    "narrow base weights are written out for products in 16 bits");
     assert_refused(base, "model=deepseek-v2-lite", "latent attention");
+    assert_refused(base, "training.precision=amp-bf16 " LORA ".fp32=true", "follow the precision");
 }
 
 /* The branch of a layer's adapters drops elements of its input, (2 · 512, 4096) halves with masks of a byte: forward
@@ -477,8 +478,41 @@ static void dropout_of_outputs_keeps_masks(void **state) {
     assert_close(peaks_B[2] - peaks_B[0], 32 * elements, 1e-6, 0); /* one input, of which a copy is kept instead */
 }
 
+/* Adapters in fp32 beside weights in bf16: 4 B an element, a gradient and each moment. Those of query and value keep a
+ * copy of their input in fp32 each, (2 · 512, 4096), instead of the one in bf16 that both share. Under autocast the
+ * copies are cast back; beside weights in 4 bits there are none. */
+static void adapters_in_fp32_copy_their_input(void **state) {
+    (void)state;
+    static const char *const settings[] = {LORA ".fp32=true", LORA ".fp32=false", "training.precision=amp-bf16",
+                                           "training.precision=amp-bf16 " LORA ".base=nf4", LORA ".base=nf4"};
+    const double frozen = 6738415616.0, trained = 4194304, elements = 2.0 * 512 * 4096;
+    double peaks_B[5], times_s[5];
+    for (int i = 0; i < 5; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "stack.launch=0s stack.backward_launch=0s training.recompute=none " LORA ".dropout=false %s",
+                 settings[i]);
+        dts_result *r = simulate_text(base, text);
+        peaks_B[i] = r->peak_allocated_gib * GIB;
+        times_s[i] = r->iteration_time_s;
+        if (i == 0) {
+            assert_close(r->memory_gib.parameters * GIB, 2 * frozen + 4 * trained, 1e-9, 0);
+            assert_close(r->memory_gib.gradients * GIB, 4 * trained, 1e-9, 0);
+            assert_close(r->memory_gib.optimizer * GIB, 8 * trained, 1e-9, 0);
+        }
+        dts_result_free(r);
+    }
+    const double stored_B = peaks_B[3] - peaks_B[4]; /* of the adapters, in fp32 instead of bf16 */
+    assert_close(peaks_B[0] - peaks_B[1], 32 * (2 * 4 - 2) * elements + stored_B, 2e-3, 0);
+    assert_close(peaks_B[2] - peaks_B[1], 32 * (2 * 2 - 2) * elements + stored_B, 1e-6, 0);
+    const double copies_s = 32 * 2 * 2 * 2 * (2 + 4) * elements / (2039e9 * 0.852); /* there and back, in both passes */
+    assert_close((times_s[2] - times_s[1]) - (times_s[3] - times_s[4]), copies_s, 1e-3, 0);
+    assert_true(times_s[0] > times_s[2]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+
         cmocka_unit_test(published_counts_of_trained_parameters),
         cmocka_unit_test(memory_is_counted_in_full),
         cmocka_unit_test(frozen_weights_have_no_weight_gradient),
@@ -496,6 +530,7 @@ int main(void) {
         cmocka_unit_test(frozen_ties_are_not_reduced),
         cmocka_unit_test(dropout_draws_random_numbers),
         cmocka_unit_test(dropout_of_outputs_keeps_masks),
+        cmocka_unit_test(adapters_in_fp32_copy_their_input),
         cmocka_unit_test(experts_have_adapters_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
