@@ -401,6 +401,7 @@ typedef struct dts_stack {
     bool fp8_amax_kernel;        /* scales of current tensors: their largest value is found by a kernel of its own */
     bool fp8_cached_weights;     /* weights are cast once a step and kept beside the wide ones */
     bool fp8_primary_weights;    /* weights exist in the narrow format only (and as the optimizer's master copies) */
+    bool fp8_half_weights;       /* weights, gradients and states are in bf16, without master copies */
     double fp8_transpose_factor; /* time of casts that write a transposed copy, too, over that of others */
     double fp8_expert_host_s;    /* host time for each kernel of an expert's cast, beside its launch */
     bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */

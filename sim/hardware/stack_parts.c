@@ -201,6 +201,12 @@ static const dts_field fp8_fields[] = {
      .preset = "false",
      .offset = WITHIN(fp8_recipe, fp8_primary_weights),
      .help = "weights that are not sharded exist in the narrow format only, beside the optimizer's master copies"},
+    {.key = "half_weights",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fp8_recipe, fp8_half_weights),
+     .help = "without master_weights: weights, gradients and states are in bf16, as of a model that was loaded so, not "
+             "fp32"},
     {.key = "transpose_factor",
      .type = DTS_FIELD_QUANTITY,
      .minimum = 1,

@@ -8,12 +8,12 @@
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
  *   inference: parameters only, in the same formats; no master copies. Autocast keeps half copies of weights to the end
  *   of a pass: 4 + 2 of [1]
- *   fp8, mxfp8, nvfp4  as amp-bf16: 8- and 4-bit formats are those of products' operands. What copies of the weights
- * live beside them, or instead of them, is the stack's (plan.c)
- * With adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format
- * says, and have no gradients and states.
- * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor rows
- * and columns, SGD nothing; what statistics take beside elements follows from the tensors (lower/work.c).
+ *   fp8, mxfp8, nvfp4  as amp-bf16, on a stack with fp8.half_weights as bf16: 8- and 4-bit formats are those of
+ * products' operands. What copies of the weights live beside them, or instead of them, is the stack's (plan.c) With
+ * adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format says, and have
+ * no gradients and states. Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one
+ * byte each, Adafactor rows and columns, SGD nothing; what statistics take beside elements follows from the tensors
+ * (lower/work.c).
  *
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
@@ -75,6 +75,14 @@ static void use_master_weights(dts_storage *s, const dts_stack *stack) {
     s->step_B = 4;
 }
 
+/* Products of 8 or 4 bits in a model that is in bf16 all over. */
+static void use_half_weights(dts_storage *s) {
+    s->autocast = false;
+    s->parameter_B = 2;
+    s->gradient_B = 2;
+    s->step_B = 2;
+}
+
 /* Adapters in fp32 beside half weights, without autocast: their products run as those of fp32 do. */
 static void widen_adapters(dts_storage *s, const dts_stack *stack, const dts_gpu *gpu) {
     s->adapter = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
@@ -118,6 +126,8 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     s.step_B = s.parameter_B;
     if (is_half(s.compute) && stack->master_weights) {
         use_master_weights(&s, stack);
+    } else if (s.product != s.compute && stack->fp8_half_weights) {
+        use_half_weights(&s);
     }
     s.adapter = s.compute;
     if (training->adapters.rank > 0 && training->adapters.fp32) {

@@ -79,6 +79,23 @@ static void copies_of_weights_take_memory(void **state) {
     assert_close(parameters_B[2], 2 * elements, 1e-9, 0); /* 1 + 1 instead of 2 */
 }
 
+/* A model that was loaded in bf16: 2 B for a weight, its gradient and each moment, instead of 4. */
+static void weights_may_be_half_without_masters(void **state) {
+    (void)state;
+    static const char *const keys[] = {"stack.fp8.half_weights=false", "stack.fp8.half_weights=true"};
+    for (int i = 0; i < 2; i++) {
+        char settings[160];
+        snprintf(settings, sizeof settings, "parallelism.data_parallel=ddp stack.fsdp.mixed_precision=false %s",
+                 keys[i]);
+        dts_result *r = simulate_text(base, settings);
+        const double each_B = (i == 0 ? 4 : 2) * r->parameters;
+        assert_close(r->memory_gib.parameters * GIB, each_B, 1e-9, 0);
+        assert_close(r->memory_gib.gradients * GIB, each_B, 1e-9, 0);
+        assert_close(r->memory_gib.optimizer * GIB, 2 * each_B, 1e-9, 0);
+        dts_result_free(r);
+    }
+}
+
 static void the_cast_of_cached_weights_is_made_once_a_step(void **state) {
     (void)state;
     const char *const settings =
@@ -258,6 +275,7 @@ int main(void) {
         cmocka_unit_test(products_run_at_the_narrow_rate),
         cmocka_unit_test(sharded_weights_are_gathered_narrow),
         cmocka_unit_test(copies_of_weights_take_memory),
+        cmocka_unit_test(weights_may_be_half_without_masters),
         cmocka_unit_test(the_cast_of_cached_weights_is_made_once_a_step),
         cmocka_unit_test(gpus_without_narrow_units_are_refused),
         cmocka_unit_test(narrower_formats_are_faster_where_they_exist),
