@@ -205,8 +205,7 @@ static const dts_field fp8_fields[] = {
      .type = DTS_FIELD_BOOL,
      .preset = "false",
      .offset = WITHIN(fp8_recipe, fp8_half_weights),
-     .help = "without master_weights: weights, gradients and states are in bf16, as of a model that was loaded so, not "
-             "fp32"},
+     .help = "without master_weights: weights, gradients and states are in bf16, not in fp32"},
     {.key = "transpose_factor",
      .type = DTS_FIELD_QUANTITY,
      .minimum = 1,

@@ -164,18 +164,25 @@ static double widening(const dts_builder *builder) {
     return builder->execution->adaptation.wide ? FP32_B / builder->local.e : 1;
 }
 
-/* The copy of the input in fp32, and under autocast its own cast; backward the casts of its gradient. Returns what of
- * it A reads. */
-static double add_input_copy(dts_builder *builder, double x_B, double passes_B) {
+/* Is the input of this product in fp32 as it comes from a norm, whose scale is? */
+static bool reads_wide_stream(const dts_builder *builder, const dts_linear *linear) {
+    const bool inner = linear->role == DTS_LINEAR_ATTENTION || linear->role == DTS_LINEAR_FEED_FORWARD;
+    return builder->execution->adaptation.casts && !inner;
+}
+
+/* The copy of the input in fp32, unless it is, and under autocast its own cast; backward the casts of its gradient.
+ * Returns what of it A reads. */
+static double add_input_copy(dts_builder *builder, const dts_linear *linear, double x_B, double passes_B) {
     if (!builder->execution->adaptation.copies) {
         return x_B;
     }
     const bool wide = builder->execution->adaptation.wide;
     const double copied_B = x_B / builder->local.e * FP32_B, read_B = wide ? copied_B : x_B;
-    const double moved_B = (wide ? 1 : 2) * (x_B + copied_B);
+    const int casts = wide || reads_wide_stream(builder, linear) ? 1 : 2;
+    const double moved_B = casts * (x_B + copied_B);
     dts_add_memory(builder, "lora_copy",
-                   (dts_passes){.forward_kernels = wide ? 1 : 2,
-                                .backward_kernels = wide ? 1 : 2,
+                   (dts_passes){.forward_kernels = casts,
+                                .backward_kernels = casts,
                                 .forward_B = moved_B,
                                 .backward_B = moved_B,
                                 .input_B = passes_B,
@@ -211,7 +218,7 @@ static void add_adapter(dts_builder *builder, const dts_linear *linear, int64_t 
     const int64_t outer = linear->row_split ? n / ranks : n;       /* columns of B */
     const double passes_B = s->x_B + s->before_B;
     const double elements = groups_of(linear) * ((double)linear->k * (double)inner + (double)rank * (double)outer);
-    const double read_B = add_input_copy(builder, s->x_B, passes_B);
+    const double read_B = add_input_copy(builder, linear, s->x_B, passes_B);
     add_adapter_casts(builder, elements, passes_B);
     add_factor(builder, linear, "lora_a", inner, linear->k, read_B, passes_B + s->narrow_B,
                builder->execution->adaptation.copies ? read_B : s->kept_B);
