@@ -64,8 +64,10 @@ double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
 
 /* Of these, what does not depend on offloads. */
 typedef struct dts_case_activations {
-    double kept_B, transient_B, communication_B;
-    double least_chunk_B; /* the smallest chunk's, without copies of weights */
+    double kept_B;
+    double layer_B, ends_B; /* temporaries, gathered units and gradients on their way while a layer runs; the ends */
+    double root_B;          /* FSDP's root and its gradients on their way */
+    double least_chunk_B;   /* the smallest chunk's, without copies of weights */
 } dts_case_activations;
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);

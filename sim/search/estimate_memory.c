@@ -1,10 +1,10 @@
 /* The closed form of a candidate's memory, and its bounds.
  *
- *   memory        = max_c (static + in flight · saved of a chunk + transient)
- *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory]), where
- *                   gradients that reductions make first count in the step only
- *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
- *                   activations that are out when a chunk's last layer begins
+ *   memory        = max_c (static + in flight · saved of a chunk + transient), while a layer runs, without what a head
+ * has saved, and while embedding or head do, without units and gradients of layers bound         = max_c (static + in
+ * flight · saved of its smallest chunk [no activations in host memory]), where gradients that reductions make first
+ * count in the step only bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time
+ * [1], and of the activations that are out when a chunk's last layer begins
  *
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
@@ -110,46 +110,76 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
                : saved_B;
 }
 
-/* Temporaries beside what is kept: of a layer with what it repeats, or of embedding and head. */
-double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
+/* Temporaries of a layer, with what it repeats. */
+static double of_layer_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
     double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
     double repeated_B = k->recompute == DTS_CASE_FULL
                             ? span_of(k, chunk) * of_one_B
                             : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].extra_B : 0);
-    return fmax(repeated_B + c->layers_peak_B, c->transient_B);
+    return repeated_B + c->layers_peak_B;
 }
 
-/* Units of FSDP that are whole at once, and the gradients of one on their way. The root is whole with the layers; where
- * embedding and head are units, one of them is, beside the layers gathered ahead. */
-static double units_B(const dts_case *k, const dts_rank_class *c) {
+/* Temporaries beside what is kept: of a layer, or of embedding and head. */
+double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
+    return fmax(of_layer_B(k, c), c->transient_B);
+}
+
+/* Of FSDP: elements with a gradient, and bytes when gathered, of the units of one layer and of the root. */
+typedef struct units {
+    double layer, layer_B, root, root_B;
+} units;
+
+static units units_of(const dts_case *k, const dts_rank_class *c) {
     const double compute_B = dts_numeric_bytes(k->plan->storage.compute);
-    const double ahead = (double)k->plan->job.stack->fsdp_prefetch;
-    double unit = 0, unit_B = 0, root_B = 0;
+    units u = {0};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        unit += c->unit[set];
-        unit_B += c->unit[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->unit_frozen_B[set]);
-        root_B += c->parameters[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->frozen_B[set]);
+        u.layer += c->unit[set];
+        u.layer_B += c->unit[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->unit_frozen_B[set]);
+        u.root += c->parameters[set];
+        u.root_B += c->parameters[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->frozen_B[set]);
     }
-    root_B -= c->layers * unit_B;
-    const double layers_B = ((1 + ahead) * unit_B + unit * k->reduce_B) / c->layer_units;
-    if (c->ends > 0) {
-        return fmax(layers_B, c->end_B + c->end * k->reduce_B + ahead * unit_B / c->layer_units);
-    }
-    return root_B + layers_B;
+    u.root -= c->layers * u.layer;
+    u.root_B -= c->layers * u.layer_B;
+    return u;
 }
 
-/* Gathered units, gradients on their way. */
-double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
+/* What is whole at once, and the gradients of one unit on their way. The root is whole with the layers; where embedding
+ * and head are units, one of them is, beside the layers gathered ahead. layers: while a layer runs, and not the ends.
+ */
+static double units_B(const dts_case *k, const dts_rank_class *c, bool layers) {
+    const double ahead = (double)k->plan->job.stack->fsdp_prefetch;
+    const units u = units_of(k, c);
+    const double layers_B = ((1 + ahead) * u.layer_B + u.layer * k->reduce_B) / c->layer_units;
+    const double ahead_B = ahead * u.layer_B / c->layer_units;
+    if (c->ends > 0) {
+        return layers ? layers_B : c->end_B + c->end * k->reduce_B + ahead_B;
+    }
+    return u.root_B + (layers ? layers_B : ahead_B);
+}
+
+/* The root and its gradients on their way, when nothing else is left of a microbatch. */
+static double root_B(const dts_case *k, const dts_rank_class *c) {
+    const units u = units_of(k, c);
+    const bool reduces = dts_case_shards_parameters(k) && k->plan->replicas > 1 && c->ends == 0;
+    return reduces && !dts_case_defers_reduction(k) ? u.root_B + u.root * k->reduce_B : 0;
+}
+
+/* Gathered units, gradients on their way, while a layer runs or the ends do. */
+static double communication_B(const dts_case *k, const dts_rank_class *c, bool layers) {
     double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
     if (k->plan->replicas == 1) {
         return 0;
     }
     if (dts_case_shards_parameters(k)) {
-        return units_B(k, c) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
+        return units_B(k, c, layers) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
     }
     double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * k->reduce_B);
     return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
+}
+
+double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
+    return fmax(communication_B(k, c, true), communication_B(k, c, false));
 }
 
 /* The smallest chunk's activations, without copies of weights, B. */
@@ -161,8 +191,9 @@ static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
-                                  .transient_B = dts_case_transient_B(k, c),
-                                  .communication_B = dts_case_communication_B(k, c),
+                                  .layer_B = of_layer_B(k, c) + communication_B(k, c, true),
+                                  .ends_B = c->transient_B + communication_B(k, c, false),
+                                  .root_B = root_B(k, c),
                                   .least_chunk_B = least_chunk_B(k, c)};
 }
 
@@ -183,8 +214,14 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     }
     /* shards come while activations go, unless a microbatch is left that makes them all again */
     const double left = k->microbatches - in_flight / chunks;
-    const double later_B = dts_case_defers_reduction(k) ? r->come_B : r->come_B + (left >= 1 ? live_B : 0);
-    out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, later_B) + a->transient_B + a->communication_B);
+    const double share = !dts_case_defers_reduction(k) && left >= 1 ? 1 : 0;
+    const double layers_B =
+        fmax(0, live_B - c->head_saved_B); /* a head's own are gone when the layers' backward begins */
+    out->memory_B = fmax(out->memory_B, resident_B + fmax(layers_B, r->come_B + share * layers_B) + a->layer_B);
+    if (c->embedding || c->head) {
+        out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, r->come_B + share * live_B) + a->ends_B);
+    }
+    out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + a->root_B);
     out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
     out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
 }

@@ -81,6 +81,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
             add_end(plan, part, c);
         }
         c->saved_B += part->saved_B;
+        c->head_saved_B += which == DTS_PART_HEAD ? part->saved_B : 0;
         c->transient_B = fmax(c->transient_B, fmax(part->backward_peak_B, part->forward_peak_B));
     }
 }

@@ -52,8 +52,9 @@ typedef struct dts_rank_class {
     /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
     double way_forward_s, way_backward_s, way_full_s;
     dts_class_selection selective[DTS_SELECTIONS];
-    double saved_B;     /* of the ends: embedding and head */
-    double transient_B; /* temporaries of the ends */
+    double saved_B;      /* of the ends: embedding and head */
+    double head_saved_B; /* of the head alone */
+    double transient_B;  /* temporaries of the ends */
     /* plan/lower/kept.c: buffers; what is kept of all microbatches until the step ends; copies of all outputs then */
     double buffers_B, until_step_B, joined_B;
     dts_rank_collectives collectives;

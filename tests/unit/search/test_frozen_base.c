@@ -14,7 +14,7 @@ static double check(const char *text, const char *pipeline, const char *data_par
                              AXIS("parallelism.virtual_stages", "1"),
                              AXIS("training.micro_batch", "1"),
                              AXIS("parallelism.schedule", "1f1b")};
-    return check_layouts(text, over, sizeof over / sizeof over[0], 1, 0.25, 0.09);
+    return check_layouts(text, over, sizeof over / sizeof over[0], 1, 0.08, 0.09);
 }
 
 #define LORA "adapters: {lora: {rank: 16, targets: all-linear, base: fp32}}}\n"
