@@ -536,6 +536,18 @@ static const dts_field optimizer_fields[] = {
      .maximum = 1e15,
      .offset = WITHIN(optimizer_style, cpu_step_Bps),
      .help = "offload: what a step on the CPU reads and writes in one process; left out: as fast as the host's memory"},
+    {.key = "cpu_thread_bandwidth",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_BANDWIDTH,
+     .maximum = 1e15,
+     .offset = WITHIN(optimizer_style, cpu_thread_Bps),
+     .help = "offload: the same of one thread; left out: threads do not limit the step"},
+    {.key = "cpu_threads",
+     .type = DTS_FIELD_INT,
+     .preset = "0",
+     .maximum = 100000,
+     .offset = WITHIN(optimizer_style, cpu_threads),
+     .help = "offload: threads of each of a node's processes (1 under torchrun); 0: its share of the cores"},
 };
 
 const dts_schema dts_stack_optimizer_schema = {
@@ -543,7 +555,7 @@ const dts_schema dts_stack_optimizer_schema = {
     .help = "optimizer step",
     .fields = optimizer_fields,
     .field_count = sizeof optimizer_fields / sizeof *optimizer_fields,
-    .struct_size = WITHIN(optimizer_style, cpu_step_Bps) + sizeof(double),
+    .struct_size = WITHIN(optimizer_style, cpu_threads) + sizeof(int64_t),
 };
 
 static const dts_field allocator_fields[] = {

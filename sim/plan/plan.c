@@ -407,6 +407,18 @@ double dts_plan_loader_cores(const dts_plan *plan) {
     return left > 1 ? (double)left : 1;
 }
 
+double dts_plan_cpu_step_Bps(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    if (!(stack->cpu_thread_Bps > 0)) {
+        return stack->cpu_step_Bps;
+    }
+    const int64_t processes = processes_per_node(plan);
+    double threads = (double)plan->job.cluster->host.cores / (double)processes;
+    threads = processes > 1 && stack->cpu_threads > 0 ? fmin((double)stack->cpu_threads, threads) : threads;
+    const double together_Bps = fmax(threads, 1) * stack->cpu_thread_Bps;
+    return stack->cpu_step_Bps > 0 ? fmin(together_Bps, stack->cpu_step_Bps) : together_Bps;
+}
+
 double dts_plan_loaders_per_node(const dts_plan *plan) {
     if (dts_plan_single_process(plan)) {
         return (double)plan->job.input->workers;

@@ -391,6 +391,9 @@ bool dts_plan_uses_nvme(const dts_plan *plan);
 bool dts_plan_loads_input(const dts_plan *plan);
 /* Cores of a node that its training processes leave to loaders; and how many of those each node has. */
 double dts_plan_loader_cores(const dts_plan *plan);
+
+/* What a process's step on the CPU reads and writes, B/s, beside nobody else; 0: as fast as the host's memory. */
+double dts_plan_cpu_step_Bps(const dts_plan *plan);
 double dts_plan_loaders_per_node(const dts_plan *plan);
 /* Bytes of a sample on its way to the GPU. */
 double dts_plan_sample_B(const dts_plan *plan);

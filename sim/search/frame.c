@@ -340,7 +340,8 @@ static void cost_host(dts_frame *frame) {
     double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
                       (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);
     frame->copy_s = host_Bps > 0 && pcie_Bps > 0 ? 1 / fmin(host_Bps, pcie_Bps) : 0;
-    double cpu_Bps = plan->job.stack->cpu_step_Bps > 0 ? fmin(host_Bps, plan->job.stack->cpu_step_Bps) : host_Bps;
+    double process_Bps = dts_plan_cpu_step_Bps(plan);
+    double cpu_Bps = process_Bps > 0 ? fmin(host_Bps, process_Bps) : host_Bps;
     frame->cpu_step_s = cpu_Bps > 0 ? 1 / cpu_Bps : 0;
 }
 

@@ -11,9 +11,12 @@
  * a pinned buffer by the CPU (read, write, then the GPU's read: passes = 3), and both steps alternate, so that a copy
  * reaches half of the link [1] (assumed: staging as fast as the link), and the host waits for it.
  *
- * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, where
- * the stack does not say what one process reaches (optimizer.cpu_bandwidth): then it is a bound from below. [2] counts
- * the same: 4-byte gradient, parameter and two moments read, three of them written.
+ * The optimizer's step on the CPU streams its bytes through the node's memory at the bandwidth of the profile, or at
+ * what a process reaches where the stack says so:
+ *   rate = min(optimizer.cpu_bandwidth, threads · optimizer.cpu_thread_bandwidth)                                 (2)
+ *   threads = min(optimizer.cpu_threads, cores / processes of the node); all cores of a node with one process
+ * [2] counts the same bytes: 4-byte gradient, parameter and two moments read, three of them written. torchrun leaves
+ * each of several processes one thread [4].
  *
  * Activations (each layer's, or its checkpoint) go out behind the layer's forward and come back before its backward.
  * offload.prefetch is how many layers the copies may lag behind or run ahead: the forward of layer i waits until those
@@ -23,7 +26,8 @@
  * [1] NVIDIA, "How to Optimize Data Transfers in CUDA C/C++" (developer blog): pinned against pageable memory.
  * [2] Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", 2021, section 5; Rajbhandari et al.,
  *     "ZeRO-Infinity", 2021, sections 5 and 6.
- * [3] PyTorch 1.11, torch/autograd/graph.py. */
+ * [3] PyTorch 1.11, torch/autograd/graph.py.
+ * [4] PyTorch 2.2, torch/distributed/run.py: OMP_NUM_THREADS=1 where it is not set and a node has several processes. */
 #include <math.h>
 
 #include "plan/lower/builder.h"
@@ -79,7 +83,7 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
     const dts_plan *plan = b->plan;
     dts_hop hop = {.resource = b->nodes[stage->node].memory, .weight = (double)dts_build_sharers(b)};
     dts_transfer transfer = {.work_B = bytes,
-                             .rate_cap_Bps = plan->job.stack->cpu_step_Bps,
+                             .rate_cap_Bps = dts_plan_cpu_step_Bps(plan),
                              .alone_s = bytes * hop.weight / plan->job.cluster->host.memory_bandwidth_Bps};
     if (transfer.rate_cap_Bps > 0) {
         transfer.alone_s = fmax(transfer.alone_s, bytes / transfer.rate_cap_Bps);

@@ -227,6 +227,32 @@ static void the_cpu_takes_the_step(void **state) {
     dts_result_free(fast);
 }
 
+/* 12 cores and 8 processes; a process that is alone on its node has all of them, whatever the launcher says. */
+static void threads_limit_the_step(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        double gpus, rate_Bps;
+    } cases[] = {
+        {"stack.optimizer.cpu_threads=1 ", GPUS, 1e9},
+        {"stack.optimizer.cpu_threads=2 ", GPUS, 1.5e9}, /* no more than its share of the cores */
+        {"", GPUS, 1.5e9},
+        {"stack.optimizer.cpu_threads=1 stack.optimizer.cpu_bandwidth=0.5GB/s ", GPUS, 0.5e9},
+        {"stack.optimizer.cpu_threads=1 cluster.gpus_per_node=1 training.global_batch=8 ", 1, 12e9},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char settings[320];
+        snprintf(settings, sizeof settings,
+                 "parallelism.data_parallel=zero1 offload.optimizer=cpu cluster.host.cores=12 "
+                 "stack.optimizer.cpu_bandwidth=100GB/s stack.optimizer.cpu_thread_bandwidth=1GB/s %s",
+                 cases[i].settings);
+        dts_result *r = simulate_text(base, settings);
+        double step_B = r->parameters / cases[i].gpus * 4 * 2;
+        assert_close(spans_named(r, "optimizer_step on the CPU").total_s, step_B / cases[i].rate_Bps, 1e-6, 0);
+        dts_result_free(r);
+    }
+}
+
 static void activations_go_out_and_come_back(void **state) {
     (void)state;
     dts_result *stay = simulate_text(base, "");
@@ -333,6 +359,7 @@ int main(void) {
         cmocka_unit_test(dp_on_one_gpu_is_ddp),
         cmocka_unit_test(parameters_come_and_gradients_go),
         cmocka_unit_test(the_cpu_takes_the_step),
+        cmocka_unit_test(threads_limit_the_step),
         cmocka_unit_test(activations_go_out_and_come_back),
         cmocka_unit_test(with_full_recomputation_only_checkpoints_move),
         cmocka_unit_test(pageable_memory_is_slower),
