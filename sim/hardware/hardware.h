@@ -436,6 +436,7 @@ typedef struct dts_stack {
     int fsdp_copies;               /* dts_fsdp_copies */
     double fsdp_unit_host_s;       /* host time around every gather and scatter of a unit: hooks, views, stream waits */
     double fsdp_zero3_host_s;      /* on top of it with zero3: DeepSpeed's hooks around every module */
+    double fsdp_adapter_host_s;    /* the same for the modules of each adapter of the unit */
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
     bool fsdp_root_reshards;       /* the root unit is freed after forward, too */
     bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */

@@ -1,5 +1,5 @@
 /* The groups of keys of hardware/stacks/NAME.yaml: fuse, ddp, user_buffers, ring_attention, fp8, fsdp, pipeline,
- * optimizer, allocator.
+ * allocator.
  */
 #include "hardware/stack_parts.h"
 
@@ -8,7 +8,6 @@
 #define WITHIN(first, member) (offsetof(dts_stack, member) - offsetof(dts_stack, first))
 
 static const char *const fsdp_copy_kinds[] = {"none", "flat", "tensors", NULL};
-static const char *const optimizer_styles[] = {"per-tensor", "multi-tensor", "fused", NULL};
 
 static const dts_field fuse_fields[] = {
     {.key = "bias_gelu",
@@ -295,6 +294,13 @@ static const dts_field fsdp_fields[] = {
      .maximum = 1,
      .offset = WITHIN(fsdp_prefetch, fsdp_zero3_host_s),
      .help = "with parallelism.data_parallel: zero3, host time on top of unit_host: DeepSpeed's hooks around modules"},
+    {.key = "zero3_adapter_host",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_TIME,
+     .preset = "0",
+     .maximum = 1,
+     .offset = WITHIN(fsdp_prefetch, fsdp_adapter_host_s),
+     .help = "the same for the modules of each low-rank adapter of the unit"},
     {.key = "reshard_in_pipeline",
      .type = DTS_FIELD_BOOL,
      .preset = "true",
@@ -496,66 +502,6 @@ const dts_schema dts_stack_pipeline_schema = {
     .fields = pipeline_fields,
     .field_count = sizeof pipeline_fields / sizeof *pipeline_fields,
     .struct_size = WITHIN(p2p_overlap, pipeline_keeps_outputs) + sizeof(int),
-};
-
-static const dts_field optimizer_fields[] = {
-    {.key = "style",
-     .type = DTS_FIELD_ENUM,
-     .names = optimizer_styles,
-     .required = true,
-     .offset = WITHIN(optimizer_style, optimizer_style),
-     .help = "kernels per tensor and operation, per operation, or one"},
-    {.key = "gradient_clipping",
-     .type = DTS_FIELD_BOOL,
-     .required = true,
-     .offset = WITHIN(optimizer_style, gradient_clipping),
-     .help = "the global gradient norm is computed before the step"},
-    {.key = "clips_microbatches",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(optimizer_style, clips_microbatches),
-     .help = "gradients are unscaled and clipped after every microbatch, before they are added up, instead of once "
-             "before the step (NVIDIA's BERT in TensorFlow)"},
-    {.key = "post_validation",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(optimizer_style, post_validation),
-     .help =
-         "zero-bubble schedules: a stage steps once the stages before it have their norms, and checks the global one "
-         "in the next iteration, which it begins without waiting for the others"},
-    {.key = "launch",
-     .type = DTS_FIELD_QUANTITY,
-     .dimension = DTS_DIM_TIME,
-     .maximum = 1,
-     .offset = WITHIN(optimizer_style, optimizer_launch_s),
-     .help = "host time to issue one kernel of the step; left out: as in the training loop"},
-    {.key = "cpu_bandwidth",
-     .type = DTS_FIELD_QUANTITY,
-     .dimension = DTS_DIM_BANDWIDTH,
-     .minimum = 1e6,
-     .maximum = 1e15,
-     .offset = WITHIN(optimizer_style, cpu_step_Bps),
-     .help = "offload: what a step on the CPU reads and writes in one process; left out: as fast as the host's memory"},
-    {.key = "cpu_thread_bandwidth",
-     .type = DTS_FIELD_QUANTITY,
-     .dimension = DTS_DIM_BANDWIDTH,
-     .maximum = 1e15,
-     .offset = WITHIN(optimizer_style, cpu_thread_Bps),
-     .help = "offload: the same of one thread; left out: threads do not limit the step"},
-    {.key = "cpu_threads",
-     .type = DTS_FIELD_INT,
-     .preset = "0",
-     .maximum = 100000,
-     .offset = WITHIN(optimizer_style, cpu_threads),
-     .help = "offload: threads of each of a node's processes (1 under torchrun); 0: its share of the cores"},
-};
-
-const dts_schema dts_stack_optimizer_schema = {
-    .name = "optimizer",
-    .help = "optimizer step",
-    .fields = optimizer_fields,
-    .field_count = sizeof optimizer_fields / sizeof *optimizer_fields,
-    .struct_size = WITHIN(optimizer_style, cpu_threads) + sizeof(int64_t),
 };
 
 static const dts_field allocator_fields[] = {

@@ -1,4 +1,4 @@
-/* Groups of keys of a stack (stack_parts.c), for the schema of the whole (stack_schema.c). */
+/* Groups of keys of a stack (stack_parts.c, stack_optimizer.c), for the schema of the whole (stack_schema.c). */
 #ifndef DTS_HARDWARE_STACK_PARTS_H
 #define DTS_HARDWARE_STACK_PARTS_H
 

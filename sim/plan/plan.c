@@ -251,6 +251,11 @@ double dts_unit_host_s(const dts_stack *stack, int data_parallel) {
     return stack->fsdp_unit_host_s + (data_parallel == DTS_DP_ZERO3 ? stack->fsdp_zero3_host_s : 0);
 }
 
+double dts_adapter_host_s(const dts_plan *plan, int data_parallel) {
+    const bool adapts = plan->job.training->adapters.rank > 0;
+    return adapts && data_parallel == DTS_DP_ZERO3 ? plan->job.stack->fsdp_adapter_host_s / 2 : 0;
+}
+
 bool dts_plan_shards_gradients(const dts_plan *plan) {
     return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
 }

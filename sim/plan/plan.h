@@ -349,6 +349,8 @@ bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
 /* Host time around a collective of a unit, for a dts_data_parallel. */
 double dts_unit_host_s(const dts_stack *stack, int data_parallel);
+/* What each trained tensor of a unit adds to it: an adapter has two. */
+double dts_adapter_host_s(const dts_plan *plan, int data_parallel);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
 bool dts_plan_owns_tensors(const dts_plan *plan);

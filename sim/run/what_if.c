@@ -59,8 +59,8 @@ static const lever levers[] = {
     {"other work of the host",
      "/ 1.1",
      true,
-     {"stack.step_host", "stack.fsdp.unit_host", "stack.fsdp.zero3_host", "stack.experts_host",
-      "stack.fp8.expert_host"}},
+     {"stack.step_host", "stack.fsdp.unit_host", "stack.fsdp.zero3_host", "stack.fsdp.zero3_adapter_host",
+      "stack.experts_host", "stack.fp8.expert_host"}},
     {"loading of data", "/ 1.1", true, {"input.sample_cost"}},
     {"shortest kernel", "/ 1.1", true, {"cluster.gpu.gemm.floor", "cluster.gpu.memory_kernel.floor"}},
 };

@@ -47,6 +47,8 @@ typedef struct dts_case_passes {
 } dts_case_passes;
 
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits);
+/* Host time around one collective of each unit. */
+double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c);
 
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);

@@ -383,7 +383,7 @@ static double loop_behind_s(const dts_case *k, const dts_rank_class *c, const dt
                                                                 : 0;
     const double issued_s = c->launches_forward * stack->launch_s +
                             (c->launches_backward + repeats) * stack->backward_launch_s +
-                            (units ? 3 * c->units * dts_unit_host_s(stack, k->kind) : 0); /* as in estimate_passes.c */
+                            (units ? 3 * dts_case_hooks_s(k, c) : 0); /* as in estimate_passes.c */
     double ahead_s = k->microbatches * fmax(0, p->forward_s + backward_s - (k->frame->captured ? 0 : issued_s));
     if (units && stack->fsdp_limit_all_gathers) {
         ahead_s = fmin(ahead_s, UNITS_AHEAD * backward_s / fmax(1, c->units));

@@ -36,6 +36,10 @@ static double root_gathers(const dts_case *k, const dts_rank_class *c) {
     return (k->frame->chunks > 1 ? ceil(m / stages) : fmax(1, m - stages + 1)) / m;
 }
 
+double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c) {
+    return c->units * dts_unit_host_s(k->plan->job.stack, k->kind) + c->tensors * dts_adapter_host_s(k->plan, k->kind);
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
@@ -62,7 +66,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         }
         const bool apart = c->ends > 0;
         const double root_s = x->root_gather_s[k->hybrid] * root_gathers(k, c);
-        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : c->units * dts_unit_host_s(stack, k->kind);
+        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : dts_case_hooks_s(k, c);
         /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
         const double behind_s = again && c->head ? first_s / chunks : 0;
         p.first_forward_s = first_s + (apart ? 0 : root_s);

@@ -8,6 +8,7 @@
 typedef struct dts_unit {
     double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
     double frozen_B[DTS_SET_COUNT]; /* of those that are not trained, in their stored format */
+    int tensors;                    /* that are trained */
     bool root;                      /* its chunk's: whole from the first use to the end of its backward */
     bool done;                      /* root: no further use in this pass */
     bool gathered;

@@ -57,6 +57,7 @@ static void unit_add(dts_unit *u, const dts_part_work *work) {
         u->quantised[set] += work->quantised[set];
         u->frozen_B[set] += work->frozen_B[set];
     }
+    u->tensors += work->tensors;
 }
 
 /* The units of a virtual stage; false: no memory. */
@@ -134,8 +135,10 @@ static bool is_empty(const dts_unit *u) {
 }
 
 /* The framework's work around a unit's collective, on the host. */
-static void unit_hooks(dts_gradient_sync *sync, bool backward) {
-    double host_s = dts_unit_host_s(sync->b->plan->job.stack, sync->b->plan->job.parallelism->data_parallel);
+static void unit_hooks(dts_gradient_sync *sync, const dts_unit *u, bool backward) {
+    const dts_plan *plan = sync->b->plan;
+    const int kind = plan->job.parallelism->data_parallel;
+    const double host_s = dts_unit_host_s(plan->job.stack, kind) + u->tensors * dts_adapter_host_s(plan, kind);
     if (host_s > 0 && !sync->stage->captured) {
         dts_build_host(sync->b, sync->stage, host_s, backward, DTS_NO_ID, "fsdp hooks");
     }
@@ -324,7 +327,7 @@ void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
     if (b->plan->job.stack->fsdp_limit_all_gathers && !sync->stage->captured) {
         dts_build_host(b, sync->stage, 0, backward, sync->recent_uses[0], "wait for a free unit");
     }
-    unit_hooks(sync, backward);
+    unit_hooks(sync, u, backward);
     cast_shard(sync, u, backward);
     make_whole(sync, u, backward);
     /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
@@ -431,7 +434,7 @@ static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     if (is_empty(u)) {
         return last;
     }
-    unit_hooks(sync, true);
+    unit_hooks(sync, u, true);
     last = hand_in_gradients(sync, u, last);
     make_shard(sync, u, last);
     u->reduced = true;

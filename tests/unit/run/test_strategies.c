@@ -117,6 +117,26 @@ static void zero3_has_hooks_of_its_own(void **state) {
     dts_result_free(zero3);
 }
 
+/* An adapter is more modules: its wrapper, dropout and both factors. Ends have none. */
+static void zero3_has_hooks_around_adapters(void **state) {
+    (void)state;
+    enum { ADAPTED = 6 }; /* query, key, value, output and both of the feed-forward */
+    static const char *const adapted =
+        "model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000, max_positions: 512}\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 1}\n"
+        "stack: {profile: pytorch-1.11, fsdp: {unit_host: 0, zero3_host: 100 us}}\n"
+        "training: {global_batch: 64, micro_batch: 8, sequence_length: 512, precision: fp16, optimizer: sgd,\n"
+        "  adapters: {lora: {rank: 8, targets: all-linear}}}\n"
+        "parallelism: {data_parallel: zero3}\n";
+    dts_result *none = simulate_text(adapted, "");
+    dts_result *each = simulate_text(adapted, "stack.fsdp.zero3_adapter_host=10us");
+    const moved without = spans_named(none, "fsdp hooks"), with = spans_named(each, "fsdp hooks");
+    assert_int_equal(with.count, without.count);
+    assert_close(with.total_s - without.total_s, 3 * LAYERS * ADAPTED * 10e-6, 1e-6, 0);
+    dts_result_free(none);
+    dts_result_free(each);
+}
+
 static void hybrid_sharding_shards_inside_groups(void **state) {
     (void)state;
     const char *const two_nodes =
@@ -353,6 +373,7 @@ int main(void) {
         cmocka_unit_test(memory_is_that_of_zeros_table),
         cmocka_unit_test(zero3_is_fsdp),
         cmocka_unit_test(zero3_has_hooks_of_its_own),
+        cmocka_unit_test(zero3_has_hooks_around_adapters),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
         cmocka_unit_test(hybrid_zero1_shards_the_optimizer_inside_groups),
         cmocka_unit_test(a_single_process_makes_five_exchanges),
