@@ -593,12 +593,27 @@ def cluster_profile(m, arguments):
 
 # ---- the command ----------------------------------------------------------------------------------------------------
 
+def read_row(place, row):
+    """As many cells as there are columns, and numbers where numbers belong."""
+    if len(row) != len(COLUMNS):
+        sys.exit(f"profile_gpu.py: {place}: {len(row)} columns, not {len(COLUMNS)}")
+    for name, text in zip(COLUMNS[3:], row[3:]):
+        if text != "" or name == "seconds":
+            figure(place, name, text)
+    if row[0] != "device" and float(row[7]) == 0:
+        sys.exit(f"profile_gpu.py: {place}: seconds is '{row[7]}', and nothing takes no time")
+    return row
+
+
 def read_rows(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    if not rows or rows[0] != COLUMNS:
-        sys.exit(f"profile_gpu.py: {path} does not begin with {','.join(COLUMNS)}")
-    return rows[1:]
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            if next(reader, None) != COLUMNS:
+                sys.exit(f"profile_gpu.py: {path} does not begin with {','.join(COLUMNS)}")
+            return [read_row(f"{path}:{reader.line_num}", row) for row in reader if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        sys.exit(f"profile_gpu.py: {path} is no table: {error}")
 
 
 def figure(place, name, text):

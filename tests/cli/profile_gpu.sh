@@ -84,6 +84,24 @@ assert all(0.00102 <= k["total_s"] / k["count"] <= 0.0011 for k in products), pr
 assert all(t["measured"] for t in said["transfers"] if t["kind"] == "all-reduce"), said["transfers"]
 assert not any(k["measured"] for k in said["kernels"] if k["name"] == "attention_norm"), said["kernels"]
 END
+# tables that are none
+refused_table() { # MESSAGE, rows on stdin
+    local got
+    cat >"$scratch/table.csv"
+    got=$(python3 "$root/tools/profile_gpu.py" --name table --folder "$scratch" --from "$scratch/table.csv" 2>&1) && got="not refused"
+    got=${got//"$scratch/"/}
+    [ "$got" = "profile_gpu.py: $1" ] || { echo "refused with: $got, not: $1" && failed=1; }
+}
+columns=kind,variant,dtype,a,b,c,d,seconds
+printf '%s\n' $columns gemm,forward,fp16,1,64,many,64,0.001 | refused_table "table.csv:2: c is 'many', not a number"
+printf '%s\n' $columns memory,copy,,1e9,,,,0.001 memory,copy,,1e9,,,,fast | refused_table "table.csv:3: seconds is 'fast', not a number"
+printf '%s\n' $columns gemm,forward,fp16,1,64,64,64, | refused_table "table.csv:2: seconds is '', not a number"
+printf '%s\n' $columns memory,copy,,nan,,,,0.001 | refused_table "table.csv:2: a is 'nan', not a number"
+printf '%s\n' $columns memory,copy,,1e9,,,,0 | refused_table "table.csv:2: seconds is '0', and nothing takes no time"
+printf '%s\n' $columns memory,copy,1e9 | refused_table "table.csv:2: 3 columns, not 8"
+printf 'kind\n' | refused_table "table.csv does not begin with $columns"
+printf '' | refused_table "table.csv does not begin with $columns"
+printf '\377\376\n' | refused_table "table.csv is no table: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
 # logs of nccl-tests
 cat >"$scratch/log" <<'END'
 # nThread 1 nGpus 1 minBytes 1048576 maxBytes 4194304 step: 4(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
