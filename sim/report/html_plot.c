@@ -216,13 +216,59 @@ void dts_plot_keep_limit(dts_plot_names *names, const dts_plot *plot, double val
     take(names, WIDTH - RIGHT - LETTER * (double)strlen(name), WIDTH - RIGHT, dts_plot_y(plot, value) - 9);
 }
 
-void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out) {
-    const bool right = is_right(x);
-    const double at = x + (right ? -9 : 9), wide = LETTER * (double)strlen(name);
-    const double from = right ? at - wide : at;
-    y = free_y(names, from, from + wide, y);
-    take(names, from, from + wide, y);
-    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"" HALO ">", at, y + 4, right ? "end" : "start");
+void dts_plot_keep_dot(dts_plot_names *names, double x, double y) {
+    if (names->dot_count < sizeof names->dots / sizeof names->dots[0]) {
+        names->dots[names->dot_count].x = x;
+        names->dots[names->dot_count++].y = y;
+    }
+}
+
+/* Where the name of a dot at x, y may stand: beside it, above it or below it. */
+typedef struct spot {
+    double at, left, right, y;
+    const char *anchor;
+} spot;
+
+static spot spot_beside(double x, double y, double wide, bool on_the_left) {
+    const double at = x + (on_the_left ? -9 : 9), left = on_the_left ? at - wide : at;
+    return (spot){at, left, left + wide, y, on_the_left ? "end" : "start"};
+}
+
+static bool is_free(const dts_plot_names *names, const spot *s, double x, double y) {
+    enum { DOT = 8 };
+    bool free = s->left >= LEFT && s->right <= WIDTH - RIGHT && s->y >= TOP && s->y <= HEIGHT - BOTTOM - LINE / 2 &&
+                free_y(names, s->left, s->right, s->y) == round(s->y);
+    for (size_t i = 0; i < names->dot_count && free; i++) {
+        const double dot_x = names->dots[i].x, dot_y = names->dots[i].y;
+        const bool own = fabs(dot_x - x) < 0.1 && fabs(dot_y - y) < 0.1;
+        free = own || dot_x < s->left - DOT || dot_x > s->right + DOT || fabs(dot_y - s->y) > LINE / 2 + DOT;
+    }
+    return free;
+}
+
+void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, bool needed, dts_text *out) {
+    const double wide = LETTER * (double)strlen(name), half = wide / 2;
+    const double middle = fmin(fmax(x, LEFT + half), WIDTH - RIGHT - half);
+    const spot usual = spot_beside(x, y, wide, is_right(x));
+    const spot spots[] = {usual,
+                          spot_beside(x, y, wide, !is_right(x)),
+                          {middle, middle - half, middle + half, y - 17, "middle"},
+                          {middle, middle - half, middle + half, y + 18, "middle"},
+                          {middle, middle - half, middle + half, y - 24, "middle"},
+                          {middle, middle - half, middle + half, y + 24, "middle"}};
+    enum { SPOTS = sizeof spots / sizeof spots[0] };
+    size_t free = 0;
+    while (free < SPOTS && !is_free(names, &spots[free], x, y)) {
+        free++;
+    }
+    if (free == SPOTS && !needed) {
+        return;
+    }
+    spot chosen = free < SPOTS ? spots[free] : usual;
+    chosen.y = free < SPOTS ? chosen.y : free_y(names, usual.left, usual.right, y);
+    take(names, chosen.left, chosen.right, chosen.y);
+    dts_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"" HALO ">", chosen.at, round(chosen.y) + 4,
+                    chosen.anchor);
     dts_html_element("", name, "</text>\n", out);
 }
 

@@ -32,19 +32,27 @@ double dts_plot_y(const dts_plot *plot, double value);
 void dts_plot_limit_x(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 void dts_plot_limit_y(const dts_plot *plot, double value, const char *color, const char *name, dts_text *out);
 
-/* What has been named so far: start with zeros. */
+/* What has been named so far, and the dots that names keep away from: start with zeros. */
 typedef struct dts_plot_names {
     struct {
         double left, right, y;
     } taken[16]; /* later names are not held against each other */
     size_t count;
+    struct {
+        double x, y;
+    } dots[512]; /* nor are later dots kept free */
+    size_t dot_count;
 } dts_plot_names;
+
+/* Keeps names away from a dot; its own name may stand beside it. */
+void dts_plot_keep_dot(dts_plot_names *names, double x, double y);
 
 /* Keeps names away from that of a limit across. */
 void dts_plot_keep_limit(dts_plot_names *names, const dts_plot *plot, double value, const char *name);
 
-/* Text beside a dot, on the side where there is room, and below names that stand there already. */
-void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, dts_text *out);
+/* Text beside, above or below a dot, where neither a name nor another dot is; where there is no such place beside it,
+ * below the names that stand there already, or, if it is not needed, nowhere. */
+void dts_plot_name(dts_plot_names *names, double x, double y, const char *name, bool needed, dts_text *out);
 
 /* Short text under a dot: below a front of what is least in both there are no other dots. Left out where a name stands
  * already. */

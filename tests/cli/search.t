@@ -297,9 +297,11 @@ error: --over: more than 256 values of training.recompute
 % Round ticks on the axes of the page; what is said of baselines stands below the table that has them.
 $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --simulate 4 --html page.html >/dev/null; grep -o 'class="tick"[^<]*<' page.html | sed 's/.*>//; s/<//' | tr '\n' '|'; echo
 800 ms|1 s|1.5 s|2 s|0|10|20|30|40|iteration time, to the left is faster|GiB|what a GPU has, 39.6 GiB|
-% The first plan has a name of its own in the picture.
+% The first plan has a name of its own in the picture, where neither a dot nor another name is.
 $ dtsim search gcp-data-parallel/scaling-ddp --simulate 4 --html first.html >first.txt; grep -c '>the first[^<]*</text>' first.html
 1
+$ dtsim search gcp-data-parallel/scaling-ddp --html crowded.html >/dev/null; awk -F'"' '/r="7"/ { y = $4 } />the first[^<]*<.text/ { print (/middle/ || ($4 - y - 4) ^ 2 < 2 ? "at its dot" : "beside another") }' crowded.html
+at its dot
 % Where the first may run out of memory, the command is that of the first that surely fits; what is said to help can be done.
 $ printf 'model: llama-3-8b\ncluster: {profile: rtx-4090-pcie-8, nodes: 1, gpu: h100-80gb-pcie}\nstack: pytorch-2\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\n' >outputs.yaml
 $ dtsim search outputs.yaml --over parallelism.tensor=1 --over parallelism.pipeline=2,4 --over parallelism.schedule=zb-h1 --over parallelism.data_parallel=zero1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --width 200 | grep -E '^The first|pipeline=|leaves room' | sed -E 's/.*(More recomp)/\1/'

@@ -120,6 +120,9 @@ $ dtsim sweep gcp-data-parallel/network-fsdp --vary training.global_batch/traini
 >?<
 >?<
 >may run out of memory<
+% The highest tick is above the highest point, which lies below the upper edge.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=1,2,4,8 --vary cluster.nodes=1,2,4 --set training.global_batch=512 --format svg >high.svg; grep -oE '>[0-9,]+<' high.svg | tr -d '<>' | tr '\n' ' '; grep -oE 'cy="[0-9.]+' high.svg | tr -d 'cy="' | sort -n | awk 'NR == 1 { print ($1 > 100 ? "inside" : "outside") }'
+0 50,000 100,000 150,000 200,000 250,000 1 2 4 8 0 10 20 30 40 50 1 2 4 8 inside
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary training.precision=fp16,bf16 --vary cluster.nodes=1,2 --format svg
 error: --format svg draws one key or two
   help: vary fewer keys, or join some with slashes: --format text and csv take any

@@ -142,12 +142,12 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
                     !x->fits              ? ", does not fit"
                     : x->unserved_gib > 0 ? ", may run out of memory"
                                           : "");
-    if (index == 0) { /* else the name of another dot beside it would seem to be its own */
+    if (index == 0) { /* else the name of another dot beside it would seem to be its own; the key has its colour */
         dts_text_clear(&plan);
         dts_text_printf(&plan, "the first%s%s", rule[0] != '\0' ? ", " : "", rule);
-        dts_plot_name(names, at_x, at_y, dts_text_string(&plan), out);
+        dts_plot_name(names, at_x, at_y, dts_text_string(&plan), rule[0] != '\0', out);
     } else if (rule[0] != '\0') {
-        dts_plot_name(names, at_x, at_y, rule, out);
+        dts_plot_name(names, at_x, at_y, rule, true, out);
     }
     dts_text_free(&plan);
 }
@@ -165,6 +165,12 @@ static void write_plot(const dts_search *search, dts_text *out) {
     dts_plot_limit_y(&p, capacity_gib, "bad", limit, out);
     dts_plot_names names = {0};
     dts_plot_keep_limit(&names, &p, capacity_gib, limit);
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_figures *x = &search->findings[i].outcome.figures;
+        if (is_simulated(search, i)) {
+            dts_plot_keep_dot(&names, dts_plot_x(&p, x->iteration_time_s), dts_plot_y(&p, x->peak_device_gib));
+        }
+    }
     for (size_t i = search->count; i-- > 0;) { /* the best lie on top */
         if (is_simulated(search, i)) {
             write_point(search, &p, i, &names, out);

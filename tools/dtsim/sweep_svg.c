@@ -151,11 +151,11 @@ static const char *fill_of(size_t line) {
     return dts_svg_shades[line % DTS_SVG_SHADES].fill;
 }
 
-/* One plot: top is where its frame begins, end the value there. */
+/* One plot: top is where its frame begins, end the value there, a whole number of steps from a tick to the next. */
 typedef struct plot {
     const layout *l;
     figure_of *figure;
-    double top, end;
+    double top, end, step;
 } plot;
 
 static double y_of(const plot *p, double value) {
@@ -164,7 +164,7 @@ static double y_of(const plot *p, double value) {
 
 static void draw_frame(const plot *p, const char *title) {
     const layout *l = p->l;
-    const double step = dts_svg_step(p->end, TICKS);
+    const double step = p->step;
     text_at(l, MARGIN, p->top - 12, "start", 16, DTS_SVG_INK, title);
     for (int n = 0; n * step <= p->end * (1 + 1e-9); n++) {
         char tick[TEXT];
@@ -236,7 +236,9 @@ static void draw_plot(const layout *l, figure_of *figure, const char *title, dou
     for (size_t i = 0; i < l->sweep->count; i++) {
         p.end = is_simulated(l->sweep, i) ? fmax(p.end, figure(&l->sweep->outcomes[i].figures)) : p.end;
     }
-    p.end = p.end > 0 ? p.end * 1.08 : 1;
+    p.end = p.end > 0 ? p.end * 1.03 : 1; /* room for the highest point */
+    p.step = dts_svg_step(p.end, TICKS);
+    p.end = ceil(p.end / p.step * (1 - 1e-9)) * p.step;
     draw_frame(&p, title);
     if (limit > 0) {
         char text[TEXT];

@@ -536,13 +536,30 @@ static void test_plot_names(void **state) {
     dts_plot_name_below(&names, 100, 100, "8 nodes", &out);
     dts_plot_name_below(&names, 120, 105, "4 nodes", &out);
     dts_plot_name_below(&names, 200, 105, "2 nodes", &out);
-    /* a line below the first is free, whatever its place rounds to */
-    for (double y = 100; y < 300; y += 0.4712943784402) {
-        dts_plot_names twice = {.count = 0};
-        dts_plot_name(&twice, 300, y, "first", &out);
-        dts_plot_name(&twice, 300, y, "second", &out);
-        assert_close(twice.taken[1].y - twice.taken[0].y, 15, 0, 0);
+    /* however many there are, and whatever its place rounds to: on another side, or a line below */
+    for (double y = 100; y < 200; y += 0.4712943784402) {
+        enum { MANY = 7 };
+        dts_plot_names many = {.count = 0};
+        for (size_t i = 0; i < MANY; i++) {
+            dts_plot_name(&many, 300, y, "a name", true, &out);
+        }
+        assert_int_equal(many.count, MANY);
+        for (size_t i = 0; i < MANY; i++) {
+            for (size_t k = 0; k < i; k++) {
+                assert_true(many.taken[i].right <= many.taken[k].left || many.taken[i].left >= many.taken[k].right ||
+                            fabs(many.taken[i].y - many.taken[k].y) >= 15);
+            }
+        }
     }
+    /* nor over another dot: its own is the only one near */
+    dts_plot_names crowded = {.count = 0};
+    for (int i = 0; i < 9; i++) {
+        dts_plot_keep_dot(&crowded, 270 + 30 * (i % 3), 80 + 20 * (i / 3));
+    }
+    dts_plot_name(&crowded, 300, 100, "hidden", false, &out);
+    dts_plot_name(&crowded, 330, 100, "beside", false, &out);
+    assert_null(strstr(dts_text_string(&out), "hidden"));
+    assert_non_null(strstr(dts_text_string(&out), "x=\"339.0\" y=\"104.0\" text-anchor=\"start\""));
     assert_non_null(strstr(dts_text_string(&out), "8 nodes"));
     assert_null(strstr(dts_text_string(&out), "4 nodes"));
     assert_non_null(strstr(dts_text_string(&out), "2 nodes"));
