@@ -30,6 +30,12 @@ error: no file and no scenario 'jbo.yml'
 error: no file and no scenario 'deep/jib.yaml'
   help: did you mean 'deep/job.yaml'? `dtsim list scenarios` names those that come along
 [3]
+$ mkdir jo.yaml; dtsim run joo.yaml; dtsim run ''
+error: no file and no scenario 'joo.yaml'
+  help: did you mean 'job.yaml'? `dtsim list scenarios` names those that come along
+error: no file and no scenario ''
+  help: `dtsim list scenarios` names those that come along
+[3]
 $ dtsim run scaling-ddp.yaml
 error: no file and no scenario 'scaling-ddp.yaml'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
@@ -318,3 +324,12 @@ $ for key in tp pp dp seq_len batch_size hidden_size num_gpus nodes dtype parall
   help: write nodes and gpus_per_node
   help: write sequence_length
   help: write micro_batch
+% What is taken for something else: a scenario for a table, a file that builds upon a scenario for another tool's.
+$ dtsim calibrate job.yaml --fit stack.launch
+error: 'job.yaml' is no table of measurements
+  help: a table is a CSV file; `dtsim run` takes a scenario
+[1]
+$ printf 'extends: ./job.yaml\n' >more.yaml; dtsim import more.yaml
+error: more.yaml is a scenario already
+  help: `dtsim run` takes it as it is; `dtsim export` writes it for a launcher
+[1]

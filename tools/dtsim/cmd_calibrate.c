@@ -7,6 +7,7 @@
 #include "command.h"
 #include "overrides.h"
 #include "progress.h"
+#include "subject.h"
 
 enum {
     OPTION_FIT = DTS_OPTION_FIRST,
@@ -183,7 +184,8 @@ static int run(const calibrate_arguments *a) {
         return dts_tool_usage(a->tool, "e.g. --fit stack.launch --fit cluster.gpu.gemm.max_efficiency=0.6:1",
                               "nothing to fit: --fit KEY is missing");
     }
-    return dts_tool_exit(calibrate(a));
+    const dts_status status = dts_subject_tables(a->tool, a->paths, a->count);
+    return dts_tool_exit(status == DTS_OK ? calibrate(a) : status);
 }
 
 int dts_cmd_calibrate(dts_tool *tool, int argc, char **argv) {

@@ -1,10 +1,9 @@
 /* dtsim validate: predictions against tables of measurements. */
-#include <string.h>
-
 #include "command.h"
 #include "overrides.h"
 #include "progress.h"
 #include "report/validate.h"
+#include "subject.h"
 
 enum { OPTION_FORMAT = DTS_OPTION_FIRST, OPTION_SET, OPTION_BY, OPTION_WORST, OPTION_THREADS };
 enum { WORST_MOST = 100000 };
@@ -85,16 +84,9 @@ static int run(const validate_arguments *a) {
     if (a->count == 0) {
         return dts_tool_usage(a->tool, "`dtsim validate --help` says what a table looks like", "no table given");
     }
-    for (size_t i = 0; i < a->count; i++) {
-        const char *dot = strrchr(a->paths[i], '.');
-        if (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0)) {
-            dts_diag_fail(a->tool->diag, DTS_INVALID, "a table is a CSV file; `dtsim run` takes a scenario",
-                          "'%s' is no table of measurements", a->paths[i]);
-            return DTS_EXIT_INVALID;
-        }
-    }
     size_t simulated = 0;
-    dts_status status = validate(a, &simulated);
+    dts_status status = dts_subject_tables(a->tool, a->paths, a->count);
+    status = status == DTS_OK ? validate(a, &simulated) : status;
     return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
 }
 

@@ -151,7 +151,7 @@ void dts_map_winners(const dts_map *map, const dts_style *style, dts_text *out) 
     size_t column = 0;
     for (size_t s = 0; s < r->count; s++) {
         size_t won = 0;
-        char after[CELL], end[CELL] = ",";
+        char after[2 * CELL], end[CELL] = ",";
         for (size_t p = 0; p < map->panels; p++) {
             won += dts_map_won(map, p, (int)s);
         }

@@ -220,8 +220,11 @@ static const char *file_meant(dts_tool *tool, const char *argument) {
     return NULL;
 }
 
-static bool may_be_scenario(const char *name) {
-    return name[0] != '.' && name[stem_length(name)] != '\0';
+static bool may_be_scenario(dts_tool *tool, const char *folder, const char *name) {
+    const char *path = dts_arena_printf(tool->arena, "%s%s", folder, name);
+    struct stat info;
+    return name[0] != '.' && name[stem_length(name)] != '\0' && path != NULL && stat(path, &info) == 0 &&
+           S_ISREG(info.st_mode);
 }
 
 /* The file of the folder that was named, or of the one that we are in, whose name is nearest; NULL: none is near. */
@@ -229,11 +232,12 @@ static const char *file_near(dts_tool *tool, const char *argument) {
     enum { FILES_MOST = 1000 };
     const char *last = last_part(argument);
     const char *folder = dts_arena_strndup(tool->arena, argument, (size_t)(last - argument));
-    DIR *open = folder != NULL ? opendir(folder[0] == '\0' ? "." : folder) : NULL;
+    DIR *open = folder != NULL && last[0] != '\0' ? opendir(folder[0] == '\0' ? "." : folder) : NULL;
     const char **names = open != NULL ? dts_arena_array(tool->arena, FILES_MOST, sizeof *names) : NULL;
     size_t count = 0;
     for (struct dirent *entry; names != NULL && count < FILES_MOST && (entry = readdir(open)) != NULL;) {
-        const char *name = may_be_scenario(entry->d_name) ? dts_arena_strdup(tool->arena, entry->d_name) : NULL;
+        const char *name =
+            may_be_scenario(tool, folder, entry->d_name) ? dts_arena_strdup(tool->arena, entry->d_name) : NULL;
         if (name != NULL) {
             names[count++] = name;
         }

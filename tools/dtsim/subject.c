@@ -86,3 +86,14 @@ void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario) {
                          "the schedule does nothing: there is no pipeline");
     }
 }
+
+dts_status dts_subject_tables(dts_tool *tool, const char *const *paths, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const char *dot = strrchr(paths[i], '.');
+        if (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0)) {
+            return dts_diag_fail(tool->diag, DTS_INVALID, "a table is a CSV file; `dtsim run` takes a scenario",
+                                 "'%s' is no table of measurements", paths[i]);
+        }
+    }
+    return DTS_OK;
+}

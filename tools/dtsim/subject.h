@@ -14,6 +14,9 @@ typedef struct dts_subject {
  * Everything lies in the tool's arena, or in more. DTS_INVALID or DTS_IO after reporting. */
 dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_overrides *more, dts_subject *out);
 
+/* Refuses what is named as a scenario is where tables of measurements are wanted. */
+dts_status dts_subject_tables(dts_tool *tool, const char *const *paths, size_t count);
+
 /* Warns of settings on the command line that do nothing in this scenario. */
 void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario);
 
