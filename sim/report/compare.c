@@ -363,6 +363,11 @@ static const char *next_difference(const comparison *c, size_t *result, size_t *
     return NULL;
 }
 
+static bool inputs_differ(const comparison *c) {
+    size_t result = 0, index = 0;
+    return next_difference(c, &result, &index) != NULL;
+}
+
 /* What differs, as many as options->rows of the keys; *left: how many more. */
 static dts_grid *inputs_grid(const comparison *c, const dts_compare_options *options, size_t *left) {
     const char *titles[1 + DTS_COMPARE_MOST] = {"key"};
@@ -387,13 +392,18 @@ static dts_grid *inputs_grid(const comparison *c, const dts_compare_options *opt
     return grid;
 }
 
-static const char inputs_title[] = "What differs in the inputs";
+static const char inputs_title[] = "What differs in the inputs",
+                  inputs_equal[] = "Nothing: all scenarios are the same.";
 
 static void write_inputs(const comparison *c, const dts_compare_options *options, dts_text *out) {
     size_t left = 0;
     dts_grid *grid = inputs_grid(c, options, &left);
     heading(&options->style, inputs_title, out);
-    dts_grid_print(grid, &options->style, INDENT, out);
+    if (inputs_differ(c)) {
+        dts_grid_print(grid, &options->style, INDENT, out);
+    } else {
+        dts_text_printf(out, "  %s\n", inputs_equal);
+    }
     dts_grid_free(grid);
     if (left > 0) {
         dts_text_printf(out, "  and %zu more keys (--rows 0 shows all)\n", left);
@@ -430,7 +440,11 @@ dts_status dts_compare_html(const dts_result *const *results, const char *const 
     size_t left = 0;
     dts_grid *grid = inputs_grid(&c, options, &left);
     dts_html_element("<h2>", inputs_title, "</h2>\n", out);
-    dts_grid_html(grid, out);
+    if (inputs_differ(&c)) {
+        dts_grid_html(grid, out);
+    } else {
+        dts_html_element("<p>", inputs_equal, "</p>\n", out);
+    }
     dts_grid_free(grid);
     if (left > 0) {
         dts_text_printf(out, "<p class=\"faint\">and %zu more keys (--rows 0 shows all)</p>\n", left);

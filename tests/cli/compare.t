@@ -24,6 +24,10 @@ What differs in the inputs
   key                   A  B
   training.micro_batch  8  16
   parallelism.tensor    -  2
+$ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-ddp --html same.html | tail -n 2; grep -c '<p>Nothing: all scenarios are the same' same.html
+What differs in the inputs
+  Nothing: all scenarios are the same.
+1
 % The differences of the shares add up to that of the iteration.
 $ dtsim compare gcp-data-parallel/scaling-ddp gcp-data-parallel/scaling-pdp --format json | tr -d '\t\n' | sed 's/}, {/}\n{/g' | sed -nE 's/.*"name":"(time_s[^"]*|iteration_time_s)".*"differences":\[0, ([-0-9.e]*)\].*/\1 \2/p' | awk '$1 == "iteration_time_s" { whole = $2; next } { sum += $2 } END { print (sum - whole < 1e-9 && whole - sum < 1e-9) ? "same" : sum " " whole }'
 same

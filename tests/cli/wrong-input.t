@@ -137,6 +137,10 @@ $ printf 'id,model\na,gpt2\n' >some.csv; dtsim run some.csv
 error: 'some.csv' is a table: every row is a scenario
   help: name one: some.csv#ID; `dtsim validate some.csv` simulates all
 [1]
+$ dtsim run none.csv
+error: no file and no scenario 'none.csv'
+  help: `dtsim list scenarios` names those that come along
+[3]
 % Profiles where a scenario is asked for: by name, and by path, whose kind follows from its keys.
 $ dtsim run llama-3-8b
 error: llama-3-8b is a model, not a scenario

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kinds.h"
 #include "report/measurements.h"
@@ -58,7 +59,7 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
         return path != NULL ? find_row(tool, path, mark + 1, more, out) : dts_diag_nomem(tool->diag);
     }
     size_t length = strlen(argument);
-    if (length > 4 && strcmp(argument + length - 4, ".csv") == 0) {
+    if (length > 4 && strcmp(argument + length - 4, ".csv") == 0 && access(argument, F_OK) == 0) {
         dts_text help = {0};
         dts_text_printf(&help, "name one: %s#ID; `dtsim validate %s` simulates all", argument, argument);
         dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is a table: every row is a scenario",
