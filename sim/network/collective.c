@@ -251,7 +251,7 @@ static dts_transfer all_reduce(const dts_cluster *cluster, dts_placement placeme
 }
 
 /* Measured over closed form for this group: between two sizes by the logarithm of the bytes, outside of them that of
- * the nearest. 1 where the group was not measured. */
+ * the nearest. 0 where the group was not measured. */
 static double timed_factor(const dts_timings *timings, dts_collective kind, dts_placement placement, double bytes) {
     const dts_timing_key first = {
         .kind = DTS_TIMING_COLLECTIVE, .variant = (int)kind, .size = {placement.ranks, placement.nodes}};
@@ -267,7 +267,7 @@ static double timed_factor(const dts_timings *timings, dts_collective kind, dts_
         above += (double)key->size[2] < bytes ? 1 : 0;
     }
     if (begin == end) {
-        return 1;
+        return 0;
     }
     const dts_timing *upper = &timings->rows[above < end ? above : end - 1];
     const dts_timing *lower = &timings->rows[above > begin ? above - 1 : begin];
@@ -276,14 +276,18 @@ static double timed_factor(const dts_timings *timings, dts_collective kind, dts_
     return exp(log(lower->factor) + share * (log(upper->factor) - log(lower->factor)));
 }
 
-/* Latency and what the links carry alike, so that transfers at the same time slow each other down as before. */
+/* Latency and what the links carry alike, so that transfers at the same time slow each other down as before. factor 0:
+ * as it is. */
 static void scale(dts_transfer *transfer, double factor) {
+    if (!(factor > 0)) {
+        return;
+    }
     transfer->latency_s *= factor;
     transfer->gpu_weight *= factor;
     transfer->nic_weight *= factor;
     transfer->rate_cap_Bps /= factor;
     transfer->alone_s *= factor;
-    transfer->timed = factor != 1;
+    transfer->timed = true;
 }
 
 void dts_cluster_settle_timings(dts_cluster *cluster) {

@@ -116,10 +116,14 @@ static void equal_times_are_taken_too(void **state) {
     closed.timings = NULL;
     bool timed = false;
     const dts_gemm_shape shape = {.batch = 1, .m = 2048, .n = 4096, .k = 1024, .timed = &timed};
+    dts_cluster plain = *cluster_of(&f);
+    plain.timings = NULL;
+    dts_transfer alone;
+    dts_collective_transfer(&plain, DTS_ALL_REDUCE, (dts_placement){8, 1}, 1024, &alone);
     char rows[256];
     snprintf(rows, sizeof rows,
-             "%sgemm,forward,bf16,1,2048,1024,4096,%.17g\ncollective,all-reduce,fp16,1024,8,1,,0.1\n", header,
-             dts_gpu_gemm_s(&closed, DTS_BF16, &shape));
+             "%sgemm,forward,bf16,1,2048,1024,4096,%.17g\ncollective,all-reduce,fp16,1024,8,1,,%.17g\n", header,
+             dts_gpu_gemm_s(&closed, DTS_BF16, &shape), alone.alone_s);
     assert_false(timed);
     load(&same, rows, NULL);
     assert_close(dts_gpu_gemm_s(&cluster_of(&same)->gpu, DTS_BF16, &shape), dts_gpu_gemm_s(&closed, DTS_BF16, &shape),
@@ -128,6 +132,11 @@ static void equal_times_are_taken_too(void **state) {
     timed = false;
     dts_gpu_gemm_s(&cluster_of(&same)->gpu, DTS_FP16, &shape);
     assert_false(timed);
+    dts_transfer transfer;
+    dts_collective_transfer(cluster_of(&same), DTS_ALL_REDUCE, (dts_placement){8, 1}, 1024, &transfer);
+    assert_true(transfer.timed);
+    dts_collective_transfer(cluster_of(&same), DTS_ALL_REDUCE, (dts_placement){4, 1}, 1024, &transfer);
+    assert_false(transfer.timed);
     done(&same);
     done(&f);
 }
