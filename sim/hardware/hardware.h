@@ -395,6 +395,7 @@ typedef struct dts_stack {
     bool ddp_owns_tensors;        /* ZeRO-1: whole tensors belong to ranks, which broadcast them */
     bool ddp_keeps_fresh;         /* what backward makes stays beside the buckets until the step is done */
     bool ddp_overlap;             /* a bucket is reduced as soon as it is full, else when backward is through */
+    bool ddp_overlap_gather;      /* ZeRO-1: what a step has updated is gathered beside the next forward */
     /* 8- and 4-bit products */
     int fp8_recipe;              /* dts_fp8_recipe, of fp8 */
     int fp8_shared_scales;       /* none, gathered, all: operands whose scale tensor-parallel ranks agree on */

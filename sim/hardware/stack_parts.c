@@ -155,6 +155,12 @@ static const dts_field ddp_fields[] = {
      .help =
          "a bucket is reduced as soon as it is full, else when backward is through (XLA hands over all gradients of "
          "a cluster at its end)"},
+    {.key = "overlap_gather",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(ddp_bucket_B, ddp_overlap_gather),
+     .help = "ZeRO-1: parameters are gathered part by part beside the next iteration's first forward pass "
+             "(Megatron-Core's overlap_param_gather), else at once behind the step"},
 };
 
 const dts_schema dts_stack_ddp_schema = {
@@ -162,7 +168,7 @@ const dts_schema dts_stack_ddp_schema = {
     .help = "distributed data parallel",
     .fields = ddp_fields,
     .field_count = sizeof ddp_fields / sizeof *ddp_fields,
-    .struct_size = WITHIN(ddp_bucket_B, ddp_overlap) + sizeof(bool),
+    .struct_size = WITHIN(ddp_bucket_B, ddp_overlap_gather) + sizeof(bool),
 };
 
 static const char *const fp8_recipes[] = {"tensorwise", "delayed", "rowwise", "rowwise-with-gw-hp", "blockwise", NULL};

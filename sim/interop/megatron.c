@@ -326,7 +326,7 @@ static const dts_remark irrelevant[] = {
     {"accumulate-allreduce-grads-in-fp32", SOFT},
     {"grad-reduce-in-bf16", SOFT},
     {"overlap-grad-reduce", SOFT},
-    {"overlap-param-gather", SOFT},
+    {"overlap-param-gather", "stack.ddp.overlap_gather"},
     {"overlap-p2p-communication", SOFT},
     {"no-overlap-p2p-communication", SOFT},
     {"ddp-bucket-size", "stack.ddp.bucket"},

@@ -340,6 +340,13 @@ bool dts_plan_owns_tensors(const dts_plan *plan) {
            plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
 }
 
+bool dts_plan_overlaps_gather(const dts_plan *plan) {
+    const bool in_order = plan->copies == 1 && !dts_plan_post_validates(plan) && !dts_plan_asynchronous(plan);
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_overlap_gather && in_order &&
+           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && !dts_plan_owns_tensors(plan) && plan->replicas > 1 &&
+           plan->style_count == 1 && !dts_plan_infers(plan);
+}
+
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {
     switch ((dts_accumulate)plan->job.stack->accumulate_kernel) {
         case DTS_ACCUMULATE_PRODUCT:

@@ -352,6 +352,9 @@ double dts_unit_host_s(const dts_stack *stack, int data_parallel);
 /* What each trained tensor of a unit adds to it: an adapter has two. */
 double dts_adapter_host_s(const dts_plan *plan, int data_parallel);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
+/* Are parameters that the step has updated gathered beside the next forward pass (stack.ddp.overlap_gather)? Not those
+ * of an optimizer in host memory, of layers with plans of their own, nor where stages begin one after another. */
+bool dts_plan_overlaps_gather(const dts_plan *plan);
 /* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
 bool dts_plan_owns_tensors(const dts_plan *plan);
 

@@ -82,6 +82,16 @@ static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, 
     return p;
 }
 
+/* Parameters behind the step of ZeRO-1, or what the next iteration's first forward does not hide of them: that of its
+ * first part at least. */
+static double exposed_gather_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
+    const double gather_s = c->collectives.gather_s;
+    const bool offloads = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
+    return k->plan->job.stack->ddp_overlap_gather && !offloads
+               ? fmax(gather_s / fmax(1, c->layers), gather_s - p->forward_s)
+               : gather_s;
+}
+
 /* Gradients that the last backward does not hide, and the parameters' way back. */
 static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
     const dts_rank_collectives *x = &c->collectives;
@@ -98,7 +108,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_ca
             if (dts_case_owns_tensors(k)) {
                 return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
             }
-            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + x->gather_s;
+            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, p);
         case DTS_DP_ZERO2:
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:

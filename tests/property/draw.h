@@ -426,6 +426,14 @@ static inline void draw_parallel_block(drawn *d) {
     say(d, MODEL, "parallel_block: %s", PICK_NAME(d, "shared_norm", "two_norms"));
 }
 
+static inline bool may_gather_beside(const drawn *d) {
+    return strcmp(d->stack, "megatron-core") == 0 && is_parallel(d, "zero1");
+}
+
+static inline void draw_gathers_beside(drawn *d) {
+    d->stack = "{profile: megatron-core, ddp: {overlap_gather: true}}";
+}
+
 static inline bool may_share_heads(const drawn *d) {
     return d->tensor > 1 && strcmp(d->stack, "megatron-core") == 0 && strstr(d->keys[TRAINING], "adapters") == NULL &&
            strstr(d->keys[PARALLELISM], "all-to-all") == NULL && strstr(d->keys[MODEL], "lora_rank") == NULL;
@@ -492,6 +500,7 @@ static const technique techniques[] = {
     {"windows of attention", 3, may_have_windows, draw_windows},
     {"blocks side by side", 4, is_dense, draw_parallel_block},
     {"several flushes", 2, may_flush, draw_flushes},
+    {"parameters gathered beside forward", 2, may_gather_beside, draw_gathers_beside},
     {"one head of keys", 3, may_share_heads, draw_few_heads},
 };
 

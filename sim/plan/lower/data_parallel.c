@@ -50,7 +50,8 @@ static dts_gradient_sync *new_of_style(dts_builder *b, dts_stage *stage, int64_t
     if (sync != NULL && b->plan->copies > 1) {
         sync->copy = dts_plan_direction(b->plan, first_chunk);
     }
-    bool good = sync != NULL && dts_units_new(sync, first_chunk, last_chunk) && dts_nvme_ring_new(b, &sync->buffers);
+    bool good = sync != NULL && dts_units_new(sync, first_chunk, last_chunk) && dts_updated_new(sync) &&
+                dts_nvme_ring_new(b, &sync->buffers);
     return good ? sync : NULL;
 }
 

@@ -24,6 +24,9 @@ typedef struct dts_bucket {
     dts_id ready;
 } dts_bucket;
 
+/* ZeRO-1: what a chunk still waits for of the step before (updated.c). */
+typedef struct dts_updated dts_updated;
+
 struct dts_gradient_sync {
     struct dts_gradient_sync **of_style; /* [style] one for the layers of each, 0 this one; NULL: one for all */
     dts_builder *b;
@@ -45,6 +48,7 @@ struct dts_gradient_sync {
     double total_B;
     int flushed;
     dts_id last_transfer;
+    dts_updated *updated; /* [virtual stage]; NULL: parameters are gathered behind the step */
     /* units: [virtual stage][position]; embedding and head are in the root unit of their chunk, unless apart */
     dts_unit **units;
     dts_unit *roots;        /* [virtual stage] */
@@ -99,6 +103,14 @@ void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last);
 dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last);
 /* Units whose gathers are issued ahead of need. */
 int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward);
+
+/* Parameters that are gathered beside the first forward passes, where the plan wants that (updated.c); false: no
+ * memory. At the beginning of the iteration; has a chunk's first pass parts that wait for them? */
+bool dts_updated_new(dts_gradient_sync *sync);
+void dts_updated_begin(dts_gradient_sync *sync);
+bool dts_updated_awaits(const dts_gradient_sync *sync, const dts_chunk *chunk);
+/* Before the first forward of a part: sends off what comes behind it, and returns what it waits for. */
+dts_id dts_updated_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position);
 
 /* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of a virtual stage; what
  * is none of them goes to the root. false: no memory. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plan/lower/data_parallel.h"
 #include "plan/lower/work.h"
 
 /* Names a task for the engine's explanations. */
@@ -157,6 +158,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
     }
     for (int64_t p = 0; p < b->plan->pipeline && out->stage_from != NULL; p++) {
         out->stage_from[row * b->plan->pipeline + p] = dts_build_begin(b, &b->stages[p], row);
+    }
+    for (int64_t p = 0; p < b->stage_count && dts_plan_overlaps_gather(b->plan); p++) {
+        dts_updated_begin(syncs[p]);
     }
     status = dts_plan_single_process(b->plan) ? dts_build_single_process(b, syncs) : dts_build_pipeline(b, syncs);
     if (status != DTS_OK) {

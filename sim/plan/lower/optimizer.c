@@ -463,7 +463,7 @@ void dts_build_optimizer(dts_builder *b, dts_gradient_sync **syncs) {
                          DTS_MEMORY_SHARDS, -stage->shards_B);
         stage->shards_B = 0;
     }
-    for (int64_t p = 0; p < plan->pipeline; p++) {
+    for (int64_t p = 0; p < plan->pipeline && !dts_plan_overlaps_gather(plan); p++) {
         add_gather(b, p, reduced);
     }
 }

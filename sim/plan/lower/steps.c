@@ -1,6 +1,7 @@
 /* Layers' steps and whole passes as blocks (block.c has what a block is): which can be one, and what it depends on. */
 #include <string.h>
 
+#include "plan/lower/data_parallel.h"
 #include "plan/lower/walk.h"
 
 dts_block_action dts_backward_action(dts_op_kind kind) {
@@ -138,6 +139,9 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     /* recomputation makes no gradients, but runs beside the reductions of those that were made before */
     bool beside_reductions =
         s->action == DTS_BLOCK_RECOMPUTE && fills_buckets && w->pass->stage->contended && !may_be_late(w);
+    /* nor does the first forward, beside gathers that the step before has left */
+    beside_reductions |= s->action == DTS_BLOCK_FORWARD && !dts_sync_gathers(w->pass->sync) &&
+                         w->waits[DTS_WAIT_PARAMETERS] != DTS_NO_ID && w->pass->stage->contended && !may_be_late(w);
     const dts_block *block = NULL;
     bool inside = hands_over;
     /* a gradient that no kernel makes is charged to whatever ran before */
@@ -258,7 +262,8 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     const bool inside = pass->first_microbatch || pass->last_microbatch;
     const bool behind = hands_over && !inside && dts_brief_hands_over_behind(b, pass);
     if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
-        b->parked != NULL || b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
+        (action == DTS_BLOCK_FORWARD && dts_updated_awaits(pass->sync, pass->chunk)) || b->parked != NULL ||
+        b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;

@@ -387,6 +387,9 @@ static void gather_ahead(dts_gradient_sync *all, const dts_chunk *chunk, int64_t
 }
 
 dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
+    if (all->updated != NULL) {
+        return backward ? DTS_NO_ID : dts_updated_before_part(all, chunk, position);
+    }
     gather_root(all, chunk, position, backward);
     if (!dts_sync_gathers(all)) {
         return DTS_NO_ID;
