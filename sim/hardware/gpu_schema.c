@@ -337,6 +337,23 @@ static const dts_field flash_fields[] = {
      .preset = "1",
      .offset = FLASH(cudnn_half),
      .help = "the same with heads of 64 and narrower"},
+    {.key = "narrow_forward",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0,
+     .maximum = 10,
+     .preset = "0",
+     .offset = FLASH(narrow_forward),
+     .help =
+         "rate of fused attention in 8 bits over that of the same kernels in 16 (stack.fp8.attention); 0: not known"},
+    {.key = "narrow_backward",
+     .type = DTS_FIELD_QUANTITY,
+     .dimension = DTS_DIM_NUMBER,
+     .minimum = 0,
+     .maximum = 10,
+     .preset = "0",
+     .offset = FLASH(narrow_backward),
+     .help = "the same in backward"},
 };
 
 static const dts_schema flash_schema = {

@@ -47,6 +47,7 @@ typedef struct dts_flash_profile {
     double lasting;    /* rate of FlashAttention-2 under load that lasts over that of bursts, which these are */
     double cudnn;      /* rate of cuDNN's fused attention over these */
     double cudnn_half; /* the same with heads of 64 and narrower */
+    double narrow_forward, narrow_backward; /* in 8 over that in 16 bits; 0: not known */
 } dts_flash_profile;
 
 /* Times measured on the machine itself; see timings.h. */
@@ -120,6 +121,7 @@ typedef struct dts_attention_shape {
     int64_t window; /* positions that a query sees; 0: all */
     bool chunked;   /* those of its own chunk of window positions; else the nearest ones */
     double speed;   /* of the kernel, over that of FlashAttention-2 in a burst; 0: 1 */
+    bool narrow;    /* its operands have 8 bits */
     bool other;     /* it is not FlashAttention-2, which is what gpu.measured holds */
     bool *timed;    /* as of a product */
 } dts_attention_shape;
@@ -406,6 +408,7 @@ typedef struct dts_stack {
     double fp8_transpose_factor; /* time of casts that write a transposed copy, too, over that of others */
     double fp8_expert_host_s;    /* host time for each kernel of an expert's cast, beside its launch */
     bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */
+    bool fp8_attention;          /* fused attention reads 8 bits, too, with a scale for each tensor */
     int parallel_blocks;         /* dts_parallel_reduction */
     bool gathers_each;           /* sequence parallel: each product of an input gathers it */
     bool keeps_gathered;         /* sequence parallel: gathered inputs are kept for backward */

@@ -174,6 +174,10 @@ const dts_schema dts_stack_ddp_schema = {
 static const char *const fp8_recipes[] = {"tensorwise", "delayed", "rowwise", "rowwise-with-gw-hp", "blockwise", NULL};
 static const char *const shared_scales[] = {"none", "gathered", "all", NULL};
 
+/* Off unless a profile says otherwise. */
+#define FP8_FLAG(name, member, text) \
+    { .key = (name), .type = DTS_FIELD_BOOL, .preset = "false", .offset = WITHIN(fp8_recipe, member), .help = (text) }
+
 static const dts_field fp8_fields[] = {
     {.key = "recipe",
      .type = DTS_FIELD_ENUM,
@@ -189,28 +193,16 @@ static const dts_field fp8_fields[] = {
      .offset = WITHIN(fp8_recipe, fp8_shared_scales),
      .help = "recipe tensorwise: tensor-parallel ranks find one largest value before the casts of all operands they "
              "hold parts of, of those that are gathered afterwards, or of none"},
-    {.key = "amax_kernel",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(fp8_recipe, fp8_amax_kernel),
-     .help =
-         "current scaling: a kernel of its own finds a tensor's largest value; false: delayed scaling, or a compiler "
-         "that fuses it"},
-    {.key = "cached_weights",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(fp8_recipe, fp8_cached_weights),
-     .help = "weights that are not sharded are cast once a step and kept beside the wide ones"},
-    {.key = "primary_weights",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(fp8_recipe, fp8_primary_weights),
-     .help = "weights that are not sharded exist in the narrow format only, beside the optimizer's master copies"},
-    {.key = "half_weights",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(fp8_recipe, fp8_half_weights),
-     .help = "without master_weights: weights, gradients and states are in bf16, not in fp32"},
+    FP8_FLAG(
+        "amax_kernel", fp8_amax_kernel,
+        "current scaling: a kernel of its own finds a tensor's largest value; false: delayed scaling, or a compiler "
+        "that fuses it"),
+    FP8_FLAG("cached_weights", fp8_cached_weights,
+             "weights that are not sharded are cast once a step and kept beside the wide ones"),
+    FP8_FLAG("primary_weights", fp8_primary_weights,
+             "weights that are not sharded exist in the narrow format only, beside the optimizer's master copies"),
+    FP8_FLAG("half_weights", fp8_half_weights,
+             "without master_weights: weights, gradients and states are in bf16, not in fp32"),
     {.key = "transpose_factor",
      .type = DTS_FIELD_QUANTITY,
      .minimum = 1,
@@ -225,11 +217,10 @@ static const dts_field fp8_fields[] = {
      .preset = "0",
      .offset = WITHIN(fp8_recipe, fp8_expert_host_s),
      .help = "host time for the tensors of each kernel of an expert's cast, where experts are cast one by one"},
-    {.key = "all_gather",
-     .type = DTS_FIELD_BOOL,
-     .preset = "false",
-     .offset = WITHIN(fp8_recipe, fp8_all_gather),
-     .help = "sharded parameters are cast before they are gathered"},
+    FP8_FLAG("all_gather", fp8_all_gather, "sharded parameters are cast before they are gathered"),
+    FP8_FLAG("attention", fp8_attention,
+             "precision fp8, recipes tensorwise and delayed: fused attention without windows reads queries, keys and "
+             "values in 8 bits, and gradients (Transformer Engine's fp8_dpa)"),
 };
 
 const dts_schema dts_stack_fp8_schema = {
@@ -237,7 +228,7 @@ const dts_schema dts_stack_fp8_schema = {
     .help = "8- and 4-bit products of the layers' linear operators",
     .fields = fp8_fields,
     .field_count = sizeof fp8_fields / sizeof *fp8_fields,
-    .struct_size = WITHIN(fp8_recipe, fp8_all_gather) + sizeof(bool),
+    .struct_size = WITHIN(fp8_recipe, fp8_attention) + sizeof(bool),
 };
 
 static const dts_field fsdp_fields[] = {

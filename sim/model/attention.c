@@ -60,10 +60,15 @@ static bool copies_layout(const dts_builder *builder) {
     return copies_queries(builder) || repeats_keys(builder);
 }
 
-/* Bytes of queries, or of keys, of this rank as attention keeps them. */
-static double kept_B(const dts_builder *builder, int64_t heads) {
+/* Bytes of queries, or of keys, of this rank. */
+static double heads_B(const dts_builder *builder, int64_t heads) {
     const dts_local *l = &builder->local;
     return (double)l->b * (double)l->s * (double)(heads * l->d) * l->e;
+}
+
+/* … as attention keeps them. */
+static double kept_B(const dts_builder *builder, int64_t heads) {
+    return heads_B(builder, heads) * builder->local.attention_q / builder->local.e;
 }
 
 static double kept_keys_B(const dts_builder *builder) {
@@ -118,7 +123,8 @@ static void add_qkv(dts_builder *builder) {
         linear.n = dts_joined_columns(builder);
         linear.saved_B = l->column_B;
         linear.kept_B = few ? 0 : query_B + 2 * key_B;
-        if (!few && keeps && builder->execution->keeps_joined_qkv && builder->model->rotary) { /* not rotated yet */
+        if (!few && keeps && builder->execution->keeps_joined_qkv && builder->model->rotary &&
+            !l->narrow_attention) { /* not rotated yet */
             linear.kept_B += query_B + kept_B(builder, l->kv);
         }
         last = dts_add_linear(builder, &linear);
@@ -203,12 +209,12 @@ static void add_rotary(dts_builder *builder) {
  * values for each query head is a copy too, whose gradient sums over the group. */
 static void add_layout(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    const double query_B = kept_B(builder, l->a), kv_B = kept_B(builder, l->kv);
+    const double query_B = heads_B(builder, l->a), kv_B = heads_B(builder, l->kv);
     dts_passes passes = {.input_B = query_B + 2 * kv_B, .output_B = query_B + 2 * kv_B};
     if (copies_layout(builder)) {
         bool queries = copies_queries(builder);
         passes.output_B = 3 * query_B;
-        passes.saved_B = query_B + 2 * kept_keys_B(builder);
+        passes.saved_B = kept_B(builder, l->a) + 2 * kept_keys_B(builder);
         passes.forward_kernels = queries ? 3 : 2;
         passes.forward_B = (queries ? 2 * query_B : 0) + 2 * (kv_B + query_B);
         passes.backward_kernels = passes.forward_kernels;
@@ -362,6 +368,7 @@ static void add_flash(dts_builder *builder) {
     attention->causal = builder->model->causal;
     attention->window = l->window;
     attention->chunked = l->window > 0 && builder->model->window_chunked;
+    attention->narrow = l->narrow_attention;
     attention->recomputed_selectively = true;
     attention->parameters[0] = builder->model->attention_sinks ? (double)l->a : 0;
 }
@@ -394,8 +401,14 @@ void dts_add_attention(dts_builder *builder) {
         add_layout(builder);
     }
     const bool merges = flash && builder->execution->positions_first && l->b > 1;
+    if (l->narrow_attention) {
+        dts_add_attention_casts(builder);
+    }
     if (flash) {
         add_flash(builder);
+        if (l->narrow_attention) {
+            dts_add_attention_output_casts(builder);
+        }
         if (merges) {
             add_merge(builder);
         }
@@ -419,7 +432,7 @@ void dts_add_attention(dts_builder *builder) {
                          .role = DTS_LINEAR_ATTENTION};
     /* fused attention needs its output for its own backward, as it was before the cast, or where no product keeps it */
     const bool unkept = dts_model_adapts(builder->execution) && !dts_adapter_keeps_input(builder, &output);
-    output.kept_B = flash && (l->keeps_narrow || unkept || merges) ? output_B : 0;
+    output.kept_B = flash && (l->keeps_narrow || unkept || merges) ? output_B * l->attention_q / l->e : 0;
     dts_add_linear(builder, &output);
     if (model->post_norms) {
         dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);

@@ -391,6 +391,9 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     l->quantises = layer && dts_model_quantises(&execution->quantisation);
     l->keeps_narrow = l->quantises && !execution->quantisation.rows;
     l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
+    l->narrow_attention =
+        l->quantises && execution->quantisation.attention && execution->flash_attention && l->window == 0;
+    l->attention_q = l->narrow_attention ? l->q : l->e;
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
     l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;

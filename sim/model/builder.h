@@ -32,6 +32,8 @@ typedef struct dts_local {
     bool quantises;          /* linear products of this part run in 8 or 4 bits */
     bool keeps_narrow;       /* and keep their inputs as they were cast */
     double q;                /* B of an element of their operands */
+    bool narrow_attention;   /* fused attention of this part reads 8 bits … */
+    double attention_q;      /* B of an element that it keeps */
     bool gathers_quantised;  /* sequence parallelism gathers their operands after the cast */
     double column_B;         /* what a column-split product keeps of its input, B */
     double stream, mask_B;   /* elements of (b, shard, h); B of a mask element */
@@ -114,6 +116,10 @@ void dts_freeze_part(dts_builder *builder, dts_part part);
 
 /* Does its weight's gradient get its scales in a kernel of its own, behind the product? */
 bool dts_rescales_gradient(const dts_builder *builder);
+
+/* Around attention in 8 bits: casts of its operands before it, and of its output behind it (quantise.c). */
+void dts_add_attention_casts(dts_builder *builder);
+void dts_add_attention_output_casts(dts_builder *builder);
 
 /* What a column-split product gathers again in backward for its weight gradient, B. */
 double dts_gathers_again_B(const dts_builder *builder);

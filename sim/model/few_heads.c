@@ -69,7 +69,8 @@ void dts_add_gathered_heads(dts_builder *builder, dts_kept_heads kept) {
     const double queries_B = bytes_of(builder, builder->model->heads * builder->local.d) / (double)groups;
     const double rank_B = bytes_of(builder, builder->local.a * builder->local.d);
     const bool keeps = kept.query_B > 0, rotates = builder->model->rotary;
-    const bool keeps_all = keeps && (!rotates || builder->execution->keeps_joined_qkv);
+    const bool keeps_all =
+        keeps && (!rotates || builder->execution->keeps_joined_qkv) && !builder->local.narrow_attention;
     const double rotated_B = rotates ? kept.query_B + kept.key_B : 0;
     dts_operator *gather = add_ranks_exchange(builder, "qkv_gather", all_B);
     gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;

@@ -162,6 +162,7 @@ typedef struct dts_quantisation {
                                   themselves, from what was gathered wide */
     bool wide_weight_gradient; /* the product that makes the weight's gradient is not narrow */
     int shared_scales;         /* dts_shared_scales */
+    bool attention;            /* fused attention reads its operands in 8 bits, too */
 } dts_quantisation;
 
 /* Do the layers' linear products run in 8 or 4 bits? */
@@ -282,6 +283,7 @@ typedef struct dts_operator {
     int64_t batch, m, n, k; /* GEMM, forward. Backward: input (m, n)·(n, k), weight (k, m)·(m, n) */
     bool weight;            /* GEMM with parameters; else both factors are activations */
     bool quantised;         /* GEMM in the format of the execution's quantisation */
+    bool narrow;            /* attention that reads 8 bits */
     bool feed_forward;      /* GEMM: into or out of the feed-forward layer */
     bool once;              /* runs in the first microbatch of a step only */
     dts_slow slow;          /* MEMORY: kernels that reach less of the bandwidth than others */

@@ -37,6 +37,13 @@
  * all-reduce of 4 bytes before the cast, of each operand (DTensor [3]) or of those that are gathered behind it [6].
  * Rowwise, DTensor makes one of 4 bytes a row where ranks hold parts of the rows.
  *
+ * Fused attention may read 8 bits, too (fp8_dpa of Transformer Engine [7]): queries, keys, values, and the gradient of
+ * the output are cast, the output and the gradients of the three are cast back, each by kernels of its own; backward
+ * finds the narrow tensors, the output among them. n elements of queries (and outputs), k of keys:
+ *
+ *   before        forward  (n + 2k)·(e + q), and (n + 2k)·e for the largest values; backward  (n + 2k)·(q + e)
+ *   behind        forward  n·(q + e)                                                backward  n·(e + q), and n·e
+ *
  * Operands of experts whose products are library calls of their own are cast one by one: the split that Transformer
  * Engine makes of their rows is a loop over the casts, but for delayed scaling [4].
  *
@@ -49,7 +56,7 @@
  * [5] pytorch/ao torchao/float8/float8_linear.py, matmul_with_hp_or_float8_args, and config.py (June 2025);
  * pytorch/torchtitan torchtitan/models/llama3/infra/parallelize.py, enable_float8_tensorwise_tp. [6]
  * NVIDIA/TransformerEngine transformer_engine/pytorch/module/linear.py, _customize_quantizers_float8_current_scaling.
- */
+ * [7] the same, pytorch/attention/dot_product_attention/backends.py, FusedAttnFunc. */
 #include "model/builder.h"
 
 enum { AMAX_KERNELS = 3 };   /* [4] */
@@ -304,4 +311,43 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     if (shares_scale(builder, linear, linear->row_split, gathers)) { /* backward comes to it first */
         add_shared_scale(builder, true, 1);
     }
+}
+
+enum { ATTENTION_OPERANDS = 3 };
+
+/* Kernels that cast tensors and make their scales, and what they move. */
+static int attention_casts(const dts_builder *builder, int tensors) {
+    return tensors * (1 + (builder->execution->quantisation.amax_kernel ? AMAX_KERNELS : 0));
+}
+
+static double attention_cast_B(const dts_builder *builder, double elements) {
+    const dts_local *l = &builder->local;
+    return elements * (l->e + l->q + (builder->execution->quantisation.amax_kernel ? l->e : 0));
+}
+
+void dts_add_attention_casts(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double rows = (double)l->b * (double)l->s;
+    const double elements = rows * (double)(l->a * l->dq + l->kv * (l->dq + l->dv));
+    dts_add_memory(builder, "quantise_attention",
+                   (dts_passes){.forward_kernels = attention_casts(builder, ATTENTION_OPERANDS),
+                                .forward_B = attention_cast_B(builder, elements),
+                                .backward_kernels = ATTENTION_OPERANDS,
+                                .backward_B = elements * (l->q + l->e),
+                                .input_B = elements * l->e,
+                                .output_B = elements * l->q})
+        ->recomputed_selectively = true;
+}
+
+void dts_add_attention_output_casts(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const double elements = (double)l->b * (double)l->s * (double)(l->a * l->dv);
+    dts_add_memory(builder, "dequantise_attention",
+                   (dts_passes){.forward_kernels = 1,
+                                .forward_B = elements * (l->q + l->e),
+                                .backward_kernels = attention_casts(builder, 1),
+                                .backward_B = attention_cast_B(builder, elements),
+                                .input_B = elements * l->q,
+                                .output_B = elements * l->e})
+        ->recomputed_selectively = true;
 }

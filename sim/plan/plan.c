@@ -46,6 +46,14 @@ static int operand_copies(const dts_plan *plan) {
 
 static const double BLOCK_SCALE_B = 4.0 / 128; /* blockwise: a number in fp32 for 128 elements along a row */
 
+bool dts_plan_narrow_attention(const dts_plan *plan) {
+    const dts_fp8_recipe recipe = recipe_of(plan);
+    const bool whole_tensors = recipe == DTS_FP8_TENSORWISE || recipe == DTS_FP8_DELAYED;
+    return plan->job.stack->fp8_attention && plan->storage.product == DTS_FP8 && whole_tensors &&
+           plan->job.stack->attention == DTS_ATTENTION_FLASH && plan->job.model->kv_lora_rank == 0 &&
+           !dts_plan_decodes(plan);
+}
+
 static dts_quantisation quantisation_of(const dts_plan *plan) {
     const dts_stack *stack = plan->job.stack;
     const dts_fp8_recipe recipe = recipe_of(plan);
@@ -62,6 +70,7 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
                               .shared_scales = shares ? stack->fp8_shared_scales : DTS_SHARED_SCALES_NONE,
                               .scales_B = recipe == DTS_FP8_BLOCKWISE ? BLOCK_SCALE_B : 0,
                               .rows = dts_plan_scales_rows(plan),
+                              .attention = dts_plan_narrow_attention(plan),
                               .wide_weight_gradient = recipe == DTS_FP8_ROWWISE_WIDE_GRADIENT,
                               .weights = dts_plan_gathers_quantised(plan) ? DTS_WEIGHTS_QUANTISED
                                          : kept                           ? DTS_WEIGHTS_ONCE

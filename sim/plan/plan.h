@@ -355,6 +355,8 @@ bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Are parameters that the step has updated gathered beside the next forward pass (stack.ddp.overlap_gather)? Not those
  * of an optimizer in host memory, of layers with plans of their own, nor where stages begin one after another. */
 bool dts_plan_overlaps_gather(const dts_plan *plan);
+/* Does fused attention read 8 bits (stack.fp8.attention): with a scale for each tensor, without latents? */
+bool dts_plan_narrow_attention(const dts_plan *plan);
 /* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
 bool dts_plan_owns_tensors(const dts_plan *plan);
 

@@ -335,6 +335,22 @@ static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_
     return check_recipe(job, plan, diag);
 }
 
+static void check_narrow_attention(const dts_plan *plan, dts_diag *diag) {
+    const dts_gpu *gpu = &plan->job.cluster->gpu;
+    if (!dts_plan_narrow_attention(plan)) {
+        return;
+    }
+    if (!(gpu->flash.narrow_forward > 0) || !(gpu->flash.narrow_backward > 0)) {
+        dts_diag_error(diag, NULL, "stack.fp8.attention",
+                       "use fp8.attention: false, or set cluster.gpu.flash.narrow_forward and narrow_backward",
+                       "nothing is known of the rate of attention in 8 bits on %s", gpu->name);
+    }
+    if (plan->context > 1) {
+        dts_diag_error(diag, NULL, "stack.fp8.attention", "use fp8.attention: false, or context: 1",
+                       "attention in 8 bits over context-parallel ranks is not simulated");
+    }
+}
+
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     plan->gpus_per_node = dts_cluster_joined(job->cluster);
     plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
@@ -357,7 +373,9 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         dts_plan_check_inference(plan, diag);
         check_optimizer(job, diag);
     }
-    check_precision(job, plan, diag);
+    if (check_precision(job, plan, diag) == DTS_OK) {
+        check_narrow_attention(plan, diag);
+    }
     if (job->cluster->nodes > 1 && job->cluster->inter.transport == DTS_TRANSPORT_NONE) {
         dts_diag_error(diag, NULL, "cluster.nodes", "use nodes: 1, or set cluster.inter",
                        "cluster %s has no network between nodes", job->cluster->name);

@@ -104,8 +104,9 @@ double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *sh
     const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
     const double flash_speed = flash_speed_of(stack, shape->head_dim);
     dts_attention_shape kernel = *shape;
-    kernel.speed = flash_speed * (stack->cudnn_attention ? cudnn : own);
-    kernel.other = flash_speed != 1 || (stack->cudnn_attention && cudnn != 1);
+    const double narrow = shape->backward ? gpu->flash.narrow_backward : gpu->flash.narrow_forward;
+    kernel.speed = flash_speed * (stack->cudnn_attention ? cudnn : own) * (shape->narrow ? narrow : 1);
+    kernel.other = shape->narrow || flash_speed != 1 || (stack->cudnn_attention && cudnn != 1);
     return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, &kernel);
 }
 
@@ -119,6 +120,7 @@ static void attention_times(const dts_builder *b, const dts_operator *o, dts_ope
                                  .causal = o->causal,
                                  .window = o->window,
                                  .chunked = o->chunked,
+                                 .narrow = o->narrow,
                                  .timed = &t->forward_timed};
     t->forward_s = dts_plan_decodes(b->plan) ? dts_kv_attention_s(b, o) : dts_build_attention_s(b, &shape);
     shape.backward = true;

@@ -46,6 +46,31 @@ static void products_run_at_the_narrow_rate(void **state) {
     dts_result_free(wide);
 }
 
+/* Attention runs at the GPU's rate for 8 bits where the stack says so, and recipes have a scale for each tensor. */
+static void attention_runs_narrow(void **state) {
+    (void)state;
+    static const char twice[] =
+        "stack.fp8.attention=true cluster.gpu.flash.narrow_forward=2 "
+        "cluster.gpu.flash.narrow_backward=2";
+    dts_result *wide = simulate_text(base, ""), *narrow = simulate_text(base, twice);
+    assert_close(seconds_of(wide, "flash_attention"), 2 * seconds_of(narrow, "flash_attention"), 1e-9, 0);
+    assert_true(seconds_of(narrow, "quantise_attention") > 0 && seconds_of(narrow, "dequantise_attention") > 0);
+    assert_true(narrow->iteration_time_s < wide->iteration_time_s);
+    assert_true(narrow->peak_allocated_gib < wide->peak_allocated_gib);
+    dts_result_free(narrow);
+    dts_result_free(wide);
+    static const char *const others[] = {"stack.fp8.recipe=rowwise", "training.precision=amp-bf16",
+                                         "stack.attention=materialised"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings, "stack.fp8.attention=true %s", others[i]);
+        dts_result *with = simulate_text(base, settings), *without = simulate_text(base, others[i]);
+        assert_close(with->iteration_time_s, without->iteration_time_s, 0, 0);
+        dts_result_free(with);
+        dts_result_free(without);
+    }
+}
+
 /* Weights of the layers' products travel in one byte; norms, embedding and head in two. */
 static void sharded_weights_are_gathered_narrow(void **state) {
     (void)state;
@@ -273,6 +298,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(products_run_at_the_narrow_rate),
+        cmocka_unit_test(attention_runs_narrow),
         cmocka_unit_test(sharded_weights_are_gathered_narrow),
         cmocka_unit_test(copies_of_weights_take_memory),
         cmocka_unit_test(weights_may_be_half_without_masters),
