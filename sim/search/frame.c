@@ -32,7 +32,7 @@ static dts_pass_cost joined(const dts_part_cost *part) {
     dts_pass_cost both = part->input;
     both.kernel_s += part->weight.kernel_s;
     both.kernels += part->weight.kernels;
-    both.exchange_s += part->weight.exchange_s;
+    both.exchange_s += part->weight.exchange_s - part->hidden_s;
     both.exchanges += part->weight.exchanges;
     both.idle_s += part->weight.idle_s;
     return both;

@@ -1,7 +1,7 @@
 % Searching layouts. Times are left out; tests/property and tests/validation watch those.
 $ printf 'model: {profile: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 32000}\ncluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 4}\nstack: megatron-lm\ntraining: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n' >small.yaml
 $ dtsim search small.yaml --simulate 0 --top 1 --width 200 | grep -E 'proven to be|rule|simulated$|ranked behind' | sed -E 's/^ +[0-9]+ .*GiB +/  /; s/^ +[0-9,]+  /  /; s/: tensor.*//'
-  tensor 4 · ddp 1 · micro 16  (Megatron's rule)
+  tensor 4 + sequence · ddp 1 · micro 16  (Megatron's rule)
   not proven, ranked behind the simulated ones by closed form
   simulated
 Searched with exhaustive, and proven to be the best

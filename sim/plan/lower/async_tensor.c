@@ -75,7 +75,7 @@ void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info) {
 }
 
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind) {
-    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && dts_reduces_beside(w->b, o));
+    bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && dts_reduces_beside(w->b->plan, o));
     bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && o->batch == 1;
     bool reads = w->arrivals != NULL && (w->arriving_rows == 0 || w->arriving_rows == o->m);
     return dts_async_is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);

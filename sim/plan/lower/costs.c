@@ -15,6 +15,8 @@
 
 #include <math.h>
 
+#include "plan/lower/walk.h"
+
 double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
     double rate_Bps = INFINITY;
     if (transfer->gpu_weight > 0) {
@@ -146,7 +148,28 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
     }
 }
 
+static double exchange_s(const dts_plan *plan, const dts_operator *o, double bytes, dts_exchange exchange) {
+    dts_pass_cost alone = {0};
+    add_exchange(plan, o, bytes, exchange, &alone);
+    return alone.exchange_s;
+}
+
+/* Of a product's transfers in a backward that is not split: the gather of its input runs beside the gradient of the
+ * input, and its reduction beside that of the weight (operators.c). */
+static double hidden_s(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t) {
+    if (o->kind != DTS_OPERATOR_GEMM || !o->weight || !dts_overlaps_tensor(plan)) {
+        return 0;
+    }
+    const double gather_s =
+        o->gathers_again_B > 0 ? exchange_s(plan, o, o->gathers_again_B, DTS_EXCHANGE_ALL_GATHER) : 0;
+    const bool beside = o->backward_exchange == DTS_EXCHANGE_ALL_REDUCE ||
+                        (o->backward_exchange == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(plan, o));
+    const double reduce_s = beside ? exchange_s(plan, o, o->exchange_B, o->backward_exchange) : 0;
+    return fmin(gather_s, t->backward_input_s) + fmin(reduce_s, t->backward_weight_s);
+}
+
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
+    out->hidden_s += hidden_s(plan, o, t);
     out->linears += dts_operator_is_linear(o);
     add_forward(plan, o, t, &out->forward);
     add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels, t->backward_input_flops);

@@ -307,8 +307,8 @@ static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool
     return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && dts_overlaps_tensor(b->plan);
 }
 
-bool dts_reduces_beside(const dts_builder *b, const dts_operator *o) {
-    const dts_stack *stack = b->plan->job.stack;
+bool dts_reduces_beside(const dts_plan *plan, const dts_operator *o) {
+    const dts_stack *stack = plan->job.stack;
     return o->gathers_again_B > 0 || (stack->keeps_gathered && !stack->separate_qkv && has_parameters(o));
 }
 
@@ -343,8 +343,8 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     } else if (!keeps_saved && t->forward_kernels > 0) { /* the kernels behind it were the last to need them */
         save_tensors(w, w->last, DTS_AT_END, o, -1);
     }
-    const bool whole =
-        behind == DTS_EXCHANGE_ALL_REDUCE || (behind == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(w->b, o));
+    const bool whole = behind == DTS_EXCHANGE_ALL_REDUCE ||
+                       (behind == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(w->b->plan, o));
     if (overlaps && whole) {
         w->deferred = add_collective_beside(w, DTS_GROUP_TENSOR, o->exchange_B, behind,
                                             dts_async_takes(w, part, o, behind), &info);

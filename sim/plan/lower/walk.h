@@ -82,7 +82,7 @@ bool dts_async_is_on_here(const dts_walk *w); /* in backward: if the stack does 
 bool dts_async_gathers_here(const dts_walk *w);
 void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
 /* Is the gradient of a product's gathered input reduced beside the gradient of its weight? */
-bool dts_reduces_beside(const dts_builder *b, const dts_operator *o);
+bool dts_reduces_beside(const dts_plan *plan, const dts_operator *o);
 bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange behind);
 /* What a whole transfer of backward takes from the product beside it: the gather of a product's input, or the reduction
  * of its gradient. */
