@@ -265,6 +265,13 @@ typedef enum dts_optimizer_style {
     DTS_OPTIMIZER_FUSED
 } dts_optimizer_style;
 
+/* What a model does with its logits before a loss of its own (model/ends.c). */
+typedef enum dts_shifted_logits {
+    DTS_SHIFTED_LOGITS_NONE,
+    DTS_SHIFTED_LOGITS_COPIED,
+    DTS_SHIFTED_LOGITS_FP32
+} dts_shifted_logits;
+
 /* Which half formats accumulate their gradients in fp32. */
 typedef enum dts_fp32_gradients {
     DTS_FP32_GRADIENTS_NEVER,
@@ -354,6 +361,7 @@ typedef struct dts_stack {
     dts_list bert_pretraining_lengths; /* int64_t: sequences of other lengths are fine-tuned; none: fine_tunes says */
     double masked_share;               /* of the positions whose logits are computed in pre-training; 0: all */
     bool frees_logits;                 /* the training loop drops the model's output before backward */
+    int shifted_logits;                /* dts_shifted_logits */
     bool loss_in_place;                /* the vocabulary-parallel loss overwrites its fp32 logits step by step */
     bool joined_adapters;              /* one low-rank adapter for a product that stands for several projections */
     bool loss_of_split;                /* that loss also without tensor parallelism */

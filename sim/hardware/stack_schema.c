@@ -9,6 +9,7 @@ static const char *const few_kv_heads_kinds[] = {"refused", "gathered", "whole",
 static const char *const parallel_reductions[] = {"each", "outputs", "both", NULL};
 static const char *const async_backwards[] = {"false", "quantised", "true", NULL};
 static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
+static const char *const shifted_logits[] = {"none", "copied", "fp32", NULL};
 static const char *const cuda_graphs[] = {"none", "layers", "iteration", NULL};
 static const char *const expert_styles[] = {"sequential", "streams", "grouped", NULL};
 
@@ -57,6 +58,14 @@ static const dts_field stack_fields[] = {
      .preset = "false",
      .offset = offsetof(dts_stack, frees_logits),
      .help = "the training loop drops the model's output before backward"},
+    {.key = "shifted_logits",
+     .type = DTS_FIELD_ENUM,
+     .names = shifted_logits,
+     .preset = "none",
+     .offset = offsetof(dts_stack, shifted_logits),
+     .help =
+         "the model copies its logits without those of the last positions for its loss (Hugging Face's causal models): "
+         "none, copied, or fp32: it casts them first, and what it returns is fp32"},
     {.key = "batch_waits",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

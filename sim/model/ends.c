@@ -10,6 +10,8 @@
  * (the cast is freed) and, since the training loop holds the model's output, the logits e·L (unless it drops them
  * first). Backward: fill and scatter of the gradient, log-softmax, cast.
  * - cross-entropy-native: the same without casts, e·L + e·L.
+ * - shifted: models with a loss of their own (Hugging Face [5]) copy the logits but for the last positions first, 2e·L;
+ *   backward fills and copies, 3e·L. Those that cast all logits before it do so in fp32, and return that.
  * - z-loss: the square of the logarithm of the sum of exponentials is added to either, by torch.logsumexp: maximum,
  *   difference, exponential, sum; its gradient is difference, exponential and product, added to that of the
  *   cross-entropy. The fp32 logits are kept for it [4]. A fused or compiled loss has it without passes of its own.
@@ -31,7 +33,8 @@
  *     section 4.3 (4sbv/t).
  * [3] PyTorch torch/distributed/tensor/parallel/loss.py.
  * [4] PyTorch aten/src/ATen/native/ReduceOps.cpp, logsumexp_out_impl; torch/csrc/autograd/FunctionsManual.cpp,
- *     logsumexp_backward. */
+ *     logsumexp_backward.
+ * [5] huggingface/transformers v4.36, modeling_llama.py and modeling_gpt2.py, forward of ...ForCausalLM. */
 #include "model/builder.h"
 
 #define FP32_B  4.0
@@ -144,6 +147,24 @@ static void add_z_loss(dts_passes *passes, double logits, double c, bool casts) 
     passes->workspace_B += c * logits;
 }
 
+/* Do the logits of all but the last positions go to the loss as a copy? */
+static bool shifts_logits(const dts_builder *builder) {
+    const dts_execution *x = builder->execution;
+    return x->shifts_logits && builder->model->architecture != DTS_ARCH_BERT && !splits_loss(builder) &&
+           !x->loss_of_split;
+}
+
+/* Forward the copy of stored_B an element, or fp32; backward a fill and a copy into it. Of what is returned in fp32 the
+ * training loop holds that. */
+static void add_shift(dts_passes *passes, const dts_execution *x, double logits, double stored_B) {
+    const double copied_B = x->widens_logits ? FP32_B : stored_B;
+    passes->forward_kernels += 1;
+    passes->forward_B += 2 * copied_B * logits;
+    passes->backward_kernels += 2;
+    passes->backward_B += 3 * copied_B * logits;
+    passes->saved_B += x->frees_logits ? 0 : (copied_B - stored_B) * logits;
+}
+
 static dts_passes loss_passes(const dts_builder *builder, double logits) {
     const dts_local *l = &builder->local;
     const double L_B = logits * l->e;
@@ -186,6 +207,9 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
         passes.backward_B = 4 * c * logits + cast_B; /* fill c; log-softmax reads gradient and output, writes */
         passes.saved_B = (builder->execution->frees_logits ? 0 : L_B) + c * logits;
         passes.workspace_B = (casts ? 2 : 1) * c * logits; /* backward: gradients of the log-softmax's two sides */
+    }
+    if (shifts_logits(builder)) {
+        add_shift(&passes, builder->execution, logits, l->e);
     }
     if (builder->execution->z_loss) {
         add_z_loss(&passes, logits, c, casts);

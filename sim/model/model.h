@@ -227,6 +227,8 @@ typedef struct dts_execution {
     int loss_metrics;     /* cross-entropies of the logits that nothing depends on */
     bool z_loss;          /* the square of the logarithm of the sum of exponentials is part of the loss */
     bool frees_logits;    /* the output is dropped before backward where the loss does not need it */
+    bool shifts_logits;   /* the loss reads a copy of the logits */
+    bool widens_logits;   /* they are cast to fp32 before it, and returned so */
     bool separate_qkv;    /* query, key and value (and gate and up) as products of their own */
     int64_t expert;       /* expert-parallel degree, 1: all experts on every rank */
     int64_t expert_tensor; /* ranks that split each expert */

@@ -170,6 +170,8 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .masked_share = stack->masked_share,
         /* kept by the pipeline, they are counted there */
         .frees_logits = stack->frees_logits || dts_plan_kept_outputs(plan) != DTS_KEPT_OUTPUTS_NONE,
+        .shifts_logits = stack->shifted_logits != DTS_SHIFTED_LOGITS_NONE && !stack->compile,
+        .widens_logits = stack->shifted_logits == DTS_SHIFTED_LOGITS_FP32,
         .z_loss = stack->z_loss,
         .loss_in_place = stack->loss_in_place,
         .gathers_logits = stack->gathers_logits,
