@@ -135,10 +135,12 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
     return DTS_OK;
 }
 
-/* Few simulations found no plan that surely fits, and there are more candidates. */
+/* Few simulations found no plan that surely fits, or none that is as good as one that may, and there are more
+ * candidates. */
 static bool needs_more(const dts_search *search) {
     const dts_finding *plan = dts_search_plan(search);
-    return is_open(search) && !search->interrupted && (plan == NULL || plan->outcome.figures.unserved_gib > 0);
+    const bool sure = plan != NULL && !(plan->outcome.figures.unserved_gib > 0);
+    return is_open(search) && !search->interrupted && (!sure || !dts_search_tie(search, &search->findings[0], plan));
 }
 
 /* What was found on it before is forgotten. */
