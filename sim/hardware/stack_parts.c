@@ -217,6 +217,9 @@ static const dts_field fp8_fields[] = {
      .preset = "0",
      .offset = WITHIN(fp8_recipe, fp8_expert_host_s),
      .help = "host time for the tensors of each kernel of an expert's cast, where experts are cast one by one"},
+    FP8_FLAG("dispatch", fp8_dispatch,
+             "tokens go to the ranks of their experts in the narrow format, and so do the gradients of what comes home "
+             "(DeepSeek-V3); not with scales of rows"),
     FP8_FLAG("all_gather", fp8_all_gather, "sharded parameters are cast before they are gathered"),
     FP8_FLAG("attention", fp8_attention,
              "precision fp8, recipes tensorwise and delayed: fused attention without windows reads queries, keys and "

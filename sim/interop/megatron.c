@@ -156,6 +156,9 @@ static const dts_mapping training_rules[] = {
     {0},
 };
 
+/* megatron/core/transformer/moe/token_dispatcher.py, _DeepepManager: rows are sent by kernels of DeepEP, which tell the
+ * host how many have come. */
+#define DEEP_EP "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; stack.device_dispatch_reads=true"
 static const dts_mapping plan_rules[] = {
     {"parallelism.tensor=@", "tensor-model-parallel-size=@", 0, NULL, false},
     {"parallelism.tensor=@", "model-parallel-size=@", IN, NULL, false},
@@ -241,6 +244,11 @@ static const dts_mapping plan_rules[] = {
      false},
     {"offload.activations=*", "", OUT, "activations go to host memory layer by layer with pipeline 1 only", true},
     {"plan.activation_layers=@", "cpu-offloading-num-layers=@", IN, NULL, false},
+    {DEEP_EP, "moe-enable-deepep=true", IN, NULL, false},
+    {DEEP_EP, "moe-flex-dispatcher-backend=deepep", IN, NULL, false},
+    {"stack.tokens_cross_once=true", "moe-token-dispatcher-type=flex; moe-enable-deepep=true", OUT, NULL, false},
+    {"stack.device_dispatch_domain=2", "moe-flex-dispatcher-backend=hybridep", IN, NULL, false},
+    {"stack.experts_sms=@", "moe-deepep-num-sms=@", IN, NULL, false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},
     {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
     {0},
@@ -407,9 +415,6 @@ static const dts_remark irrelevant[] = {
     {"moe-z-loss-coeff", TIME},
     {"moe-per-layer-logging", TIME},
     {"moe-shared-expert-overlap", SOFT},
-    {"moe-enable-deepep", SOFT},
-    {"moe-flex-dispatcher-backend", SOFT},
-    {"moe-deepep-num-sms", SOFT},
     {"glu-linear-offset", TIME},
     {"reuse-grad-buf-for-mxfp8-param-ag", SOFT},
     {"ddp-", SOFT},

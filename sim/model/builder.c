@@ -348,7 +348,7 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
     }
 }
 
-static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
+dts_local dts_local_sizes(const dts_model *model, const dts_execution *x) {
     dts_local l = {0};
     l.b = x->micro_batch;
     l.S = x->sequence_length;
@@ -383,7 +383,7 @@ static dts_local local_sizes(const dts_model *model, const dts_execution *x) {
 void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution) {
     builder->model = model;
     builder->execution = execution;
-    builder->local = local_sizes(model, execution);
+    builder->local = dts_local_sizes(model, execution);
     dts_local *l = &builder->local;
     const bool layer = dts_part_is_layer(part), experts = dts_part_has_experts(part);
     l->layer = layer;
@@ -394,6 +394,8 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     l->narrow_attention =
         l->quantises && execution->quantisation.attention && execution->flash_attention && l->window == 0;
     l->attention_q = l->narrow_attention ? l->q : l->e;
+    l->dispatches_quantised = l->keeps_narrow && execution->quantisation.dispatches && execution->expert > 1 &&
+                              execution->expert_tensor == 1 && !dts_model_adapts(execution);
     /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
      * feeds those */
     l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;

@@ -35,9 +35,12 @@ typedef struct dts_local {
     bool narrow_attention;   /* fused attention of this part reads 8 bits … */
     double attention_q;      /* B of an element that it keeps */
     bool gathers_quantised;  /* sequence parallelism gathers their operands after the cast */
-    double column_B;         /* what a column-split product keeps of its input, B */
-    double stream, mask_B;   /* elements of (b, shard, h); B of a mask element */
+    bool dispatches_quantised; /* so do exchanges of tokens on their way to experts, forward and backward */
+    double column_B;           /* what a column-split product keeps of its input, B */
+    double stream, mask_B;     /* elements of (b, shard, h); B of a mask element */
 } dts_local;
+
+dts_local dts_local_sizes(const dts_model *model, const dts_execution *execution);
 
 typedef struct dts_builder {
     const dts_model *model;
@@ -77,16 +80,18 @@ typedef struct dts_linear {
     const char *name;
     int64_t rows, n, k;
     dts_bias bias;
-    double input_B;     /* B of an input element as it comes */
-    double saved_B;     /* of the input, as the product keeps it; 0 when another operator keeps it */
-    double kept_B;      /* other tensors in activation type that are counted here */
-    bool row_split;     /* partial sums: reduced after the product, before the bias */
-    bool partial;       /* … later: with those of another product */
-    bool whole;         /* tensor parallelism does not split it */
-    bool borrowed;      /* the weight belongs to another part (tied embeddings) */
-    bool shares;        /* its input is that of the product before, and cast there where it is quantised */
-    int64_t experts;    /* > 0: that many products of rows each, with weights of their own */
-    double routed_rows; /* with experts: of all of them, the mean over the ranks */
+    double input_B;               /* B of an input element as it comes */
+    double saved_B;               /* of the input, as the product keeps it; 0 when another operator keeps it */
+    double kept_B;                /* other tensors in activation type that are counted here */
+    bool row_split;               /* partial sums: reduced after the product, before the bias */
+    bool partial;                 /* … later: with those of another product */
+    bool whole;                   /* tensor parallelism does not split it */
+    bool borrowed;                /* the weight belongs to another part (tied embeddings) */
+    bool shares;                  /* its input is that of the product before, and cast there where it is quantised */
+    int64_t experts;              /* > 0: that many products of rows each, with weights of their own */
+    double routed_rows;           /* with experts: of all of them, the mean over the ranks */
+    bool arrives_narrow;          /* its input has been cast before it was sent here */
+    bool gradient_arrives_narrow; /* … the gradient of its output */
     dts_linear_role role;
 } dts_linear;
 dts_operator *dts_add_linear(dts_builder *builder, const dts_linear *linear);
@@ -149,6 +154,10 @@ void dts_add_branches_input(dts_builder *builder);
 /* The end of the first branch; the end of the second, their sum, and that with the residual stream. */
 void dts_add_branch(dts_builder *builder, const char *fused_name, const char *dropout_name, bool bias);
 void dts_add_branches_sum(dts_builder *builder, bool bias);
+
+/* Tokens of h elements become narrow before they are sent to the ranks of their experts; gradient: that of their sum,
+ * backward. */
+void dts_add_token_cast(dts_builder *builder, double tokens, bool gradient);
 
 /* Casts around a linear product in 8 or 4 bits (quantise.c): of weight and input before it, of its output's gradient
  * behind it. */

@@ -27,6 +27,10 @@
  * behind it (D·h read, N·h written), summed before the way back (N·h read, D·h written), and the kernel that brings
  * them home sums the d rows of a token.
  *
+ * Where tokens are dispatched in the products' narrow format [9], x (T·h) is cast before it is sorted and sent, and the
+ * gradient of the weighted sum (T·h) before it goes out backward: q bytes an element cross instead of e, and what the
+ * products of gradients read otherwise is made of the rows that came (quantise.c). The way home stays wide.
+ *
  * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
  * all-to-all): the host waits for the router, or, where the device dispatches, for the rows that have come, whose
  * counts the products' sizes still are [7]. Padded sizes are known beforehand.
@@ -43,7 +47,8 @@
  * [5] DeepSeek-AI 2024, DeepSeekMoE, arXiv 2401.06066, section 3.2.
  * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py.
  * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias.
- * [8] [4], moe_utils.py, z_loss_func; Zoph et al. 2022, ST-MoE, arXiv 2202.08906, equation 5. */
+ * [8] [4], moe_utils.py, z_loss_func; Zoph et al. 2022, ST-MoE, arXiv 2202.08906, equation 5.
+ * [9] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3, low-precision communication. */
 #include <math.h>
 
 #include "model/builder.h"
@@ -75,6 +80,7 @@ typedef struct routed {
     bool once;      /* D: a token goes to each rank once */
     double tokens;  /* T */
     double token_B; /* one row of h elements */
+    double sent_B;  /* … on its way to an expert */
 } routed;
 
 /* (1), as d/k. */
@@ -87,15 +93,13 @@ static double share_of_ranks(const dts_model *model, int64_t ranks) {
     return (double)ranks * (1 - none) / (double)model->experts_per_token;
 }
 
-bool dts_model_sends_rows(const dts_model *model, const dts_execution *execution) {
+static bool sends_rows(const dts_model *model, const dts_execution *execution) {
     return execution->device_dispatch && execution->expert > 1 && execution->expert_tensor == 1 &&
            model->capacity_factor == 0;
 }
 
-static routed route_sizes(const dts_builder *builder) {
-    const dts_local *l = &builder->local;
-    const dts_model *model = builder->model;
-    const int64_t ranks = builder->execution->expert, parts = builder->execution->expert_tensor;
+static routed route_sizes(const dts_model *model, const dts_execution *execution, const dts_local *l) {
+    const int64_t ranks = execution->expert, parts = execution->expert_tensor;
     routed r = {.local = model->experts / ranks, .tokens = (double)l->b * (double)l->shard};
     const double sent = r.tokens * (double)model->experts_per_token;
     if (model->capacity_factor > 0) {
@@ -109,9 +113,21 @@ static routed route_sizes(const dts_builder *builder) {
     r.all = r.rows * (double)parts;
     r.m = (int64_t)ceil(r.all / (double)r.local);
     r.token_B = (double)l->h * l->e;
-    r.once = dts_model_sends_rows(model, builder->execution);
+    r.sent_B = l->dispatches_quantised ? (double)l->h * l->q : r.token_B;
+    r.once = sends_rows(model, execution);
     r.crossed = r.once ? r.rows * share_of_ranks(model, ranks) : r.rows;
     return r;
+}
+
+double dts_model_sent_rows(const dts_model *model, const dts_execution *execution, double *share) {
+    *share = 1;
+    if (!sends_rows(model, execution)) {
+        return 0;
+    }
+    const dts_local local = dts_local_sizes(model, execution);
+    const routed r = route_sizes(model, execution, &local);
+    *share = r.crossed / r.rows;
+    return r.crossed;
 }
 
 /* Do rows of other ranks come to this one's experts? */
@@ -157,10 +173,12 @@ static void add_router(dts_builder *builder, const routed *r) {
     choice->host_dispatches = choice->host_reads;
 }
 
-static void exchange_rows(const dts_builder *builder, const routed *r, dts_exchange *exchange, dts_operator *op) {
+/* row_B: r->sent_B on the way to experts, r->token_B on the way home. */
+static void exchange_rows(const dts_builder *builder, const routed *r, double row_B, dts_exchange *exchange,
+                          dts_operator *op) {
     if (builder->execution->expert > 1) {
         *exchange = DTS_EXCHANGE_ALL_TO_ALL;
-        op->exchange_B = r->crossed * r->token_B;
+        op->exchange_B = r->crossed * row_B;
     }
 }
 
@@ -174,7 +192,7 @@ static void share_rows(dts_builder *builder, const routed *r, bool in) {
     }
     if (in) {
         here = dts_add_memory(builder, "from_experts", (dts_passes){0});
-        exchange_rows(builder, r, &here->backward_exchange, here);
+        exchange_rows(builder, r, r->token_B, &here->backward_exchange, here);
     }
     dts_operator *share = dts_add_memory(builder, "share_rows", (dts_passes){0});
     share->among_experts = true;
@@ -183,22 +201,23 @@ static void share_rows(dts_builder *builder, const routed *r, bool in) {
     share->backward_exchange = in ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_GATHER;
     if (!in) {
         here = dts_add_memory(builder, "to_tokens", (dts_passes){0});
-        exchange_rows(builder, r, &here->forward_exchange, here);
+        exchange_rows(builder, r, r->token_B, &here->forward_exchange, here);
     }
 }
 
 /* Rows of several experts come from each rank: they are sorted by expert, or back. */
 static dts_operator *add_sort(dts_builder *builder, const routed *r, const char *name, bool in) {
     const bool sorts = r->local > 1 || r->once;
-    const double all_B = r->all * r->token_B, crossed_B = r->once ? r->crossed * r->token_B : all_B;
+    const double crossed = r->once ? r->crossed : r->all;
+    const double forward_B = in ? r->sent_B : r->token_B, backward_B = in ? r->token_B : r->sent_B; /* of a row */
     return dts_add_memory(builder, name,
                           (dts_passes){.forward_kernels = sorts ? 1 : 0,
-                                       .forward_B = sorts ? crossed_B + all_B : 0,
+                                       .forward_B = sorts ? (crossed + r->all) * forward_B : 0,
                                        .backward_kernels = sorts ? 1 : 0,
-                                       .backward_B = sorts ? crossed_B + all_B : 0,
-                                       .input_B = in ? crossed_B : all_B,
-                                       .output_B = in ? all_B : crossed_B,
-                                       .workspace_B = sorts ? all_B : 0});
+                                       .backward_B = sorts ? (crossed + r->all) * backward_B : 0,
+                                       .input_B = (in ? crossed : r->all) * backward_B,
+                                       .output_B = (in ? r->all : crossed) * forward_B,
+                                       .workspace_B = sorts ? r->all * r->token_B : 0});
 }
 
 /* The dispatcher's own kernels sort and sum: one more counts who gets what. */
@@ -207,24 +226,25 @@ static dts_operator *add_device_dispatch(dts_builder *builder, const routed *r) 
                           (dts_passes){.forward_kernels = 1,
                                        .forward_B = r->tokens * (double)builder->model->experts,
                                        .input_B = r->tokens * r->token_B,
-                                       .output_B = r->crossed * r->token_B});
+                                       .output_B = r->crossed * r->sent_B});
 }
 
 static dts_operator *add_device_combine(dts_builder *builder, const routed *r) {
     return dts_add_memory(builder, "combine",
-                          (dts_passes){.input_B = r->crossed * r->token_B, .output_B = r->tokens * r->token_B});
+                          (dts_passes){.input_B = r->crossed * r->sent_B, .output_B = r->tokens * r->token_B});
 }
 
 static dts_operator *add_permute(dts_builder *builder, const routed *r) {
     const bool fused = builder->execution->fuse_permute;
     const double rows_B = r->rows * r->token_B, tokens_B = r->tokens * r->token_B;
+    const double sent_B = (r->tokens + r->rows) * r->sent_B;
     dts_operator *permute = dts_add_memory(builder, "permute",
                                            (dts_passes){.forward_kernels = fused ? 2 : SORT_KERNELS,
-                                                        .forward_B = tokens_B + rows_B,
+                                                        .forward_B = sent_B,
                                                         .backward_kernels = fused ? 1 : 2,
                                                         .backward_B = tokens_B + (fused ? 1 : 3) * rows_B,
                                                         .input_B = tokens_B,
-                                                        .output_B = rows_B,
+                                                        .output_B = r->rows * r->sent_B,
                                                         .workspace_B = fused ? 0 : tokens_B});
     permute->slow = DTS_SLOW_ROWS;
     return permute;
@@ -238,8 +258,8 @@ static dts_operator *add_unpermute(dts_builder *builder, const routed *r) {
                                        (dts_passes){.forward_kernels = fused ? 1 : 2,
                                                     .forward_B = tokens_B + (fused ? 1 : 3) * rows_B,
                                                     .backward_kernels = 1,
-                                                    .backward_B = tokens_B + rows_B,
-                                                    .input_B = rows_B,
+                                                    .backward_B = (r->tokens + r->rows) * r->sent_B,
+                                                    .input_B = r->rows * r->sent_B,
                                                     .output_B = tokens_B,
                                                     .workspace_B = rows_B});
     sum->slow = DTS_SLOW_ROWS;
@@ -248,13 +268,16 @@ static dts_operator *add_unpermute(dts_builder *builder, const routed *r) {
 
 /* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
 static void add_dispatch(dts_builder *builder, const routed *r) {
+    if (builder->local.dispatches_quantised) {
+        dts_add_token_cast(builder, r->tokens, false);
+    }
     dts_operator *leave = (r->once ? add_device_dispatch : add_permute)(builder, r);
-    exchange_rows(builder, r, &leave->forward_exchange, leave);
+    exchange_rows(builder, r, r->sent_B, &leave->forward_exchange, leave);
     share_rows(builder, r, true);
     if (exchanges_tokens(builder)) {
         dts_operator *sort = add_sort(builder, r, "sort_by_expert", true);
         if (builder->execution->expert_tensor == 1) {
-            exchange_rows(builder, r, &sort->backward_exchange, sort);
+            exchange_rows(builder, r, r->token_B, &sort->backward_exchange, sort);
         }
         sort->host_reads = r->once && builder->execution->reads_sizes && !builder->execution->grouped_products;
     }
@@ -265,12 +288,15 @@ static void add_combine(dts_builder *builder, const routed *r) {
     if (exchanges_tokens(builder)) {
         dts_operator *sort = add_sort(builder, r, "sort_by_rank", false);
         if (builder->execution->expert_tensor == 1) {
-            exchange_rows(builder, r, &sort->forward_exchange, sort);
+            exchange_rows(builder, r, r->token_B, &sort->forward_exchange, sort);
         }
     }
     share_rows(builder, r, false);
     dts_operator *sum = (r->once ? add_device_combine : add_unpermute)(builder, r);
-    exchange_rows(builder, r, &sum->backward_exchange, sum);
+    exchange_rows(builder, r, r->sent_B, &sum->backward_exchange, sum);
+    if (builder->local.dispatches_quantised) {
+        dts_add_token_cast(builder, r->tokens, true);
+    }
 }
 
 /* The gates have weighed the activation, so that biases behind the second product have to be weighed as well [7]. For
@@ -305,10 +331,13 @@ static void add_routed(dts_builder *builder, const routed *r) {
                           .saved_B = r->all * r->token_B,
                           .experts = r->local,
                           .routed_rows = r->mean,
+                          .arrives_narrow = l->dispatches_quantised,
                           .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &product);
     dts_add_inner_activation(builder, rows * (double)f);
     product.name = "expert_down";
+    product.arrives_narrow = false;
+    product.gradient_arrives_narrow = l->dispatches_quantised;
     product.bias = model->bias ? DTS_BIAS_DEFERRED : DTS_BIAS_NONE;
     product.n = l->h;
     product.k = f;
@@ -367,7 +396,7 @@ static void add_shared(dts_builder *builder) {
 void dts_add_experts(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
-    const routed r = route_sizes(builder);
+    const routed r = route_sizes(model, builder->execution, l);
     const bool shared = model->shared_expert_ffn_hidden > 0;
     const double stream_B = l->stream * l->r, tokens_B = r.tokens * r.token_B;
     dts_add_norm(builder, "mlp_norm", l->b * l->shard, false);

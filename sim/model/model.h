@@ -163,6 +163,7 @@ typedef struct dts_quantisation {
     bool wide_weight_gradient; /* the product that makes the weight's gradient is not narrow */
     int shared_scales;         /* dts_shared_scales */
     bool attention;            /* fused attention reads its operands in 8 bits, too */
+    bool dispatches;           /* tokens and their gradients are cast before they are sent to the ranks of experts */
 } dts_quantisation;
 
 /* Do the layers' linear products run in 8 or 4 bits? */
@@ -353,8 +354,10 @@ double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, 
 /* The same of one part (of a layer of its kind, or of an end), with experts that have equal shares and no padding. */
 double dts_model_part_flops(const dts_model *model, dts_part part, int64_t sequence_length, int64_t queries);
 
-/* Does a dispatcher on the device bring each token to the ranks of its experts, a row to each rank? */
-bool dts_model_sends_rows(const dts_model *model, const dts_execution *execution);
+/* Rows that a dispatcher on the device sends, one of a token to each rank that has experts of its: of one layer and
+ * microbatch, those that the rank keeps too. *share: of the rows that there are for its experts. 0 and 1 without such a
+ * dispatcher. */
+double dts_model_sent_rows(const dts_model *model, const dts_execution *execution, double *share);
 
 /* Bytes of the tensor handed from layer to layer: (micro_batch, sequence, hidden). */
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution);

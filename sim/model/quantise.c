@@ -37,6 +37,9 @@
  * all-reduce of 4 bytes before the cast, of each operand (DTensor [3]) or of those that are gathered behind it [6].
  * Rowwise, DTensor makes one of 4 bytes a row where ranks hold parts of the rows.
  *
+ * Rows of tokens that were cast before they were sent here [8], and gradients that were, come narrow: nothing is cast
+ * forward, and only the transposed copy is made, in backward: 2·m·k·q.
+ *
  * Fused attention may read 8 bits, too (fp8_dpa of Transformer Engine [7]): queries, keys, values, and the gradient of
  * the output are cast, the output and the gradients of the three are cast back, each by kernels of its own; backward
  * finds the narrow tensors, the output among them. n elements of queries (and outputs), k of keys:
@@ -56,7 +59,8 @@
  * [5] pytorch/ao torchao/float8/float8_linear.py, matmul_with_hp_or_float8_args, and config.py (June 2025);
  * pytorch/torchtitan torchtitan/models/llama3/infra/parallelize.py, enable_float8_tensorwise_tp. [6]
  * NVIDIA/TransformerEngine transformer_engine/pytorch/module/linear.py, _customize_quantizers_float8_current_scaling.
- * [7] the same, pytorch/attention/dot_product_attention/backends.py, FusedAttnFunc. */
+ * [7] the same, pytorch/attention/dot_product_attention/backends.py, FusedAttnFunc.
+ * [8] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3. */
 #include "model/builder.h"
 
 enum { AMAX_KERNELS = 3 };   /* [4] */
@@ -231,6 +235,37 @@ static void add_input_cast_by_rows(dts_builder *builder, const dts_linear *linea
     cast->expert_casts = calls > 1 ? calls : 0;
 }
 
+/* Of rows that came narrow, what the product that makes the weight's gradient reads; gradient: of the output's. */
+static void add_transpose(dts_builder *builder, const dts_linear *linear, int64_t width, const char *name,
+                          bool gradient) {
+    const dts_local *l = &builder->local;
+    const dts_quantisation *quantisation = &builder->execution->quantisation;
+    const double elements = products(linear) * (double)linear->rows * (double)width;
+    const int calls = quantisation->copies > 1 ? calls_of(builder, linear) : 0;
+    dts_operator *cast = dts_add_memory(
+        builder, name,
+        (dts_passes){.backward_kernels = calls,
+                     .backward_B = calls > 0 ? 2 * elements * l->q * slower(quantisation, quantisation->copies) : 0,
+                     .input_B = elements * (gradient ? quantisation->copies * l->q : l->e),
+                     .output_B = elements * (gradient ? l->e : l->q)});
+    cast->expert_casts = calls > 1 ? calls : 0;
+}
+
+void dts_add_token_cast(dts_builder *builder, double tokens, bool gradient) {
+    const dts_local *l = &builder->local;
+    const dts_quantisation *quantisation = &builder->execution->quantisation;
+    const double elements = tokens * (double)l->h;
+    const int amax = quantisation->amax_kernel ? 1 : 0, kernels = 1 + amax * AMAX_KERNELS;
+    const double cast_B = elements * ((1 + amax) * l->e + l->q);
+    dts_add_memory(builder, gradient ? "quantise_gradient" : "quantise_input",
+                   (dts_passes){.forward_kernels = gradient ? 0 : kernels,
+                                .forward_B = gradient ? 0 : cast_B,
+                                .backward_kernels = gradient ? kernels : 0,
+                                .backward_B = gradient ? cast_B : 0,
+                                .input_B = elements * (gradient ? l->q : l->e),
+                                .output_B = elements * (gradient ? l->e : l->q)});
+}
+
 void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     const dts_local *l = &builder->local;
     const dts_quantisation *quantisation = &builder->execution->quantisation;
@@ -240,6 +275,10 @@ void dts_add_operand_casts(dts_builder *builder, const dts_linear *linear) {
     }
     if (quantisation->rows) {
         add_input_cast_by_rows(builder, linear);
+        return;
+    }
+    if (linear->arrives_narrow) {
+        add_transpose(builder, linear, linear->k, "quantise_input", false);
         return;
     }
     const bool gathers = l->gathers_quantised && !linear->row_split;
@@ -288,6 +327,10 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
     const dts_quantisation *quantisation = &builder->execution->quantisation;
     if (quantisation->rows) {
         add_gradient_cast_by_rows(builder, linear);
+        return;
+    }
+    if (linear->gradient_arrives_narrow) {
+        add_transpose(builder, linear, linear->n, "quantise_gradient", true);
         return;
     }
     const bool gathers = l->gathers_quantised && linear->row_split && !linear->partial;

@@ -17,7 +17,7 @@
  *                               adapters' rate
  *   … of tokens                 as above; rows for several members of a node may cross once and be handed on inside.
  *                               A dispatcher on the device passes row by row through a few buffers of each
- *                               multiprocessor: S/row of them, kept ones too, in no less than (dispatch_row +
+ *                               multiprocessor: all of them, kept ones too, in no less than (dispatch_row +
  *                               n · dispatch_row_rank) each [4]
  *   in-switch        2          S          (all-reduce of one node)
  *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
@@ -321,16 +321,16 @@ void dts_collective_transfer(const dts_cluster *cluster, dts_collective kind, dt
     }
 }
 
-void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing,
-                        double row_B, dts_transfer *out) {
+void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing, double rows,
+                        dts_transfer *out) {
     if (placement.ranks <= 1 || !(bytes > 0)) {
         *out = (dts_transfer){.algorithm = "none"};
         return;
     }
     *out = all_to_all(cluster, placement, bytes, crossing);
     const double row_s = cluster->intra.dispatch_row_s + (double)placement.ranks * cluster->intra.dispatch_rank_s;
-    if (row_B > 0 && row_s > 0) {
-        const double cap_Bps = out->work_B / (bytes / row_B * row_s);
+    if (rows > 0 && row_s > 0) {
+        const double cap_Bps = out->work_B / (rows * row_s);
         out->rate_cap_Bps = out->rate_cap_Bps > 0 ? fmin(out->rate_cap_Bps, cap_Bps) : cap_Bps;
         set_alone(cluster, out);
     } else if (cluster->timings != NULL && crossing == 1) { /* an exchange like that of nccl-tests */

@@ -32,9 +32,9 @@ void dts_cluster_settle_timings(dts_cluster *cluster);
 
 /* An all-to-all of rows of which some are copies for several members of a node: crossing is the share of the usual
  * bytes between nodes that has to cross the network when each node gets a row once and hands it on inside (0 to 1).
- * row_B: of one row, where a dispatcher on the device sends row by row; 0: all for a rank at once. */
-void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing,
-                        double row_B, dts_transfer *out);
+ * rows: how many that are, where a dispatcher on the device sends row by row; 0: all for a rank at once. */
+void dts_token_transfer(const dts_cluster *cluster, dts_placement placement, double bytes, double crossing, double rows,
+                        dts_transfer *out);
 
 /* Sending bytes from one GPU to another, in the same node or not. */
 void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, dts_transfer *out);

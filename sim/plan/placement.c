@@ -176,10 +176,10 @@ static dts_status place_experts(dts_plan *plan, int64_t p, int64_t other, int64_
             return DTS_INVALID;
         }
     }
-    plan->expert_crossing = crossing_share(plan, tokens->nodes);
     const dts_execution execution = dts_plan_execution(plan);
-    const double row_B = (double)plan->job.model->hidden * dts_numeric_bytes(plan->storage.activation);
-    plan->expert_row_B = dts_model_sends_rows(plan->job.model, &execution) ? row_B : 0;
+    double sent = 1; /* of a token's rows, where its ranks get one each */
+    plan->expert_rows = dts_model_sent_rows(plan->job.model, &execution, &sent);
+    plan->expert_crossing = fmin(1, crossing_share(plan, tokens->nodes) / sent);
     plan->expert_groups_per_node = groups_on_node(tokens, stage_here);
     plan->expert_tensor_groups_per_node = groups_on_node(parts, stage_here);
     plan->expert_data_groups_per_node = groups_on_node(data, both_here);

@@ -72,6 +72,7 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
                               .rows = dts_plan_scales_rows(plan),
                               .attention = dts_plan_narrow_attention(plan),
                               .wide_weight_gradient = recipe == DTS_FP8_ROWWISE_WIDE_GRADIENT,
+                              .dispatches = stack->fp8_dispatch,
                               .weights = dts_plan_gathers_quantised(plan) ? DTS_WEIGHTS_QUANTISED
                                          : kept                           ? DTS_WEIGHTS_ONCE
                                                                           : DTS_WEIGHTS_CAST};

@@ -307,7 +307,7 @@ typedef struct dts_plan {
     int64_t expert_groups_per_node;         /* of one stage, how many of these share a node's network */
     int64_t expert_tensor_groups_per_node;  /* the same */
     double expert_crossing;                 /* of the bytes for other nodes, the share that crosses the network */
-    double expert_row_B;                    /* of one token, where the device sends row by row; else 0 */
+    double expert_rows;                     /* of one exchange, where the device sends row by row; else 0 */
     int64_t expert_data_groups_per_node;    /* the same */
     int64_t *stage_node;                    /* [pipeline] node of each stage of replica 0 */
     int64_t *stage_switch;                  /* [pipeline] PCIe switch of each stage of replica 0, over all nodes */

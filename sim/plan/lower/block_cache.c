@@ -303,7 +303,7 @@ static void put_environment(bytes *to, const dts_builder *b) {
                               (double)plan->expert_tensor,
                               (double)plan->context,
                               plan->expert_crossing,
-                              plan->expert_row_B,
+                              plan->expert_rows,
                               plan->replicas > 1,
                               plan->shards > 1,
                               plan->expert_replicas > 1,

@@ -383,7 +383,7 @@ size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {
 static void transfer_at(const dts_plan *plan, dts_placement placement, dts_group_kind group, dts_collective kind,
                         double bytes, dts_transfer *out) {
     if (group == DTS_GROUP_EXPERT) {
-        dts_token_transfer(plan->job.cluster, placement, bytes, plan->expert_crossing, plan->expert_row_B, out);
+        dts_token_transfer(plan->job.cluster, placement, bytes, plan->expert_crossing, plan->expert_rows, out);
     } else {
         dts_collective_transfer(plan->job.cluster, kind, placement, bytes, out);
     }

@@ -214,6 +214,50 @@ static void test_device_dispatch(void **state) {
     check_exchanges(&model, &x, 160 * 154.0);
 }
 
+/* Tokens that are cast before they are sent: one byte and a scale of 4 for 128 an element cross on the way out, in
+ * either direction, two on the way home; x and the gradient of the sum are cast once for T rows, and of the rows that
+ * came only transposed copies are made. */
+static void check_narrow_dispatch(dts_execution x, const char *leave, const char *sum) {
+    const dts_model model = deepseek();
+    const double h = (double)model.hidden, rows = 6 * 4096.0, tokens = 4096, scale = 4.0 / 128;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_operators wide = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    x.quantisation.dispatches = true;
+    const dts_operators layer = operators_of(&model, DTS_PART_EXPERT_LAYER, &x, arena);
+    const dts_operator *out = find(layer, leave), *home = find(layer, sum);
+    const dts_operator *in = find(layer, "sort_by_expert"), *back = find(layer, "sort_by_rank");
+    const double crossed = find(wide, leave)->exchange_B / (2 * h);
+    assert_true(crossed > 0 && crossed <= rows);
+    assert_close(out->exchange_B, crossed * h * (1 + scale), 1e-9, 0);
+    assert_close(home->exchange_B, crossed * h * (1 + scale), 1e-9, 0);
+    assert_close(in->exchange_B, crossed * h * 2, 1e-9, 0);
+    assert_close(back->exchange_B, crossed * h * 2, 1e-9, 0);
+    assert_close(in->forward_B, find(wide, "sort_by_expert")->forward_B * (1 + scale) / 2, 1e-9, 0);
+    assert_close(in->backward_B, find(wide, "sort_by_expert")->backward_B, 0, 0);
+    assert_close(back->forward_B, find(wide, "sort_by_rank")->forward_B, 0, 0);
+    assert_close(back->backward_B, find(wide, "sort_by_rank")->backward_B * (1 + scale) / 2, 1e-9, 0);
+    /* before the exchange, and of the rows behind it */
+    assert_string_equal(out[-1].name, "quantise_input");
+    assert_close(out[-1].forward_B, tokens * h * (2 + 1 + scale), 1e-9, 0);
+    assert_string_equal(in[2].name, "quantise_input");
+    assert_int_equal(in[2].forward_kernels, 0);
+    assert_close(in[2].backward_B, rows * h * 2 * (1 + scale), 1e-3, 0); /* rows of an expert are whole */
+    assert_string_equal(back[-1].name, "quantise_gradient");
+    assert_close(back[-1].backward_B, rows * h * 2 * (1 + scale), 1e-3, 0);
+    assert_string_equal(home[1].name, "quantise_gradient");
+    assert_close(home[1].backward_B, tokens * h * (2 + 1 + scale), 1e-9, 0);
+    dts_arena_free(arena);
+}
+
+static void test_narrow_dispatch(void **state) {
+    (void)state;
+    dts_execution x = fused_bf16(1, 4096, 8);
+    x.quantisation = (dts_quantisation){.format = DTS_FP8, .copies = 2, .scales_B = 4.0 / 128};
+    check_narrow_dispatch(x, "permute", "unpermute");
+    x.device_dispatch = true;
+    check_narrow_dispatch(x, "dispatch", "combine");
+}
+
 /* Experts of this rank, rows of each, and their parameters; the rest of the layer is whole on every rank. */
 static void test_products(void **state) {
     (void)state;
@@ -346,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_exchanges),         cmocka_unit_test(test_products),
         cmocka_unit_test(test_imbalance),         cmocka_unit_test(test_saved),
         cmocka_unit_test(test_host_reads),        cmocka_unit_test(test_device_dispatch),
+        cmocka_unit_test(test_narrow_dispatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

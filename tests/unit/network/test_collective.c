@@ -112,16 +112,16 @@ static void test_rows(void **state) {
     cluster.intra.dispatch_row_s = 8.9e-9;
     cluster.intra.dispatch_rank_s = 0.162e-9;
     cluster.gpu.link_bandwidth_Bps = cluster.intra.bandwidth_Bps = 900e9;
-    const double row_B = 7168 + 56 * 4, bytes = 20000 * row_B;
+    const double bytes = 20000 * (7168 + 56 * 4);
     for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
         const dts_placement rack = {.ranks = measured[i].ranks, .nodes = 1};
         dts_transfer rows = {0}, wide = {0}, all = {0};
-        dts_token_transfer(&cluster, rack, bytes, 1, row_B, &rows);
+        dts_token_transfer(&cluster, rack, bytes, 1, 20000, &rows);
         assert_close(bytes / rows.alone_s, measured[i].rate_Bps, 0.03, 0);
         /* as many rows of half the width take as long, of twice the width as long as their bytes */
-        dts_token_transfer(&cluster, rack, bytes / 2, 1, row_B / 2, &all);
+        dts_token_transfer(&cluster, rack, bytes / 2, 1, 20000, &all);
         assert_close(all.alone_s, rows.alone_s, 1e-12, 0);
-        dts_token_transfer(&cluster, rack, 4 * bytes, 1, 4 * row_B, &wide);
+        dts_token_transfer(&cluster, rack, 4 * bytes, 1, 20000, &wide);
         assert_close(wide.alone_s, collective(&cluster, DTS_ALL_TO_ALL, rack.ranks, 1, 4 * bytes).alone_s, 1e-12, 0);
     }
 }
