@@ -416,6 +416,7 @@ typedef struct dts_stack {
     double fp8_transpose_factor; /* time of casts that write a transposed copy, too, over that of others */
     double fp8_expert_host_s;    /* host time for each kernel of an expert's cast, beside its launch */
     bool fp8_dispatch;           /* tokens are cast before they are sent to the ranks of their experts */
+    bool fp8_activation_input;   /* inputs of fused gated activations are kept in one byte an element */
     bool fp8_all_gather;         /* sharded parameters are cast before they are gathered */
     bool fp8_attention;          /* fused attention reads 8 bits, too, with a scale for each tensor */
     int parallel_blocks;         /* dts_parallel_reduction */

@@ -220,6 +220,9 @@ static const dts_field fp8_fields[] = {
     FP8_FLAG("dispatch", fp8_dispatch,
              "tokens go to the ranks of their experts in the narrow format, and so do the gradients of what comes home "
              "(DeepSeek-V3); not with scales of rows"),
+    FP8_FLAG("activation_input", fp8_activation_input,
+             "inputs of a fused gated activation are kept in one byte an element for backward, in 16-bit training too "
+             "(Megatron-LM's activation_func_fp8_input_store)"),
     FP8_FLAG("all_gather", fp8_all_gather, "sharded parameters are cast before they are gathered"),
     FP8_FLAG("attention", fp8_attention,
              "precision fp8, recipes tensorwise and delayed: fused attention without windows reads queries, keys and "

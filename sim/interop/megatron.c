@@ -249,6 +249,7 @@ static const dts_mapping plan_rules[] = {
     {"stack.tokens_cross_once=true", "moe-token-dispatcher-type=flex; moe-enable-deepep=true", OUT, NULL, false},
     {"stack.device_dispatch_domain=2", "moe-flex-dispatcher-backend=hybridep", IN, NULL, false},
     {"stack.experts_sms=@", "moe-deepep-num-sms=@", IN, NULL, false},
+    {"stack.fp8.activation_input=true", "activation-func-fp8-input-store=true", 0, NULL, false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},
     {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
     {0},

@@ -3,11 +3,12 @@
  *   plain:  y = gelu(x·W1 + b1)·W2 + b2             keeps x 2sbh, W1's output 8sbh, W2's input 8sbh, mask sbh: 19sbh
  *   gated:  y = (silu(x·Wg) ∘ (x·Wu))·Wd, or gelu   keeps x, gate, silu(gate), up, and Wd's input: 2sbh + 8sbf
  * in bytes, fp16, with f = 4h in the plain form [1]. The fused gated activation keeps gate and up only: 2sbh + 6sbf
- * [2].
+ * [2], cast to one byte an element by a kernel of its own and back where memory is short [4]: 2sbh + 4sbf.
  *
  * [1] Korthikanti et al. 2022, arXiv 2205.05198, section 4.1.
  * [2] NVIDIA/Megatron-LM megatron/core/fusions/fused_bias_swiglu.py.
- * [3] The same, megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl. */
+ * [3] The same, megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl.
+ * [4] [2], fp8_input_store: input.to(torch.float8_e4m3fn), and back to its type in backward. */
 #include "model/builder.h"
 
 /* Product(s) into the inner width. */
@@ -75,14 +76,17 @@ static void add_gated_activation(dts_builder *builder, double elements) {
     const bool silu = builder->model->activation_function == DTS_SILU;
     if (fused) {
         const bool bias = builder->model->bias; /* its gradient is summed here */
+        const bool narrow = builder->execution->stores_narrow && builder->local.e > 1;
+        const double cast_B = narrow ? 2 * T + 2 * elements : 0; /* to one byte each, or back */
         dts_add_memory(builder, silu ? "mlp_swiglu" : "mlp_geglu",
-                       (dts_passes){.forward_kernels = 1,
-                                    .forward_B = 3 * T,
-                                    .backward_kernels = bias ? 2 : 1,
-                                    .backward_B = (bias ? 7 : 5) * T,
+                       (dts_passes){.forward_kernels = narrow ? 2 : 1,
+                                    .forward_B = 3 * T + cast_B,
+                                    .backward_kernels = (bias ? 2 : 1) + (narrow ? 1 : 0),
+                                    .backward_B = (bias ? 7 : 5) * T + cast_B,
                                     .input_B = 2 * T,
                                     .output_B = T,
-                                    .saved_B = 2 * T});
+                                    .saved_B = narrow ? 2 * elements : 2 * T,
+                                    .workspace_B = narrow ? 2 * T : 0});
         return;
     }
     /* One product for both halves: their gradients are joined by a copy. */

@@ -236,6 +236,7 @@ typedef struct dts_execution {
     bool device_dispatch;  /* tokens are sent to experts without their counts on the host */
     bool grouped_products; /* the products of all local experts are one kernel, which needs no counts on the host */
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
+    bool stores_narrow;    /* inputs of fused gated activations are kept in one byte an element */
     bool fuse_clamp;       /* the inner activation cuts its inputs off itself */
     bool fuse_expert_bias; /* the bias behind the experts, weighed by the gates, is added in one kernel */
     bool reads_sizes;      /* a dispatcher on the device tells the host how many rows came: sizes of library calls */

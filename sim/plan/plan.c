@@ -183,6 +183,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .loss_of_split = stack->loss_of_split,
         .loss_metrics = dts_plan_infers(plan) ? 0 : (int)stack->loss_metrics,
         .fuse_permute = stack->fuse_permute || stack->compile,
+        .stores_narrow = stack->fp8_activation_input,
         .fuse_clamp = stack->fuse_clamp || stack->compile,
         .fuse_expert_bias = stack->fuse_expert_bias || stack->compile,
         .reads_sizes = stack->device_dispatch_reads,

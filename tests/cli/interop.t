@@ -443,22 +443,26 @@ two.toml:2:1: warning: 'model.converters.mx true' does not count here
         | ^
   help: another setting of this file comes first
 % who brings tokens to their experts
-$ printf 'torchrun --nproc-per-node 8 --nnodes 4 pretrain_gpt.py --num-layers 8 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --position-embedding-type rope --vocab-size 32000 --swiglu --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1024 --expert-model-parallel-size 16 --micro-batch-size 1 --global-batch-size 64 --bf16 --moe-token-dispatcher-type flex --moe-enable-deepep --moe-deepep-num-sms 24\n' > deepep.args; dtsim import deepep.args --set cluster=dgx-h100 -o deepep.yaml; grep -A5 '^stack' deepep.yaml
+$ printf 'torchrun --nproc-per-node 8 --nnodes 4 pretrain_gpt.py --num-layers 8 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --position-embedding-type rope --vocab-size 32000 --swiglu --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1024 --expert-model-parallel-size 16 --micro-batch-size 1 --global-batch-size 64 --bf16 --moe-token-dispatcher-type flex --moe-enable-deepep --moe-deepep-num-sms 24 --activation-func-fp8-input-store\n' > deepep.args; dtsim import deepep.args --set cluster=dgx-h100 -o deepep.yaml; grep -A7 '^stack' deepep.yaml
 stack:
   profile: megatron-core
   tokens_cross_once: true
   device_dispatch_domain: 2
   device_dispatch_reads: true
   experts_sms: 24
-$ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E 'deepep|dispatcher'
-# deepep as Megatron-LM arguments. Give data, tokenizer and learning rate as "$@".
+  fp8:
+    activation_input: true
+$ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
     --moe-token-dispatcher-type flex \
-    --moe-enable-deepep
-$ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A3 '^stack' hybrid.yaml
+    --moe-enable-deepep \
+    --activation-func-fp8-input-store
+$ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A5 '^stack' hybrid.yaml
 stack:
   profile: megatron-core
   device_dispatch_domain: 2
   experts_sms: 24
+  fp8:
+    activation_input: true
 % gpt-oss: YaRN's factor and the clamp of activations, there and back; a factor of one is none
 $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 36 --hidden-size 2880 --num-attention-heads 64 --kv-channels 64 --seq-length 4096 --max-position-embeddings 40960 --position-embedding-type yarn --rotary-base 150000 --yarn-rotary-scaling-factor 32 --normalization RMSNorm --padded-vocab-size 201088 --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 --num-experts 128 --moe-router-topk 4 --moe-layer-freq "([0]*1+[1])*18" --micro-batch-size 1 --global-batch-size 32 --bf16\n' > oss.args; dtsim import oss.args --set cluster=dgx-h100 -o oss.yaml; grep -E 'rotary|yarn|clamp|gated|moe_every' oss.yaml
 #   position-embedding-type = yarn (line 1)

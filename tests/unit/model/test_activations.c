@@ -177,6 +177,9 @@ static void test_llama_fused(void **state) {
     x.flash_attention = x.fuse_bias_gelu = x.fuse_norm = x.fuse_rotary = true;
     double s = 8192, h = 8192, g = 1024, a = 64, f = 28672;
     assert_close(layer_saved(&model, &x, false), s * (12 * h + 4 * g + 6 * f) + 8 * s + 4 * a * s, 0, 0);
+    x.stores_narrow = true; /* gate and up in a byte each */
+    assert_close(layer_saved(&model, &x, false), s * (12 * h + 4 * g + 4 * f) + 8 * s + 4 * a * s, 0, 0);
+    x.stores_narrow = false;
     x.fuse_norm = false; /* fp32 and normalised copies instead of the input: 4sbh more a norm */
     assert_close(layer_saved(&model, &x, false), s * (20 * h + 4 * g + 6 * f) + 8 * s + 4 * a * s, 0, 0);
     x.fuse_bias_gelu = false; /* silu's output too */
