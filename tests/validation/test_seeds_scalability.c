@@ -149,7 +149,10 @@ static const claim scalability[] = {
      .proof = "tests/unit/plan/test_storage.c autocast_keeps_everything_in_fp32"},
     {"checkpoints of n layers take memory of order √n", "√n", HOLDS, "`recompute: sqrt`",
      .proof = "tests/unit/run/test_partition.c sqrt_checkpoints_keep_a_root_of_the_layers"},
-    GPT2("DP, NVLink", WITH_DP, 110.5948, 1.808, HOLDS, NULL),
+    GPT2("DP, NVLink", WITH_DP, 110.5948, 1.808, DISAGREES,
+         "9 % too slow, since the copies that GPT-2 makes of its logits for the loss are simulated: see below, DP "
+         "against "
+         "DDP"),
     GPT2("DDP, NVLink", NULL, 101.9003, 1.963, HOLDS, NULL),
     GPT2("DDP, no peer access", NO_P2P, 131.4367, 1.522, DISAGREES,
          "the path through host memory is faster in the model than it was; what desktop board it was is not known"),
