@@ -40,7 +40,7 @@ typedef struct dts_local {
     double stream, mask_B;     /* elements of (b, shard, h); B of a mask element */
 } dts_local;
 
-dts_local dts_local_sizes(const dts_model *model, const dts_execution *execution);
+dts_local dts_local_sizes(const dts_model *model, const dts_execution *x);
 
 typedef struct dts_builder {
     const dts_model *model;

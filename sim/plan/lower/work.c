@@ -14,7 +14,8 @@ static double product_s(const dts_builder *b, const dts_operator *o, int64_t m, 
                         dts_product product, bool *timed) {
     const bool of_weight = product == DTS_PRODUCT_OF_WEIGHT;
     const dts_numeric format = dts_plan_product_format(b->plan, o, of_weight);
-    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight, .timed = timed};
+    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight};
+    shape.timed = timed;
     shape.factor = dts_plan_product_factor(b->plan, o, product != DTS_PRODUCT_FORWARD);
     return b->slowest * dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
 }
