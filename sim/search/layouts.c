@@ -301,6 +301,7 @@ static dts_status go_on(dts_search_context *c, const dts_search_method *method, 
     if (!more) {
         return DTS_OK;
     }
+    c->search->went_on = true;
     c->simulations = DTS_SEARCH_SIMULATIONS - c->search->count;
     dts_status status = method->run(c, diag);
     c->search->interrupted = dts_layouts_stopped(c);

@@ -159,6 +159,10 @@ static dts_status search_offer(const dts_rent_request *request, bool thorough, d
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
     dts_text_free(&document);
+    if (status == DTS_OK && offer->search->went_on) { /* as far as a thorough one of so many simulations */
+        const size_t simulations = request->search.simulations;
+        offer->thorough |= simulations > 0 && simulations <= DTS_SEARCH_SIMULATIONS;
+    }
     const dts_finding *plan = status == DTS_OK ? dts_offer_plan(offer) : NULL;
     if (plan != NULL) {
         const dts_figures *f = &plan->outcome.figures;

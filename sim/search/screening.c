@@ -21,6 +21,7 @@ enum {
     TRIED = 2,      /* of these in full at once */
     REFINED = 8,    /* in full at a time */
     COARSE_FOR = 4, /* coarse for each that may be simulated in full */
+    KNOWN = 32,     /* simulated in full of a family: then it is known how far coarse simulation is off for it */
 };
 
 /* The closed form may be off by so much for a family of which none has been looked at (exhaustive.c). */
@@ -28,6 +29,9 @@ static const double PROMISING = 1.3;
 /* What is simulated in full: within this of the best by coarse simulation. Largest difference within a family in 300
  * layouts of 175B: 1.5 %. */
 static const double CLOSE = 1.03;
+/* Of a family that is known: beyond what full simulations of it differ from coarse ones among each other. As much as
+ * makes two layouts one answer (conclude.c). */
+static const double CLOSE_KNOWN = 1.001;
 /* The closed form of the memory is no bound: beyond this it is believed. */
 static const double DOUBT = 1.05;
 /* Where a peak depends on an order that a first look does not have, the first look's own is believed beyond this: of
@@ -136,8 +140,10 @@ static double value_of(const dts_search_context *c, const dts_screened *s) {
 /* Sums over the candidates of a family of what they took. */
 typedef struct family {
     double estimated, coarse; /* of those that were looked at coarsely */
-    double least_ratio;       /* full to coarse, of those that were simulated in full as well; 0: none was */
-    bool asked;               /* in this batch */
+    size_t known;             /* simulated in full as well */
+    double least_ratio;       /* full to coarse, of those that are known; 0: none is */
+    double greatest_ratio;
+    bool asked; /* in this batch */
 } family;
 
 static family *family_of(const dts_search_context *c, family *families, const dts_candidate *candidate) {
@@ -157,7 +163,9 @@ static void learn(const dts_search_context *c, family *families) {
         long index = dts_layouts_find(c, &s->of.candidate);
         if (index >= 0 && c->search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED) {
             double ratio = c->search->findings[index].outcome.figures.iteration_time_s / s->screening.time_s;
-            of->least_ratio = of->least_ratio > 0 ? fmin(of->least_ratio, ratio) : ratio;
+            of->least_ratio = of->known > 0 ? fmin(of->least_ratio, ratio) : ratio;
+            of->greatest_ratio = fmax(of->greatest_ratio, ratio);
+            of->known++;
         }
     }
 }
@@ -227,10 +235,32 @@ static void choose_coarse(const dts_search_context *c, const dts_top *list, fami
     }
 }
 
-/* Those that have been looked at and not been simulated in full, the best first, as long as they are within a margin of
- * the best: what fits, and where nothing does, what lacks least. */
-static void choose_full(const dts_search_context *c, family *families, double margin, picks *out) {
+/* How many of the findings that fit are different answers. */
+static size_t count_answers(const dts_search_context *c) {
+    const dts_finding *f = c->search->findings;
+    size_t count = 0;
+    for (size_t i = 0; i < c->search->count; i++) {
+        bool other = f[i].outcome.kind == DTS_OUTCOME_SIMULATED && f[i].outcome.figures.fits;
+        for (size_t k = 0; k < i && other; k++) {
+            other = !f[k].outcome.figures.fits || !dts_layouts_same_answer(c->request->objective, &f[k], &f[i]);
+        }
+        count += other;
+    }
+    return count;
+}
+
+/* How far behind the best may a candidate be that takes beyond its coarse simulation what its family took at least? Of
+ * a family that is known, about one in KNOWN more takes less than all before it; it is taken to be less by what these
+ * differ among each other. */
+static double margin_of(const family *f) {
+    return f->known < KNOWN ? CLOSE : fmin(CLOSE, CLOSE_KNOWN * f->greatest_ratio / f->least_ratio);
+}
+
+/* Those that have been looked at and not been simulated in full, the best first, as long as they are better than
+ * the best or, if asked, close to it: what fits, and where nothing does, what lacks least. */
+static void choose_full(const dts_search_context *c, family *families, bool close, picks *out) {
     learn(c, families);
+    const bool enough = close && count_answers(c) >= c->request->answers;
     double best = best_value(c);
     bool any = isfinite(best) || something_fits(c);
     for (size_t i = 0; i < c->screened_count; i++) {
@@ -242,6 +272,7 @@ static void choose_full(const dts_search_context *c, family *families, double ma
         const family *f = family_of(c, families, &s->of.candidate);
         double full = by_memory(c) || f->least_ratio <= 0 ? 1 : f->least_ratio;
         double score = any ? value_of(c, s) * full : s->screening.allocated_B;
+        const double margin = enough ? margin_of(f) : (close ? CLOSE : 1);
         if (!isfinite(best) || score < margin * best) {
             pick(out, score, i);
         }
@@ -262,7 +293,7 @@ static dts_status try_best(dts_search_context *c, family *families, size_t limit
     size_t room = limit > c->search->count ? limit - c->search->count : 0;
     picks chosen = {.most = room < TRIED ? room : TRIED};
     if (something_fits(c) && chosen.most > 0) {
-        choose_full(c, families, 1, &chosen);
+        choose_full(c, families, false, &chosen);
     }
     return simulate_picked(c, &chosen, diag);
 }
@@ -292,25 +323,11 @@ static dts_status refine(dts_search_context *c, family *families, size_t limit, 
     for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
         size_t room = limit - c->search->count;
         picks chosen = {.most = room < REFINED ? room : REFINED};
-        choose_full(c, families, CLOSE, &chosen);
+        choose_full(c, families, true, &chosen);
         status = simulate_picked(c, &chosen, diag);
         left = chosen.count > 0 && isfinite(best_value(c)); /* where nothing fits a few show what it lacks */
     }
     return status;
-}
-
-/* How many of the findings that fit are different answers. */
-static size_t count_answers(const dts_search_context *c) {
-    const dts_finding *f = c->search->findings;
-    size_t count = 0;
-    for (size_t i = 0; i < c->search->count; i++) {
-        bool other = f[i].outcome.kind == DTS_OUTCOME_SIMULATED && f[i].outcome.figures.fits;
-        for (size_t k = 0; k < i && other; k++) {
-            other = !f[k].outcome.figures.fits || !dts_layouts_same_answer(c->request->objective, &f[k], &f[i]);
-        }
-        count += other;
-    }
-    return count;
 }
 
 /* Is a screened candidate, as far as is known, what one of the findings is? */

@@ -149,6 +149,7 @@ struct dts_search {
     dts_disagreement coarse;       /* coarse simulation against full */
     bool proven;                   /* nothing that was not simulated can be better */
     bool interrupted;
+    bool went_on;                        /* because the asker needed more */
     size_t screenings;                   /* candidates that were simulated coarsely */
     double walk_s, screen_s, simulate_s; /* wall clock */
     int threads;
