@@ -71,6 +71,26 @@ static void attention_runs_narrow(void **state) {
     }
 }
 
+/* As measured: 8 bits make attention as a whole slower on Hopper, whose backward is, and faster on Blackwell. */
+static void narrow_attention_is_known_of_these(void **state) {
+    (void)state;
+    static const struct {
+        const char *cluster;
+        bool faster;
+    } cases[] = {{"dgx-h100", false},   {"dgx-h200", false}, {"dgx-b200", true},
+                 {"gb200-nvl72", true}, {"dgx-b300", true},  {"gb300-nvl72", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char wide_cluster[80], narrow_cluster[120];
+        snprintf(wide_cluster, sizeof wide_cluster, "cluster.profile=%s", cases[i].cluster);
+        snprintf(narrow_cluster, sizeof narrow_cluster, "%s stack.fp8.attention=true", wide_cluster);
+        dts_result *wide = simulate_text(base, wide_cluster), *narrow = simulate_text(base, narrow_cluster);
+        const double ratio = seconds_of(narrow, "flash_attention") / seconds_of(wide, "flash_attention");
+        assert_true(cases[i].faster ? ratio < 0.92 : ratio > 1.02 && ratio < 1.2);
+        dts_result_free(narrow);
+        dts_result_free(wide);
+    }
+}
+
 /* Weights of the layers' products travel in one byte; norms, embedding and head in two. */
 static void sharded_weights_are_gathered_narrow(void **state) {
     (void)state;
@@ -299,6 +319,7 @@ int main(void) {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(products_run_at_the_narrow_rate),
         cmocka_unit_test(attention_runs_narrow),
+        cmocka_unit_test(narrow_attention_is_known_of_these),
         cmocka_unit_test(sharded_weights_are_gathered_narrow),
         cmocka_unit_test(copies_of_weights_take_memory),
         cmocka_unit_test(weights_may_be_half_without_masters),
