@@ -15,8 +15,9 @@
  * what a process reaches where the stack says so:
  *   rate = min(optimizer.cpu_bandwidth, threads · optimizer.cpu_thread_bandwidth)                                 (2)
  *   threads = min(optimizer.cpu_threads, cores / processes of the node); all cores of a node with one process
- * [2] counts the same bytes: 4-byte gradient, parameter and two moments read, three of them written. torchrun leaves
- * each of several processes one thread [4].
+ * [2] counts the same bytes: 4-byte gradient, parameter and two moments read, three of them written. Both rates are of
+ * the bytes that the stack's style of optimizer is charged, whether caches serve them or memory: those of a row of
+ * operations are higher than those of a fused step. torchrun leaves each of several processes one thread [4].
  *
  * Activations (each layer's, or its checkpoint) go out behind the layer's forward and come back before its backward.
  * offload.prefetch is how many layers the copies may lag behind or run ahead: the forward of layer i waits until those

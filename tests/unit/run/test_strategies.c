@@ -273,6 +273,47 @@ static void threads_limit_the_step(void **state) {
     }
 }
 
+/* AdamW of PyTorch's operations: one thread steps 536.9 million fp32 parameters in 1.93 s (ISEEKYAN/Megatron-LM, issue
+ * 188), all threads of a DGX-2 a billion in 1.39 s (Ren et al., ZeRO-Offload, table 4). */
+static void steps_on_the_cpu_take_what_was_measured(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        double gpus, elements, measured_s;
+    } cases[] = {
+        {"cluster.gpus_per_node=2 training.global_batch=2", 2, 536.870912e6, 1.93},
+        {"cluster.gpus_per_node=1 training.global_batch=1", 1, 1e9, 1.39},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char settings[320];
+        snprintf(settings, sizeof settings,
+                 "stack=pytorch-2 cluster.profile=dgx-h100 training.precision=fp32 training.optimizer=adamw "
+                 "training.micro_batch=1 parallelism.data_parallel=zero1 offload.optimizer=cpu %s",
+                 cases[i].settings);
+        dts_result *r = simulate_text(base, settings);
+        double expected_s = r->parameters / cases[i].gpus / cases[i].elements * cases[i].measured_s;
+        assert_close(spans_named(r, "optimizer_step on the CPU").total_s, expected_s, 0.05, 0);
+        dts_result_free(r);
+    }
+}
+
+/* torchtune's step is fused: a process's 16 threads have an eighth of the node's memory, or what a thread has. */
+static void one_thread_slows_a_fused_step(void **state) {
+    (void)state;
+    static const char *const settings =
+        "stack=torchtune training.precision=bf16 training.optimizer=adamw parallelism.data_parallel=fsdp " OFFLOAD_ALL;
+    char one[320];
+    snprintf(one, sizeof one, "%s stack.optimizer.cpu_threads=1", settings);
+    dts_result *share = simulate_text(base, settings);
+    dts_result *single = simulate_text(base, one);
+    double step_B = share->parameters / GPUS * 7 * 2;
+    double single_s = spans_named(single, "optimizer_step on the CPU").total_s;
+    assert_close(single_s, step_B / 13e9, 1e-6, 0);
+    assert_true(spans_named(share, "optimizer_step on the CPU").total_s < single_s);
+    dts_result_free(share);
+    dts_result_free(single);
+}
+
 static void activations_go_out_and_come_back(void **state) {
     (void)state;
     dts_result *stay = simulate_text(base, "");
@@ -381,6 +422,8 @@ int main(void) {
         cmocka_unit_test(parameters_come_and_gradients_go),
         cmocka_unit_test(the_cpu_takes_the_step),
         cmocka_unit_test(threads_limit_the_step),
+        cmocka_unit_test(steps_on_the_cpu_take_what_was_measured),
+        cmocka_unit_test(one_thread_slows_a_fused_step),
         cmocka_unit_test(activations_go_out_and_come_back),
         cmocka_unit_test(with_full_recomputation_only_checkpoints_move),
         cmocka_unit_test(pageable_memory_is_slower),
