@@ -13,9 +13,9 @@
  * A product that stands for several projections (query, key and value in one) has an adapter for each target, or
  * one for all of them [7]. Experts have one each, as products of rank r grouped like their own.
  *
- * Adapters in fp32 [10] read a copy of their input in fp32, one for each of them, which theirs is to keep; without
- * autocast all behind it is in fp32 as well: the products, the scale and the sum, which is cast back. Under autocast
- * the copy is cast again for A, which keeps that one. Backward casts the gradients the other way.
+ * Adapters in fp32 [10] read a copy of their input in fp32, one for each of them, which theirs is to keep, and dropout
+ * works on it; without autocast all behind it is in fp32 as well: the products, the scale and the sum, which is cast
+ * back. Under autocast the copy is cast again for A, which keeps that one. Backward casts the gradients the other way.
  *
  * Where T ranks share W, both factors are split among them, so that nothing is trained twice [4]; rows·r and rows·n
  * are whole tensors, in bytes of the activations:
@@ -295,7 +295,9 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
         add_branch(builder, s.x_B, count);
     }
     if (count > 0 && adaptation->dropout) {
-        dts_add_dropout(builder, "lora_dropout", s.x_B, s.x_B / builder->local.e * builder->execution->mask_B);
+        const double elements = s.x_B / builder->local.e;
+        dts_add_dropout(builder, "lora_dropout", adaptation->copies ? elements * FP32_B : s.x_B,
+                        elements * builder->execution->mask_B);
     }
     for (int i = 0; i < count; i++) {
         add_adapter(builder, linear, widths[i], &s);

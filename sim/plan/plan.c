@@ -102,9 +102,18 @@ double dts_plan_weights_B(const dts_plan *plan, double elements, double quantise
     return elements * stored_B + (caches_weights(plan) ? quantised * narrow_B : 0);
 }
 
+/* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */
+static double unit_element_B(const dts_plan *plan) {
+    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->job.stack->fsdp_mixed_precision;
+    return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
+}
+
+double dts_plan_unit_B(const dts_plan *plan, double elements, double frozen_B) {
+    return elements * unit_element_B(plan) + dts_plan_gathered_frozen_B(plan, frozen_B);
+}
+
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
-    const bool halves = dts_plan_shards_parameters(plan) && !plan->job.stack->fsdp_gathers_stored;
-    const double wide_B = halves ? dts_numeric_bytes(plan->storage.compute) : plan->storage.parameter_B;
+    const double wide_B = dts_plan_shards_parameters(plan) ? unit_element_B(plan) : plan->storage.parameter_B;
     double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
     return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
 }
@@ -248,11 +257,15 @@ bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits) {
     return overlap == DTS_P2P_OVERLAPS || (overlap == DTS_P2P_OVERLAPS_SPLIT && splits);
 }
 
+bool dts_plan_may_post_validate(const dts_plan *plan, const dts_schedule_method *method) {
+    return plan->job.stack->post_validation && plan->pipeline > 1 && plan->copies == 1 && method != NULL &&
+           method->splits_backward && dts_plan_needs_global_number(plan) && !dts_plan_infers(plan) &&
+           !plan->job.stack->pipeline_single_process;
+}
+
 bool dts_plan_post_validates(const dts_plan *plan) {
-    return plan->job.stack->post_validation && plan->pipeline > 1 && plan->copies == 1 && plan->method != NULL &&
-           plan->method->splits_backward && dts_plan_needs_global_number(plan) &&
-           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && !dts_plan_infers(plan) &&
-           !dts_plan_single_process(plan) && !plan->job.stack->pipeline_single_process;
+    return dts_plan_may_post_validate(plan, plan->method) && plan->job.offload->optimizer == DTS_OFFLOAD_NONE &&
+           !dts_plan_single_process(plan);
 }
 
 bool dts_plan_shards_parameters(const dts_plan *plan) {
@@ -353,11 +366,16 @@ bool dts_plan_owns_tensors(const dts_plan *plan) {
            plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
 }
 
+bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method) {
+    const bool asynchronous = method != NULL && method->asynchronous;
+    const bool in_order = plan->copies == 1 && !dts_plan_may_post_validate(plan, method) && !asynchronous;
+    return plan->job.stack->ddp_overlap_gather && in_order && plan->replicas > 1 && plan->style_count == 1 &&
+           !dts_plan_infers(plan);
+}
+
 bool dts_plan_overlaps_gather(const dts_plan *plan) {
-    const bool in_order = plan->copies == 1 && !dts_plan_post_validates(plan) && !dts_plan_asynchronous(plan);
-    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_overlap_gather && in_order &&
-           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && !dts_plan_owns_tensors(plan) && plan->replicas > 1 &&
-           plan->style_count == 1 && !dts_plan_infers(plan);
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && dts_plan_may_overlap_gather(plan, plan->method) &&
+           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && !dts_plan_owns_tensors(plan);
 }
 
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan) {

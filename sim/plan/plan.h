@@ -355,6 +355,8 @@ bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Are parameters that the step has updated gathered beside the next forward pass (stack.ddp.overlap_gather)? Not those
  * of an optimizer in host memory, of layers with plans of their own, nor where stages begin one after another. */
 bool dts_plan_overlaps_gather(const dts_plan *plan);
+/* The same by a schedule, whatever is sharded and in host memory: candidates of one frame differ in these. */
+bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method);
 /* Does fused attention read 8 bits (stack.fp8.attention): with a scale for each tensor, without latents? */
 bool dts_plan_narrow_attention(const dts_plan *plan);
 /* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
@@ -435,6 +437,8 @@ int dts_optimizer_moments(dts_optimizer optimizer);
  * iteration on the GPU (whole) and as they are gathered. */
 double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised);
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised);
+/* Bytes of a gathered unit of FSDP or ZeRO-3, whatever the plan shards: trained elements, and frozen ones as stored. */
+double dts_plan_unit_B(const dts_plan *plan, double elements, double frozen_B);
 
 /* Is adding a new gradient to the stored one a kernel of its own? */
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan);
@@ -487,6 +491,8 @@ bool dts_plan_clips_microbatches(const dts_plan *plan);
 bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits);
 /* Does a stage step without that number, and begin the next iteration while other stages still finish this one? */
 bool dts_plan_post_validates(const dts_plan *plan);
+/* The same by a schedule, whatever is sharded and in host memory. */
+bool dts_plan_may_post_validate(const dts_plan *plan, const dts_schedule_method *method);
 /* Are fp16 gradients next to fp32 weights scaled against underflow? */
 bool dts_plan_scales_loss(const dts_plan *plan);
 

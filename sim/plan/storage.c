@@ -6,14 +6,18 @@
  *   amp-*          4           4          8      autocast casts each weight for use; [1]: 18 with the cast copy
  *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
+ *   fp8, mxfp8, nvfp4  as amp-bf16, on a stack with fp8.half_weights as bf16
  *   inference: parameters only, in the same formats; no master copies. Autocast keeps half copies of weights to the end
  *   of a pass: 4 + 2 of [1]
- *   fp8, mxfp8, nvfp4  as amp-bf16, on a stack with fp8.half_weights as bf16: 8- and 4-bit formats are those of
- * products' operands. What copies of the weights live beside them, or instead of them, is the stack's (plan.c) With
- * adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format says, and have
- * no gradients and states. Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one
- * byte each, Adafactor rows and columns, SGD nothing; what statistics take beside elements follows from the tensors
- * (lower/work.c).
+ *
+ * 8- and 4-bit formats are those of products' operands. What copies of the weights live beside them, or instead of
+ * them, is the stack's (plan.c).
+ *
+ * With adapters (adapters.c) this is of the adapters' parameters only; all others take what their base format says, and
+ * have no gradients and states.
+ *
+ * Moments have the format of the parameters in plain PyTorch optimizers; 8-bit Adam keeps one byte each, Adafactor rows
+ * and columns, SGD nothing; what statistics take beside elements follows from the tensors (lower/work.c).
  *
  * [1] Hugging Face, "Efficient Training on a Single GPU", section "Anatomy of Model's Memory".
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.

@@ -84,16 +84,18 @@ static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, 
 
 /* Parameters behind the step of ZeRO-1, or what the next iteration's first forward does not hide of them: that of its
  * first part at least. */
-static double exposed_gather_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
+static double exposed_gather_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method,
+                               const dts_case_passes *p) {
     const double gather_s = c->collectives.gather_s;
     const bool offloads = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
-    return k->plan->job.stack->ddp_overlap_gather && !offloads
+    return dts_plan_may_overlap_gather(k->plan, method) && !offloads
                ? fmax(gather_s / fmax(1, c->layers), gather_s - p->forward_s)
                : gather_s;
 }
 
 /* Gradients that the last backward does not hide, and the parameters' way back. */
-static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
+static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method,
+                        const dts_case_passes *p) {
     const dts_rank_collectives *x = &c->collectives;
     const double backward_s = p->input_s + p->weight_s;
     const double hides_s = k->plan->job.stack->ddp_overlap ? backward_s : 0; /* of DDP's buckets */
@@ -108,7 +110,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_ca
             if (dts_case_owns_tensors(k)) {
                 return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
             }
-            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, p);
+            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, method, p);
         case DTS_DP_ZERO2:
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:
@@ -192,7 +194,8 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     }
     repeats_s *= share;
     double work_s = m * (c->kernels_forward_s + c->kernels_backward_s + repeats_s + waits_s(k, c, method, share));
-    const bool staggered = dts_plan_post_validates(k->plan); /* a rank's iteration begins with its own first pass */
+    const bool staggered =
+        dts_plan_may_post_validate(k->plan, method); /* a rank's iteration begins with its own first pass */
     double gpu_s = (staggered ? 0 : c->way_forward_s) + work_s + (splits ? 0 : c->way_backward_s + way_s);
     gpu_s *= k->frame->least_slowest;
     const dts_stack *stack = k->plan->job.stack;
@@ -417,7 +420,7 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
         mean.input_s += ranks * (p.input_s - p.first_input_s);
         mean.weight_s += ranks * p.weight_s;
         busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
-        tail_s = fmax(tail_s, exposed_s(k, c, &p) + o->step_s);
+        tail_s = fmax(tail_s, exposed_s(k, c, method, &p) + o->step_s);
         stepped_s += (c->last - c->first + 1) * o->step_host_s;
         loop_s = fmax(loop_s, loop_behind_s(k, c, &p));
         issued_s += (c->last - c->first + 1) * c->launches_forward * stack->launch_s;
@@ -467,7 +470,7 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, in_flight, in_flight, &fullest);
-    *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, &p) + o.step_s;
+    *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, method, &p) + o.step_s;
     *memory_B = fullest.memory_B;
 }
 
@@ -511,7 +514,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
         case DTS_DP_ZERO1: {
             const bool owned = dts_case_owns_tensors(&k);
             out->tail_s = owned ? x->reduce_s : x->scatter_s;
-            out->time_s += owned ? x->broadcast_s : x->gather_s;
+            out->time_s += owned ? x->broadcast_s : x->gather_s; /* layers of two styles: not beside forward */
             break;
         }
         case DTS_DP_ZERO2:

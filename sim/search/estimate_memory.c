@@ -1,10 +1,12 @@
 /* The closed form of a candidate's memory, and its bounds.
  *
- *   memory        = max_c (static + in flight · saved of a chunk + transient), while a layer runs, without what a head
- * has saved, and while embedding or head do, without units and gradients of layers bound         = max_c (static + in
- * flight · saved of its smallest chunk [no activations in host memory]), where gradients that reductions make first
- * count in the step only bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time
- * [1], and of the activations that are out when a chunk's last layer begins
+ *   memory        = max_c (static + in flight · saved of a chunk + transient), the larger of two moments:
+ *                   a layer runs, without what a head has saved; embedding or head run, without units and
+ *                   gradients of layers
+ *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory]), where
+ *                   gradients that reductions make first count in the step only
+ *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
+ *                   activations that are out when a chunk's last layer begins
  *
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
@@ -131,13 +133,12 @@ typedef struct units {
 } units;
 
 static units units_of(const dts_case *k, const dts_rank_class *c) {
-    const double compute_B = dts_numeric_bytes(k->plan->storage.compute);
     units u = {0};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         u.layer += c->unit[set];
-        u.layer_B += c->unit[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->unit_frozen_B[set]);
+        u.layer_B += dts_plan_unit_B(k->plan, c->unit[set], c->unit_frozen_B[set]);
         u.root += c->parameters[set];
-        u.root_B += c->parameters[set] * compute_B + dts_plan_gathered_frozen_B(k->plan, c->frozen_B[set]);
+        u.root_B += dts_plan_unit_B(k->plan, c->parameters[set], c->frozen_B[set]);
     }
     u.root -= c->layers * u.layer;
     u.root_B -= c->layers * u.layer_B;

@@ -54,7 +54,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         bool again = dts_plan_reshards(k->plan);
         double chunks = (double)frame->chunks;
         const bool root_first = c->ends == 0 && x->root_gather_s[k->hybrid] > 0;
-        /* the dts_case_passes of a pipeline follow one another, and the first unit of the next comes while one ends,
+        /* passes of a pipeline follow one another, and the first unit of the next comes while one ends,
          * but where that one begins with the root */
         const double firsts = k->plan->pipeline == 1 ? fmin(chunks, c->layers) : root_first ? root_gathers(k, c) : 0;
         double first_s = firsts * x->unit_gather_s[k->hybrid] / c->layer_units;

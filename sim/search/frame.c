@@ -23,8 +23,7 @@ static void add_end(const dts_plan *plan, const dts_part_cost *part, dts_rank_cl
     }
     c->ends++;
     c->end = fmax(c->end, elements);
-    c->end_B = fmax(c->end_B,
-                    elements * dts_numeric_bytes(plan->storage.compute) + dts_plan_gathered_frozen_B(plan, frozen_B));
+    c->end_B = fmax(c->end_B, dts_plan_unit_B(plan, elements, frozen_B));
 }
 
 /* Both halves of a backward pass. */
@@ -250,8 +249,7 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    const double frozen_gathered_B = dts_plan_gathered_frozen_B(plan, frozen_B);
-    const double gather_B = (elements * dts_numeric_bytes(plan->storage.compute) + frozen_gathered_B) / units;
+    const double gather_B = dts_plan_unit_B(plan, elements, frozen_B) / units;
     *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         const double reduce_B = elements * frame->reduce_B[fsdp] / units;
@@ -269,8 +267,7 @@ static double unit_sms(const dts_frame *frame, int rank, int hybrid, const dts_r
     dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, busy_share(frame->plan), &sharing);
     group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
     dts_transfer gather;
-    const double unit_B = c->unit[DTS_SET_COMMON] * dts_numeric_bytes(frame->plan->storage.compute) +
-                          dts_plan_gathered_frozen_B(frame->plan, c->unit_frozen_B[DTS_SET_COMMON]);
+    const double unit_B = dts_plan_unit_B(frame->plan, c->unit[DTS_SET_COMMON], c->unit_frozen_B[DTS_SET_COMMON]);
     dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B / c->layer_units, &gather);
     const double most = (double)frame->plan->job.stack->communication_sms;
     return gather.work_B > 0 && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;

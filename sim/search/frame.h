@@ -102,14 +102,14 @@ typedef struct dts_estimate {
     double least_host_B; /* in the memory of the fullest node's host */
 } dts_estimate;
 
-/* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
-/* … of no candidates that differ in their offload alone. */
+/* What the time of no candidate undercuts that differs from this one in its offload alone. */
 double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *candidate,
                                   const dts_schedule_method *method);
 
 /* Of the estimate the time alone. */
 double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method);
 
+/* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const float *in_flight);
 

@@ -80,7 +80,57 @@ static void closed_forms_are_near(void **state) {
     }
 }
 
+/* A layout of one stage and of two, by its closed form and simulated. */
+static tally gathered_so(const char *stack, const char *training, const char *pipeline) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "model: {profile: llama-2-7b, layers: 16}\n"
+             "cluster: {profile: dgx-a100-80gb, nodes: 4}\n"
+             "stack: %s\n"
+             "training: {global_batch: 64, micro_batch: 1, sequence_length: 2048, recompute: none, %s}\n"
+             "fidelity: {allocator: estimate}\n",
+             stack, training);
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.context", "1"),
+                             AXIS("parallelism.order", "tensor-data-pipeline"),
+                             AXIS("parallelism.partition", "auto"),
+                             AXIS("parallelism.pipeline", pipeline),
+                             AXIS("parallelism.data_parallel", "fsdp"),
+                             AXIS("parallelism.shard_group", "0"),
+                             AXIS("offload", "none"),
+                             AXIS("training.recompute", "none"),
+                             AXIS("parallelism.virtual_stages", "1"),
+                             AXIS("training.micro_batch", "1"),
+                             AXIS("parallelism.schedule", "1f1b")};
+    const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
+    print_message("%s, %s, pipeline %s: time off by %.1f %%, memory by %.1f %%\n", stack, training, pipeline,
+                  100 * t.worst_time, 100 * t.worst_memory);
+    assert_int_equal(t.count, 1);
+    assert_true(t.worst_time < 0.075 && t.worst_memory < 0.1);
+    return t;
+}
+
+/* fp32 units that are gathered as they are stored take longer and more room, unless MixedPrecision makes them half. */
+static void closed_forms_gather_what_is_stored(void **state) {
+    (void)state;
+    static const char stored[] = "{profile: pytorch-2, fsdp: {gathers_stored: true}}";
+    static const char half[] = "{profile: pytorch-2, fsdp: {gathers_stored: false}}";
+    static const char *const mixed[] = {"{profile: torchtitan, fsdp: {gathers_stored: true}}", "torchtitan"};
+    static const char *const pipelines[] = {"1", "2"};
+    for (size_t i = 0; i < 2; i++) {
+        const tally a = gathered_so(stored, "precision: amp-bf16", pipelines[i]);
+        const tally b = gathered_so(half, "precision: amp-bf16", pipelines[i]);
+        assert_true(a.full_s > b.full_s && a.estimate.memory_B > b.estimate.memory_B);
+        assert_close(a.estimate.time_s / b.estimate.time_s, a.full_s / b.full_s, 0.03, 0);
+        const tally c = gathered_so(mixed[0], "precision: amp-bf16", pipelines[i]);
+        const tally d = gathered_so(mixed[1], "precision: amp-bf16", pipelines[i]);
+        assert_close(c.estimate.time_s, d.estimate.time_s, 0, 0);
+        assert_close(c.full_s, d.full_s, 0, 0);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near),
+                                       cmocka_unit_test(closed_forms_gather_what_is_stored)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
