@@ -456,13 +456,33 @@ $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(mo
     --moe-token-dispatcher-type flex \
     --moe-enable-deepep \
     --activation-func-fp8-input-store
+$ sed 's/flex/alltoall/' deepep.args > plain.args; dtsim import plain.args --set cluster=dgx-h100 | grep -E 'deepep|cross_once'
+#   moe-enable-deepep = true (line 1): counts with moe-token-dispatcher-type flex only
+#   moe-deepep-num-sms = 24 (line 1): counts with moe-token-dispatcher-type flex only
+$ sed 's/--bf16/--bf16 --moe-flex-dispatcher-backend deepep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather/' deepep.args > gather.args; dtsim import gather.args --set cluster=dgx-h100 -o gather.yaml; grep -A3 '^stack' gather.yaml
+stack:
+  profile: megatron-core
+  ddp:
+    overlap_gather: true
+$ DTSIM_DATA=$DATA dtsim export gather.yaml --to megatron-lm | grep -e --overlap
+    --overlap-grad-reduce \
+    --overlap-param-gather \
+$ DTSIM_DATA=$DATA dtsim export gather.yaml --set stack.ddp.overlap_gather=false --to megatron-lm | grep -e --overlap
+    --overlap-grad-reduce \
+$ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --overlap-moe-expert-parallel-comm --expert-model/; s/size 16/size 8/' deepep.args > turns.args; dtsim import turns.args --set cluster=dgx-h100 -o turns.yaml; grep -E 'schedule:|virtual' turns.yaml
+#   num-layers-per-virtual-pipeline-stage = 1 (line 1)
+  schedule: interleaved-1f1b-moe-overlap
+  virtual_stages: 2
+$ DTSIM_DATA=$DATA dtsim export turns.yaml --to megatron-lm | grep -E -e '--(num-virtual|overlap-moe)'
+    --num-virtual-stages-per-pipeline-rank 2 \
+    --overlap-moe-expert-parallel-comm \
 $ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A5 '^stack' hybrid.yaml
 stack:
   profile: megatron-core
+  tokens_cross_once: false
   device_dispatch_domain: 2
   experts_sms: 24
   fp8:
-    activation_input: true
 % gpt-oss: YaRN's factor and the clamp of activations, there and back; a factor of one is none
 $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 36 --hidden-size 2880 --num-attention-heads 64 --kv-channels 64 --seq-length 4096 --max-position-embeddings 40960 --position-embedding-type yarn --rotary-base 150000 --yarn-rotary-scaling-factor 32 --normalization RMSNorm --padded-vocab-size 201088 --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 --num-experts 128 --moe-router-topk 4 --moe-layer-freq "([0]*1+[1])*18" --micro-batch-size 1 --global-batch-size 32 --bf16\n' > oss.args; dtsim import oss.args --set cluster=dgx-h100 -o oss.yaml; grep -E 'rotary|yarn|clamp|gated|moe_every' oss.yaml
 #   position-embedding-type = yarn (line 1)
