@@ -361,6 +361,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     rent->budget_usd = request->budget_usd;
     rent->objective = request->search.objective;
     rent->asked = clusters * sizes;
+    const bool few = rent->asked <= MOST_THOROUGH; /* all may be searched as if they were the answer */
     dts_status status = request->cluster_count > 0 ? look_at_own_cluster(request, rent, diag) : DTS_OK;
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
         dts_offer *offer = &rent->offers[rent->count++];
@@ -370,7 +371,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
         tell(request, i, clusters * sizes, offer->cluster);
         status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
         if (status == DTS_OK && offer->scenario != NULL && offer->reason == NULL) {
-            status = search_offer(request, request->first_simulations == 0, offer, diag);
+            status = search_offer(request, few || request->first_simulations == 0, offer, diag);
         }
         rent->interrupted = offer->search != NULL && offer->search->interrupted;
         rent->searched = rent->count - (rent->interrupted ? 1 : 0);
