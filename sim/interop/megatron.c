@@ -185,6 +185,12 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.expert_tensor=1", "", OUT, NULL, false},
     {"plan.splits_experts=true", "num-experts=*", IN, NULL, false},
     {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},
+    /* a layout of stages says how many each rank has: Megatron-LM takes one of the two */
+    {"parallelism.schedule=interleaved-1f1b-moe-overlap; plan.layout=*", "overlap-moe-expert-parallel-comm=true", OUT,
+     NULL, false},
+    {"parallelism.schedule=interleaved-1f1b; plan.layout=*", "", OUT, NULL, false},
+    {"parallelism.schedule=*; plan.interleaved=true; plan.layout=*", "", OUT,
+     "Megatron-LM has 1F1B and its interleaved form: 1F1B or that, by its layout, is nearest", false},
     {"parallelism.schedule=interleaved-1f1b-moe-overlap; parallelism.virtual_stages=@",
      "num-virtual-stages-per-pipeline-rank=@; overlap-moe-expert-parallel-comm=true", 0, NULL, false},
     {"parallelism.schedule=interleaved-1f1b-moe-overlap; plan.stage_layers=@",

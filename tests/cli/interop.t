@@ -483,6 +483,12 @@ stack:
   device_dispatch_domain: 2
   experts_sms: 24
   fp8:
+% a layout of stages takes the place of their number: Megatron-LM refuses both
+$ printf 'model: {profile: llama-3-8b, layers: 30}\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {tensor: 2, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b}\n' > uneven.yaml; DTSIM_DATA=$DATA dtsim export uneven.yaml --to megatron-lm | grep -E 'virtual|layout'
+    --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
+$ DTSIM_DATA=$DATA dtsim export uneven.yaml --set parallelism.schedule=dualpipev --to megatron-lm 2>&1 | grep -E -e '--num-virtual|-layout|help'
+    --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
+  help: Megatron-LM has 1F1B and its interleaved form: 1F1B or that, by its layout, is nearest
 % gpt-oss: YaRN's factor and the clamp of activations, there and back; a factor of one is none
 $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 36 --hidden-size 2880 --num-attention-heads 64 --kv-channels 64 --seq-length 4096 --max-position-embeddings 40960 --position-embedding-type yarn --rotary-base 150000 --yarn-rotary-scaling-factor 32 --normalization RMSNorm --padded-vocab-size 201088 --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 --num-experts 128 --moe-router-topk 4 --moe-layer-freq "([0]*1+[1])*18" --micro-batch-size 1 --global-batch-size 32 --bf16\n' > oss.args; dtsim import oss.args --set cluster=dgx-h100 -o oss.yaml; grep -E 'rotary|yarn|clamp|gated|moe_every' oss.yaml
 #   position-embedding-type = yarn (line 1)
