@@ -103,9 +103,19 @@ static int calls_of(const dts_builder *builder, const dts_linear *linear) {
     return linear->experts > 0 && !builder->execution->grouped_products ? (int)linear->experts : 1;
 }
 
+/* Kernels that cast tensors and make their scales; what casts of activations without a transposed copy move. */
+static int scaled_casts(const dts_builder *builder, int tensors) {
+    return tensors * (1 + (builder->execution->quantisation.amax_kernel ? AMAX_KERNELS : 0));
+}
+
+static double scaled_cast_B(const dts_builder *builder, double elements) {
+    const dts_local *l = &builder->local;
+    return elements * (l->e + l->q + (builder->execution->quantisation.amax_kernel ? l->e : 0));
+}
+
 /* Kernels of an operand's cast and scale. */
 static int cast_kernels(const dts_builder *builder, const dts_linear *linear) {
-    return calls_of(builder, linear) * (1 + (builder->execution->quantisation.amax_kernel ? AMAX_KERNELS : 0));
+    return scaled_casts(builder, calls_of(builder, linear));
 }
 
 /* Reads a tensor of so many elements of wide_B twice and writes its cast along the other dimension. */
@@ -253,10 +263,8 @@ static void add_transpose(dts_builder *builder, const dts_linear *linear, int64_
 
 void dts_add_token_cast(dts_builder *builder, double tokens, bool gradient) {
     const dts_local *l = &builder->local;
-    const dts_quantisation *quantisation = &builder->execution->quantisation;
-    const double elements = tokens * (double)l->h;
-    const int amax = quantisation->amax_kernel ? 1 : 0, kernels = 1 + amax * AMAX_KERNELS;
-    const double cast_B = elements * ((1 + amax) * l->e + l->q);
+    const double elements = tokens * (double)l->h, cast_B = scaled_cast_B(builder, elements);
+    const int kernels = scaled_casts(builder, 1);
     dts_add_memory(builder, gradient ? "quantise_gradient" : "quantise_input",
                    (dts_passes){.forward_kernels = gradient ? 0 : kernels,
                                 .forward_B = gradient ? 0 : cast_B,
@@ -358,23 +366,13 @@ void dts_add_gradient_cast(dts_builder *builder, const dts_linear *linear) {
 
 enum { ATTENTION_OPERANDS = 3 };
 
-/* Kernels that cast tensors and make their scales, and what they move. */
-static int attention_casts(const dts_builder *builder, int tensors) {
-    return tensors * (1 + (builder->execution->quantisation.amax_kernel ? AMAX_KERNELS : 0));
-}
-
-static double attention_cast_B(const dts_builder *builder, double elements) {
-    const dts_local *l = &builder->local;
-    return elements * (l->e + l->q + (builder->execution->quantisation.amax_kernel ? l->e : 0));
-}
-
 void dts_add_attention_casts(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double rows = (double)l->b * (double)l->s;
     const double elements = rows * (double)(l->a * l->dq + l->kv * (l->dq + l->dv));
     dts_add_memory(builder, "quantise_attention",
-                   (dts_passes){.forward_kernels = attention_casts(builder, ATTENTION_OPERANDS),
-                                .forward_B = attention_cast_B(builder, elements),
+                   (dts_passes){.forward_kernels = scaled_casts(builder, ATTENTION_OPERANDS),
+                                .forward_B = scaled_cast_B(builder, elements),
                                 .backward_kernels = ATTENTION_OPERANDS,
                                 .backward_B = elements * (l->q + l->e),
                                 .input_B = elements * l->e,
@@ -388,8 +386,8 @@ void dts_add_attention_output_casts(dts_builder *builder) {
     dts_add_memory(builder, "dequantise_attention",
                    (dts_passes){.forward_kernels = 1,
                                 .forward_B = elements * (l->q + l->e),
-                                .backward_kernels = attention_casts(builder, 1),
-                                .backward_B = attention_cast_B(builder, elements),
+                                .backward_kernels = scaled_casts(builder, 1),
+                                .backward_B = scaled_cast_B(builder, elements),
                                 .input_B = elements * l->q,
                                 .output_B = elements * l->e})
         ->recomputed_selectively = true;
