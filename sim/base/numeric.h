@@ -19,6 +19,9 @@ extern const char *const dts_numeric_names[DTS_NUMERIC_COUNT + 1];
 /* Bytes of one stored element (tf32: 4; mxfp8 and nvfp4 with their block scales: 1 + 1/32 and 0.5 + 1/16). */
 double dts_numeric_bytes(dts_numeric type);
 
+/* The same of fp32, for sums, statistics and copies that are fp32 whatever else is narrow. */
+#define DTS_FP32_B 4.0
+
 /* The same without the scales, which lie in a tensor of their own: where the rows of a matrix begin. */
 double dts_numeric_data_bytes(dts_numeric type);
 

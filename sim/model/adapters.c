@@ -59,8 +59,6 @@
  *     torch_result_dtype); tuners/tuners_utils.py, cast_adapter_dtype: adapters of half weights are made fp32. */
 #include "model/builder.h"
 
-#define FP32_B 4.0
-
 bool dts_model_adapts(const dts_execution *execution) {
     return execution->adaptation.rank > 0;
 }
@@ -161,7 +159,7 @@ static void add_adapter_casts(dts_builder *builder, double elements, double pass
 
 /* Bytes of what adapters work on, over those of the activations. */
 static double widening(const dts_builder *builder) {
-    return builder->execution->adaptation.wide ? FP32_B / builder->local.e : 1;
+    return builder->execution->adaptation.wide ? DTS_FP32_B / builder->local.e : 1;
 }
 
 /* Is the input of this product in fp32 as it comes from a norm, whose scale is? */
@@ -177,7 +175,7 @@ static double add_input_copy(dts_builder *builder, const dts_linear *linear, dou
         return x_B;
     }
     const bool wide = builder->execution->adaptation.wide;
-    const double copied_B = x_B / builder->local.e * FP32_B, read_B = wide ? copied_B : x_B;
+    const double copied_B = x_B / builder->local.e * DTS_FP32_B, read_B = wide ? copied_B : x_B;
     const int casts = wide || reads_wide_stream(builder, linear) ? 1 : 2;
     const double moved_B = casts * (x_B + copied_B);
     dts_add_memory(builder, "lora_copy",
@@ -296,7 +294,7 @@ double dts_add_adapters(dts_builder *builder, const dts_linear *linear) {
     }
     if (count > 0 && adaptation->dropout) {
         const double elements = s.x_B / builder->local.e;
-        dts_add_dropout(builder, "lora_dropout", adaptation->copies ? elements * FP32_B : s.x_B,
+        dts_add_dropout(builder, "lora_dropout", adaptation->copies ? elements * DTS_FP32_B : s.x_B,
                         elements * builder->execution->mask_B);
     }
     for (int i = 0; i < count; i++) {
@@ -331,7 +329,7 @@ void dts_add_adapted_sums(dts_builder *builder, const dts_linear *linear) {
         const double T = share * rows_B(builder, linear, widths[i]);
         const double mask_B = drops ? T / l->e * builder->execution->mask_B : 0;
         const double drop_B = drops ? 2 * T + mask_B : 0;
-        const double wide_B = widening(builder) > 1 ? T / l->e * FP32_B : 0; /* the same in fp32 */
+        const double wide_B = widening(builder) > 1 ? T / l->e * DTS_FP32_B : 0; /* the same in fp32 */
         dts_operator *sum =
             dts_add_memory(builder, "lora_add",
                            (dts_passes){.forward_kernels = (drops ? 3 : 2) + (wide_B > 0 ? 1 : 0),

@@ -42,8 +42,6 @@
  * [9] huggingface/nanotron src/nanotron/models/llama.py: CausalSelfAttention. */
 #include "model/builder.h"
 
-#define FP32_B 4.0
-
 /* Are keys and values copied once for each query head? */
 static bool repeats_keys(const dts_builder *builder) {
     const dts_local *l = &builder->local;
@@ -153,7 +151,7 @@ static void add_qk_norm(dts_builder *builder) {
                              .backward_B = elements * (fused ? 5 * l->e : 68 + 8 * l->e),
                              .input_B = elements * l->e,
                              .output_B = elements * l->e,
-                             .saved_B = elements * (fused ? l->e : FP32_B + l->e)};
+                             .saved_B = elements * (fused ? l->e : DTS_FP32_B + l->e)};
         if (dts_model_adapts(builder->execution)) {
             dts_freeze_norm(&passes, elements * l->e, !fused);
         }
@@ -165,15 +163,15 @@ static void add_qk_norm(dts_builder *builder) {
  * casts around that. Backward is the same the other way: the gradient times the matrix, added up over its rows [8]. */
 static void add_matrix_rotary(dts_builder *builder, double elements) {
     const double T = elements * builder->local.e;
-    const double casts_B = builder->local.e < FP32_B ? 2 * (T + elements * FP32_B) : 0;
-    const double sums_B = 3 * elements * FP32_B;
+    const double casts_B = builder->local.e < DTS_FP32_B ? 2 * (T + elements * DTS_FP32_B) : 0;
+    const double sums_B = 3 * elements * DTS_FP32_B;
     const dts_passes passes = {.forward_kernels = casts_B > 0 ? 8 : 4,
-                               .forward_B = casts_B + 3 * elements * FP32_B + sums_B,
+                               .forward_B = casts_B + 3 * elements * DTS_FP32_B + sums_B,
                                .backward_kernels = casts_B > 0 ? 8 : 4,
-                               .backward_B = casts_B + 3 * elements * FP32_B + sums_B,
+                               .backward_B = casts_B + 3 * elements * DTS_FP32_B + sums_B,
                                .input_B = T,
                                .output_B = T,
-                               .workspace_B = 3 * elements * FP32_B};
+                               .workspace_B = 3 * elements * DTS_FP32_B};
     dts_add_memory(builder, "rotary", passes)->pair_sums_B = sums_B;
 }
 
@@ -197,10 +195,11 @@ static void add_rotary(dts_builder *builder) {
                          .output_B = T,
                          .workspace_B = fused ? 0 : 2 * T};
     if (complex) { /* in both directions: to fp32, a product of complex numbers, and back [5] */
-        const bool casts = l->e < FP32_B;
+        const bool casts = l->e < DTS_FP32_B;
         passes.forward_kernels = passes.backward_kernels = casts ? 6 : 2;
-        passes.forward_B = passes.backward_B = 2 * elements * FP32_B + (casts ? 2 * (T + elements * FP32_B) : 0);
-        passes.workspace_B = 2 * elements * FP32_B;
+        passes.forward_B = passes.backward_B =
+            2 * elements * DTS_FP32_B + (casts ? 2 * (T + elements * DTS_FP32_B) : 0);
+        passes.workspace_B = 2 * elements * DTS_FP32_B;
     }
     dts_add_memory(builder, "rotary", passes);
 }
@@ -241,15 +240,15 @@ static bool takes_softmax(const dts_builder *builder) {
     const int64_t limit = builder->execution->softmax_keys, block = l->S <= 128 ? 8 : 4;
     const int64_t blocked = builder->model->causal ? l->b * l->a : l->s;
     return limit == 0 ||
-           (l->e < FP32_B && l->S <= limit && l->s % 4 == 0 && l->b * l->a % 4 == 0 && blocked % block == 0);
+           (l->e < DTS_FP32_B && l->S <= limit && l->s % 4 == 0 && l->b * l->a % 4 == 0 && blocked % block == 0);
 }
 
 /* What Megatron-LM does instead, masking in place: the copy in fp32 is kept, and where no dropout follows the cast
  * output, which the next product reads. Gradients are masked in a new tensor. */
 static dts_passes softmax_in_turn(const dts_builder *builder, double elements) {
     const dts_local *l = &builder->local;
-    const bool casts = l->e < FP32_B;
-    const double X = elements * l->e, P = elements * FP32_B;
+    const bool casts = l->e < DTS_FP32_B;
+    const double X = elements * l->e, P = elements * DTS_FP32_B;
     return (dts_passes){.forward_kernels = casts ? 5 : 3,
                         .forward_B = 6 * P + (casts ? 2 * (X + P) : 0),
                         .backward_kernels = casts ? 6 : 4, /* softmax; clone, fill; scale */
@@ -285,8 +284,8 @@ static void add_softmax(dts_builder *builder, double elements) {
     const dts_local *l = &builder->local;
     const bool fused = builder->execution->fuse_softmax, in_turn = fused && !takes_softmax(builder);
     const bool upcasts = builder->model->architecture == DTS_ARCH_LLAMA && !fused;
-    const bool casts = !in_turn && (builder->execution->autocast || upcasts) && l->e < FP32_B;
-    const double X = elements * l->e, P = casts ? elements * FP32_B : X;
+    const bool casts = !in_turn && (builder->execution->autocast || upcasts) && l->e < DTS_FP32_B;
+    const double X = elements * l->e, P = casts ? elements * DTS_FP32_B : X;
     const dts_passes passes = in_turn ? softmax_in_turn(builder, elements) : softmax_passes(builder, X, P);
     dts_operator *softmax = dts_add_memory(builder, "attention_softmax", passes);
     softmax->recomputed_selectively = true;
@@ -356,8 +355,8 @@ static void add_flash(dts_builder *builder) {
                                     .backward_kernels = 3, /* row sums of dO·O, the gradient, the type of dQ */
                                     .input_B = rows * (double)(l->a * l->dq + kv * (l->dq + l->dv)) * l->e,
                                     .output_B = rows * (double)(l->a * l->dv) * l->e,
-                                    .saved_B = rows * (double)l->a * FP32_B,
-                                    .workspace_B = rows * (double)(l->a * l->dq) * FP32_B /* dQ in fp32 */});
+                                    .saved_B = rows * (double)l->a * DTS_FP32_B,
+                                    .workspace_B = rows * (double)(l->a * l->dq) * DTS_FP32_B /* dQ in fp32 */});
     attention->kind = DTS_OPERATOR_ATTENTION;
     attention->batch = l->b;
     attention->heads = l->a;

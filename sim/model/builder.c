@@ -32,9 +32,6 @@
 #include <math.h>
 #include <string.h>
 
-#define STATISTIC_B 4.0 /* mean, 1/σ: fp32 */
-#define FP32_B      4.0
-
 static dts_operator *add(dts_builder *builder, const char *name, dts_operator_kind kind) {
     dts_operator *op = &builder->items[builder->count++];
     *op = (dts_operator){.name = name, .kind = kind, .batch = 1};
@@ -189,7 +186,7 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
     double elements = (double)rows * (double)l->h;
-    double statistics_B = (double)rows * STATISTIC_B;
+    double statistics_B = (double)rows * DTS_FP32_B;
     dts_passes passes = {.input_B = elements * l->r, .output_B = elements * l->r};
     if (!model->rms_norm || builder->execution->fuse_norm) {
         passes.forward_kernels = 1;
@@ -197,26 +194,26 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
         passes.backward_kernels = 2;
         passes.backward_B = 5 * elements * l->r; /* dx: reads dy and x, writes dx; scale and shift: reads dy and x */
         passes.saved_B = elements * l->r + (model->rms_norm ? 1 : 2) * statistics_B;
-        if (builder->execution->widens_norm && l->r < FP32_B) {
+        if (builder->execution->widens_norm && l->r < DTS_FP32_B) {
             /* forward: cast r+4, norm 4+r; backward: dx r+8, scale and shift r+4, cast 4+r */
             passes.forward_kernels = 2;
             passes.forward_B = elements * (8 + 2 * l->r);
             passes.backward_kernels = 3;
             passes.backward_B = elements * (16 + 3 * l->r);
-            passes.saved_B += elements * (FP32_B - l->r);
-            passes.workspace_B = elements * FP32_B;
+            passes.saved_B += elements * (DTS_FP32_B - l->r);
+            passes.workspace_B = elements * DTS_FP32_B;
         }
     } else {
         /* forward: cast r+4, square 8, mean 4, product 8, cast 4+r, scale 2r (in fp32 8); the rest is per row.
          * backward: dw product 3r and sum r, dn = dy·w 2r, cast r+4, dn/σ 8, its row sum 12+4, square (three kernels)
          * 24, sum of both 12, cast 4+r; two per-row kernels. */
-        bool casts = l->r < FP32_B;
+        bool casts = l->r < DTS_FP32_B;
         passes.forward_kernels = casts ? 8 : 6;
         passes.forward_B = elements * (casts ? 28 + 4 * l->r : 28);
         passes.backward_kernels = casts ? 14 : 12;
         passes.backward_B = elements * (casts ? 68 + 8 * l->r : 84);
-        passes.saved_B = elements * (FP32_B + l->r) + statistics_B;
-        passes.workspace_B = elements * FP32_B;
+        passes.saved_B = elements * (DTS_FP32_B + l->r) + statistics_B;
+        passes.workspace_B = elements * DTS_FP32_B;
     }
     if (dts_model_adapts(builder->execution)) {
         dts_freeze_norm(&passes, elements * l->r, model->rms_norm && !builder->execution->fuse_norm);
@@ -256,15 +253,15 @@ static void add_widened_gelu(dts_builder *builder, const char *name, double elem
                                 .backward_B = elements * (92 + 13 * e),
                                 .input_B = elements * e,
                                 .output_B = elements * e,
-                                .saved_B = elements * (3 * FP32_B + e), /* x, tanh and its sum in fp32; x/2 */
-                                .workspace_B = elements * 2 * FP32_B});
+                                .saved_B = elements * (3 * DTS_FP32_B + e), /* x, tanh and its sum in fp32; x/2 */
+                                .workspace_B = elements * 2 * DTS_FP32_B});
 }
 
 void dts_add_gelu(dts_builder *builder, const char *name, double elements) {
     double T = elements * builder->local.e;
     bool fused = builder->execution->fuse_bias_gelu;
     bool python = builder->model->activation_function == DTS_GELU_NEW && !fused;
-    if (python && builder->execution->autocast && builder->local.e < FP32_B) {
+    if (python && builder->execution->autocast && builder->local.e < DTS_FP32_B) {
         add_widened_gelu(builder, name, elements);
         return;
     }
@@ -368,8 +365,8 @@ dts_local dts_local_sizes(const dts_model *model, const dts_execution *x) {
     const double share = model->predicted_share > 0 ? model->predicted_share : masked > 0 ? masked : 1;
     l.predicted = (int64_t)fmax(1, round(share * (double)l.b * (double)l.s));
     l.e = dts_numeric_bytes(x->activation);
-    l.p = x->autocast ? FP32_B : dts_numeric_bytes(x->weight);
-    l.r = dts_model_wide_stream(x) ? FP32_B : l.e;
+    l.p = x->autocast ? DTS_FP32_B : dts_numeric_bytes(x->weight);
+    l.r = dts_model_wide_stream(x) ? DTS_FP32_B : l.e;
     l.drop = x->dropout && model->dropout;
     l.mask_B = x->mask_B;
     l.stream = (double)l.b * (double)l.shard * (double)l.h;

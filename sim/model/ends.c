@@ -37,7 +37,6 @@
  * [5] huggingface/transformers v4.36, modeling_llama.py and modeling_gpt2.py, forward of ...ForCausalLM. */
 #include "model/builder.h"
 
-#define FP32_B  4.0
 #define INDEX_B 8.0 /* int64 */
 
 enum {
@@ -157,7 +156,7 @@ static bool shifts_logits(const dts_builder *builder) {
 /* Forward the copy of stored_B an element, or fp32; backward a fill and a copy into it. Of what is returned in fp32 the
  * training loop holds that. */
 static void add_shift(dts_passes *passes, const dts_execution *x, double logits, double stored_B) {
-    const double copied_B = x->widens_logits ? FP32_B : stored_B;
+    const double copied_B = x->widens_logits ? DTS_FP32_B : stored_B;
     passes->forward_kernels += 1;
     passes->forward_B += 2 * copied_B * logits;
     passes->backward_kernels += 2;
@@ -186,7 +185,7 @@ static dts_passes loss_passes(const dts_builder *builder, double logits) {
         return passes;
     }
     const bool native = builder->model->loss == DTS_LOSS_CROSS_ENTROPY_NATIVE && !builder->execution->autocast;
-    const double c = native ? l->e : FP32_B; /* B of a computed element */
+    const double c = native ? l->e : DTS_FP32_B; /* B of a computed element */
     const bool casts = c > l->e;
     const double cast_B = casts ? logits * (l->e + c) : 0;
     if (splits_loss(builder) || builder->execution->loss_of_split) {
@@ -221,12 +220,12 @@ static void add_loss(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const double rows = (double)l->predicted;
     dts_operator *loss = dts_add_memory(builder, "loss", loss_passes(builder, read_logits(builder)));
-    loss->output_B = FP32_B;
+    loss->output_B = DTS_FP32_B;
     loss->slow = builder->execution->fuse_loss ? DTS_SLOW_LOSS : DTS_SLOW_NOT;
     if (splits_loss(builder)) {
         loss->forward_exchange = DTS_EXCHANGE_ALL_REDUCE;
         const int of_z_loss = builder->execution->z_loss && !builder->execution->fuse_loss ? 2 : 0;
-        loss->exchange_B = (3 + of_z_loss) * rows * FP32_B;
+        loss->exchange_B = (3 + of_z_loss) * rows * DTS_FP32_B;
     }
 }
 
@@ -234,7 +233,7 @@ static void add_loss(dts_builder *builder) {
  * of the peak. It stands before the loss, which is the last operator, and hands the logits on. */
 static void add_metrics(dts_builder *builder) {
     const dts_local *l = &builder->local;
-    dts_passes passes = cross_entropy_forward(read_logits(builder), l->e, FP32_B);
+    dts_passes passes = cross_entropy_forward(read_logits(builder), l->e, DTS_FP32_B);
     passes.forward_kernels *= builder->execution->loss_metrics;
     passes.forward_B *= builder->execution->loss_metrics;
     passes.output_B = passes.input_B;
@@ -332,14 +331,14 @@ static void add_pooler(dts_builder *builder) {
                              .bias = DTS_BIAS_OWN,
                              .input_B = l->e};
     dts_add_linear(builder, &classifier); /* its input is the tanh's output, kept there */
-    const double classes = (double)l->b * (double)builder->model->labels * FP32_B;
+    const double classes = (double)l->b * (double)builder->model->labels * DTS_FP32_B;
     dts_add_memory(builder, "classifier_loss",
                    (dts_passes){.forward_kernels = 2,
                                 .forward_B = 2 * classes,
                                 .backward_kernels = 3,
                                 .backward_B = 4 * classes,
                                 .input_B = classes,
-                                .output_B = FP32_B,
+                                .output_B = DTS_FP32_B,
                                 .saved_B = classes});
 }
 

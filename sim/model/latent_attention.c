@@ -21,8 +21,6 @@
  * [2] NVIDIA/Megatron-LM megatron/core/transformer/multi_latent_attention.py. */
 #include "model/builder.h"
 
-#define STATISTIC_B 4.0 /* 1/σ of a row: fp32 */
-
 /* RMSNorm over rows of width elements; kept: its input. */
 static dts_operator *add_latent_norm(dts_builder *builder, const char *name, double rows, double width) {
     const dts_local *l = &builder->local;
@@ -35,7 +33,7 @@ static dts_operator *add_latent_norm(dts_builder *builder, const char *name, dou
                                                      .backward_B = (fused ? 5 : 42) * T,
                                                      .input_B = T,
                                                      .output_B = T,
-                                                     .saved_B = T + rows * STATISTIC_B});
+                                                     .saved_B = T + rows * DTS_FP32_B});
     norm->parameters[0] = width;
     return norm;
 }

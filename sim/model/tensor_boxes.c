@@ -22,8 +22,6 @@
 
 #include <math.h>
 
-#define FP32_B 4.0
-
 dts_box dts_tensor_op_whole(const dts_tensor_op *op) {
     dts_box box = {0};
     for (int d = 0; d < op->dims; d++) {
@@ -250,7 +248,7 @@ size_t dts_tensor_op_part_work(const dts_tensor_graph *graph, const dts_tensor_o
             return 1;
         case DTS_TENSOR_LOSS: {
             double logits = read_B / execution->element_B;
-            set_memory(&out[0], read_B + 2 * logits * FP32_B, 2 * logits * FP32_B + read_B);
+            set_memory(&out[0], read_B + 2 * logits * DTS_FP32_B, 2 * logits * DTS_FP32_B + read_B);
             return 1;
         }
         case DTS_TENSOR_INPUT:
@@ -274,7 +272,7 @@ double dts_tensor_op_part_kept_B(const dts_tensor_op *op, const dts_box *part,
     double kept_B = op->keeps_output ? dts_box_elements(part, op->dims) * execution->element_B : 0;
     if (op->type == DTS_TENSOR_ATTENTION) { /* (batch, heads, queries) log-sum-exp in fp32, or (…, keys) softmax */
         double rows = dts_box_elements(part, op->dims) / (double)op->head_dim;
-        kept_B += execution->flash_attention ? rows * FP32_B : rows * (double)op->size[1] * execution->element_B;
+        kept_B += execution->flash_attention ? rows * DTS_FP32_B : rows * (double)op->size[1] * execution->element_B;
     }
     return kept_B;
 }

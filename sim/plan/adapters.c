@@ -12,8 +12,6 @@
 
 #include "plan/internal.h"
 
-#define FP32_B 4.0
-
 enum { MOST_RANK = 65536, BLOCK = 64, SECOND_BLOCK = 256, GPTQ_GROUP = 128 };
 
 static const char *const target_names[] = {"query-value", "attention", "all-linear", NULL};
@@ -91,7 +89,7 @@ static double base_B(const dts_adapters *adapters, double native_B) {
             return 0.5 +
                    (adapters->double_quantisation ? 1.0 / BLOCK + 4.0 / (BLOCK * SECOND_BLOCK) : 4.0 / (double)BLOCK);
         case DTS_BASE_FP32:
-            return FP32_B;
+            return DTS_FP32_B;
         case DTS_BASE_GPTQ: /* a scale in 16 bits and a zero in 4 for each group of a column */
             return 0.5 + 2.5 / GPTQ_GROUP;
         case DTS_BASE_NATIVE:
@@ -102,7 +100,7 @@ static double base_B(const dts_adapters *adapters, double native_B) {
 
 double dts_plan_frozen_other_B(const dts_plan *plan) {
     const bool wide = plan->job.training->adapters.base == DTS_BASE_FP32;
-    return wide ? FP32_B : dts_numeric_bytes(plan->storage.activation);
+    return wide ? DTS_FP32_B : dts_numeric_bytes(plan->storage.activation);
 }
 
 /* Half precision is FSDP's, not autocast's, for the whole run, as for weights that are trained (storage.c). */
@@ -111,7 +109,7 @@ static bool gathers_half_copies(const dts_plan *plan) {
 }
 
 double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B) {
-    return gathers_half_copies(plan) ? stored_B * dts_numeric_bytes(plan->storage.compute) / FP32_B : stored_B;
+    return gathers_half_copies(plan) ? stored_B * dts_numeric_bytes(plan->storage.compute) / DTS_FP32_B : stored_B;
 }
 
 /* Under autocast PEFT makes the input fp32 as the adapters are, and the product casts it back; beside weights of 4 and

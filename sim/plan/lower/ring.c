@@ -43,7 +43,6 @@
  * pytorch/torchtitan, pull request 3305. */
 #include "plan/lower/context_inside.h"
 
-#define FP32_B 4.0
 enum { MERGE_KERNELS = 4, SCALE_KERNELS = 5 };
 
 /* What the stack does, and sizes. */
@@ -71,7 +70,7 @@ static ring ring_of(const dts_context_split *p) {
                   .e = e,
                   .q = z.query_B / e,
                   .v = z.block_B / e,
-                  .gradient = stack->ring_fp32_gradients ? FP32_B : e,
+                  .gradient = stack->ring_fp32_gradients ? DTS_FP32_B : e,
                   .block_B = z.block_B};
 }
 
@@ -134,18 +133,18 @@ static void merge(const ring *r, int64_t i) {
     const char *name = "attention_merge";
     if (!r->eager) {
         if (i > 0) { /* reads the step's output, and reads and writes the sum */
-            dts_context_pass(r->p, name, 1, r->q * (r->e + 2 * FP32_B));
+            dts_context_pass(r->p, name, 1, r->q * (r->e + 2 * DTS_FP32_B));
         }
         return;
     }
     if (i == 0) {
-        dts_context_pass(r->p, name, 1, r->q * (r->e + FP32_B));
+        dts_context_pass(r->p, name, 1, r->q * (r->e + DTS_FP32_B));
     } else {
-        dts_context_pass(r->p, name, SCALE_KERNELS, SCALE_KERNELS * 3 * FP32_B * r->q / (double)r->p->o->head_dim);
-        dts_context_pass(r->p, name, MERGE_KERNELS, r->q * (r->e + (1 + 3 + 2 + 3) * FP32_B));
+        dts_context_pass(r->p, name, SCALE_KERNELS, SCALE_KERNELS * 3 * DTS_FP32_B * r->q / (double)r->p->o->head_dim);
+        dts_context_pass(r->p, name, MERGE_KERNELS, r->q * (r->e + (1 + 3 + 2 + 3) * DTS_FP32_B));
     }
     if (i == r->steps - 1) {
-        dts_context_pass(r->p, name, 1, r->q * (r->e + FP32_B));
+        dts_context_pass(r->p, name, 1, r->q * (r->e + DTS_FP32_B));
     }
 }
 
@@ -165,7 +164,7 @@ static dts_id forward(const ring *r) {
         merge(r, i);
         arrived = departs = next;
     }
-    dts_context_hold(r->p, first, received_B(r, 2) + (r->stack->ring_operations ? r->q * FP32_B : 0));
+    dts_context_hold(r->p, first, received_B(r, 2) + (r->stack->ring_operations ? r->q * DTS_FP32_B : 0));
     return first;
 }
 
@@ -216,7 +215,7 @@ static dts_id backward_apart(const ring *r) {
     const char *name = "attention_gradient_sum";
     dts_id first = prepare(r);
     if (r->eager) {
-        const dts_id zeros = dts_context_pass(r->p, name, 3, FP32_B * (r->q + r->v));
+        const dts_id zeros = dts_context_pass(r->p, name, 3, DTS_FP32_B * (r->q + r->v));
         first = first == DTS_NO_ID ? zeros : first;
     }
     dts_id arrived = DTS_NO_ID;
@@ -227,12 +226,12 @@ static dts_id backward_apart(const ring *r) {
         const dts_id kernel = dts_context_call(r->p, i, arrived);
         first = first == DTS_NO_ID ? kernel : first;
         came = add_and_send(r, i, came);
-        dts_context_pass(r->p, name, 1, r->q * (r->e + (i > 0 || r->eager ? 2 : 1) * FP32_B));
+        dts_context_pass(r->p, name, 1, r->q * (r->e + (i > 0 || r->eager ? 2 : 1) * DTS_FP32_B));
         arrived = departs = next;
     }
-    const dts_id half = dts_context_pass(r->p, name, 2, (r->e + FP32_B) * (r->q + r->v));
+    const dts_id half = dts_context_pass(r->p, name, 2, (r->e + DTS_FP32_B) * (r->q + r->v));
     dts_graph_depend(r->p->w->b->graph, half, came);
-    dts_context_hold(r->p, first, received_B(r, 2) + FP32_B * (r->q + 2 * r->v));
+    dts_context_hold(r->p, first, received_B(r, 2) + DTS_FP32_B * (r->q + 2 * r->v));
     return first;
 }
 

@@ -26,8 +26,6 @@
 #include "base/array.h"
 #include "plan/lower/builder.h"
 
-static const double STATISTIC_B = 4; /* fp32 */
-
 enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 
 /* What is on a GPU of the first row is told, term by term, to those who explain it. */
@@ -184,7 +182,7 @@ static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) 
     add_term(b, stage, term, parameters * storage->optimizer_B * optimizer_share,
              (dts_offload_target)offload->optimizer);
     if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {
-        add(b, stage, DTS_MEMORY_OPTIMIZER, "statistics", held->statistics * STATISTIC_B * optimizer_share,
+        add(b, stage, DTS_MEMORY_OPTIMIZER, "statistics", held->statistics * DTS_FP32_B * optimizer_share,
             (dts_offload_target)offload->optimizer);
     }
     add_cpu_copies(b, stage, parameters * optimizer_share);
