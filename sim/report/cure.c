@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "run/verdict.h"
+
 /* What makes a part of the memory smaller. */
 typedef enum remedy_kind { STATES, ACTIVATIONS, OUTPUTS, TEMPORARIES, BUFFERS, RESERVE } remedy_kind;
 

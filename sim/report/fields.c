@@ -72,6 +72,7 @@ static const dts_report_field result_fields[] = {
     GROUPED(dts_result, ranks, critical_busy_s),
     GROUPED(dts_result, ranks, least_busy_s),
     STRING(bottleneck),
+    STRING(verdict),
     NUMBER(price_usd_per_hour),
     GROUPED(dts_result, whole_run, goodput),
     WHOLE_RUN_SHARE(training),

@@ -98,6 +98,8 @@ static void write_facts(page *p) {
         add_element(p, "<p class=\"bad\">Does not fit in memory. ", dts_text_string(&cure), "</p>\n");
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
+    } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
+        add_element(p, "<p class=\"bad\">Memory: ", r->verdict, ".</p>\n");
     }
     if (r->measured_times != NULL) {
         add_element(p, "<p>Measured: ", r->measured_times, "</p>\n");

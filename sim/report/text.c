@@ -9,6 +9,7 @@
 #include "report/grid.h"
 #include "report/report.h"
 #include "report/rows.h"
+#include "run/verdict.h"
 
 enum {
     INDENT = 2,
@@ -180,7 +181,9 @@ static void write_speed(const page *p) {
 static void write_fit(const page *p) {
     const dts_result *r = p->result;
     double share = r->capacity_gib > 0 ? r->peak_device_gib / r->capacity_gib : 0;
-    dts_paint paint = !r->fits ? DTS_PAINT_BAD : share > 0.9 ? DTS_PAINT_WARN : DTS_PAINT_GOOD;
+    dts_paint paint = !r->fits                                  ? DTS_PAINT_BAD
+                      : share > 0.9 || r->allocator.retries > 0 ? DTS_PAINT_WARN
+                                                                : DTS_PAINT_GOOD;
     label(p, "Peak memory");
     dts_text amount = {0};
     dts_text_printf(&amount, "%.1f of %.1f GiB", r->peak_device_gib, r->capacity_gib);
@@ -191,7 +194,11 @@ static void write_fit(const page *p) {
     dts_text_free(&amount);
     dts_style_bar(p->style, paint, share, bar_columns(p->style, (int)columns + VERDICT_COLUMNS), p->out);
     dts_text_add(p->out, " ");
-    dts_style_add(p->style, paint, r->fits ? "fits" : "DOES NOT FIT", p->out);
+    const char *verdict = !r->fits                        ? "DOES NOT FIT"
+                          : r->allocator.unserved_gib > 0 ? "may not fit"
+                          : r->allocator.retries > 0      ? "fits, but"
+                                                          : "fits";
+    dts_style_add(p->style, paint, verdict, p->out);
     dts_text_add(p->out, "\n");
     if (!r->fits) {
         dts_text cure = {0};
@@ -200,6 +207,14 @@ static void write_fit(const page *p) {
         dts_style_wrap(p->style, dts_text_string(&cure), INDENT + LABEL_COLUMNS, p->out);
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
+    } else if (r->allocator.retries > 0 && !(r->allocator.unserved_gib > 0)) {
+        dts_text cost = {0};
+        dts_retry_cost(r->allocator.retries, dts_retry_share(r), &cost);
+        dts_text_add(&cost, ".");
+        dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
+        dts_style_wrap(p->style, dts_text_string(&cost), INDENT + LABEL_COLUMNS, p->out);
+        p->out->failed = p->out->failed || cost.failed;
+        dts_text_free(&cost);
     }
 }
 

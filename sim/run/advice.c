@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "run/verdict.h"
+
 static const double WORTH_TELLING = 0.005; /* changes below half a per cent are noise */
 static const double NO_DIFFERENCE = 0.03;  /* below it two plans are called equal */
 
@@ -15,7 +17,7 @@ typedef struct share {
 } share;
 
 /* What each share of the time is and what makes it smaller in general. */
-enum { SHARES = 9 };
+enum { SHARES = 9, RETRIES = 4 };
 
 static size_t list_shares(const dts_result *r, const dts_scenario_values *v, share out[SHARES]) {
     const dts_time_shares *t = &r->time_s;
@@ -53,6 +55,10 @@ static void tell_limit(const dts_scenario_values *v, const dts_result *r, dts_te
         } else if (shares[i].s > shares[second].s || second == first) {
             second = i;
         }
+    }
+    if (dts_retries_limit(r) && first != RETRIES) {
+        second = first;
+        first = RETRIES;
     }
     dts_text_printf(out, "%.0f %% of the iteration is %s", 100 * shares[first].s / r->iteration_time_s,
                     shares[first].name);
@@ -144,10 +150,15 @@ static void tell_memory(const dts_scenario_values *v, const dts_result *r, dts_t
         return;
     }
     double free_gib = r->capacity_gib - r->peak_device_gib;
-    dts_text_printf(out, " Memory: %.1f of %.1f GiB are used%s.", r->peak_device_gib, r->capacity_gib,
+    dts_text_printf(out, " Memory: %.1f of %.1f GiB are used%s", r->peak_device_gib, r->capacity_gib,
                     free_gib > 0.3 * r->capacity_gib   ? room(v, r)
                     : free_gib < 0.1 * r->capacity_gib ? "; there is no room to spare"
                                                        : "");
+    if (r->allocator.retries > 0) {
+        dts_text_add(out, ", and ");
+        dts_retry_cost(r->allocator.retries, dts_retry_share(r), out);
+    }
+    dts_text_add(out, ".");
     if (r->allocator.unserved_gib > 0) {
         const char *unserved = dts_unserved_text(r->arena, r, r->allocator.unserved_gib);
         dts_text_printf(out, " It %s.", unserved == NULL ? "may run out of memory" : unserved);

@@ -163,6 +163,7 @@ typedef struct dts_result {
         double critical_busy_s, least_busy_s; /* the time that their kernels run */
     } ranks;
     const char *bottleneck;     /* one line: what limits the iteration */
+    const char *verdict;        /* on memory: "fits", "fits, but …", "may run out of memory", "does not fit" */
     const char *measured_times; /* how much of the plan takes measured times; NULL: none are given */
     const char **warnings;
     size_t warning_count;
@@ -190,9 +191,5 @@ typedef struct dts_result {
 } dts_result;
 
 void dts_result_free(dts_result *result);
-
-/* What to say of a plan whose live tensors fit while a request fails (allocator.unserved_gib), the same everywhere.
- * result: of that plan; NULL: of several. NULL is returned where memory ran out. */
-const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib);
 
 #endif

@@ -11,6 +11,7 @@
 #include "run/ranks.h"
 #include "run/simulated.h"
 #include "run/timed.h"
+#include "run/verdict.h"
 #include "run/whole_run.h"
 
 void dts_result_free(dts_result *result) {
@@ -127,22 +128,31 @@ static const char *name_bottleneck(const dts_result *r) {
         {r->time_s.launches, "host: launching kernels takes longer than running them"},
         {r->time_s.token_counts,
          "host: it waits for the token counts of experts, and the GPU for what depends on them"},
-        {r->time_s.allocator,
-         "memory near the GPU's capacity: the caching allocator frees and allocates anew, and the GPU waits"},
+        {r->time_s.allocator, "memory near the GPU's capacity: the GPU waits for retries of the caching allocator"},
         {r->time_s.optimizer, "optimizer step"},
         {r->time_s.exposed_offload, "offload: copies between GPU and host memory"},
         {r->time_s.input_wait, "input: batches are not loaded in time"},
     };
+    enum { RETRIES = 5 };
     size_t best = 0;
     for (size_t i = 1; i < sizeof shares / sizeof shares[0]; i++) {
         best = shares[i].share > shares[best].share ? i : best;
     }
+    /* work has to be done, retries are for nothing: they limit long before they take more time than all the work */
+    best = dts_retries_limit(r) ? RETRIES : best;
     double percent = 100 * shares[best].share / r->iteration_time_s;
     if (best == 1 && worst != NULL) {
         return dts_arena_printf(r->arena, "%s of the %s group (%.0f %% of the iteration exposed)", worst->kind,
                                 worst->group, percent);
     }
     return dts_arena_printf(r->arena, "%s (%.0f %% of the iteration)", shares[best].name, percent);
+}
+
+/* What follows from the shares of the time. */
+static void judge(dts_result *result) {
+    result->allocator.stall_s = result->time_s.allocator;
+    result->bottleneck = name_bottleneck(result);
+    result->verdict = dts_verdict(result);
 }
 
 static void warn(dts_result *result, const char *text) {
@@ -173,42 +183,13 @@ static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
     }
 }
 
-/* Is the request that fails the one for the outputs of all microbatches, joined at the end of the step? */
-static bool is_for_outputs(const dts_result *r) {
-    static const double alike = 0.01; /* the allocator rounds a request up to pages of 2 MiB */
-    return r->joined_outputs_gib > 0 &&
-           fabs(r->allocator.unserved_gib - r->joined_outputs_gib) < alike * r->joined_outputs_gib;
-}
-
-const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib) {
-    const char *cure = result == NULL
-                           ? "More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's "
-                             "outputs, stack.pipeline.keeps_outputs=none leaves room"
-                       : is_for_outputs(result)
-                           ? "That is the outputs of all microbatches, joined as the step ends: "
-                             "stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a "
-                             "smaller training.global_batch leaves room"
-                       : result->micro_batch > 1 ? "A smaller micro-batch or more recomputation leaves room"
-                                                 : "More recomputation or sharding leaves room";
-    return dts_arena_printf(
-        arena,
-        "may run out of memory: live tensors fit, but what the caching allocator has free lies in pieces, and in its "
-        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. %s; "
-        "expandable segments (stack.allocator.expandable), where they are off, leave fewer pieces",
-        unserved_gib, cure);
-}
-
 static void warn_of_allocator(const dts_measured *m, dts_result *result) {
     const dts_stack *stack = m->plan->job.stack;
     double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
     if (result->allocator.unserved_gib > 0) {
         warn(result, dts_unserved_text(result->arena, result, result->allocator.unserved_gib));
     } else if (result->allocator.retries > 0) {
-        warn(result, dts_arena_printf(result->arena,
-                                      "the caching allocator runs out of memory %" PRId64
-                                      " times an iteration, and frees and allocates anew: %" PRId64
-                                      " calls of cudaFree and cudaMalloc, which wait for the GPU",
-                                      result->allocator.retries, result->allocator.calls));
+        warn(result, dts_retries_text(result));
     } else if (m->lowered->detail != DTS_DETAIL_KERNEL && stack->slow_path_threshold > 0 &&
                wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
         warn(result,
@@ -354,9 +335,8 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
         status = dts_measure_explanation(m, m->critical, result);
     }
     if (status == DTS_OK) {
-        result->allocator.stall_s = result->time_s.allocator;
-        result->bottleneck = name_bottleneck(result);
-        status = add_warnings(m, result);
+        judge(result);
+        status = result->bottleneck != NULL && result->verdict != NULL ? add_warnings(m, result) : DTS_NOMEM;
     }
     return status;
 }
@@ -425,8 +405,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
             dts_fold_follow(rhythm, result);
-            result->allocator.stall_s = result->time_s.allocator;
-            result->bottleneck = name_bottleneck(result);
+            judge(result);
         }
         if (status != DTS_OK) {
             dts_diag_nomem(diag);

@@ -40,13 +40,29 @@ $ dtsim run gcp-data-parallel/scaling-pdp --from "9 h" 2>&1 | sed 's/takes.*/tak
 error: the asked part of the timeline is empty: the iteration takes
   help: --from lies before --to, and both inside the iteration
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | head -1
-scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,allocator.stall_s,allocator.unserved_gib,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,price_usd_per_hour,whole_run.goodput,whole_run.training_share,whole_run.checkpoints_share,whole_run.lost_work_share,whole_run.restarts_share,whole_run.mtbf_s,whole_run.checkpoint_B,whole_run.checkpoint_s,whole_run.write_s,whole_run.interval_s,whole_run.interval_iterations,whole_run.restart_s,whole_run.tokens,whole_run.ideal_s,whole_run.expected_s,whole_run.failures,whole_run.usd,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
+scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,allocator.stall_s,allocator.unserved_gib,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,verdict,price_usd_per_hour,whole_run.goodput,whole_run.training_share,whole_run.checkpoints_share,whole_run.lost_work_share,whole_run.restarts_share,whole_run.mtbf_s,whole_run.checkpoint_B,whole_run.checkpoint_s,whole_run.write_s,whole_run.interval_s,whole_run.interval_iterations,whole_run.restart_s,whole_run.tokens,whole_run.ideal_s,whole_run.expected_s,whole_run.failures,whole_run.usd,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | wc -l
 2
-$ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gpus|fits)"'
+$ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gpus|fits)":'
 	"scenario":	"scaling-ddp",
 	"gpus":	16,
 	"fits":	true,
+% Retries of the caching allocator are no compute, whatever takes longer.
+$ printf 'model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 8128, precision: bf16, optimizer: adamw}\nparallelism: {data_parallel: fsdp}\n' >near.yaml; dtsim run near.yaml | sed -n '/Peak memory/,/^$/p'
+  Peak memory           78.7 of 79.6 GiB █████████████████████████▊ fits, but
+                        2 allocator retries cost 46 % of the iteration.
+  Bottleneck            memory near the GPU's capacity: the GPU waits for
+                        retries of the caching allocator (46 % of the iteration)
+$ dtsim run near.yaml | grep -A4 Warnings
+Warnings
+  ! cudaMalloc fails 2 times in every iteration: each time the caching allocator
+    waits for the GPU, gives back all that it has cached, and asks for it anew,
+    7712 calls in all (num_alloc_retries of torch.cuda.memory_stats counts the
+    failures)
+$ dtsim run near.yaml --format json | grep -E '"(retries|bottleneck|verdict)"'
+		"retries":	2,
+	"bottleneck":	"memory near the GPU's capacity: the GPU waits for retries of the caching allocator (46 % of the iteration)",
+	"verdict":	"fits, but 2 allocator retries cost 46 % of the iteration",
 $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -c wall_s
 0
 [1]

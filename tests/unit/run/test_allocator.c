@@ -1,6 +1,8 @@
 /* The caching allocator behind a simulated iteration, and the tensors that it serves. */
 #include "simulate.h"
 
+#include "run/verdict.h"
+
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static const char *const bert =
@@ -109,7 +111,7 @@ static void retries_cost_time(void **state) {
     dts_result_free(slow);
     bool warned = false;
     for (size_t i = 0; i < r->warning_count; i++) {
-        warned |= strstr(r->warnings[i], "cudaFree") != NULL;
+        warned |= strstr(r->warnings[i], "cudaMalloc fails") != NULL;
     }
     assert_true(warned);
 
@@ -122,6 +124,39 @@ static void retries_cost_time(void **state) {
     dts_result_free(limited);
     dts_result_free(roomy);
     dts_result_free(r);
+}
+
+/* Half of the time goes into retries, and all that speaks about the plan says so. */
+static void retries_are_named(void **state) {
+    (void)state;
+    static const char *const llama =
+        "model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\n"
+        "training: {global_batch: 8, micro_batch: 1, sequence_length: 8128, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: fsdp}\n";
+    dts_result *r = simulate_text(llama, "");
+    assert_int_equal(r->allocator.retries, 2);
+    assert_true(dts_retries_limit(r));
+    assert_true(r->time_s.compute > r->time_s.allocator); /* it limits all the same */
+    assert_non_null(strstr(r->bottleneck, "retries of the caching allocator"));
+    char cost[80];
+    snprintf(cost, sizeof cost, "fits, but 2 allocator retries cost %.0f %% of the iteration",
+             100 * r->allocator.stall_s / r->iteration_time_s);
+    assert_string_equal(r->verdict, cost);
+    dts_result *few = simulate_text(llama, "training.sequence_length=7900");
+    assert_false(dts_retries_limit(few)); /* too little */
+    assert_non_null(strstr(few->bottleneck, "compute"));
+    assert_non_null(strstr(few->verdict, "fits, but 1 allocator retry costs "));
+    dts_result *none = simulate_text(llama, "training.sequence_length=7000");
+    assert_string_equal(none->verdict, "fits");
+    dts_result *large = simulate_text(llama, "training.sequence_length=9256");
+    assert_string_equal(large->verdict, "does not fit");
+    assert_close(dts_retry_share(large), 0, 0, 0);
+    dts_result *pieces = simulate_text(llama, "training.sequence_length=8256 stack.allocator.expandable=false");
+    assert_string_equal(pieces->verdict, "may run out of memory");
+    dts_result *const all[] = {r, few, none, large, pieces};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        dts_result_free(all[i]);
+    }
 }
 
 /* Blocks and few microbatches say what all kernels do, but for a segment that later microbatches may add. */
@@ -208,6 +243,7 @@ int main(void) {
         cmocka_unit_test(autocast_caches_half_weights),
         cmocka_unit_test(more_room_changes_nothing),
         cmocka_unit_test(retries_cost_time),
+        cmocka_unit_test(retries_are_named),
         cmocka_unit_test(blocks_are_followed_in_few_microbatches),
         cmocka_unit_test(offloaded_activations_leave_nothing_behind),
         cmocka_unit_test(near_the_capacity),

@@ -1,6 +1,7 @@
 /* Search, sweep and advise say of a plan what a run of it says. */
 #include <string.h>
 
+#include "run/verdict.h"
 #include "search/search.h"
 #include "simulate.h"
 

@@ -1,0 +1,28 @@
+/* Does a plan fit in memory, and at which price? */
+#ifndef DTS_RUN_VERDICT_H
+#define DTS_RUN_VERDICT_H
+
+#include "base/text.h"
+#include "run/result.h"
+
+/* Of the iteration, what retries of the caching allocator take; 0: none, or the plan does not fit. */
+double dts_retry_share(const dts_result *result);
+
+/* Are retries what limits the iteration: at least a tenth of it, and no other wait is longer? */
+bool dts_retries_limit(const dts_result *result);
+
+/* "2 allocator retries cost 46 % of the iteration". */
+void dts_retry_cost(int64_t retries, double share, dts_text *out);
+
+/* "fits", "fits, but 2 allocator retries cost 46 % of the iteration", "may run out of memory", "does not fit". NULL:
+ * memory ran out. */
+const char *dts_verdict(const dts_result *result);
+
+/* What happens in retries. NULL: memory ran out. */
+const char *dts_retries_text(const dts_result *result);
+
+/* What to say of a plan whose live tensors fit while a request fails (allocator.unserved_gib), the same everywhere.
+ * result: of that plan; NULL: of several. NULL is returned where memory ran out. */
+const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib);
+
+#endif
