@@ -111,6 +111,25 @@ int dts_virtual_stage_count(dts_layout layout, int stages, int chunks);
  * 1): +1/v at F, -input_frees/v at B, the rest at W, and -1/v at BW. Follows from the order and input_frees alone. */
 double dts_schedule_peak_activation(const dts_schedule *schedule, int rank);
 
+/* Chunks of a rank whose activations live: all of them, from F to B or BW; or what W needs, from B to W. Of the rank's
+ * last chunk by themselves, where they are told apart. */
+typedef struct dts_schedule_moment {
+    float whole, halves;
+    float last_whole, last_halves;
+} dts_schedule_moment;
+
+/* Moments of an order that no other one exceeds in everything: the peak of what is kept of chunks is at one of them,
+ * whatever F leaves and B frees. */
+typedef struct dts_moments {
+    const dts_schedule_moment *items;
+    size_t count;
+} dts_moments;
+
+/* [rank]; the last chunk is told apart on the rank that has the last virtual stage. NULL: no memory. */
+dts_moments *dts_schedule_moments(const dts_schedule *schedule, dts_arena *arena);
+/* Adds a moment to a list that has room for it. Returns how many are left. */
+size_t dts_schedule_add_moment(const dts_schedule_moment *moment, dts_schedule_moment *moments, size_t count);
+
 /* Time of one operation for costs as in the shape: a chunk costs 1/v (bidirectional: the full amount). */
 double dts_op_cost(const dts_schedule *schedule, const dts_op *op, double forward, double backward_input,
                    double backward_weight);

@@ -66,10 +66,12 @@ double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
 
 /* Of these, what does not depend on offloads. */
 typedef struct dts_case_activations {
-    double kept_B;
-    double layer_B, ends_B; /* temporaries, gathered units and gradients on their way while a layer runs; the ends */
-    double root_B;          /* FSDP's root and its gradients on their way */
-    double least_chunk_B;   /* the smallest chunk's, without copies of weights */
+    double kept_B, halves_B; /* of all chunks: until the backward, and between its halves */
+    /* temporaries, gathered units and gradients on their way: while a layer runs, the head, the embedding */
+    double layer_B, head_B, embedding_B;
+    double root_B; /* FSDP's root and its gradients on their way */
+    /* the smallest chunk's, without copies of weights: until the backward, and between its halves */
+    double least_chunk_B, least_halves_B;
 } dts_case_activations;
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);
@@ -81,10 +83,10 @@ typedef struct dts_case_resident {
 
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);
 
-/* The memory of a class of ranks, and its bound: into the largest so far. least: chunks in flight in any order that the
- * simulation may make. */
+/* The memory of a class of ranks, and its bound: into the largest so far. ordered: the simulation's order has these
+ * moments, and not those of an order that it makes. */
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
-                     const dts_case_resident *r, double in_flight, double least, dts_estimate *out);
+                     const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out);
 
 /* Of one rank in the memory of its host: what is there all the time, and of its activations what is there when the
  * schedule keeps most of them, at least. */

@@ -29,7 +29,8 @@ typedef struct built {
     dts_plan plan;
     dts_block_costs costs;
     dts_frame frame;
-    float *in_flight; /* [class] */
+    dts_moments *of;      /* [rank] */
+    dts_moments *moments; /* [class] */
 } built;
 
 static dts_status build(const dts_search_context *c, const dts_candidate *candidate, dts_arena *arena, built *out,
@@ -45,14 +46,18 @@ static dts_status build(const dts_search_context *c, const dts_candidate *candid
     if (status != DTS_OK) {
         return status;
     }
-    out->in_flight = dts_arena_array(arena, (size_t)out->frame.class_count, sizeof *out->in_flight);
-    for (int i = 0; i < out->frame.class_count && out->in_flight != NULL; i++) {
-        for (int rank = out->frame.classes[i].first; rank <= out->frame.classes[i].last; rank++) {
-            double peak = dts_schedule_peak_activation(&out->plan.schedule, rank) * out->plan.schedule.shape.chunks;
-            out->in_flight[i] = fmaxf(out->in_flight[i], (float)peak);
-        }
+    out->of = dts_schedule_moments(&out->plan.schedule, arena);
+    out->moments = out->of == NULL ? NULL : dts_frame_moments(&out->frame, out->of, arena);
+    return out->moments == NULL ? dts_diag_nomem(diag) : DTS_OK;
+}
+
+/* Most chunks of a class of ranks that live at once. */
+static double most_in_flight(const built *b, int class) {
+    double most = 0;
+    for (int rank = b->frame.classes[class].first; rank <= b->frame.classes[class].last; rank++) {
+        most = fmax(most, dts_schedule_peak_activation(&b->plan.schedule, rank) * b->plan.schedule.shape.chunks);
     }
-    return out->in_flight == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    return most;
 }
 
 /* The fewest recomputed layers of a chunk with which a class of ranks fits; -1: none. */
@@ -60,7 +65,7 @@ static dts_status fewest(const dts_search_context *c, const built *b, const dts_
                          dts_arena *arena, int *out) {
     enum { AGAIN, KEEP, WAYS };
     dts_layer_terms t;
-    dts_frame_layer_terms(&b->frame, candidate, class, (double)b->in_flight[class], &t);
+    dts_frame_layer_terms(&b->frame, candidate, class, most_in_flight(b, class), &t);
     dts_layer_cost *costs = dts_arena_array(arena, (size_t)t.layers * WAYS, sizeof *costs);
     if (costs == NULL) {
         return DTS_NOMEM;
@@ -140,7 +145,7 @@ static dts_status add_layout(const dts_search_context *c, dts_candidate candidat
         status = choose(c, &b, &candidate, arena, &fits);
     }
     if (status == DTS_OK && fits) {
-        dts_estimate estimate = dts_frame_estimate(&b.frame, &candidate, b.plan.method, b.in_flight);
+        dts_estimate estimate = dts_frame_estimate(&b.frame, &candidate, b.plan.method, b.moments);
         dts_top_add(list, dts_layouts_score(c, &estimate), &candidate, &estimate);
     }
     dts_diag_free(refusal);
@@ -156,13 +161,12 @@ static dts_stage_cost *stage_costs(const built *b, const dts_candidate *candidat
     size_t stages = (size_t)b->plan.pipeline, layers = (size_t)b->plan.job.model->layers;
     dts_stage_cost *costs = dts_arena_array(arena, stages * (layers + 1), sizeof *costs);
     for (size_t s = 0; s < stages && costs != NULL; s++) {
-        double in_flight = dts_schedule_peak_activation(&b->plan.schedule, (int)s);
         for (size_t n = 1; n <= layers; n++) {
             const dts_chunk chunk = {.embedding = s == 0, .head = s == stages - 1, .layers = (int64_t)n};
             dts_stage_cost *cost = &costs[s * (layers + 1) + n];
             dts_rank_class class;
             dts_frame_stage(&b->frame, (int)s, &chunk, &class);
-            dts_class_estimate(&b->frame, candidate, b->plan.method, &class, in_flight, &cost->time_s, &cost->memory_B);
+            dts_class_estimate(&b->frame, candidate, b->plan.method, &class, &b->of[s], &cost->time_s, &cost->memory_B);
         }
     }
     return costs;
@@ -191,7 +195,7 @@ static dts_status add_cut(const dts_search_context *c, const built *b, dts_candi
         status = build(c, &candidate, arena, &again, refusal);
     }
     if (status == DTS_OK) {
-        dts_estimate estimate = dts_frame_estimate(&again.frame, &candidate, again.plan.method, again.in_flight);
+        dts_estimate estimate = dts_frame_estimate(&again.frame, &candidate, again.plan.method, again.moments);
         dts_top_add(list, dts_layouts_score(c, &estimate), &candidate, &estimate);
     }
     dts_arena_free(arena);

@@ -357,15 +357,23 @@ static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *
     return t;
 }
 
-/* What the host memory of the fullest node holds at least. in_flight: [class]; ordered: in that order, not in one that
+static double most_whole(const dts_moments *moments) {
+    double most = 0;
+    for (size_t i = 0; i < moments->count; i++) {
+        most = fmax(most, (double)moments->items[i].whole);
+    }
+    return most;
+}
+
+/* What the host memory of the fullest node holds at least. moments: [class]; ordered: in that order, not in one that
  * the simulation makes. A simulation of one replica counts each of its stages as often as its node has GPUs of any
  * stage at most; one of all ranks counts those that are there, of which some node has the average at least. */
-static double least_host_B(const dts_case *k, const dts_frame_terms *t, const float *in_flight, bool ordered) {
+static double least_host_B(const dts_case *k, const dts_frame_terms *t, const dts_moments *moments, bool ordered) {
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0) {
         return t->host_B[k->offload];
     }
     for (int i = 0; i < k->frame->class_count; i++) {
-        const double least = ordered ? (double)in_flight[i] : fmin(1, (double)in_flight[i]);
+        const double most = most_whole(&moments[i]), least = ordered ? most : fmin(1, most);
         const double chunk_B = t->classes[i].activations.least_chunk_B;
         t->rank_B[i] =
             t->offloads[k->offload][i].host_B + dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
@@ -440,36 +448,32 @@ double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, 
 }
 
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
-                                const dts_schedule_method *method, const float *in_flight) {
+                                const dts_schedule_method *method, const dts_moments *moments) {
     const dts_case k = case_make(frame, candidate);
     const dts_frame_terms *t = terms_for(&k, candidate, method);
     dts_estimate out = {.time_s = time_s(&k, t, method)};
     /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
-    const bool measured = dts_plan_measures_passes(k.plan, method);
-    /* what the first half of a split backward frees is known of what is kept without recomputation */
-    const bool ordered =
-        !measured && !(method->splits_backward && k.recompute == DTS_CASE_SELECTIVE && k.selection > 0);
+    const bool ordered = !dts_plan_measures_passes(k.plan, method);
     for (int i = 0; i < frame->class_count; i++) {
-        const double chunks = (double)in_flight[i];
         out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
-        dts_case_memory(&k, &frame->classes[i], &t->classes[i].activations, &t->offloads[k.offload][i].resident, chunks,
-                        ordered ? chunks : fmin(1, chunks), &out);
+        dts_case_memory(&k, &frame->classes[i], &t->classes[i].activations, &t->offloads[k.offload][i].resident,
+                        &moments[i], ordered, &out);
     }
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     /* halves that are left wait on the GPU */
-    out.least_host_B = least_host_B(&k, t, in_flight, ordered && !method->splits_backward);
+    out.least_host_B = least_host_B(&k, t, moments, ordered && !method->splits_backward);
     return out;
 }
 
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
-                        const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B) {
+                        const dts_rank_class *c, const dts_moments *moments, double *busy_s, double *memory_B) {
     dts_case k = case_make(frame, candidate);
     const offload_terms o = offload_terms_of(&k, c);
     const dts_case_activations a = dts_case_activations_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
     const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
-    dts_case_memory(&k, c, &a, &o.resident, in_flight, in_flight, &fullest);
+    dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, method, &p) + o.step_s;
     *memory_B = fullest.memory_B;
 }

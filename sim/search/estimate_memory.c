@@ -1,10 +1,11 @@
 /* The closed form of a candidate's memory, and its bounds.
  *
- *   memory        = max_c (static + in flight · saved of a chunk + transient), the larger of two moments:
+ *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
+ *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
  *                   a layer runs, without what a head has saved; embedding or head run, without units and
  *                   gradients of layers
- *   bound         = max_c (static + in flight · saved of its smallest chunk [no activations in host memory]), where
- *                   gradients that reductions make first count in the step only
+ *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [no activations in host memory]),
+ *                   where gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
  *                   activations that are out when a chunk's last layer begins
  *
@@ -103,13 +104,21 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
     double chunk = layers / chunks;
     double repeated = dts_case_repeated(k, chunk);
     double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
-    if (k->recompute == DTS_CASE_FULL && layers > 0) {
-        return chunks * ceil(repeated / span_of(k, chunk)) * k->frame->costs.boundary_B +
+    if (k->recompute == DTS_CASE_FULL && repeated > 0) { /* the first layer is among them */
+        const double buffered = all ? c->buffered : c->buffered > 0;
+        return (chunks * ceil(repeated / span_of(k, chunk)) - buffered) * k->frame->costs.boundary_B +
                saved_B * (chunk - repeated) / chunk;
     }
-    return k->recompute == DTS_CASE_SELECTIVE
-               ? (all ? c->selective[k->selection].layers_B : layers * k->frame->least_selective_B[k->selection])
-               : saved_B;
+    if (k->recompute == DTS_CASE_SELECTIVE) {
+        const dts_class_selection *s = &c->selective[k->selection];
+        return (all ? s->layers_B : layers * k->frame->least_selective_B[k->selection]) - s->input_B;
+    }
+    return saved_B - c->input_B; /* of a chunk alone, that of all chunks at most */
+}
+
+/* The same between the halves of a split backward: all that weights' gradients need, also what has been run again. */
+static double halves_B(const dts_case *k, const dts_rank_class *c) {
+    return k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].weights_B : c->layers_weights_B;
 }
 
 /* Temporaries of a layer, with what it repeats. */
@@ -190,39 +199,68 @@ static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
     return fmax(0, dts_case_kept_B(k, c, fewest) - copies_B);
 }
 
+static double least_halves_B(const dts_case *k, const dts_rank_class *c) {
+    const double least_B = k->recompute == DTS_CASE_SELECTIVE ? k->frame->least_selective_weights_B[k->selection]
+                                                              : k->frame->least_weights_B;
+    return c->fewest_layers * fmax(0, least_B - k->frame->most_copies_B);
+}
+
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
+    const double ends_B = communication_B(k, c, false);
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
+                                  .halves_B = halves_B(k, c),
                                   .layer_B = of_layer_B(k, c) + communication_B(k, c, true),
-                                  .ends_B = c->transient_B + communication_B(k, c, false),
+                                  .head_B = c->transient_B + ends_B,
+                                  .embedding_B = c->embedding_transient_B + ends_B,
                                   .root_B = root_B(k, c),
-                                  .least_chunk_B = least_chunk_B(k, c)};
+                                  .least_chunk_B = least_chunk_B(k, c),
+                                  .least_halves_B = least_halves_B(k, c)};
+}
+
+/* Activations of a rank at a moment, B. */
+static double live_B(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
+                     const dts_schedule_moment *now) {
+    const double chunks = (double)k->frame->chunks, whole = (double)now->whole / chunks;
+    const double halves = (double)now->halves / chunks;
+    double whole_B = whole * a->kept_B;
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
+        const double layer_B = c->layers > 0 ? a->kept_B / c->layers : 0;
+        whole_B = fmin(whole_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B);
+    }
+    double bytes = whole_B + halves * a->halves_B;
+    bytes += c->embedding ? (c->saved_B - c->head_saved_B) * fmax(1, whole + halves) : 0;
+    return bytes + (double)now->last_whole * c->head_saved_B + (double)now->last_halves * c->head_weights_B;
+}
+
+/* The memory while a rank holds what it does at a moment. */
+static double memory_B(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
+                       const dts_case_resident *r, const dts_schedule_moment *now) {
+    const double activations_B = live_B(k, c, a, now);
+    const double left = k->microbatches - (double)(now->whole + now->halves) / (double)k->frame->chunks;
+    /* shards come while activations go, unless a microbatch is left that makes them all again */
+    const double share = !dts_case_defers_reduction(k) && left >= 1 ? 1 : 0;
+    const bool head = c->head && now->last_whole > 0;
+    /* a head's own are gone when the layers' backward begins, but for what its weights' gradient needs */
+    const double gone_B = head ? c->head_saved_B - (now->last_halves > 0 ? c->head_weights_B : 0) : 0;
+    const double layers_B = fmax(0, activations_B - gone_B);
+    double most_B = fmax(layers_B, r->come_B + share * layers_B) + a->layer_B;
+    const double ends_B = fmax(activations_B, r->come_B + share * activations_B);
+    most_B = head ? fmax(most_B, ends_B + a->head_B) : most_B;
+    return c->embedding ? fmax(most_B, ends_B + a->embedding_B) : most_B;
 }
 
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
-                     const dts_case_resident *r, double in_flight, double least, dts_estimate *out) {
+                     const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out) {
     const double resident_B = r->stepped_B - r->come_B;
-    double chunks = (double)k->frame->chunks;
-    double live_B = in_flight / chunks * a->kept_B + c->until_step_B +
-                    (c->embedding || c->head
-                         ? c->saved_B * (c->embedding || k->frame->chunks == 1 ? fmax(1, in_flight / chunks) : 1)
-                         : 0);
-    double least_B = resident_B + least * a->least_chunk_B;
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double layer_B = c->layers > 0 ? a->kept_B / c->layers : 0;
-        const double moving_B = (2 + (double)k->plan->job.offload->prefetch) * layer_B + c->saved_B;
-        live_B = fmin(live_B, moving_B + c->until_step_B);
-        least_B = resident_B;
+    double most_B = a->root_B, least_B = 0;
+    for (size_t i = 0; i < moments->count; i++) {
+        const dts_schedule_moment *now = &moments->items[i];
+        most_B = fmax(most_B, memory_B(k, c, a, r, now));
+        const double whole = ordered ? (double)now->whole : fmin(1, (double)now->whole);
+        least_B = fmax(least_B, whole * a->least_chunk_B + (ordered ? (double)now->halves * a->least_halves_B : 0));
     }
-    /* shards come while activations go, unless a microbatch is left that makes them all again */
-    const double left = k->microbatches - in_flight / chunks;
-    const double share = !dts_case_defers_reduction(k) && left >= 1 ? 1 : 0;
-    const double layers_B =
-        fmax(0, live_B - c->head_saved_B); /* a head's own are gone when the layers' backward begins */
-    out->memory_B = fmax(out->memory_B, resident_B + fmax(layers_B, r->come_B + share * layers_B) + a->layer_B);
-    if (c->embedding || c->head) {
-        out->memory_B = fmax(out->memory_B, resident_B + fmax(live_B, r->come_B + share * live_B) + a->ends_B);
-    }
-    out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + a->root_B);
+    least_B = resident_B + ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0 ? 0 : least_B);
+    out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + most_B);
     out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
     out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
 }

@@ -10,6 +10,7 @@ static void add_selections(const dts_plan *plan, size_t count, const dts_part_co
         s->kernels_s += times * part->repeated[k].kernel_s;
         s->launches += times * part->repeated[k].kernels;
         s->layers_B += is_layer ? times * part->selective_B[k] : 0;
+        s->weights_B += is_layer ? times * part->selective_weights_B[k] : 0;
         s->extra_B = is_layer ? fmax(s->extra_B, part->saved_B - part->selective_B[k]) : s->extra_B;
     }
 }
@@ -74,6 +75,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->launches_full += times * part->again.kernels;
         c->layers += times;
         c->layers_saved_B += times * part->saved_B;
+        c->layers_weights_B += times * part->weights_B;
         c->layers_peak_B = fmax(c->layers_peak_B, times > 0 ? fmax(part->backward_peak_B, part->forward_peak_B) : 0);
     } else {
         if (dts_plan_ends_apart(plan)) {
@@ -81,7 +83,10 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         }
         c->saved_B += part->saved_B;
         c->head_saved_B += which == DTS_PART_HEAD ? part->saved_B : 0;
-        c->transient_B = fmax(c->transient_B, fmax(part->backward_peak_B, part->forward_peak_B));
+        c->head_weights_B += which == DTS_PART_HEAD ? part->weights_B : 0;
+        const double transient_B = fmax(part->backward_peak_B, part->forward_peak_B);
+        c->transient_B = fmax(c->transient_B, transient_B);
+        c->embedding_transient_B = which == DTS_PART_EMBEDDING ? transient_B : c->embedding_transient_B;
     }
 }
 
@@ -149,6 +154,7 @@ static void sum_units(dts_rank_class *c) {
 static void sum_kept(const dts_frame *frame, dts_layout layout, int rank, dts_rank_class *c) {
     dts_plan laid = *frame->plan; /* another schedule may lay its stages otherwise */
     laid.schedule.layout = layout;
+    const dts_model *model = laid.job.model;
     const double m = (double)(laid.microbatches / laid.flushes), boundary_B = frame->costs.boundary_B;
     c->buffers_B = dts_microbatch_buffers_B(&laid, rank, boundary_B);
     for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
@@ -156,6 +162,14 @@ static void sum_kept(const dts_frame *frame, dts_layout layout, int rank, dts_ra
         const double output_B = dts_kept_output_B(&laid, s, boundary_B, frame->costs.logits_B);
         c->until_step_B += m * (output_B + dts_kept_gradient_B(&laid, s, boundary_B));
         c->joined_B += laid.chunks[s].head ? m * output_B : 0;
+        if (dts_input_has_buffer(&laid, &laid.chunks[s]) && laid.chunks[s].layers > 0) {
+            const dts_part_cost *first = &frame->costs.parts[dts_model_layer_part(model, laid.chunks[s].first_layer)];
+            c->buffered++;
+            c->input_B += first->input_B;
+            for (size_t k = 0; k < frame->costs.selections.count; k++) {
+                c->selective[k].input_B += first->selective_input_B[k];
+            }
+        }
     }
 }
 
@@ -359,19 +373,48 @@ static void limit_layers(const dts_model *model, const dts_block_costs *costs, d
     double counts[DTS_PART_COUNT];
     dts_model_count_parts(model, counts);
     out->least_saved_B = (double)INFINITY;
+    out->least_weights_B = (double)INFINITY;
     for (size_t k = 0; k < costs->selections.count; k++) {
         out->least_selective_B[k] = (double)INFINITY;
+        out->least_selective_weights_B[k] = (double)INFINITY;
     }
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         if (counts[part] > 0 && dts_part_is_layer((dts_part)part)) {
             const dts_part_cost *cost = &costs->parts[part];
             out->least_saved_B = fmin(out->least_saved_B, cost->saved_B);
+            out->least_weights_B = fmin(out->least_weights_B, cost->weights_B);
             out->most_copies_B = fmax(out->most_copies_B, cost->copies_B);
             for (size_t k = 0; k < costs->selections.count; k++) {
                 out->least_selective_B[k] = fmin(out->least_selective_B[k], cost->selective_B[k]);
+                out->least_selective_weights_B[k] =
+                    fmin(out->least_selective_weights_B[k], cost->selective_weights_B[k]);
             }
         }
     }
+}
+
+dts_moments *dts_frame_moments(const dts_frame *frame, const dts_moments *of, dts_arena *arena) {
+    dts_moments *out = dts_arena_array(arena, (size_t)frame->class_count, sizeof *out);
+    for (int i = 0; out != NULL && i < frame->class_count; i++) {
+        const dts_rank_class *c = &frame->classes[i];
+        if (c->first == c->last) {
+            out[i] = of[c->first];
+            continue;
+        }
+        size_t most = 0, count = 0;
+        for (int rank = c->first; rank <= c->last; rank++) {
+            most += of[rank].count;
+        }
+        dts_schedule_moment *items = dts_arena_array(arena, most, sizeof *items);
+        for (int rank = c->first; items != NULL && rank <= c->last; rank++) {
+            for (size_t k = 0; k < of[rank].count; k++) {
+                count = dts_schedule_add_moment(&of[rank].items[k], items, count);
+            }
+        }
+        out[i] = (dts_moments){.items = items, .count = count};
+        out = items == NULL ? NULL : out;
+    }
+    return out;
 }
 
 static double pace_s(const dts_rank_class *c) {

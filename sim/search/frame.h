@@ -23,6 +23,8 @@ typedef struct dts_rank_collectives {
 typedef struct dts_class_selection {
     double chain_s, kernels_s, launches, way_s;
     double layers_B, extra_B; /* kept by all layers; dropped of the layer that drops most */
+    double weights_B;         /* kept by all layers between the halves of a split backward */
+    double input_B;           /* of what layers keep, what lies in the buffers in which chunks were received */
 } dts_class_selection;
 
 /* Pipeline ranks that do the same work. */
@@ -40,6 +42,7 @@ typedef struct dts_rank_class {
     double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
     double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
     double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
+    double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
     double backward_s; /* both halves where no schedule splits them: the host runs ahead from one to the other */
@@ -54,7 +57,9 @@ typedef struct dts_rank_class {
     dts_class_selection selective[DTS_SELECTIONS];
     double saved_B;      /* of the ends: embedding and head */
     double head_saved_B; /* of the head alone */
-    double transient_B;  /* temporaries of the ends */
+    double head_weights_B;
+    double transient_B, embedding_transient_B; /* temporaries of the ends; of the embedding alone */
+    double buffered, input_B; /* chunks that are received in buffers; of what their layers keep, what lies there */
     /* plan/lower/kept.c: buffers; what is kept of all microbatches until the step ends; copies of all outputs then */
     double buffers_B, until_step_B, joined_B;
     dts_rank_collectives collectives;
@@ -68,7 +73,8 @@ typedef struct dts_frame {
     dts_block_costs costs;
     double least_slowest;                                    /* of the kernels' time */
     double least_saved_B, least_selective_B[DTS_SELECTIONS]; /* of any layer */
-    double most_copies_B;                                    /* the same: cast weights among them */
+    double least_weights_B, least_selective_weights_B[DTS_SELECTIONS];
+    double most_copies_B; /* the same: cast weights among them */
     dts_rank_class *classes;
     int class_count;
     double reduce_B[2];      /* as dts_storage has it: of other kinds, of FSDP */
@@ -109,9 +115,12 @@ double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *c
 /* Of the estimate the time alone. */
 double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method);
 
-/* in_flight: [class] most chunks whose activations live at once on a rank of the class, from the schedule's order. */
+/* Where the orders of each class's ranks hold most: [class] in arena; of[rank]. NULL: no memory. */
+dts_moments *dts_frame_moments(const dts_frame *frame, const dts_moments *of, dts_arena *arena);
+
+/* moments: [class] */
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
-                                const dts_schedule_method *method, const float *in_flight);
+                                const dts_schedule_method *method, const dts_moments *moments);
 
 /* Makes room for out->terms, once its classes are known. */
 dts_status dts_frame_make_terms(dts_frame *out, dts_arena *arena);
@@ -129,7 +138,7 @@ void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, d
 
 /* How long a class of ranks is busy in an iteration, and its memory at its fullest, by the closed forms. */
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
-                        const dts_rank_class *c, double in_flight, double *busy_s, double *memory_B);
+                        const dts_rank_class *c, const dts_moments *moments, double *busy_s, double *memory_B);
 
 /* What each layer of a chunk of a rank class adds: the terms of a choice of recomputation for each. */
 typedef struct dts_layer_terms {

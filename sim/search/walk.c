@@ -11,12 +11,12 @@
 
 enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1, CACHED = 512 };
 
-/* Peaks of one schedule's order. */
+/* Where one schedule's order holds most. */
 typedef struct peaks {
     int32_t schedule;
     int64_t chunks, microbatches;
-    double input_frees;
-    float *chunks_in_flight; /* [pipeline] */
+    double input_frees;         /* where the order is made for it */
+    const dts_moments *moments; /* [pipeline] */
 } peaks;
 
 typedef struct walk {
@@ -83,64 +83,77 @@ static double input_frees(const walk *w) {
     return most;
 }
 
-static float not_above(double value) {
-    const float nearest = (float)value;
-    return (double)nearest > value ? nextafterf(nearest, 0) : nearest;
-}
-
-/* Most chunks of each rank whose activations live at once, from the order for m microbatches. */
-static bool count_peaks(const walk *w, const char *name, int64_t m, double frees, dts_arena *arena, float *out) {
-    dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
-                                .microbatches = (int)m,
-                                .chunks = (int)w->plan.virtual_stages,
-                                .forward = 1,
-                                .backward_input = 1,
-                                .backward_weight = 1,
-                                .input_frees = frees};
+/* From the order for m microbatches; NULL: there is none, or no memory. frees: for an order that is made for it. The
+ * order lies in scratch. */
+static dts_moments *moments_for(const walk *w, const char *name, int64_t m, double frees, dts_arena *scratch,
+                                dts_arena *arena) {
+    const dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
+                                      .microbatches = (int)m,
+                                      .chunks = (int)w->plan.virtual_stages,
+                                      .forward = 1,
+                                      .backward_input = 1,
+                                      .backward_weight = 1,
+                                      .input_frees = frees};
     dts_schedule schedule;
     dts_diag *diag = dts_diag_new();
-    bool built = diag != NULL && dts_schedule_build(name, &shape, arena, &schedule, diag) == DTS_OK;
-    for (int rank = 0; built && rank < shape.stages; rank++) {
-        out[rank] = not_above(dts_schedule_peak_activation(&schedule, rank) * shape.chunks);
-    }
+    const bool built = diag != NULL && dts_schedule_build(name, &shape, scratch, &schedule, diag) == DTS_OK;
     dts_diag_free(diag);
-    return built;
+    return built ? dts_schedule_moments(&schedule, arena) : NULL;
 }
 
-/* The same without building long orders: beyond some multiple of the stages the peak stays, or grows with every
- * microbatch (gpipe). */
-static const float *in_flight(walk *w, const dts_schedule_method *method, int32_t schedule) {
-    int64_t m = w->plan.microbatches / w->plan.flushes;
-    const double frees = method->splits_backward ? input_frees(w) : 0; /* others free all at once */
+static float further(float some, float more, double ratio) {
+    return some + (more - some) * (float)ratio;
+}
+
+/* Moments that grow with every microbatch: ratio times as far beyond some as more is. False: they do not. */
+static bool extend(dts_moments *some, const dts_moments *more, size_t stages, double ratio, dts_arena *arena) {
+    for (size_t rank = 0; rank < stages; rank++) {
+        const size_t count = some[rank].count;
+        dts_schedule_moment *items = dts_arena_array(arena, count, sizeof *items);
+        if (items == NULL || count != more[rank].count) {
+            return false;
+        }
+        for (size_t i = 0; i < count; i++) {
+            const dts_schedule_moment *a = &some[rank].items[i], *b = &more[rank].items[i];
+            items[i] = (dts_schedule_moment){.whole = further(a->whole, b->whole, ratio),
+                                             .halves = further(a->halves, b->halves, ratio),
+                                             .last_whole = further(a->last_whole, b->last_whole, ratio),
+                                             .last_halves = further(a->last_halves, b->last_halves, ratio)};
+        }
+        some[rank].items = items;
+    }
+    return true;
+}
+
+/* Without building long orders: beyond some multiple of the stages moments stay, or grow with every microbatch
+ * (gpipe). */
+static const dts_moments *moments_of(walk *w, const dts_schedule_method *method, int32_t schedule) {
+    const int64_t m = w->plan.microbatches / w->plan.flushes;
+    const double frees = method->follows_costs ? input_frees(w) : 0;
     for (size_t i = 0; i < w->cached; i++) {
         const peaks *p = &w->cache[i];
         if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m &&
             p->input_frees == frees) {
-            return p->chunks_in_flight;
+            return p->moments;
         }
     }
-    size_t stages = (size_t)w->plan.pipeline;
-    float *out = dts_arena_array(w->arena, stages, sizeof *out);
-    float *longer = dts_arena_array(w->arena, stages, sizeof *longer);
     dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (out == NULL || longer == NULL || scratch == NULL) {
-        dts_arena_free(scratch);
+    if (scratch == NULL) {
         w->status = DTS_NOMEM;
         return NULL;
     }
-    int64_t some = 4 * w->plan.pipeline;
-    int64_t more = 6 * w->plan.pipeline;
-    bool good = m > more && count_peaks(w, method->name, some, frees, scratch, out) &&
-                count_peaks(w, method->name, more, frees, scratch, longer);
-    for (size_t rank = 0; good && rank < stages; rank++) {
-        out[rank] += (longer[rank] - out[rank]) / (float)(more - some) * (float)(m - some);
+    const int64_t some = 4 * w->plan.pipeline, more = 6 * w->plan.pipeline;
+    dts_moments *out = m > more ? moments_for(w, method->name, some, frees, scratch, w->arena) : NULL;
+    const dts_moments *longer = out != NULL ? moments_for(w, method->name, more, frees, scratch, scratch) : NULL;
+    const double ratio = (double)(m - some) / (double)(more - some);
+    if (longer == NULL || !extend(out, longer, (size_t)w->plan.pipeline, ratio, w->arena)) {
+        out = moments_for(w, method->name, m, frees, scratch, w->arena);
     }
-    good = good || count_peaks(w, method->name, m, frees, scratch, out);
     dts_arena_free(scratch);
-    if (good && w->cached < CACHED) {
+    if (out != NULL && w->cached < CACHED) {
         w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, frees, out};
     }
-    return good ? out : NULL;
+    return out;
 }
 
 /* ---- innermost axes -----------------------------------------------------------------------------------------------
@@ -222,7 +235,8 @@ static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
     return needs ? sharded : kind == w->space->axes[DTS_AXIS_DATA_PARALLEL].items[0];
 }
 
-static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
+static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method,
+                        const dts_moments *moments) {
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_RECOMPUTE, r) {
         if (!recompute_differs(w, frame) ||
@@ -235,7 +249,7 @@ static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_meth
                 kind_differs(w, v[DTS_AXIS_DATA_PARALLEL], v[DTS_AXIS_OFFLOAD]) &&
                 (w->watch.passes == NULL ||
                  !passes(w, DTS_AXIS_OFFLOAD, dts_frame_time_s(frame, &w->candidate, method)))) {
-                dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, peaks_of);
+                dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, moments);
                 w->counts->legal++;
                 w->watch.visit(w->context, &w->candidate, &estimate);
             }
@@ -255,7 +269,8 @@ static bool allows_hybrid(walk *w) {
     return allowed;
 }
 
-static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_method *method, const float *peaks_of) {
+static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_method *method,
+                           const dts_moments *moments) {
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_DATA_PARALLEL, d) {
         bool sharded = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP || v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_ZERO3;
@@ -272,7 +287,7 @@ static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_m
             }
             bool hybrid = sharded && group > 1 && group == frame->group;
             if ((group == 0 && !node) || (hybrid && allows_hybrid(w))) {
-                visit_inner(w, frame, method, peaks_of);
+                visit_inner(w, frame, method, moments);
             }
         }
     }
@@ -304,7 +319,7 @@ static void visit_schedule(walk *w, int32_t schedule) {
     bool legal = refusal != NULL && method->check(&shape, refusal) == DTS_OK;
     w->status = refusal == NULL ? DTS_NOMEM : w->status;
     dts_diag_free(refusal);
-    const float *ranks = legal ? in_flight(w, method, schedule) : NULL;
+    const dts_moments *ranks = legal ? moments_of(w, method, schedule) : NULL;
     if (ranks == NULL) {
         w->counts->illegal++;
         return;
@@ -313,17 +328,12 @@ static void visit_schedule(walk *w, int32_t schedule) {
     if (w->status != DTS_OK) {
         return;
     }
-    float *most = dts_arena_array(w->frame_arena, (size_t)frame->class_count, sizeof *most);
-    for (int i = 0; most != NULL && i < frame->class_count; i++) {
-        for (int rank = frame->classes[i].first; rank <= frame->classes[i].last; rank++) {
-            most[i] = fmaxf(most[i], ranks[rank]);
-        }
-    }
-    if (most == NULL) {
+    const dts_moments *moments = dts_frame_moments(frame, ranks, w->frame_arena);
+    if (moments == NULL) {
         w->status = DTS_NOMEM;
         return;
     }
-    visit_sharding(w, frame, method, most);
+    visit_sharding(w, frame, method, moments);
 }
 
 /* ---- outer axes ---------------------------------------------------------------------------------------------------

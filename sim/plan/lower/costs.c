@@ -135,9 +135,17 @@ static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_o
     add_read(plan, o, pass);
 }
 
+/* What a split backward keeps of an operator until its weight's gradient is made: also of what it has run again. */
+static double weight_B(const dts_operator *o, const dts_operator_times *t) {
+    if (t->forward_kernels == 0 || !dts_operator_splits(o)) {
+        return 0;
+    }
+    return floor(o->saved_B - o->others_B) + (o->backward_kernels > 0 ? floor(o->output_B) : 0);
+}
+
 static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, size_t selection,
                          dts_part_cost *out) {
-    if (o->recomputed_selectively) {
+    if (dts_operator_repeats(plan, o)) {
         dts_pass_cost *repeated = &out->repeated[selection];
         add_kernels(repeated, t->forward_s, t->forward_kernels, t->forward_flops);
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
@@ -146,6 +154,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
     } else if (t->forward_kernels > 0) {
         out->selective_B[selection] += floor(o->saved_B);
     }
+    out->selective_weights_B[selection] += weight_B(o, t);
 }
 
 static double exchange_s(const dts_plan *plan, const dts_operator *o, double bytes, dts_exchange exchange) {
@@ -189,15 +198,18 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     if (t->forward_kernels > 0) {
         out->saved_B += floor(o->saved_B);
         out->copies_B += ceil(o->weight_copy_B);
-        if (dts_operator_splits(o)) {
-            out->weights_B += floor(o->saved_B - o->others_B) + (o->backward_kernels > 0 ? floor(o->output_B) : 0);
-        }
     }
+    out->weights_B += weight_B(o, t);
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
 }
 
+static double kept_input_B(const dts_plan *plan, const dts_part_work *work) {
+    const double boundary_B = dts_plan_boundary_B(plan);
+    return dts_input_keeper(plan, &work->operators, boundary_B) != NULL ? floor(boundary_B) : 0;
+}
+
 static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
-    *out = (dts_part_cost){.tensors = work->tensors};
+    *out = (dts_part_cost){.tensors = work->tensors, .input_B = kept_input_B(plan, work)};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         out->parameters[set] = work->parameters[set];
         out->quantised[set] = work->quantised[set];
@@ -243,6 +255,8 @@ static dts_status add_selection(const dts_plan *asked, size_t selection, dts_are
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_cost *cost = &out->parts[part];
         cost->selective_B[selection] = 0;
+        cost->selective_weights_B[selection] = 0;
+        cost->selective_input_B[selection] = kept_input_B(asked, &work[part]);
         for (size_t i = 0; i < work[part].operators.count; i++) {
             add_repeated(asked, &work[part].operators.items[i], &work[part].times[i], selection, cost);
         }

@@ -33,12 +33,15 @@ typedef struct dts_part_cost {
     dts_pass_cost forward, input, weight;   /* backward: input and weight gradients */
     dts_pass_cost repeated[DTS_SELECTIONS]; /* what selective recomputation runs again */
     dts_pass_cost again;                    /* what a checkpoint of this part runs again */
-    double hidden_s;                    /* of the exchanges of both halves, beside products where they are one pass */
-    double accumulate_s;                /* adding the weight gradients to stored ones, where that is a kernel */
-    double saved_B;                     /* kept for backward, whole bytes per operator */
-    double copies_B;                    /* of that, cast weights: a split backward frees them before the rest */
-    double weights_B;                   /* what a split backward keeps until the weight gradients are made */
-    double selective_B[DTS_SELECTIONS]; /* as saved_B, with selective recomputation */
+    double hidden_s;     /* of the exchanges of both halves, beside products where they are one pass */
+    double accumulate_s; /* adding the weight gradients to stored ones, where that is a kernel */
+    double saved_B;      /* kept for backward, whole bytes per operator */
+    double copies_B;     /* of that, cast weights: a split backward frees them before the rest */
+    double weights_B;    /* what a split backward keeps until the weight gradients are made */
+    /* as these two, with selective recomputation */
+    double selective_B[DTS_SELECTIONS], selective_weights_B[DTS_SELECTIONS];
+    /* of that, its input, which lies in a buffer where a chunk has received it */
+    double input_B, selective_input_B[DTS_SELECTIONS];
     double forward_peak_B, backward_peak_B;                     /* temporaries while the part runs */
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */

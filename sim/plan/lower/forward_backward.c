@@ -90,7 +90,9 @@ static bool input_held(const walk *w, dts_part part, int64_t slot, dts_op_kind k
     const dts_chunk *chunk = w->pass->chunk;
     const int64_t span = checkpoint_span(w, slot);
     const bool checkpoint = drops_whole_chunk(w) ? slot == 0 && !chunk->embedding : span > 0 && slot % span == 0;
-    const dts_operator *keeper = checkpoint && kind != DTS_OP_BACKWARD ? dts_input_keeper(w->b, part) : NULL;
+    const dts_operators *operators = &w->b->work[part].operators;
+    const dts_operator *keeper =
+        checkpoint && kind != DTS_OP_BACKWARD ? dts_input_keeper(w->b->plan, operators, w->b->boundary_B) : NULL;
     return in_buffer(w, slot) || (checkpoint && (keeper == NULL || !dts_operator_splits(keeper)));
 }
 
@@ -108,10 +110,10 @@ static double kept_B(const walk *w, int64_t slot) {
     double bytes = 0;
     for (size_t i = 0; i < operators->count; i++) {
         const dts_operator *o = &operators->items[i];
-        bytes += dts_operator_repeats(b, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
+        bytes += dts_operator_repeats(b->plan, o) || o->forward_kernels == 0 ? 0 : floor(o->saved_B);
     }
-    const dts_part part = dts_model_layer_part(b->plan->job.model, w->pass->chunk->first_layer + slot);
-    return bytes - (in_buffer(w, slot) && dts_input_keeper(b, part) != NULL ? floor(b->boundary_B) : 0);
+    const bool held = in_buffer(w, slot) && dts_input_keeper(b->plan, operators, b->boundary_B) != NULL;
+    return bytes - (held ? floor(b->boundary_B) : 0);
 }
 
 /* Brings back what backward of a slot needs, and starts on the layers before it. */

@@ -133,14 +133,14 @@ static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double d
 }
 
 /* Does it cast a weight whose copy is still there in backward? */
-static bool has_copy(const dts_builder *b, const dts_operator *o) {
-    return o->casts_weight || (o->weight_copy_B > 0 && dts_plan_keeps_weight_copies(b->plan));
+static bool has_copy(const dts_plan *plan, const dts_operator *o) {
+    return o->casts_weight || (o->weight_copy_B > 0 && dts_plan_keeps_weight_copies(plan));
 }
 
 /* Is this operator's forward repeated in backward by selective recomputation? */
-bool dts_operator_repeats(const dts_builder *b, const dts_operator *o) {
-    return b->plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively &&
-           !has_copy(b, o);
+bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o) {
+    return plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively &&
+           !has_copy(plan, o);
 }
 
 /* Activations of some bytes come (sign 1) or go (-1), in tensors of the sizes of parts as far as these fit. */
@@ -156,12 +156,11 @@ static void save_parts(walk *w, dts_id task, dts_memory_moment moment, const dou
     dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * left_B);
 }
 
-const dts_operator *dts_input_keeper(const dts_builder *b, dts_part part) {
-    const dts_operators *operators = &b->work[part].operators;
+const dts_operator *dts_input_keeper(const dts_plan *plan, const dts_operators *operators, double boundary_B) {
     for (size_t i = 0; i < operators->count; i++) {
         const dts_operator *o = &operators->items[i];
-        if (o->saved_B > 0 && o->forward_kernels > 0 && !dts_operator_repeats(b, o)) {
-            return o->saved_B >= floor(b->boundary_B) ? o : NULL; /* less: a narrower copy */
+        if (o->saved_B > 0 && o->forward_kernels > 0 && !dts_operator_repeats(plan, o)) {
+            return o->saved_B >= floor(boundary_B) ? o : NULL; /* less: a narrower copy */
         }
     }
     return NULL;
@@ -435,9 +434,9 @@ bool dts_operator_splits(const dts_operator *o) {
 static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
     const dts_operator *items = b->work[part].operators.items;
     size_t first = index;
-    while (index > 0 && (dts_operator_repeats(b, &items[index - 1]) || has_copy(b, &items[index - 1]))) {
+    while (index > 0 && (dts_operator_repeats(b->plan, &items[index - 1]) || has_copy(b->plan, &items[index - 1]))) {
         index--;
-        first = has_copy(b, &items[index]) ? first : index;
+        first = has_copy(b->plan, &items[index]) ? first : index;
     }
     return first;
 }
@@ -456,7 +455,7 @@ static void recompute_operators(walk *w, dts_part part, size_t first, size_t end
     const size_t again = stops && w->b->work[part].again < end ? w->b->work[part].again : end;
     const dts_operator *items = w->b->work[part].operators.items;
     for (size_t i = first; i < again; i++) {
-        if (all || dts_operator_repeats(w->b, &items[i])) {
+        if (all || dts_operator_repeats(w->b->plan, &items[i])) {
             forward_operator(w, part, i, layer, DTS_ROLE_RECOMPUTE, true);
         }
     }
@@ -476,7 +475,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         const dts_operator *o = &operators->items[i];
         const bool product = dts_operator_splits(o);
         if (kind != DTS_OP_BACKWARD_WEIGHT) {
-            const bool repeats = dts_operator_repeats(b, o);
+            const bool repeats = dts_operator_repeats(b->plan, o);
             if ((repeats || (o->reads_repeated && selective)) && i < repeated_from) {
                 const size_t end = repeats ? i + 1 : i;
                 repeated_from = repeated_run_start(b, part, end);
@@ -497,11 +496,12 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
 
 void dts_step_lower(dts_walk *w, const dts_step *s) {
     size_t count = operator_count(w, s->part);
-    w->held = s->held ? dts_input_keeper(w->b, s->part) : NULL;
+    const dts_operators *operators = &w->b->work[s->part].operators;
+    w->held = s->held ? dts_input_keeper(w->b->plan, operators, w->b->boundary_B) : NULL;
     switch (s->action) {
         case DTS_BLOCK_FORWARD:
             for (size_t i = 0; i < count; i++) {
-                bool keep = s->keeps && !dts_operator_repeats(w->b, &w->b->work[s->part].operators.items[i]);
+                bool keep = s->keeps && !dts_operator_repeats(w->b->plan, &operators->items[i]);
                 forward_operator(w, s->part, i, s->layer, DTS_ROLE_FORWARD, keep);
             }
             break;

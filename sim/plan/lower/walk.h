@@ -43,10 +43,10 @@ void dts_walk_drop_handed(dts_walk *w);
  * checkpoint keeps nothing for backward (PyTorch, aten/src/ATen/autocast_mode.cpp, cached_cast). */
 double dts_walk_casts_B(const dts_walk *w, dts_part part);
 /* Is this operator's forward repeated in backward by selective recomputation? */
-bool dts_operator_repeats(const dts_builder *b, const dts_operator *o);
+bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o);
 
 /* The operator that keeps the input of a layer for backward; NULL: none does, or nothing as large. */
-const dts_operator *dts_input_keeper(const dts_builder *b, dts_part part);
+const dts_operator *dts_input_keeper(const dts_plan *plan, const dts_operators *operators, double boundary_B);
 
 /* The operators of a part in one direction: a block of its own at detail layer. */
 typedef struct dts_step {

@@ -267,6 +267,28 @@ static void check_refusal(const dts_schedule_method *method, const dts_schedule_
     dts_diag_free(diag);
 }
 
+/* The peak is at one of the moments that hold most, whatever B frees; passes in turns are one step there. */
+static void check_moments(const dts_schedule *schedule, bool fuses, dts_arena *arena) {
+    static const double frees[] = {-2, 0, 0.25, 1};
+    const dts_moments *moments = dts_schedule_moments(schedule, arena);
+    assert_non_null(moments);
+    dts_schedule as = *schedule;
+    const double chunks = schedule->layout == DTS_LAYOUT_BIDIR ? 1 : schedule->shape.chunks;
+    for (size_t i = 0; i < sizeof frees / sizeof frees[0]; i++) {
+        as.shape.input_frees = frees[i];
+        for (int rank = 0; rank < as.shape.stages; rank++) {
+            double most = 0;
+            for (size_t k = 0; k < moments[rank].count; k++) {
+                const dts_schedule_moment *now = &moments[rank].items[k];
+                assert_true(now->last_whole <= now->whole && now->last_halves <= now->halves);
+                most = fmax(most, ((double)now->whole + (1 - frees[i]) * (double)now->halves) / chunks);
+            }
+            const double peak = dts_schedule_peak_activation(&as, rank);
+            assert_true(most <= peak + 1e-9 && (fuses || most >= peak - 1e-9));
+        }
+    }
+}
+
 static void check_shape(const dts_schedule_method *method, const expectation *expected, const dts_schedule_shape *shape,
                         int *built) {
     if (method->check(shape, NULL) != DTS_OK) {
@@ -288,6 +310,7 @@ static void check_shape(const dts_schedule_method *method, const expectation *ex
             fail();
         }
     }
+    check_moments(&schedule, method->fuses, arena);
     (*built)++;
     dts_arena_free(arena);
 }
