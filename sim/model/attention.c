@@ -223,7 +223,7 @@ static void add_layout(dts_builder *builder) {
         passes.backward_kernels += 1;
         passes.backward_B += 2 * (query_B + 2 * kv_B);
     }
-    if (builder->execution->positions_first) { /* [9] */
+    if (builder->execution->positions_first && builder->execution->flash_attention) { /* [9] */
         passes.forward_kernels += 3;
         passes.forward_B += 2 * (query_B + 2 * kv_B) + 4 * 2 * kv_B;
         passes.backward_kernels += 2;

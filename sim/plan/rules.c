@@ -316,6 +316,24 @@ static dts_status check_recipe(const dts_job *job, const dts_plan *plan, dts_dia
     return DTS_OK;
 }
 
+/* Three answers to what a weight is stored as: one of them only. */
+static dts_status check_weights(const dts_job *job, dts_diag *diag) {
+    const dts_stack *s = job->stack;
+    if (s->fp8_half_weights && s->master_weights) {
+        return dts_diag_error(diag, NULL, "stack.fp8.half_weights",
+                              "set stack.master_weights=false, or leave fp8.half_weights out",
+                              "weights in bf16 alone (fp8.half_weights) contradict fp32 master copies "
+                              "(master_weights), which the stack has");
+    }
+    if (s->fp8_half_weights && s->fp8_primary_weights) {
+        return dts_diag_error(diag, NULL, "stack.fp8.half_weights",
+                              "set stack.fp8.primary_weights=false, or leave fp8.half_weights out",
+                              "weights in bf16 (fp8.half_weights) contradict weights in the narrow format only "
+                              "(fp8.primary_weights), which the stack has");
+    }
+    return DTS_OK;
+}
+
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.compute) <= 0) {
         return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
@@ -373,6 +391,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         dts_plan_check_inference(plan, diag);
         check_optimizer(job, diag);
     }
+    check_weights(job, diag);
     if (check_precision(job, plan, diag) == DTS_OK) {
         check_narrow_attention(plan, diag);
     }

@@ -9,6 +9,7 @@
 #include "run/fold.h"
 #include "run/measure.h"
 #include "run/ranks.h"
+#include "run/silent.h"
 #include "run/simulated.h"
 #include "run/timed.h"
 #include "run/verdict.h"
@@ -498,8 +499,9 @@ static void warn_of_interval(const dts_scenario_values *values, dts_result *resu
     }
 }
 
-dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
-                          dts_diag *diag) {
+/* said: where the values were written; NULL: nowhere. */
+static dts_status run_said(const dts_scenario_values *values, const dts_provenance *said,
+                           const dts_run_options *options, dts_result **out, dts_diag *diag) {
     double begin = dts_clock_s();
     dts_job job = dts_scenario_job(values);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED); /* lives until the measuring is done */
@@ -519,7 +521,8 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     if (status == DTS_OK && result == NULL) {
         status = run_whole(values, &plan, options, NULL, arena, &result, diag);
     }
-    if (result != NULL && dts_measure_whole_run(values, &plan, result) != DTS_OK) {
+    if (result != NULL && (dts_measure_whole_run(values, &plan, result) != DTS_OK ||
+                           (said != NULL && dts_warn_of_silent(&plan, said, MOST_WARNINGS, result) != DTS_OK))) {
         status = dts_diag_nomem(diag);
         dts_result_free(result);
         result = NULL;
@@ -533,10 +536,15 @@ dts_status dts_run_values(const dts_scenario_values *values, const dts_run_optio
     return status;
 }
 
+dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,
+                          dts_diag *diag) {
+    return run_said(values, NULL, options, out, diag);
+}
+
 dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag) {
     /* the rules of the plan name keys; the scenario knows where they were written */
     dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
-    dts_status status = dts_run_values(dts_scenario_get(scenario), options, out, diag);
+    dts_status status = run_said(dts_scenario_get(scenario), dts_scenario_provenance(scenario), options, out, diag);
     dts_diag_set_locator(diag, NULL, NULL);
     return status;
 }

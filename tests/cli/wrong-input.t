@@ -337,3 +337,30 @@ $ printf 'extends: ./job.yaml\n' >more.yaml; dtsim import more.yaml
 error: more.yaml is a scenario already
   help: `dtsim run` takes it as it is; `dtsim export` writes it for a launcher
 [1]
+% Keys that are written and do nothing in the plan at hand are told, with the reason and what would make them count; those of a profile are not.
+$ dtsim run pipelines/1f1b --set stack.fp8.dispatch=true --set stack.fsdp.prefetch=3 --set stack.ddp.overlap_gather=true --set cluster.inter.nic_bandwidth='50 GB/s' | grep -A20 Warnings
+Warnings
+  ! cluster.inter.nic_bandwidth does nothing here: it only bounds what a node
+    gets out of its adapters; set cluster.inter.node_goodput
+  ! stack.ddp.overlap_gather does nothing here: only ZeRO-1 gathers what a step
+    has updated; set parallelism.data_parallel=zero1
+  ! stack.fsdp.prefetch does nothing here: no parameters are sharded; set
+    parallelism.data_parallel=fsdp
+  ! stack.fp8.dispatch does nothing here: training.precision has no products in
+    8 or 4 bits; set training.precision=fp8
+
+Simulated 26,796 tasks, 26,892 events; detail kernel, network flow, ranks
+folded.
+$ dtsim run pipelines/dualpipe --set stack=megatron-bridge --set stack.ddp.overlap_gather=true --set parallelism.data_parallel=zero1 --set cluster.nodes=2 --set training.global_batch=128 | grep -A3 overlap_gather
+  ! stack.ddp.overlap_gather does nothing here: schedules in two directions have
+    no first forward pass to gather beside; leave it out
+
+Simulated 54,825 tasks, 55,516 events; detail kernel, network flow, ranks
+$ dtsim run pipelines/1f1b --set stack.fp8.half_weights=true
+--set: error: weights in bf16 alone (fp8.half_weights) contradict fp32 master copies (master_weights), which the stack has [stack.fp8.half_weights]
+  help: set stack.master_weights=false, or leave fp8.half_weights out
+[1]
+$ dtsim run pipelines/1f1b --set stack.master_weights=false --set stack.fp32_gradients=false --set stack.fp8.half_weights=true
+--set: error: weights in bf16 (fp8.half_weights) contradict weights in the narrow format only (fp8.primary_weights), which the stack has [stack.fp8.half_weights]
+  help: set stack.fp8.primary_weights=false, or leave fp8.half_weights out
+[1]
