@@ -159,6 +159,18 @@ static dts_status leave_rest(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
+/* Bounds know of no stalls of the allocator, so the best is that without any. */
+static double least_full_s(const dts_search_context *c) {
+    double least = INFINITY;
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits) {
+            least = fmin(least, f->full_s);
+        }
+    }
+    return least;
+}
+
 static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     if (dts_layouts_stopped(c) || c->request->only_here) {
         return leave_rest(c, diag);
@@ -179,7 +191,7 @@ static dts_status count_rest(dts_search_context *c, dts_diag *diag) {
     if (best >= 0) {
         const dts_figures *f = &c->search->findings[best].outcome.figures;
         value = c->request->objective == DTS_OBJECTIVE_MEMORY ? f->peak_allocated_gib * 1024 * 1024 * 1024
-                                                              : f->iteration_time_s;
+                                                              : least_full_s(c);
     }
     for (size_t i = 0; i < pairs; i++) {
         tallies[i] = (tally){.c = c,
@@ -374,13 +386,16 @@ bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at) {
     return false;
 }
 
-/* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers, or
- * a baseline. */
-static long unsettled(const dts_search *search) {
+/* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers,
+ * all that are asked for where the allocator may not serve the best, or a baseline. */
+static long unsettled(const dts_search_context *c) {
     enum { ANSWERS = 3 };
+    const dts_search *search = c->search;
+    const bool sure = !(search->findings[0].outcome.figures.unserved_gib > 0);
+    const size_t answers = sure || c->request->answers < ANSWERS ? ANSWERS : c->request->answers;
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
-        bool told = f->outcome.figures.fits && f->equal_to == i && f->answer < ANSWERS;
+        bool told = f->outcome.figures.fits && f->equal_to == i && f->answer < answers;
         for (int b = 0; b < DTS_RULE_COUNT; b++) {
             told |= search->baselines[b] == (long)i;
         }
@@ -394,11 +409,11 @@ static long unsettled(const dts_search *search) {
 /* The search estimates reserved memory and folds microbatches, which is much sooner and changes neither what fits nor,
  * but for retries of the allocator, the order. What it answers with gets the figures of `dtsim run`. */
 static dts_status settle(dts_search_context *c, dts_diag *diag) {
-    enum { MOST = 12 };
+    enum { MOST = 24 };
     dts_status status = rank(c, diag);
     for (int i = 0; i <= MOST && status == DTS_OK; i++) {
         mark_answers(c->search);
-        long next = i < MOST && !dts_layouts_stopped(c) ? unsettled(c->search) : DTS_NOWHERE;
+        long next = i < MOST && !dts_layouts_stopped(c) ? unsettled(c) : DTS_NOWHERE;
         if (next < 0) {
             break;
         }

@@ -324,6 +324,7 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
         const double peak_B = f->outcome.figures.peak_allocated_gib * 1024 * 1024 * 1024;
         f->fill = fmax(peak_B / w->c->capacity_B, dts_layouts_least_fill(w->c, &f->estimate));
         f->host_fill = least_host_fill(w->c, &f->estimate);
+        f->full_s = f->outcome.figures.iteration_time_s;
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;

@@ -304,6 +304,7 @@ static dts_status go_on(dts_search_context *c, const dts_search_method *method, 
     c->search->went_on = true;
     c->simulations = DTS_SEARCH_SIMULATIONS - c->search->count;
     dts_status status = method->run(c, diag);
+    status = status == DTS_OK ? dts_layouts_assure(c, diag) : status;
     c->search->interrupted = dts_layouts_stopped(c);
     return status == DTS_OK ? dts_layouts_conclude(c, diag) : status;
 }
@@ -351,6 +352,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     status = status == DTS_OK ? dts_layouts_simulate_nearest(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_accept(&c, diag) : status;
+    status = status == DTS_OK ? dts_layouts_assure(&c, diag) : status;
     search->interrupted = dts_layouts_stopped(&c); /* also between two simulations */
     status = status == DTS_OK ? dts_layouts_conclude(&c, diag) : status;
     status = status == DTS_OK ? go_on(&c, method, diag) : status;

@@ -124,6 +124,9 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
 /* Asks which of the findings may be the answer; where the best may not, looks for more that may. */
 dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
 
+/* Where the caching allocator may not serve the best plan: looks for the best that it does (sure.c). */
+dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag);
+
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
 /* Simulates a finding once more, with the fidelity that the scenario asks for, as `dtsim run` does. */

@@ -119,7 +119,8 @@ bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
     const dts_finding *f = &search->findings[index];
     const bool any = dts_search_any_fits(search);
     const bool best = any ? f->outcome.figures.fits && f->equal_to == index && f->answer < top : index < top;
-    return f->outcome.kind == DTS_OUTCOME_SIMULATED && (best || dts_search_baseline(search, index)[0] != '\0');
+    const bool told = best || f == dts_search_plan(search) || dts_search_baseline(search, index)[0] != '\0';
+    return f->outcome.kind == DTS_OUTCOME_SIMULATED && told;
 }
 
 static void write_table(const dts_search *search, const dts_search_writing *options, dts_text *out) {

@@ -1,0 +1,332 @@
+/* Plans that surely fit.
+ *
+ * Simulations of a search do not replay the caching allocator, which doubles their time. Where the replay of the best
+ * plan has a request fail, what is wanted is the best plan of which none fails. How full a GPU may be depends on the
+ * sizes and the order of the tensors, which are much the same in a family of candidates: a plan that fails is a ceiling
+ * for its family, and a plan below it that does not is a floor. So the replays go to the fastest below the ceilings,
+ * and every answer moves one of these; where none is left, one more walk looks below the ceilings, which the first did
+ * not know of. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+#include "search/layouts.h"
+
+/* Independent of the number of threads, as the answer has to be. */
+enum {
+    BATCH = 4,     /* replays at once */
+    ROUNDS = 2,    /* walks below the ceilings */
+    KEPT = 16,     /* of each family in a walk */
+    SCREENED = 64, /* looked at coarsely after a walk */
+};
+
+/* The first step below a plan that fails, in shares of the GPU; each further one is twice as long. */
+static const double STEP = 0.01;
+/* Plans of one family whose memory is nearer than this fail together. */
+static const double ALIKE = 0.001;
+/* What is worth a replay: more than two plans differ that are one answer (conclude.c). */
+static const double GAIN = 0.999;
+
+/* What is known of a family, by how full the GPU is. */
+typedef struct family {
+    double failed; /* the least with which a replay failed; INFINITY: none did */
+    double served; /* the most below that with which one did not; 0: none */
+    double steps;  /* how far below failed the next one is tried, where nothing is served */
+    double estimated_s, coarse_s;
+} family;
+
+typedef struct sure {
+    dts_search_context *c;
+    family *families;
+    double best_s; /* of a plan that is known to fit */
+    size_t left;   /* replays */
+} sure;
+
+static bool fits(const dts_finding *f) {
+    return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits;
+}
+
+static bool fails(const dts_finding *f) {
+    return f->outcome.figures.unserved_gib > 0;
+}
+
+static double filled(const dts_search_context *c, const dts_finding *f) {
+    return f->outcome.figures.peak_allocated_gib * 1024 * 1024 * 1024 / c->capacity_B;
+}
+
+static double expected_fill(const dts_search_context *c, const dts_screened *s) {
+    return (s->screening.memory_known ? s->screening.allocated_B : s->of.estimate.memory_B) / c->capacity_B;
+}
+
+static family *family_of(const sure *s, const dts_candidate *candidate) {
+    return &s->families[dts_layouts_family(&s->c->search->space, candidate)];
+}
+
+static void note_failure(family *of, double fill) {
+    of->failed = fmin(of->failed, fill);
+    of->steps = of->steps > 0 ? 2 * of->steps : STEP;
+}
+
+/* How near the ceiling a plan may be: half of the way from a floor, as a search by halves; all of it but the first
+ * step; anywhere but beside one that fails, as members of a family are not all alike. */
+typedef enum courage { HALVED, BELOW, ANYWHERE, COURAGES } courage;
+
+static bool is_beside_failed(const sure *s, const dts_candidate *candidate, double fill) {
+    const dts_search *search = s->c->search;
+    bool beside = false;
+    for (size_t i = 0; i < search->count && !beside; i++) {
+        const dts_finding *f = &search->findings[i];
+        beside = f->as_run && fits(f) && fails(f) && fabs(filled(s->c, f) - fill) < ALIKE &&
+                 family_of(s, &f->candidate) == family_of(s, candidate);
+    }
+    return beside;
+}
+
+static bool dares(const sure *s, courage most, const dts_candidate *candidate, double fill) {
+    const family *f = family_of(s, candidate);
+    switch (most) {
+        case HALVED:
+            return fill <= (f->served > 0 ? (f->served + f->failed) / 2 : f->failed - f->steps);
+        case BELOW:
+            return fill <= f->failed - STEP;
+        case ANYWHERE:
+            return !is_beside_failed(s, candidate, fill);
+        case COURAGES:
+            break;
+    }
+    return false;
+}
+
+static void learn(sure *s) {
+    const dts_search *search = s->c->search;
+    const size_t count = dts_layouts_families(&search->space);
+    s->best_s = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        s->families[i] = (family){.failed = INFINITY};
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        if (f->as_run && fits(f) && fails(f)) {
+            note_failure(family_of(s, &f->candidate), filled(s->c, f));
+        }
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_finding *f = &search->findings[i];
+        if (f->as_run && fits(f) && !fails(f)) {
+            family *of = family_of(s, &f->candidate);
+            const double fill = filled(s->c, f);
+            of->served = fill < of->failed ? fmax(of->served, fill) : of->served;
+            s->best_s = fmin(s->best_s, f->outcome.figures.iteration_time_s);
+        }
+    }
+    for (size_t i = 0; i < s->c->screened_count; i++) {
+        const dts_screened *of = &s->c->screened[i];
+        family *f = family_of(s, &of->of.candidate);
+        if (!of->failed) {
+            f->estimated_s += of->of.estimate.time_s;
+            f->coarse_s += of->screening.time_s;
+        }
+    }
+}
+
+/* ---- replays ------------------------------------------------------------------------------------------------------
+ */
+
+/* Of the findings first, then of what has been looked at coarsely. */
+static bool next_of(const sure *s, courage most, const bool *taken, size_t *next) {
+    const dts_search_context *c = s->c;
+    double best_s = GAIN * s->best_s;
+    bool any = false;
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (!taken[i] && !f->as_run && fits(f) && f->outcome.figures.iteration_time_s < best_s &&
+            dares(s, most, &f->candidate, filled(c, f))) {
+            best_s = f->outcome.figures.iteration_time_s;
+            *next = i;
+            any = true;
+        }
+    }
+    for (size_t i = 0; i < c->screened_count; i++) {
+        const dts_screened *of = &c->screened[i];
+        if (!taken[c->search->count + i] && !of->failed && !of->left_out && of->screening.time_s < best_s &&
+            dts_screened_fits(c, of) && dares(s, most, &of->of.candidate, expected_fill(c, of)) &&
+            dts_layouts_find(c, &of->of.candidate) < 0) {
+            best_s = of->screening.time_s;
+            *next = c->search->count + i;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* The fastest below the ceilings, each as if those before it failed: so they are different, and their answers tell more
+ * than those of the same memory four times. First the best alone, which is mostly enough. */
+static dts_status choose(sure *s, dts_ranked *out, size_t most, size_t *count) {
+    const dts_search_context *c = s->c;
+    bool *taken = calloc(c->search->count + c->screened_count + 1, sizeof *taken);
+    size_t next = 0;
+    *count = 0;
+    if (taken == NULL) {
+        return DTS_NOMEM;
+    }
+    courage at = HALVED;
+    while (at < COURAGES && !next_of(s, at, taken, &next)) {
+        at++;
+    }
+    while (at < COURAGES && *count < most && next_of(s, at, taken, &next)) {
+        taken[next] = true;
+        const dts_finding *f = next < c->search->count ? &c->search->findings[next] : NULL;
+        const dts_screened *of = f == NULL ? &c->screened[next - c->search->count] : NULL;
+        out[*count] = f == NULL ? of->of : (dts_ranked){.candidate = f->candidate, .estimate = f->estimate};
+        note_failure(family_of(s, &out[*count].candidate), f == NULL ? expected_fill(c, of) : filled(c, f));
+        ++*count;
+    }
+    free(taken);
+    return DTS_OK;
+}
+
+static bool knows_none(const sure *s) {
+    bool none = true;
+    for (size_t i = 0; i < s->c->search->count && none; i++) {
+        none = !s->c->search->findings[i].as_run || !fits(&s->c->search->findings[i]);
+    }
+    return none;
+}
+
+typedef struct replays {
+    dts_search_context *c;
+    dts_finding *of[BATCH];
+    dts_status status[BATCH];
+} replays;
+
+static void replay_one(void *context, size_t index) {
+    replays *r = context;
+    r->status[index] = dts_layouts_simulate_as_run(r->c, r->of[index]);
+}
+
+static dts_status replay(sure *s, dts_diag *diag) {
+    dts_search_context *c = s->c;
+    bool any = true;
+    dts_status status = DTS_OK;
+    while (any && status == DTS_OK && s->left > 0 && !dts_layouts_stopped(c)) {
+        dts_ranked batch[BATCH];
+        size_t count = 0;
+        learn(s);
+        const size_t most = knows_none(s) ? 1 : (s->left < BATCH ? s->left : BATCH);
+        status = choose(s, batch, most, &count) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+        any = count > 0;
+        status = status == DTS_OK ? dts_layouts_simulate(c, batch, count, diag) : status; /* that only seem to fit */
+        replays work = {.c = c};
+        size_t found = 0;
+        for (size_t i = 0; i < count && status == DTS_OK; i++) {
+            const long index = dts_layouts_find(c, &batch[i].candidate);
+            if (index >= 0 && fits(&c->search->findings[index]) && !c->search->findings[index].as_run) {
+                work.of[found++] = &c->search->findings[index];
+            }
+        }
+        dts_parallel_for(found, c->request->threads, replay_one, &work);
+        for (size_t i = 0; i < found; i++) {
+            status = work.status[i] == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+        }
+        s->left -= count;
+    }
+    learn(s);
+    return status;
+}
+
+/* ---- one more walk --------------------------------------------------------------------------------------------------
+ */
+
+typedef struct look {
+    const sure *s;
+    dts_top *best; /* [family] */
+} look;
+
+static double correction(const family *f) {
+    return f->coarse_s > 0 ? f->coarse_s / f->estimated_s : 1;
+}
+
+static bool is_slower(const void *context, const dts_candidate *candidate, int axes, double least_s) {
+    (void)axes; /* those of families are among them */
+    const sure *s = ((const look *)context)->s;
+    return least_s * correction(family_of(s, candidate)) >= GAIN * s->best_s;
+}
+
+static bool is_screened(const dts_search_context *c, const dts_candidate *candidate) {
+    bool known = false;
+    for (size_t i = 0; i < c->screened_count && !known; i++) {
+        known = dts_candidate_compare(&c->screened[i].of.candidate, candidate) == 0;
+    }
+    return known;
+}
+
+static void look_below(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    look *l = context;
+    const sure *s = l->s;
+    const size_t index = dts_layouts_family(&s->c->search->space, candidate);
+    const family *f = &s->families[index];
+    const double time_s = estimate->time_s * correction(f);
+    const double last_s = l->best[index].count < KEPT ? INFINITY : l->best[index].items[KEPT - 1].score;
+    if (time_s < GAIN * s->best_s && time_s < last_s &&
+        estimate->memory_B <= fmin(f->failed - STEP, 1) * s->c->capacity_B &&
+        dts_layouts_least_fill(s->c, estimate) <= 1 && dts_layouts_find(s->c, candidate) < 0 &&
+        !is_screened(s->c, candidate)) {
+        dts_top_add(&l->best[index], time_s, candidate, estimate);
+    }
+}
+
+/* The fastest of all below the ceilings, by closed form and what the families took beyond theirs. */
+static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
+    const size_t pairs = dts_layout_space_pairs(&s->c->search->space);
+    const size_t families = dts_layouts_families(&s->c->search->space);
+    look *looks = calloc(pairs + 1, sizeof *looks);
+    dts_top *tops = calloc(pairs * families + 1, sizeof *tops);
+    dts_status status = looks == NULL || tops == NULL ? DTS_NOMEM : DTS_OK;
+    for (size_t i = 0; i < pairs * families && status == DTS_OK; i++) {
+        status = dts_top_new(KEPT, &tops[i]);
+        looks[i / families] = (look){.s = s, .best = &tops[i / families * families]};
+    }
+    const dts_layout_watch watch = {.visit = look_below, .passes = is_slower};
+    dts_walk_counts unused;
+    status =
+        status == DTS_OK ? dts_layouts_walk(s->c, &watch, looks, sizeof *looks, &unused, diag) : dts_diag_nomem(diag);
+    for (size_t i = 0; tops != NULL && i < pairs * families; i++) {
+        dts_top_merge(out, &tops[i]);
+        dts_top_free(&tops[i]);
+    }
+    free(tops);
+    free(looks);
+    return status;
+}
+
+static dts_status look_further(sure *s, dts_diag *diag) {
+    dts_top list = {0};
+    dts_status status = dts_top_new(SCREENED, &list) == DTS_OK ? collect(s, &list, diag) : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_screen(s->c, list.items, list.count, diag) : status;
+    dts_top_free(&list);
+    return status;
+}
+
+/* Is the best of all that is known not to fail as good? */
+static bool is_enough(const sure *s) {
+    const long best = dts_layouts_best(s->c);
+    return best < 0 || s->best_s * GAIN <= s->c->search->findings[best].outcome.figures.iteration_time_s;
+}
+
+dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
+    const size_t simulations =
+        c->simulations == 0 || c->simulations > DTS_SEARCH_SIMULATIONS ? DTS_SEARCH_SIMULATIONS : c->simulations;
+    if (c->request->objective == DTS_OBJECTIVE_MEMORY || dts_layouts_best(c) < 0) {
+        return DTS_OK; /* what takes least memory is served if anything is */
+    }
+    sure s = {.c = c, .left = simulations / 8 > BATCH ? simulations / 8 : BATCH};
+    s.families = calloc(dts_layouts_families(&c->search->space), sizeof *s.families);
+    dts_status status = s.families == NULL ? dts_diag_nomem(diag) : replay(&s, diag);
+    for (int round = 0; round < ROUNDS && status == DTS_OK && !is_enough(&s) && !dts_layouts_stopped(c); round++) {
+        s.left = simulations / 12 > BATCH ? simulations / 12 : BATCH;
+        status = look_further(&s, diag);
+        status = status == DTS_OK ? replay(&s, diag) : status;
+    }
+    free(s.families);
+    return status;
+}
