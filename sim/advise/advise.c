@@ -226,7 +226,7 @@ static dts_verdict judge(const dts_advice *advice, const dts_branch *branch) {
 static dts_status find_why(const dts_scenario_values *base, dts_contender *c, dts_diag *diag) {
     dts_scenario_values values;
     dts_candidate_apply(&c->candidate, base, &values);
-    const dts_run_options options = {0};
+    const dts_run_options options = {.cures = true};
     dts_result *result = NULL;
     const dts_status status = dts_run_values(&values, &options, &result, diag);
     if (status != DTS_OK) {

@@ -70,7 +70,7 @@ const dts_branch *dts_rule_book_branch(const dts_rule_book *book, const dts_fact
 /* ---- advice ------------------------------------------------------------------------------------------------------
  */
 
-enum { DTS_TRIALS_MOST = 16, DTS_NO_TRIAL = -1, DTS_WHY_MOST = 400 };
+enum { DTS_TRIALS_MOST = 16, DTS_NO_TRIAL = -1, DTS_WHY_MOST = 800 };
 
 /* The best plan of a family. */
 typedef struct dts_contender {

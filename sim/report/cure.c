@@ -1,6 +1,7 @@
 #include "report/cure.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "run/verdict.h"
@@ -79,11 +80,11 @@ static void add_experts_cure(const dts_result *r, const part *p, dts_text *out) 
 
 static const char *states_cure(const dts_result *r) {
     if (r->gpus == 1 && r->trainable_parameters < r->parameters) {
-        return "weights in 4 bits (training.adapters.lora.base: nf4) or more GPUs make them smaller";
+        return "weights in 4 bits (training.adapters.lora.base: nf4) make them smaller";
     }
     if (r->gpus == 1) {
         return offloads(r)
-                   ? "training.adapters (low rank, with base: nf4) or more GPUs make them smaller"
+                   ? "training.adapters (low rank, with base: nf4) make them smaller"
                    : "offload.optimizer=cpu takes states off the GPU, training.adapters (low rank, with base: nf4) "
                      "makes all of them smaller";
     }
@@ -131,6 +132,44 @@ static const char *cure_of(const dts_result *r, remedy_kind kind) {
     return "all that lowers the other parts lowers it too";
 }
 
+static void add_cure(const dts_result *r, const dts_cure *c, dts_text *out) {
+    dts_text_printf(out, "%s (%.1f GiB, ", c->change, c->peak_device_gib);
+    if (c->unserved_gib > 0) {
+        dts_text_add(out, "may run out of memory, ");
+    } else if (c->retry_share >= 0.005) {
+        dts_text_printf(out, "retries cost %.0f %%, ", 100 * c->retry_share);
+    }
+    if (c->gpus != r->gpus) {
+        dts_text_printf(out, "on %" PRId64 " GPUs)", c->gpus);
+        return;
+    }
+    const double change = 100 * (c->tokens_per_s / r->tokens_per_s - 1);
+    dts_text_printf(out, "%+.0f %% tokens/s)", fabs(change) < 0.5 ? 0.0 : change);
+}
+
+void dts_report_cures(const dts_result *result, dts_text *out) {
+    const dts_cure *cures = result->cures;
+    const size_t count = result->cure_count;
+    if (result->cures_tried == 0) {
+        return;
+    }
+    if (count == 0) {
+        dts_text_printf(out, " None of the %zu changes that were simulated is faster and without retries.",
+                        result->cures_tried);
+    } else if (!cures[0].fits) {
+        dts_text_printf(
+            out, " None of the %zu changes that were simulated suffices; nearest comes %s, which needs %.1f GiB.",
+            result->cures_tried, cures[0].change, cures[0].needed_gib);
+    } else {
+        dts_text_printf(out, " What helps, simulated: ");
+        for (size_t i = 0; i < count; i++) {
+            dts_text_add(out, i == 0 ? "" : i + 1 < count ? ", " : " or ");
+            add_cure(result, &cures[i], out);
+        }
+        dts_text_add(out, ".");
+    }
+}
+
 void dts_report_cure(const dts_result *result, dts_text *out) {
     if (result->host_peak_gib > result->host_capacity_gib) {
         dts_text_printf(out, "A node's host memory lacks %.0f GiB: offload less, or shard over more nodes.",
@@ -145,14 +184,38 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
                         result->nvme_peak_gib - result->nvme_capacity_gib);
     }
     const part largest = largest_part(result);
-    dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB): ",
+    dts_text_printf(out, "%.1f GiB too much. The largest part is %s (%.1f GiB)",
                     result->peak_device_gib - result->capacity_gib, largest.name, largest.gib);
+    if (result->cure_count > 0) {
+        dts_text_add(out, ".");
+        dts_report_cures(result, out);
+        if (result->cures[0].fits) {
+            return;
+        }
+        if (result->gpus > 1) {
+            return;
+        }
+        dts_text_add(out, " In general ");
+    } else {
+        dts_text_add(out, ": ");
+    }
     if (2 * largest.experts_gib > largest.gib) {
         add_experts_cure(result, &largest, out);
     } else {
         dts_text_add(out, cure_of(result, largest.kind));
     }
     dts_text_add(out, ".");
+}
+
+void dts_report_pressure(const dts_result *result, dts_text *out) {
+    if (result->allocator.unserved_gib > 0) {
+        dts_text_printf(out, "May run out of memory: a request for %.2f GiB fails in the allocator's replay.",
+                        result->allocator.unserved_gib);
+    } else {
+        dts_retry_cost(result->allocator.retries, dts_retry_share(result), out);
+        dts_text_add(out, ".");
+    }
+    dts_report_cures(result, out);
 }
 
 const char *dts_report_fit_mark(bool fits, double unserved_gib) {

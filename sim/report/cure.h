@@ -6,8 +6,15 @@
 #include "report/style.h"
 #include "run/result.h"
 
-/* How much is missing, what takes most, and the keys of the scenario that make it smaller. */
+/* How much is missing, what takes most, and what makes it smaller: what was simulated, or else keys of the scenario
+ * that lower what takes most. */
 void dts_report_cure(const dts_result *result, dts_text *out);
+
+/* What a plan pays that fits with retries, or may run out of memory, and what helps. */
+void dts_report_pressure(const dts_result *result, dts_text *out);
+
+/* What was simulated against it (result->cures), as sentences that follow others; nothing where nothing was. */
+void dts_report_cures(const dts_result *result, dts_text *out);
 
 /* What stands behind a plan's memory in a table: " !" where it does not fit, " ?" where it may run out, or "". */
 const char *dts_report_fit_mark(bool fits, double unserved_gib);

@@ -124,12 +124,20 @@ static const dts_report_field stage_fields[] = {
     FIELD(dts_stage_row, NULL, peak_cause, DTS_REPORT_STRING),
 };
 
+static const dts_report_field cure_fields[] = {
+    FIELD(dts_cure, NULL, change, DTS_REPORT_STRING),          FIELD(dts_cure, NULL, fits, DTS_REPORT_FLAG),
+    FIELD(dts_cure, NULL, gpus, DTS_REPORT_INTEGER),           FIELD(dts_cure, NULL, needed_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, peak_device_gib, DTS_REPORT_NUMBER), FIELD(dts_cure, NULL, unserved_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, retry_share, DTS_REPORT_NUMBER),     FIELD(dts_cure, NULL, tokens_per_s, DTS_REPORT_NUMBER),
+};
+
 #define TABLE(items) \
     { items, sizeof items / sizeof items[0] }
 
 const dts_report_fields dts_result_fields = TABLE(result_fields);
 const dts_report_fields dts_communication_fields = TABLE(communication_fields);
 const dts_report_fields dts_stage_fields = TABLE(stage_fields);
+const dts_report_fields dts_cure_fields = TABLE(cure_fields);
 
 void dts_report_number(double value, const char *not_a_number, char buffer[32]) {
     if (!isfinite(value)) {

@@ -31,6 +31,7 @@ typedef struct dts_report_fields {
 extern const dts_report_fields dts_result_fields;        /* of a dts_result */
 extern const dts_report_fields dts_communication_fields; /* of a dts_communication_row */
 extern const dts_report_fields dts_stage_fields;         /* of a dts_stage_row */
+extern const dts_report_fields dts_cure_fields;
 
 /* A number as text that reads back to the same double, shortest of 15 to 17 digits; "null" replaces what is no number
  * (then buffer holds the word given). */

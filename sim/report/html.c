@@ -99,7 +99,12 @@ static void write_facts(page *p) {
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
     } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
-        add_element(p, "<p class=\"bad\">Memory: ", r->verdict, ".</p>\n");
+        dts_text cost = {0};
+        dts_report_pressure(r, &cost);
+        add_element(p, r->allocator.unserved_gib > 0 ? "<p class=\"bad\">" : "<p class=\"bad\">Fits, but ",
+                    dts_text_string(&cost), "</p>\n");
+        p->out->failed = p->out->failed || cost.failed;
+        dts_text_free(&cost);
     }
     if (r->measured_times != NULL) {
         add_element(p, "<p>Measured: ", r->measured_times, "</p>\n");

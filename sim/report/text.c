@@ -9,7 +9,6 @@
 #include "report/grid.h"
 #include "report/report.h"
 #include "report/rows.h"
-#include "run/verdict.h"
 
 enum {
     INDENT = 2,
@@ -207,10 +206,9 @@ static void write_fit(const page *p) {
         dts_style_wrap(p->style, dts_text_string(&cure), INDENT + LABEL_COLUMNS, p->out);
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
-    } else if (r->allocator.retries > 0 && !(r->allocator.unserved_gib > 0)) {
+    } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
         dts_text cost = {0};
-        dts_retry_cost(r->allocator.retries, dts_retry_share(r), &cost);
-        dts_text_add(&cost, ".");
+        dts_report_pressure(r, &cost);
         dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
         dts_style_wrap(p->style, dts_text_string(&cost), INDENT + LABEL_COLUMNS, p->out);
         p->out->failed = p->out->failed || cost.failed;

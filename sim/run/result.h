@@ -119,6 +119,18 @@ typedef struct dts_whole_run {
     double usd;                 /* 0: the price is unknown, or the plan does not fit */
 } dts_whole_run;
 
+/* A change against too little memory, simulated. */
+typedef struct dts_cure {
+    const char *change; /* "training.micro_batch=1", as --set takes it; several stand one behind the other */
+    bool fits;
+    int64_t gpus;
+    double needed_gib;      /* live tensors and context of the fullest GPU: what has to fit */
+    double peak_device_gib; /* with what the allocator holds */
+    double unserved_gib;    /* as of dts_result.allocator */
+    double retry_share;     /* of its iteration */
+    double tokens_per_s;
+} dts_cure;
+
 typedef struct dts_result {
     dts_arena *arena;                               /* owns everything below */
     const char *scenario, *model, *cluster, *stack; /* names */
@@ -167,6 +179,9 @@ typedef struct dts_result {
     const char *measured_times; /* how much of the plan takes measured times; NULL: none are given */
     const char **warnings;
     size_t warning_count;
+    dts_cure *cures; /* where the plan does not fit or has retries, and it was asked for: the fastest that suffice, or
+                        one that does not fit either */
+    size_t cure_count, cures_tried;
     double price_usd_per_hour; /* of all GPUs used; 0: unknown */
     dts_whole_run whole_run;
     struct {

@@ -164,7 +164,8 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
         setitimer(ITIMER_REAL, &second, NULL);
     }
     const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
-                                            .graph = a->dump_path != NULL};
+                                            .graph = a->dump_path != NULL,
+                                            .cures = true};
     status = dts_run(scenario, &options_of_run, out, a->tool->diag);
     setitimer(ITIMER_REAL, &never, NULL);
     dts_scenario_free(scenario);

@@ -1,0 +1,200 @@
+/* What is said of a plan that does not fit, or pays for it. */
+#include "check.h"
+#include "report/cure.h"
+#include "report/report.h"
+#include "sample.h"
+
+static const dts_report_options plain = {.style = {.width = 80, .color = false, .unicode = true}};
+
+static void page_names_a_cure_when_it_does_not_fit(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    s.result.fits = false;
+    s.result.peak_device_gib = 55;
+    dts_text text = {0};
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "DOES NOT FIT"));
+    assert_non_null(strstr(dts_text_string(&text), "15.4 GiB too much"));
+    assert_null(strstr(dts_text_string(&text), "training.recompute=full")); /* HFU over MFU: it recomputes already */
+    s.result.hfu = s.result.mfu;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "training.recompute=full"));
+    s.result.memory_gib.parameters = 30;
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_non_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
+    s.result.plan = "fsdp 16";
+    dts_text_clear(&text);
+    dts_report_text(&s.result, &plain, &text);
+    assert_null(strstr(dts_text_string(&text), "parallelism.data_parallel=fsdp"));
+    dts_text_free(&text);
+}
+
+/* What is said can be done: no smaller microbatch than one sample, nothing split over one GPU. */
+static void cures_can_be_applied(void **state) {
+    (void)state;
+    static const struct {
+        int64_t gpus, nodes, micro_batch;
+        const char *plan;
+        double parameters, activations, temporary; /* GiB: the largest is what is told */
+        bool recomputes;
+        double host_gib; /* offloaded */
+        const char *told, *untold;
+    } rows[] = {
+        {16, 2, 4, "ddp 16", 50, 1, 1, false, 0, "data_parallel=fsdp or", "offload"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 0, "offload.optimizer=cpu", "splits"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 0, "base: nf4", "fsdp"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 10, "training.adapters (low rank", "offload"},
+        {8, 1, 4, "fsdp 8", 50, 1, 1, false, 0, "offload.parameters=cpu", "data_parallel=fsdp"},
+        {8, 1, 4, "fsdp 8", 50, 1, 1, false, 10, "more GPUs", "offload"},
+        {1, 1, 4, "ddp 1", 50, 1, 1, false, 0, "offload.optimizer=cpu", "more GPUs"}, /* replicas hold as much each */
+        {16, 2, 4, "fsdp 16", 50, 1, 1, false, 0, "more GPUs", "offload"},
+        {8, 1, 4, "ddp 8", 1, 50, 1, false, 0, "training.recompute=full or a smaller", "offload"},
+        {8, 1, 1, "ddp 8", 1, 50, 1, false, 0, "training.recompute=full", "micro_batch"},
+        {8, 1, 1, "ddp 8", 1, 50, 1, true, 0, "parallelism.context", "micro_batch"},
+        {1, 1, 1, "ddp 1", 1, 50, 1, true, 0, "offload.activations=cpu", "parallelism"},
+        {1, 1, 2, "ddp 1", 1, 50, 1, true, 0, "micro_batch", "parallelism"},
+        {8, 1, 2, "ddp 8", 1, 1, 50, true, 0, "micro_batch", "sequence_length"},
+        {8, 1, 1, "ddp 8", 1, 1, 50, true, 0, "parallelism.tensor", "micro_batch"},
+        {1, 1, 1, "ddp 1", 1, 1, 50, true, 0, "training.sequence_length", "micro_batch"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const dts_result r = {
+            .gpus = rows[i].gpus,
+            .nodes = rows[i].nodes,
+            .micro_batch = rows[i].micro_batch,
+            .plan = rows[i].plan,
+            .mfu = 0.3,
+            .hfu = rows[i].recomputes ? 0.4 : 0.3,
+            .capacity_gib = 40,
+            .peak_device_gib = 52,
+            .peak_allocated_gib = 52,
+            .host_peak_gib = rows[i].host_gib,
+            .host_capacity_gib = 1000,
+            .memory_gib = {
+                .parameters = rows[i].parameters, .activations = rows[i].activations, .temporary = rows[i].temporary}};
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        print_message("%s\n", dts_text_string(&text));
+        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
+        assert_null(strstr(dts_text_string(&text), rows[i].untold));
+        dts_text_free(&text);
+    }
+}
+
+/* Experts that no two ranks hold cannot be split by fsdp: what is told for them follows from how they lie. */
+static void cures_of_experts_split_experts(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int64_t copies;
+        bool recomputes;
+        double experts_gib;
+        const char *told, *untold;
+    } rows[] = {
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, false, 31, "fsdp cannot split them", "data_parallel=fsdp"},
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, false, 31, "recompute=full", "offload"},
+        {"pipeline 2 (1f1b) x zero1 8, expert 8", 1, true, 31, "adamw-8bit", "recompute=full"},
+        {"fsdp 16, expert 8", 2, true, 31, "expert_tensor", "data_parallel="},
+        {"zero1 16, expert 8", 2, true, 31, "which are split already", "data_parallel="},
+        {"ddp 16, expert 8", 2, true, 31, "2 ranks hold alike: parallelism.data_parallel=zero1 or fsdp", "cannot"},
+        {"zero1 16, expert 8", 2, true, 2, "data_parallel=fsdp or", "experts"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const dts_result r = {
+            .gpus = 16,
+            .nodes = 2,
+            .micro_batch = 1,
+            .plan = rows[i].plan,
+            .mfu = 0.3,
+            .hfu = rows[i].recomputes ? 0.4 : 0.3,
+            .capacity_gib = 79,
+            .peak_device_gib = 86,
+            .peak_allocated_gib = 84,
+            .memory_gib = {.optimizer = 32.6, .activations = 29, .gradients = 14},
+            .experts = {.optimizer_gib = rows[i].experts_gib, .copies = rows[i].copies, .wide_moments = true}};
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        print_message("%s\n", dts_text_string(&text));
+        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
+        assert_null(strstr(dts_text_string(&text), rows[i].untold));
+        dts_text_free(&text);
+    }
+}
+
+/* Outputs that a pipeline keeps of all microbatches are not what recomputation makes smaller. */
+static void kept_outputs_are_a_part_of_their_own(void **state) {
+    (void)state;
+    dts_result r = {.gpus = 8,
+                    .nodes = 1,
+                    .micro_batch = 1,
+                    .plan = "pipeline 4 x ddp 2",
+                    .mfu = 0.3,
+                    .hfu = 0.3,
+                    .capacity_gib = 79,
+                    .peak_device_gib = 163,
+                    .peak_allocated_gib = 160,
+                    .memory_gib = {.activations = 66, .temporary = 64, .optimizer = 20},
+                    .kept_outputs_gib = 62,
+                    .joined_outputs_gib = 62};
+    static const char *const told[] = {"keeps_outputs=none", "recompute=full"};
+    for (int i = 0; i < 2; i++) {
+        dts_text text = {0};
+        dts_report_cure(&r, &text);
+        assert_non_null(strstr(dts_text_string(&text), told[i]));
+        assert_null(strstr(dts_text_string(&text), told[1 - i]));
+        dts_text_free(&text);
+        r.kept_outputs_gib = r.joined_outputs_gib = 16; /* then activations are 50, temporaries 48 */
+    }
+}
+
+/* What was simulated is told in place of what is so in general. */
+static void simulated_cures_come_first(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    dts_cure cures[] = {
+        {"training.micro_batch=1", true, s.result.gpus, 30, 31.25, 0, 0, 0.96 * s.result.tokens_per_s},
+        {"parallelism.data_parallel=fsdp cluster.nodes=9", true, 99, 30, 38, 0, 0.02, s.result.tokens_per_s}};
+    s.result.fits = false;
+    s.result.peak_device_gib = 55;
+    s.result.cures = cures;
+    s.result.cure_count = 2;
+    s.result.cures_tried = 12;
+    dts_text text = {0};
+    dts_report_cure(&s.result, &text);
+    assert_non_null(strstr(dts_text_string(&text),
+                           "What helps, simulated: training.micro_batch=1 (31.2 GiB, -4 % tokens/s) "
+                           "or parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
+                           "retries cost 2 %, on 99 GPUs)."));
+    cures[0].fits = false;
+    s.result.cure_count = 1;
+    dts_text_clear(&text);
+    dts_report_cure(&s.result, &text);
+    assert_non_null(strstr(dts_text_string(&text),
+                           "None of the 12 changes that were simulated suffices; nearest comes "
+                           "training.micro_batch=1, which needs 30.0 GiB."));
+    s.result.fits = true;
+    s.result.allocator.retries = 3;
+    s.result.allocator.stall_s = 0.25 * s.result.iteration_time_s;
+    s.result.cure_count = 0;
+    dts_text_clear(&text);
+    dts_report_pressure(&s.result, &text);
+    assert_string_equal(dts_text_string(&text),
+                        "3 allocator retries cost 25 % of the iteration. None of the 12 changes that were simulated is "
+                        "faster and without retries.");
+    dts_text_free(&text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
+        cmocka_unit_test(cures_can_be_applied),
+        cmocka_unit_test(cures_of_experts_split_experts),
+        cmocka_unit_test(kept_outputs_are_a_part_of_their_own),
+        cmocka_unit_test(simulated_cures_come_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* What is said to help does, when a user types it. */
+#include "simulate.h"
+
+#include "run/verdict.h"
+
+#define LLAMA(cluster, batch, parallelism) \
+    "model: llama-3-8b\ncluster: " cluster \
+    "\nstack: torchtitan\n"                \
+    "training: {" batch ", sequence_length: 8128, precision: bf16, optimizer: adamw}\nparallelism: " parallelism "\n"
+
+static const char *const fsdp =
+    LLAMA("{profile: dgx-h100, nodes: 1}", "global_batch: 8, micro_batch: 1", "{data_parallel: fsdp}");
+
+static dts_result *cured(const char *text, const char *settings) {
+    const dts_run_options options = {.cures = true};
+    return simulate_with(&options, NULL, text, settings, DTS_OK, NULL);
+}
+
+/* Every change, typed behind what was typed before, gives what it was said to give. */
+static void changes_can_be_typed(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "training.sequence_length=9256",
+        "",
+        "training.sequence_length=8256 stack.allocator.expandable=false",
+        "training.micro_batch=4 training.global_batch=32",
+        "parallelism.data_parallel=ddp",
+        "parallelism.data_parallel=ddp parallelism.data=8",
+        "parallelism.data_parallel=ddp parallelism.data=4 parallelism.tensor=2 training.sequence_length=20480",
+        "model=llama-3-405b",
+        "model=llama-3-70b cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp parallelism.data=64",
+        "cluster.gpus_per_node=1 training.global_batch=1",
+        "cluster.gpus_per_node=1 training.global_batch=1 cluster.gpu.memory=24GiB",
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        dts_result *r = cured(fsdp, settings[i]);
+        print_message("%s:", settings[i]);
+        assert_true(r->cures_tried > 0);
+        assert_true(r->cure_count > 0);
+        for (size_t k = 0; k < r->cure_count; k++) {
+            const dts_cure *c = &r->cures[k];
+            char both[LONGEST_SETTINGS];
+            snprintf(both, sizeof both, "%s %s", settings[i], c->change);
+            dts_result *typed = simulate_text(fsdp, both);
+            print_message(" %s (%.1f GiB)", c->change, c->peak_device_gib);
+            assert_true(typed->fits == c->fits);
+            assert_int_equal(typed->gpus, c->gpus);
+            assert_close(typed->peak_device_gib, c->peak_device_gib, 1e-12, 0);
+            assert_close(typed->tokens_per_s, c->tokens_per_s, 1e-12, 0);
+            assert_close(dts_retry_share(typed), c->retry_share, 1e-12, 0);
+            dts_result_free(typed);
+        }
+        print_message("\n");
+        dts_result_free(r);
+    }
+}
+
+static void what_fits_needs_none(void **state) {
+    (void)state;
+    dts_result *fits = cured(fsdp, "training.sequence_length=7000");
+    assert_int_equal(fits->cures_tried, 0);
+    dts_result *unasked = simulate_text(fsdp, "training.sequence_length=9256");
+    assert_int_equal(unasked->cures_tried, 0);
+    dts_result_free(fits);
+    dts_result_free(unasked);
+}
+
+/* Retries go with everything that leaves room, and what is told of is faster than paying for them. */
+static void retries_are_cured(void **state) {
+    (void)state;
+    dts_result *r = cured(fsdp, "");
+    assert_true(r->fits);
+    for (size_t k = 0; k < r->cure_count; k++) {
+        assert_true(r->cures[k].retry_share < 0.01);
+        assert_true(r->cures[k].tokens_per_s > r->tokens_per_s);
+        assert_true(k == 0 || r->cures[k].tokens_per_s <= r->cures[k - 1].tokens_per_s);
+    }
+    assert_string_equal(r->cures[0].change, "training.recompute=selective");
+    dts_result_free(r);
+}
+
+/* More whole replicas hold as much each; what does not suffice is not offered. */
+static void whole_replicas_are_not_sent_to_more_gpus(void **state) {
+    (void)state;
+    dts_result *r = cured(fsdp, "parallelism.data_parallel=ddp training.micro_batch=2 training.global_batch=16");
+    assert_false(r->fits);
+    assert_true(r->cure_count > 0);
+    for (size_t k = 0; k < r->cure_count; k++) {
+        assert_true(r->cures[k].fits);
+        assert_int_equal(r->cures[k].gpus, r->gpus);
+    }
+    dts_result_free(r);
+}
+
+/* Nothing suffices: the nearest, and how much it needs. */
+static void the_nearest_is_told_where_nothing_suffices(void **state) {
+    (void)state;
+    dts_result *r = cured(fsdp, "cluster.gpu.memory=4GiB");
+    assert_int_equal(r->cure_count, 1);
+    assert_false(r->cures[0].fits);
+    assert_true(r->cures[0].needed_gib > r->capacity_gib && r->cures_tried > 10);
+    dts_result_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_can_be_typed),
+        cmocka_unit_test(what_fits_needs_none),
+        cmocka_unit_test(retries_are_cured),
+        cmocka_unit_test(whole_replicas_are_not_sent_to_more_gpus),
+        cmocka_unit_test(the_nearest_is_told_where_nothing_suffices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
