@@ -599,7 +599,7 @@ parallelism:
   pipeline: 1
   expert: 1
   schedule: 1f1b
-stack: torchtitan
+stack: torchtitan-2025
 training:
   sequence_length: 8192
   recompute: selective
@@ -871,7 +871,7 @@ parallelism:
   expert: 1
   schedule: 1f1b
 stack:
-  profile: torchtitan
+  profile: torchtitan-2025
   fp8:
     recipe: rowwise
     all_gather: false
