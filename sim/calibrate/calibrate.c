@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "calibrate/fit.h"
 #include "calibrate/start.h"
 
@@ -64,6 +65,24 @@ static dts_status refuse_combination(dts_fit_work *w, const dts_fit *fit) {
     return status;
 }
 
+/* Predictions do change between its bounds (refuse_flat), but not where the fit went. */
+static dts_status refuse_without_influence(dts_fit_work *w, const dts_fitted *f) {
+    dts_text value = {0}, help = {0};
+    dts_quantity_format(f->value, f->dimension, 3, &value);
+    dts_text_printf(&help,
+                    "what is left of the error has another cause: leave it out, or hold it where it has an effect with "
+                    "--fit %s=LOW:HIGH",
+                    f->key);
+    const dts_status status =
+        dts_diag_error(w->diag, NULL, f->key, dts_text_string(&help),
+                       "the data cannot determine it: the fit went %s to %s%s, where no prediction "
+                       "depends on it any more",
+                       f->value < f->start ? "down" : "up", dts_text_string(&value), f->at_bound ? ", its bound" : "");
+    dts_text_free(&value);
+    dts_text_free(&help);
+    return status;
+}
+
 static dts_status refuse_undetermined(dts_fit_work *w, const dts_fit *fit) {
     dts_calibration *c = w->c;
     dts_status status = DTS_OK;
@@ -73,8 +92,7 @@ static dts_status refuse_undetermined(dts_fit_work *w, const dts_fit *fit) {
             f->most_influence = fmax(f->most_influence, fabs(fit->influence[r * c->parameter_count + j]));
         }
         if (f->most_influence < INFLUENCE_LEAST) {
-            status = dts_diag_error(w->diag, NULL, f->key, "leave it out, or add rows that depend on it",
-                                    "the data cannot determine it: at the best value no prediction depends on it");
+            status = refuse_without_influence(w, f);
         }
     }
     if (status == DTS_OK && fit->worst_influence < RATIO_LEAST) {

@@ -242,11 +242,10 @@ static void write_iterations(const comparison *c, const dts_style *style, dts_te
 }
 
 static void tell_doubts(const comparison *c, dts_text *line) {
-    static const double worth_telling = 0.01; /* of the iteration, for retries */
     for (size_t i = 0; i < c->count; i++) {
         if (is_doubtful(c->results[i])) {
             dts_text_printf(line, "; %s may run out of memory (dtsim run says why)", c->labels[i]);
-        } else if (dts_retry_share(c->results[i]) >= worth_telling) {
+        } else if (dts_retry_share(c->results[i]) >= dts_retries_told) {
             dts_text_printf(line, "; in %s ", c->labels[i]);
             dts_retry_cost(c->results[i]->allocator.retries, dts_retry_share(c->results[i]), line);
         }

@@ -218,23 +218,34 @@ void dts_report_pressure(const dts_result *result, dts_text *out) {
     dts_report_cures(result, out);
 }
 
-const char *dts_report_fit_mark(bool fits, double unserved_gib) {
-    return !fits ? " !" : unserved_gib > 0 ? " ?" : "";
+const char *dts_report_fit_mark(bool fits, dts_strain strain) {
+    return !fits ? " !" : strain.unserved_gib > 0 ? " ?" : strain.retry_share >= dts_retries_told ? " ^" : "";
 }
 
-void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out) {
-    if (!(unserved_gib > 0)) {
-        return;
+static void add_remark(const char *text, const dts_style *style, size_t indent, dts_text *out) {
+    dts_text_add_repeated(out, " ", indent);
+    dts_style_wrap(style, text, indent, out);
+}
+
+void dts_report_strain(dts_strain most, const dts_style *style, size_t indent, dts_text *out) {
+    dts_text line = {0};
+    if (most.unserved_gib > 0) {
+        dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+        const char *text = arena == NULL ? NULL : dts_unserved_text(arena, NULL, most.unserved_gib);
+        line.failed = text == NULL;
+        dts_text_printf(&line, "? %s.", text == NULL ? "" : text);
+        add_remark(dts_text_string(&line), style, indent, out);
+        dts_arena_free(arena);
     }
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    const char *text = arena == NULL ? NULL : dts_unserved_text(arena, NULL, unserved_gib);
-    dts_text line = {.failed = text == NULL};
-    if (text != NULL) {
-        dts_text_printf(&line, "? %s.", text);
-        dts_text_add_repeated(out, " ", indent);
-        dts_style_wrap(style, dts_text_string(&line), indent, out);
+    if (most.retry_share >= dts_retries_told) {
+        dts_text_clear(&line);
+        dts_text_printf(
+            &line,
+            "^ near the GPU's capacity: retries of the caching allocator cost up to %.0f %% of the iteration; "
+            "`dtsim run` says what helps.",
+            100 * most.retry_share);
+        add_remark(dts_text_string(&line), style, indent, out);
     }
     out->failed |= line.failed;
     dts_text_free(&line);
-    dts_arena_free(arena);
 }

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "report/style.h"
-#include "run/result.h"
+#include "run/verdict.h"
 
 /* How much is missing, what takes most, and what makes it smaller: what was simulated, or else keys of the scenario
  * that lower what takes most. */
@@ -16,11 +16,12 @@ void dts_report_pressure(const dts_result *result, dts_text *out);
 /* What was simulated against it (result->cures), as sentences that follow others; nothing where nothing was. */
 void dts_report_cures(const dts_result *result, dts_text *out);
 
-/* What stands behind a plan's memory in a table: " !" where it does not fit, " ?" where it may run out, or "". */
-const char *dts_report_fit_mark(bool fits, double unserved_gib);
+/* What stands behind a plan's memory in a table: " !" where it does not fit, " ?" where it may run out, " ^" where it
+ * pays with retries, or "". */
+const char *dts_report_fit_mark(bool fits, dts_strain strain);
 
-/* "? may run out of memory: …", below a table of plans of which some have a "?"; the largest of their unserved_gib.
- * Nothing where it is 0. */
-void dts_report_unserved(double unserved_gib, const dts_style *style, size_t indent, dts_text *out);
+/* "? may run out of memory: …" and "^ …", below a table of plans of which some have a "?" or a "^"; most: of all of
+ * them. Nothing where there is none. */
+void dts_report_strain(dts_strain most, const dts_style *style, size_t indent, dts_text *out);
 
 #endif

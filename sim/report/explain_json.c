@@ -61,6 +61,7 @@ static const dts_report_field what_if_fields[] = {
     FIELD(dts_what_if_row, samples_per_s, DTS_REPORT_NUMBER),
     FIELD(dts_what_if_row, peak_device_gib, DTS_REPORT_NUMBER),
     FIELD(dts_what_if_row, unserved_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_what_if_row, retry_share, DTS_REPORT_NUMBER),
     FIELD(dts_what_if_row, fits, DTS_REPORT_FLAG),
 };
 

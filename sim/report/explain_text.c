@@ -382,14 +382,14 @@ static void write_memory(const page *p) {
     print_grid(p, grid);
 }
 
-static void tell_unserved(const page *p, double unserved_gib) {
+static void tell_strain(const page *p, dts_strain most) {
     static const dts_style one_line = {.width = 1 << 20, .unicode = true};
     dts_text text = {0};
     if (p->html) {
-        dts_report_unserved(unserved_gib, &one_line, 0, &text);
+        dts_report_strain(most, &one_line, 0, &text);
         dts_html_element(text.length > 0 ? "<p>" : "", dts_text_string(&text), text.length > 0 ? "</p>\n" : "", p->out);
     } else {
-        dts_report_unserved(unserved_gib, p->style, INDENT, p->out);
+        dts_report_strain(most, p->style, INDENT, p->out);
     }
     dts_text_end(&text, p->out);
 }
@@ -400,7 +400,7 @@ static void write_what_ifs(const page *p) {
         return;
     }
     dts_grid *grid = dts_grid_new(titles, 6, 3u);
-    double unserved_gib = 0;
+    dts_strain most = {0};
     bool unfit = false;
     const dts_result *r = p->result;
     for (size_t i = 0; i < p->e->what_if_count; i++) {
@@ -410,8 +410,9 @@ static void write_what_ifs(const page *p) {
         add_time(grid, row->iteration_s);
         dts_grid_printf(grid, "%+.1f %%", 100 * (row->iteration_s / r->iteration_time_s - 1));
         dts_grid_printf(grid, "%+.1f %%", 100 * (row->samples_per_s / r->samples_per_s - 1));
-        dts_grid_printf(grid, "%.1f GiB%s", row->peak_device_gib, dts_report_fit_mark(row->fits, row->unserved_gib));
-        unserved_gib = fmax(unserved_gib, row->unserved_gib);
+        const dts_strain strain = {row->unserved_gib, row->retry_share};
+        dts_grid_printf(grid, "%.1f GiB%s", row->peak_device_gib, dts_report_fit_mark(row->fits, strain));
+        dts_strain_add(&most, strain);
         unfit = unfit || !row->fits;
     }
     heading(p, "What if (each simulated again)");
@@ -419,7 +420,7 @@ static void write_what_ifs(const page *p) {
     if (unfit) {
         paragraph(p, "! does not fit in memory");
     }
-    tell_unserved(p, unserved_gib);
+    tell_strain(p, most);
 }
 
 /* The file without the folder that profiles were looked for in. */

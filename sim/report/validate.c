@@ -67,6 +67,8 @@ static void fill_in(const dts_measurement *row, const dts_scenario_values *value
         .id = row->id,
         .table = row->table,
         .lack = lack_of(result),
+        .strain = {result->fits ? result->allocator.unserved_gib : 0, dts_retry_share(result)},
+        .fill = (result->peak_allocated_gib + result->memory_gib.context) / result->capacity_gib,
         /* seven digits: rows with the same work must tie, whatever rounding their times have left */
         .ideal_s = (double)(float)(result->mfu * result->iteration_time_s),
         .bubble_factor = 1 + (p - 1) / ((double)(result->microbatches > 0 ? result->microbatches : 1) * chunks),

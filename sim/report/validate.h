@@ -7,6 +7,7 @@
 
 #include "report/measurements.h"
 #include "report/style.h"
+#include "run/verdict.h"
 
 /* The baselines: what a prediction must beat to be worth anything. */
 typedef enum dts_baseline {
@@ -29,6 +30,8 @@ typedef struct dts_validate_record {
     int metric;
     size_t group; /* index into the validation's groups */
     dts_validate_lack lack;
+    dts_strain strain; /* where it fits: what near the capacity makes the prediction less sure */
+    double fill;       /* live tensors and context over the capacity, of the fullest GPU */
     double measured, predicted;
     double baseline[DTS_BASELINE_COUNT]; /* predictions of the baselines; NaN for memory */
     double ideal_s;                      /* time at the full peak: model FLOPs / peak */

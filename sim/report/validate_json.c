@@ -12,6 +12,9 @@ static void add_record(dts_json *json, cJSON *rows, const dts_validation *v, con
     dts_json_number(json, row, "predicted", record->predicted);
     dts_json_number(json, row, "error_pct", 100 * (record->predicted - record->measured) / record->measured);
     dts_json_flag(json, row, "fits", record->lack.of == NULL);
+    dts_json_number(json, row, "memory_fill", record->fill);
+    dts_json_number(json, row, "unserved_gib", record->strain.unserved_gib);
+    dts_json_number(json, row, "retry_share", record->strain.retry_share);
     if (record->lack.of != NULL) {
         dts_json_string(json, row, "lacks", record->lack.of);
         dts_json_number(json, row, "needed_gib", record->lack.needed_gib);

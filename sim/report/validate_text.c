@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/validate.h"
@@ -35,9 +36,14 @@ static size_t bar_half(const dts_validation *v, int metric, const dts_style *sty
     return half < BAR_HALF_LEAST ? 0 : half > BAR_HALF_MOST ? BAR_HALF_MOST : half;
 }
 
+/* " *" behind what does not fit, " ?" behind what may run out of memory, " ^" behind what has retries in its time. */
+static const char *mark_of(const dts_validate_record *record) {
+    return record->lack.of != NULL ? " *" : dts_report_fit_mark(true, record->strain);
+}
+
 static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, size_t half) {
     double error_pct = 100 * (record->predicted - record->measured) / record->measured;
-    dts_grid_printf(grid, "%s%s", record->id, record->lack.of == NULL ? "" : " *");
+    dts_grid_printf(grid, "%s%s", record->id, mark_of(record));
     dts_grid_printf(grid, "%.4g", record->measured);
     dts_grid_printf(grid, "%.4g", record->predicted);
     dts_grid_printf(grid, "%+.1f %%", error_pct);
@@ -71,6 +77,41 @@ static void write_lacks(const dts_validation *v, int metric, const dts_style *st
     dts_text_free(&line);
 }
 
+/* Which rows have retries in their time, and which may run out: metric < 0: of all. */
+static void write_strains(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
+    static const char *const heads[] = {
+        "^ near the GPU's capacity: retries of the caching allocator are in the time, and a little less memory would "
+        "leave "
+        "none; share of the iteration:",
+        "? live tensors fit, but a request fails in the replay of the caching allocator: the time is one without "
+        "retries;"};
+    for (int which = 0; which < 2; which++) {
+        dts_text line = {0};
+        dts_text_add(&line, heads[which]);
+        size_t count = 0;
+        const char *last = "";
+        for (size_t i = 0; i < v->record_count; i++) {
+            const dts_validate_record *r = &v->records[i];
+            const char *mark = mark_of(r);
+            if ((metric >= 0 && r->metric != metric) || mark[0] == '\0' || mark[1] != heads[which][0] ||
+                strcmp(last, r->id) == 0) {
+                continue;
+            }
+            last = r->id;
+            dts_text_printf(&line, "%s %s", count++ > 0 ? "," : "", r->id);
+            if (which == 0) {
+                dts_text_printf(&line, " %.0f %%", 100 * r->strain.retry_share);
+            }
+        }
+        if (count > 0) {
+            dts_text_printf(out, "%*s", INDENT, "");
+            dts_style_wrap(style, dts_text_string(&line), INDENT + 2, out);
+        }
+        out->failed = out->failed || line.failed;
+        dts_text_free(&line);
+    }
+}
+
 static void write_metric(const dts_validation *v, int metric, const dts_style *style, dts_text *out) {
     size_t half = bar_half(v, metric, style);
     char scale[2 * BAR_HALF_MOST + 2];
@@ -92,6 +133,7 @@ static void write_metric(const dts_validation *v, int metric, const dts_style *s
         dts_grid_print(grid, style, INDENT, out);
     }
     write_lacks(v, metric, style, out);
+    write_strains(v, metric, style, out);
     dts_grid_free(grid);
 }
 
@@ -204,7 +246,7 @@ static dts_status write_worst(const dts_validation *v, const dts_style *style, d
     for (size_t i = 0; i < count; i++) {
         const dts_validate_record *record = &v->records[worst[i]];
         double error_pct = 100 * (record->predicted - record->measured) / record->measured;
-        dts_grid_printf(grid, "%s%s", record->id, record->lack.of == NULL ? "" : " *");
+        dts_grid_printf(grid, "%s%s", record->id, mark_of(record));
         dts_grid_add(grid, dts_metrics[record->metric].name);
         dts_grid_printf(grid, "%.4g", record->measured);
         dts_grid_printf(grid, "%.4g", record->predicted);

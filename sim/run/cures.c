@@ -14,8 +14,7 @@
 enum { TRIED_MOST = 56, CHOSEN_MOST = 8, TOLD_MOST = 3 };
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
-static const double NO_RETRIES = 0.01; /* of the iteration: what the rest of them may cost */
-static const double TIGHT = 0.9;       /* of the capacity: retries are near, so a stronger change is tried, too */
+static const double TIGHT = 0.9; /* of the capacity: retries are near, so a stronger change is tried, too */
 
 /* Changes are tried alone, then several at once, then on more GPUs, until something suffices. */
 enum { ALONE, TOGETHER, LARGER, STAGES };
@@ -39,7 +38,7 @@ typedef struct trials {
 } trials;
 
 bool dts_needs_cure(const dts_result *result) {
-    return !result->fits || result->allocator.unserved_gib > 0 || dts_retry_share(result) >= NO_RETRIES;
+    return !result->fits || result->allocator.unserved_gib > 0 || dts_retry_share(result) >= dts_retries_told;
 }
 
 /* ---- what is tried ---------------------------------------------------------------------------------------------- */
@@ -359,7 +358,7 @@ static void simulate_chosen(void *context, size_t index) {
 /* ---- what is told ----------------------------------------------------------------------------------------------- */
 
 static bool is_clean(const trial *t) {
-    return t->cure.fits && !(t->cure.unserved_gib > 0) && t->cure.retry_share < NO_RETRIES;
+    return t->cure.fits && !(t->cure.unserved_gib > 0) && t->cure.retry_share < dts_retries_told;
 }
 
 static bool suffices(const trials *all, const trial *t) {

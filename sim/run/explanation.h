@@ -93,6 +93,7 @@ typedef struct dts_what_if_row {
     double iteration_s, samples_per_s;
     double peak_device_gib;
     double unserved_gib; /* > 0: may run out of memory, as dts_result.allocator says; 0 where it does not fit */
+    double retry_share;  /* of the iteration; 0 where it does not fit */
     bool fits;
 } dts_what_if_row;
 

@@ -154,7 +154,7 @@ static const char *name_bottleneck(const dts_result *r) {
 static void judge(dts_result *result) {
     result->allocator.stall_s = result->time_s.allocator;
     result->bottleneck = name_bottleneck(result);
-    result->verdict = dts_verdict(result);
+    result->verdict = dts_verdict_of(result);
 }
 
 static void warn(dts_result *result, const char *text) {

@@ -12,6 +12,13 @@
 #include <inttypes.h>
 #include <math.h>
 
+const double dts_retries_told = 0.01;
+
+void dts_strain_add(dts_strain *most, dts_strain plan) {
+    most->unserved_gib = fmax(most->unserved_gib, plan.unserved_gib);
+    most->retry_share = fmax(most->retry_share, plan.retry_share);
+}
+
 double dts_retry_share(const dts_result *result) {
     return result->fits && result->allocator.retries > 0 ? result->allocator.stall_s / result->iteration_time_s : 0;
 }
@@ -29,7 +36,7 @@ void dts_retry_cost(int64_t retries, double share, dts_text *out) {
                     retries == 1 ? "retry costs" : "retries cost", share < 0.1 ? 1 : 0, 100 * share);
 }
 
-const char *dts_verdict(const dts_result *result) {
+const char *dts_verdict_of(const dts_result *result) {
     if (!result->fits) {
         return "does not fit";
     }

@@ -5,6 +5,17 @@
 #include "base/text.h"
 #include "run/result.h"
 
+/* What speaks against plans that fit: the most of each of them. */
+typedef struct dts_strain {
+    double unserved_gib; /* as of dts_result.allocator */
+    double retry_share;  /* of the iteration */
+} dts_strain;
+
+void dts_strain_add(dts_strain *most, dts_strain plan);
+
+/* The share of the iteration from which on retries are told of, 1 %. */
+extern const double dts_retries_told;
+
 /* Of the iteration, what retries of the caching allocator take; 0: none, or the plan does not fit. */
 double dts_retry_share(const dts_result *result);
 
@@ -16,7 +27,7 @@ void dts_retry_cost(int64_t retries, double share, dts_text *out);
 
 /* "fits", "fits, but 2 allocator retries cost 46 % of the iteration", "may run out of memory", "does not fit". NULL:
  * memory ran out. */
-const char *dts_verdict(const dts_result *result);
+const char *dts_verdict_of(const dts_result *result);
 
 /* What happens in retries. NULL: memory ran out. */
 const char *dts_retries_text(const dts_result *result);

@@ -14,6 +14,7 @@
 #include "base/quantity.h"
 #include "run/advice.h"
 #include "run/explain.h"
+#include "run/verdict.h"
 
 enum { KEYS_MOST = 9, CHANGES_MOST = 48, INPUTS_MOST = 256 };
 static const double STEP = 1.1;
@@ -252,6 +253,7 @@ static void run_change(void *context, size_t index) {
         c->row.peak_device_gib = result->peak_device_gib;
         c->row.fits = result->fits;
         c->row.unserved_gib = result->fits ? result->allocator.unserved_gib : 0;
+        c->row.retry_share = dts_retry_share(result);
     }
     dts_result_free(result);
     dts_scenario_free(scenario);

@@ -20,6 +20,7 @@ const dts_figure dts_figure_table[] = {
     FIGURE(peak_device_gib, DTS_FIGURE_NUMBER),
     FIGURE(capacity_gib, DTS_FIGURE_NUMBER),
     FIGURE(unserved_gib, DTS_FIGURE_NUMBER),
+    FIGURE(retry_share, DTS_FIGURE_NUMBER),
     FIGURE(price_usd_per_hour, DTS_FIGURE_NUMBER),
     FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
     FIGURE(goodput, DTS_FIGURE_NUMBER),
@@ -27,6 +28,10 @@ const dts_figure dts_figure_table[] = {
 const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
 
 const double dts_tie = 0.03;
+
+dts_strain dts_figures_strain(const dts_figures *figures) {
+    return (dts_strain){figures->unserved_gib, figures->retry_share};
+}
 
 double dts_figure_get(const dts_figures *figures, const dts_figure *figure) {
     const void *at = (const char *)figures + figure->offset;
@@ -82,6 +87,7 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .peak_device_gib = result->peak_device_gib,
                                      .capacity_gib = result->capacity_gib,
                                      .unserved_gib = result->fits ? result->allocator.unserved_gib : 0,
+                                     .retry_share = dts_retry_share(result),
                                      .price_usd_per_hour = result->price_usd_per_hour,
                                      .goodput = result->whole_run.goodput},
                          .plan = copy(result->plan)};

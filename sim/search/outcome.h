@@ -2,7 +2,7 @@
 #ifndef DTS_SEARCH_OUTCOME_H
 #define DTS_SEARCH_OUTCOME_H
 
-#include "run/result.h"
+#include "run/verdict.h"
 #include "scenario/scenario.h"
 
 typedef enum dts_outcome_kind {
@@ -18,6 +18,7 @@ typedef struct dts_figures {
     bool fits;
     double peak_allocated_gib, peak_device_gib, capacity_gib;
     double unserved_gib;           /* a request that fails in the caching allocator's replay; 0: none does */
+    double retry_share;            /* of the iteration, what the allocator's retries take, where they were simulated */
     double price_usd_per_hour;     /* 0: unknown */
     double usd_per_billion_tokens; /* 0: unknown, or it does not fit */
     double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */
@@ -45,6 +46,8 @@ extern const size_t dts_figure_count;
 /* The share below which two results are called a tie: what the model cannot tell apart. The errors of the published
  * tables (docs/accuracy.md) are larger, but most of an error is common to all plans of one model on one cluster. */
 extern const double dts_tie;
+
+dts_strain dts_figures_strain(const dts_figures *figures);
 
 /* A figure as a number; flags are 0 or 1. */
 double dts_figure_get(const dts_figures *figures, const dts_figure *figure);

@@ -181,3 +181,29 @@ names.csv: error: no column 'measured.…' to compare with
 % A row that does not fit says by how much.
 $ printf 'id,source,note,model.profile,cluster.profile,stack.profile,training.sequence_length,training.micro_batch,training.global_batch,training.precision,parallelism.data_parallel,measured.iteration_s\nlarge,made up,,gpt3-6.7b,dgx-a100-40gb,megatron-lm,2048,1,8,bf16,ddp,1\nhosted,made up,,gpt3-175b,dgx-a100-80gb,megatron-lm,2048,1,8,bf16,fsdp,1\n' >large.csv; dtsim validate large.csv --width 200 | grep -A1 'does not fit'
   * the simulator says that this does not fit; GiB of live tensors and context on the fullest GPU: large 144.4 of 39.6, hosted 561.2 of 79.3
+% A row on the edge is marked: a little less memory would leave no retries.
+$ printf 'id,model,cluster.profile,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,parallelism.data_parallel,stack.allocator.expandable,measured.tokens_per_s_per_gpu\nshort,llama-3-8b,dgx-h100,1,torchtitan,8,1,7000,bf16,adamw,fsdp,true,7500\nedge,llama-3-8b,dgx-h100,1,torchtitan,8,1,8128,bf16,adamw,fsdp,true,7500\npieces,llama-3-8b,dgx-h100,1,torchtitan,8,1,8256,bf16,adamw,fsdp,false,7500\n' >edge.csv; dtsim validate edge.csv | sed -n '3,12p'
+tokens_per_s_per_gpu (tokens/s per GPU)
+  id        measured  predicted    error  -50%      |      +50%
+  short         7500       7817   +4.2 %            │▬
+  edge ^        7500       4201  -44.0 %   ▬▬▬▬▬▬▬▬▬│
+  pieces ?      7500       7737   +3.2 %            │▬
+  ^ near the GPU's capacity: retries of the caching allocator are in the time,
+    and a little less memory would leave none; share of the iteration: edge 46 %
+  ? live tensors fit, but a request fails in the replay of the caching
+    allocator: the time is one without retries; pieces
+$ dtsim validate edge.csv --format json | grep -E '"(id|memory_fill|retry_share)"' | sed 's/\(0.[0-9][0-9]\)[0-9]*/\1/'
+			"id":	"short",
+			"memory_fill":	0.82,
+			"retry_share":	0,
+			"id":	"edge",
+			"memory_fill":	0.94,
+			"retry_share":	0.45,
+			"id":	"pieces",
+			"memory_fill":	0.95,
+			"retry_share":	0,
+% Sweeps, too.
+$ dtsim sweep edge.csv#edge --vary training.sequence_length=7000,8128 | grep -E 'GiB|\^'
+  7000               8   895.5 ms    62,538  44.3 %    72.5 GiB                *
+  8128               8    1.935 s    33,609  24.6 %  78.7 GiB ^                *
+^ near the GPU's capacity: retries of the caching allocator cost up to 46 % of

@@ -93,7 +93,7 @@ static void add_family(const dts_advice *a, int f, dts_grid *grid, dts_text *out
     dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
     dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
-                    dts_report_fit_mark(c->figures.fits, c->figures.unserved_gib));
+                    dts_report_fit_mark(c->figures.fits, dts_figures_strain(&c->figures)));
     if (!c->figures.fits) {
         dts_grid_add(grid, "");
     } else if (f == a->best) {
@@ -117,12 +117,12 @@ static dts_grid *families_grid(const dts_advice *a, dts_text *out) {
     return grid;
 }
 
-static double most_unserved(const dts_advice *a) {
-    double most_gib = 0;
+static dts_strain most_strain(const dts_advice *a) {
+    dts_strain most = {0};
     for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
-        most_gib = a->families[f].legal ? fmax(most_gib, a->families[f].figures.unserved_gib) : most_gib;
+        dts_strain_add(&most, a->families[f].legal ? dts_figures_strain(&a->families[f].figures) : (dts_strain){0});
     }
-    return most_gib;
+    return most;
 }
 
 /* Families that were said to perform alike and do not fit, and the best of the others. */
@@ -238,7 +238,7 @@ dts_status dts_advise_write_text(const dts_advice *a, const dts_style *style, dt
     dts_grid_print(grid, style, INDENT, out);
     dts_grid_free(grid);
     dts_text_add(out, "  !: does not fit\n");
-    dts_report_unserved(most_unserved(a), style, INDENT, out);
+    dts_report_strain(most_strain(a), style, INDENT, out);
     dts_style_add(style, DTS_PAINT_STRONG, "\nRules of thumb\n", out);
     write_all_verdicts(a, style, out);
     if (a->best < 0) {
@@ -267,8 +267,8 @@ static void html_section(const dts_advice *a, section *write, dts_text *out) {
     dts_text_end(&text, out);
 }
 
-static void write_unserved(const dts_advice *a, const dts_style *style, dts_text *out) {
-    dts_report_unserved(most_unserved(a), style, 0, out);
+static void write_strain(const dts_advice *a, const dts_style *style, dts_text *out) {
+    dts_report_strain(most_strain(a), style, 0, out);
 }
 
 dts_status dts_advise_write_html(const dts_advice *a, dts_text *out) {
@@ -299,7 +299,7 @@ dts_status dts_advise_write_html(const dts_advice *a, dts_text *out) {
     dts_grid_html(families, out);
     dts_grid_free(families);
     dts_text_add(out, "<p class=\"faint\">!: does not fit</p>\n");
-    html_section(a, write_unserved, out);
+    html_section(a, write_strain, out);
     dts_text_add(out, "<h2>Rules of thumb</h2>\n");
     html_section(a, write_all_verdicts, out);
     if (a->best >= 0 && !a->interrupted) {
@@ -341,6 +341,7 @@ static void json_figures(dts_json *json, cJSON *object, const dts_figures *f) {
     dts_json_number(json, object, "tokens_per_s", f->tokens_per_s);
     dts_json_number(json, object, "peak_device_gib", f->peak_device_gib);
     dts_json_number(json, object, "unserved_gib", f->unserved_gib);
+    dts_json_number(json, object, "retry_share", f->retry_share);
 }
 
 static void json_family(dts_json *json, cJSON *list, const dts_advice *a, int family) {

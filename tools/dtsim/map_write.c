@@ -179,7 +179,7 @@ static bool has_illegal(const dts_map *map) {
 }
 
 void dts_map_doubts(const dts_map *map, const dts_style *style, dts_text *out) {
-    dts_report_unserved(most_unserved(map), style, 0, out);
+    dts_report_strain((dts_strain){.unserved_gib = most_unserved(map)}, style, 0, out);
     if (map->interrupted) {
         dts_style_add(style, DTS_PAINT_WARN, "Interrupted: what was not simulated is left out.\n", out);
     }

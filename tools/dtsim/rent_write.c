@@ -182,12 +182,12 @@ void dts_rent_answer(const dts_rent *rent, dts_text *out) {
     }
 }
 
-static double most_unserved(const dts_rent *rent) {
-    double most_gib = 0;
+static dts_strain most_strain(const dts_rent *rent) {
+    dts_strain most = {0};
     for (size_t i = 0; i < rent->plans; i++) {
-        most_gib = fmax(most_gib, dts_offer_plan(&rent->offers[i])->outcome.figures.unserved_gib);
+        dts_strain_add(&most, dts_figures_strain(&dts_offer_plan(&rent->offers[i])->outcome.figures));
     }
-    return most_gib;
+    return most;
 }
 
 void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
@@ -197,12 +197,16 @@ void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
                         "out (--set keeps it).\n",
                         rent->left_out);
     }
-    const double unserved_gib = most_unserved(rent);
-    if (unserved_gib > 0) {
+    const dts_strain most = most_strain(rent);
+    if (most.unserved_gib > 0) {
         dts_text_printf(out,
                         "? may run out of memory: in the replay of the caching allocator a request for up to %.2f GiB "
                         "fails (dtsim run says more).\n",
-                        unserved_gib);
+                        most.unserved_gib);
+    }
+    if (most.retry_share >= dts_retries_told) {
+        dts_text_printf(out, "^ retries of the caching allocator cost up to %.0f %% of the iteration.\n",
+                        100 * most.retry_share);
     }
     if (rent->plans > 0) {
         dts_text_printf(
@@ -254,7 +258,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                     : offer->usd > 0   ? "over budget"
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
-    dts_text_add(&text, dts_report_fit_mark(f->fits, f->unserved_gib));
+    dts_text_add(&text, dts_report_fit_mark(f->fits, dts_figures_strain(f)));
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
 }

@@ -139,9 +139,10 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     dts_text_add(out, ": ");
     add_formatted(dts_format_time, x->iteration_time_s, out);
     dts_text_printf(out, ", %.1f GiB%s</title></circle>\n", x->peak_device_gib,
-                    !x->fits              ? ", does not fit"
-                    : x->unserved_gib > 0 ? ", may run out of memory"
-                                          : "");
+                    !x->fits                             ? ", does not fit"
+                    : x->unserved_gib > 0                ? ", may run out of memory"
+                    : x->retry_share >= dts_retries_told ? ", pays with allocator retries"
+                                                         : "");
     if (index == 0) { /* else the name of another dot beside it would seem to be its own; the key has its colour */
         dts_text_clear(&plan);
         dts_text_printf(&plan, "the first%s%s", rule[0] != '\0' ? ", " : "", rule);
@@ -294,7 +295,7 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     write_plot(search, out);
     write_tables(search, options->top, out);
     dts_text_clear(&text);
-    dts_report_unserved(dts_search_unserved(search, options->top), &wide, 0, &text);
+    dts_report_strain(dts_search_strain(search, options->top), &wide, 0, &text);
     dts_search_baselines(search, &wide, &text); /* they stand in the tables */
     dts_search_failures(search, &wide, &text);
     dts_html_lines(dts_text_string(&text), "", out);

@@ -112,7 +112,7 @@ const char *dts_search_lacks(const dts_finding *f) {
     if (!x->fits && x->peak_device_gib <= x->capacity_gib) {
         return " host!";
     }
-    return !x->fits && f->host_fill > 1 ? " ! host!" : dts_report_fit_mark(x->fits, x->unserved_gib);
+    return !x->fits && f->host_fill > 1 ? " ! host!" : dts_report_fit_mark(x->fits, dts_figures_strain(x));
 }
 
 bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
@@ -476,14 +476,14 @@ void dts_search_nothing(const dts_search *search, dts_text *out) {
     }
 }
 
-double dts_search_unserved(const dts_search *search, size_t top) {
-    double most_gib = 0;
+dts_strain dts_search_strain(const dts_search *search, size_t top) {
+    dts_strain most = {0};
     for (size_t i = 0; i < search->count; i++) {
         if (dts_search_shows(search, i, top)) {
-            most_gib = fmax(most_gib, search->findings[i].outcome.figures.unserved_gib);
+            dts_strain_add(&most, dts_figures_strain(&search->findings[i].outcome.figures));
         }
     }
-    return most_gib;
+    return most;
 }
 
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out) {
@@ -506,7 +506,7 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
-    dts_report_unserved(dts_search_unserved(search, options->top), options->style, 0, out);
+    dts_report_strain(dts_search_strain(search, options->top), options->style, 0, out);
     dts_search_binding(search, options->style, out);
     dts_search_baselines(search, options->style, out);
     dts_search_failures(search, options->style, out);

@@ -30,7 +30,7 @@ bool dts_search_shows(const dts_search *search, size_t index, size_t top);
 /* "also: training.recompute=full (5.0 GiB)": what has no row because it is the same answer; or nothing. */
 void dts_search_equals(const dts_search *search, size_t index, dts_text *out);
 /* The largest request that fails in the replay of the plans that are shown; 0: none may run out of memory. */
-double dts_search_unserved(const dts_search *search, size_t top);
+dts_strain dts_search_strain(const dts_search *search, size_t top);
 /* What binds, and what lifts it, where nothing fits; the same of baselines, or why there is none; why there is no plan;
  * the command that runs the first; what was searched and what not. */
 void dts_search_binding(const dts_search *search, const dts_style *style, dts_text *out);

@@ -218,9 +218,10 @@ static void draw_point(const plot *p, size_t line, size_t value) {
     dts_text_add(&told, ": ");
     dts_format_count(f->tokens_per_s, &told);
     dts_text_printf(&told, " tokens/s, %.1f GiB%s", f->peak_device_gib,
-                    !f->fits              ? ", does not fit"
-                    : f->unserved_gib > 0 ? ", may run out of memory"
-                                          : "");
+                    !f->fits                             ? ", does not fit"
+                    : f->unserved_gib > 0                ? ", may run out of memory"
+                    : f->retry_share >= dts_retries_told ? ", pays with allocator retries"
+                                                         : "");
     dts_svg_group(dts_text_string(&told), l->out);
     dts_text_end(&told, l->out);
     dts_text_printf(l->out, "<circle cx=\"%.6g\" cy=\"%.6g\" r=\"%d\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"/>\n",

@@ -48,8 +48,8 @@ static double simulated(int i, const char *key, const char *value) {
     return time_s;
 }
 
-/* A table of all rows with the value changed, each time off by noise in turns; path is filled in. */
-static void make_table(char *path, const char *key, const char *value, double noise) {
+/* A table of all rows with the value changed, each time off by a factor and by noise in turns; path is filled in. */
+static void make_table_off(char *path, const char *key, const char *value, double factor, double noise) {
     strcpy(path, "/tmp/dtsim-calibrate-XXXXXX");
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
@@ -60,9 +60,13 @@ static void make_table(char *path, const char *key, const char *value, double no
     for (int i = 0; i < ROWS; i++) {
         char row[256];
         row_text(i, row, sizeof row);
-        fprintf(file, "r%d,%s,%.9g\n", i, row, simulated(i, key, value) * (1 + noise * signs[i]));
+        fprintf(file, "r%d,%s,%.9g\n", i, row, factor * simulated(i, key, value) * (1 + noise * signs[i]));
     }
     assert_int_equal(fclose(file), 0);
+}
+
+static void make_table(char *path, const char *key, const char *value, double noise) {
+    make_table_off(path, key, value, 1, noise);
 }
 
 static dts_status fit(const char *path, const dts_fit_request *parameters, size_t count, const char *by,
@@ -186,6 +190,12 @@ static void refuses_what_the_data_cannot_determine(void **state) {
     expect_refusal(path, &whole, 1, "not a continuous number");
     const dts_fit_request unset = {.key = "cluster.intra.in_switch_bandwidth"};
     expect_refusal(path, &unset, 1, "nothing to start from");
+    unlink(path);
+    /* faster than any network makes it: beyond some rate all transfers are hidden, or something else limits them */
+    make_table_off(path, "cluster.inter.flow_cap", "1.7 GB/s", 0.02, 0);
+    const dts_fit_request hidden = {.key = "cluster.inter.flow_cap", .low = 1e9, .high = 100e9};
+    expect_refusal(path, &hidden, 1, "the fit went up to ");
+    expect_refusal(path, &hidden, 1, "where no prediction depends on it any more [cluster.inter.flow_cap]");
     unlink(path);
 }
 

@@ -188,6 +188,26 @@ static void simulated_cures_come_first(void **state) {
     dts_text_free(&text);
 }
 
+static void tables_mark_what_pays(void **state) {
+    (void)state;
+    assert_string_equal(dts_report_fit_mark(false, (dts_strain){1, 0.5}), " !");
+    assert_string_equal(dts_report_fit_mark(true, (dts_strain){1, 0.5}), " ?");
+    assert_string_equal(dts_report_fit_mark(true, (dts_strain){0, 0.5}), " ^");
+    assert_string_equal(dts_report_fit_mark(true, (dts_strain){0, 0.009}), ""); /* not worth telling */
+    dts_strain most = {0};
+    dts_strain_add(&most, (dts_strain){0, 0.2});
+    dts_strain_add(&most, (dts_strain){0, 0.1});
+    dts_text text = {0};
+    const dts_style wide = {.width = 400};
+    dts_report_strain(most, &wide, 0, &text);
+    assert_non_null(strstr(dts_text_string(&text), "cost up to 20 % of the iteration"));
+    assert_null(strstr(dts_text_string(&text), "?"));
+    dts_text_clear(&text);
+    dts_report_strain((dts_strain){0}, &plain.style, 0, &text);
+    assert_int_equal(text.length, 0);
+    dts_text_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page_names_a_cure_when_it_does_not_fit),
@@ -195,6 +215,7 @@ int main(void) {
         cmocka_unit_test(cures_of_experts_split_experts),
         cmocka_unit_test(kept_outputs_are_a_part_of_their_own),
         cmocka_unit_test(simulated_cures_come_first),
+        cmocka_unit_test(tables_mark_what_pays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
