@@ -27,6 +27,7 @@ static const dts_mapping rules[] = {
     {"training.optimizer=adam", "optimizer.type=Adam", 0, NULL, false},
     {"training.optimizer=lamb", "optimizer.type=Lamb", 0, NULL, false},
     {"training.optimizer=lion", "optimizer.type=Lion", 0, NULL, false},
+    {"training.optimizer=muon", "optimizer.type=Muon", 0, NULL, false},
     {"training.optimizer=sgd", "optimizer.type=SGD; optimizer.params.momentum=0", OUT, NULL, false},
     {"training.optimizer=sgd-momentum", "optimizer.type=SGD; optimizer.params.momentum=0.9", OUT, NULL, false},
     {"training.optimizer=sgd", "optimizer.type=SGD; optimizer.params.momentum=0", IN, NULL, false},

@@ -361,8 +361,16 @@ bool dts_plan_shards_optimizer(const dts_plan *plan) {
     return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
 }
 
+bool dts_job_orthogonalises(const dts_job *job) {
+    return job->training->optimizer == DTS_OPTIMIZER_MUON && job->training->mode == DTS_MODE_TRAIN;
+}
+
+bool dts_job_may_own_tensors(const dts_job *job) {
+    return job->stack->ddp_owns_tensors || dts_job_orthogonalises(job);
+}
+
 bool dts_plan_owns_tensors(const dts_plan *plan) {
-    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_owns_tensors &&
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && dts_job_may_own_tensors(&plan->job) &&
            plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
 }
 

@@ -31,7 +31,8 @@ typedef enum dts_optimizer {
     DTS_OPTIMIZER_LAMB,
     DTS_OPTIMIZER_LION,
     DTS_OPTIMIZER_ADAFACTOR_MOMENTUM, /* with a first moment */
-    DTS_OPTIMIZER_NONE                /* forward and backward only */
+    DTS_OPTIMIZER_NONE,               /* forward and backward only */
+    DTS_OPTIMIZER_MUON                /* of the layers' matrices; AdamW of all else */
 } dts_optimizer;
 
 /* EXCEPT_LAST: full for all microbatches but the last, whose backward comes at once (torch Pipe's default).
@@ -359,8 +360,12 @@ bool dts_plan_overlaps_gather(const dts_plan *plan);
 bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method);
 /* Does fused attention read 8 bits (stack.fp8.attention): with a scale for each tensor, without latents? */
 bool dts_plan_narrow_attention(const dts_plan *plan);
-/* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
+/* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors, and with Muon)? */
 bool dts_plan_owns_tensors(const dts_plan *plan);
+/* Does a step orthogonalise the layers' matrices (lower/muon.c)? */
+bool dts_job_orthogonalises(const dts_job *job);
+/* May ranks own whole tensors, with one kind of data parallelism or another? */
+bool dts_job_may_own_tensors(const dts_job *job);
 
 /* Do experts have other replicas than all other parameters? */
 bool dts_plan_experts_apart(const dts_plan *plan);

@@ -307,6 +307,21 @@ static dts_status check_optimizer(const dts_job *job, dts_diag *diag) {
     return DTS_OK;
 }
 
+/* Muon needs whole matrices on the GPU that steps them. */
+static void check_muon(const dts_job *job, dts_diag *diag) {
+    if (!dts_job_orthogonalises(job)) {
+        return;
+    }
+    if (job->parallelism->data_parallel == DTS_DP_ZERO2) {
+        dts_diag_error(diag, NULL, "parallelism.data_parallel", "use ddp, zero1, zero3 or fsdp",
+                       "ZeRO-2 cuts gradients into equal shares, and muon steps whole matrices");
+    }
+    if (job->offload->optimizer != DTS_OFFLOAD_NONE) {
+        dts_diag_error(diag, NULL, "offload.optimizer", "leave it out, or use training.optimizer: adamw",
+                       "muon's products need the GPU: its step on the CPU is not simulated");
+    }
+}
+
 static dts_status check_recipe(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
     const dts_numeric product = plan->storage.product;
     if (dts_plan_asks_recipe(job) && (product == DTS_MXFP8 || product == DTS_NVFP4)) {
@@ -390,6 +405,7 @@ dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *di
         dts_plan_check_adapters(plan, diag);
         dts_plan_check_inference(plan, diag);
         check_optimizer(job, diag);
+        check_muon(job, diag);
     }
     check_weights(job, diag);
     if (check_precision(job, plan, diag) == DTS_OK) {

@@ -10,7 +10,7 @@ static const char *const precision_names[] = {"fp32", "tf32",  "fp16",  "bf16", 
                                               "fp8",  "mxfp8", "nvfp4", "amp-fp8", NULL};
 static const char *const optimizer_names[] = {
     "sgd",  "sgd-momentum",       "adam", "adamw", "adafactor", "adamw-8bit", "lamb",
-    "lion", "adafactor-momentum", "none", NULL};
+    "lion", "adafactor-momentum", "none", "muon",  NULL};
 static const char *const mode_names[] = {"train", "inference", "decode", NULL};
 static const char *const cache_names[] = {"auto", "none", "native", "fp8", NULL};
 static const char *const data_parallel_names[] = {"dp", "ddp", "zero1", "zero2", "zero3", "fsdp", NULL};

@@ -35,6 +35,7 @@ int dts_optimizer_moments(dts_optimizer optimizer) {
         case DTS_OPTIMIZER_SGD_MOMENTUM:
         case DTS_OPTIMIZER_LION:
         case DTS_OPTIMIZER_ADAFACTOR_MOMENTUM:
+        case DTS_OPTIMIZER_MUON: /* the second one of what AdamW steps: lower/work.c, statistics */
             return 1;
         case DTS_OPTIMIZER_SGD:
         case DTS_OPTIMIZER_ADAFACTOR:

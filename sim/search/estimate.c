@@ -131,18 +131,23 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) != 0) {
         double out_s = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0 ? 0 : elements * storage->gradient_B * frame->copy_s;
         double in_s = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0 ? 0 : elements * storage->parameter_B * frame->copy_s;
-        *host_s = elements * frame->step_element_B * frame->cpu_step_s;
+        *host_s = elements * frame->step.element_B * frame->cpu_step_s;
         return fmax(fmax(out_s, in_s), *host_s);
     }
     double tensors = owns ? c->owned_tensors
                      : dts_case_shards_parameters(k)
                          ? c->units
                          : ceil(c->tensors / (dts_case_shards_optimizer(k) ? k->shards : 1));
-    double launches = frame->step_launches * (frame->step_per_tensor ? tensors : 1);
+    double launches = frame->step.launches * (frame->step.per_tensor ? tensors : 1);
     const dts_gpu *gpu = &k->plan->job.cluster->gpu;
-    double bytes = elements * frame->step_element_B;
-    *host_s = frame->captured ? 0 : launches * k->plan->job.stack->launch_s;
-    return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches), *host_s);
+    const double parameters = all_elements(k, c, false);
+    const double orthogonal = parameters > 0 ? elements * c->orthogonal.elements / parameters : 0;
+    double bytes = elements * frame->step.element_B - orthogonal * frame->step.update_B;
+    const dts_orthogonal *matrices =
+        dts_case_shards_optimizer(k) && k->shards > 1 ? &c->owned_orthogonal : &c->orthogonal;
+    const double matrix_launches = matrices->tensors * dts_orthogonal_launches(k->plan->job.stack);
+    *host_s = frame->captured ? 0 : (launches + matrix_launches) * k->plan->job.stack->launch_s;
+    return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices->seconds, *host_s);
 }
 
 static offload_terms offload_terms_of(const dts_case *k, const dts_rank_class *c) {

@@ -65,6 +65,13 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
         }
         bytes += buckets ? elements * k->reduce_B : 0;
     }
+    if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
+        const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);
+        const double share = !dts_case_shards_optimizer(k)         ? 1
+                             : dts_case_owns_tensors(k) && all > 0 ? c->owned[DTS_SET_COMMON] / all
+                                                                   : 1 / common;
+        bytes += c->statistics * DTS_FP32_B * share;
+    }
     return bytes + c->buffers_B;
 }
 

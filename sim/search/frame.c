@@ -66,6 +66,8 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->unit_frozen_B[set] += is_layer ? times * part->frozen_B[set] : 0;
     }
     c->tensors += times * part->tensors;
+    c->statistics += times * part->statistics;
+    dts_orthogonal_add(&c->orthogonal, &part->orthogonal, times);
     add_selections(plan, frame->costs.selections.count, part, times, is_layer, c);
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
@@ -315,8 +317,13 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
         const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
         const double owned_B = c->parameters[set] * plan->storage.parameter_B;
         out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
-        out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
-                                                             owned_B / owners, sharing);
+        if (plan->job.stack->ddp_owns_tensors) {
+            out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
+                                                                 owned_B / owners, sharing);
+        } else { /* padded to the rank that owns most */
+            const double padded_B = c->owned[set] * (double)group.ranks * plan->storage.parameter_B;
+            out->broadcast_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, padded_B, sharing);
+        }
     }
     cost_units(frame, rank, 0, c);
     if (frame->group > 0) {
@@ -342,10 +349,7 @@ static bool same_class(const dts_rank_class *a, const dts_rank_class *b) {
 static void cost_host(dts_frame *frame) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
-    dts_step_work step = dts_step_work_of(plan);
-    frame->step_element_B = step.element_B;
-    frame->step_launches = step.launches;
-    frame->step_per_tensor = step.per_tensor;
+    frame->step = dts_step_work_of(plan);
     frame->captured = plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE;
     double host_Bps = cluster->host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
     double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /

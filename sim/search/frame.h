@@ -39,10 +39,12 @@ typedef struct dts_rank_class {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */
     double tensors;
-    double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
-    double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
-    double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
-    double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
+    double owned[DTS_SET_COUNT], owned_tensors;  /* of the rank of the group that owns most (ddp.owns_tensors) */
+    double statistics;                           /* elements that the optimizer keeps beside moments */
+    dts_orthogonal orthogonal, owned_orthogonal; /* on the rank; of the owner that takes longest */
+    double unit[DTS_SET_COUNT];                  /* of these, in one layer on average */
+    double layers_saved_B, layers_peak_B;        /* kept by all layers; while one runs */
+    double layers_weights_B;                     /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
     double backward_s; /* both halves where no schedule splits them: the host runs ahead from one to the other */
@@ -83,8 +85,7 @@ typedef struct dts_frame {
     bool captured;           /* CUDA graphs launch the kernels */
     double least_estimate_s; /* of the closed forms of all candidates */
     double send_s;           /* from stage to stage, with the gather behind it */
-    double step_element_B, step_launches;
-    bool step_per_tensor;
+    dts_step_work step;
     double copy_s;            /* between GPU and host memory, s/B */
     double cpu_step_s;        /* step on the CPU, s/B */
     dts_frame_owners *owners; /* room to hand out tensors; NULL: no rank owns whole ones */

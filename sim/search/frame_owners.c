@@ -6,7 +6,8 @@
 struct dts_frame_owners {
     dts_tensor_sizes sizes[DTS_SET_COUNT]; /* of the rank that is summed */
     double *elements;                      /* [ranks of a group] */
-    int64_t *heap, *tensors;               /* [ranks of a group] */
+    int64_t *heap;                         /* [ranks of a group] */
+    dts_owner *owners;                     /* [ranks of a group] */
 };
 
 /* Tensors of a set in the whole model, and a copy of tied weights: no rank has more. */
@@ -24,7 +25,7 @@ dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena) {
     const int64_t common = out->plan->replicas, experts = out->plan->expert_replicas;
     const size_t ranks = (size_t)(experts > common ? experts : common);
     out->owners = NULL;
-    if (!out->plan->job.stack->ddp_owns_tensors || common == 1) {
+    if (!dts_job_may_own_tensors(&out->plan->job) || common == 1) {
         return DTS_OK;
     }
     dts_frame_owners *o = dts_arena_array(arena, 1, sizeof *o);
@@ -33,11 +34,11 @@ dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena) {
     }
     o->elements = dts_arena_array(arena, ranks, sizeof *o->elements);
     o->heap = dts_arena_array(arena, ranks, sizeof *o->heap);
-    o->tensors = dts_arena_array(arena, ranks, sizeof *o->tensors);
-    bool good = o->elements != NULL && o->heap != NULL && o->tensors != NULL;
+    o->owners = dts_arena_array(arena, ranks, sizeof *o->owners);
+    bool good = o->elements != NULL && o->heap != NULL && o->owners != NULL;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        o->sizes[set].elements = dts_arena_array(arena, most_tensors(out, set), sizeof *o->sizes[set].elements);
-        good = good && o->sizes[set].elements != NULL;
+        o->sizes[set].items = dts_arena_array(arena, most_tensors(out, set), sizeof *o->sizes[set].items);
+        good = good && o->sizes[set].items != NULL;
     }
     out->owners = o;
     return good ? DTS_OK : DTS_NOMEM;
@@ -53,7 +54,7 @@ void dts_frame_own_part(const dts_frame *frame, const dts_part_cost *part, size_
     for (int set = 0; set < DTS_SET_COUNT && frame->owners != NULL; set++) {
         dts_tensor_sizes *into = &frame->owners->sizes[set];
         for (size_t i = 0; i < times * part->sizes[set].count; i++) {
-            into->elements[into->count++] = part->sizes[set].elements[i % part->sizes[set].count];
+            into->items[into->count++] = part->sizes[set].items[i % part->sizes[set].count];
         }
     }
 }
@@ -61,18 +62,20 @@ void dts_frame_own_part(const dts_frame *frame, const dts_part_cost *part, size_
 void dts_frame_own_copy(const dts_frame *frame, double elements) {
     if (frame->owners != NULL && elements > 0) {
         dts_tensor_sizes *into = &frame->owners->sizes[DTS_SET_COMMON];
-        into->elements[into->count++] = elements;
+        into->items[into->count++] = (dts_tensor_size){elements, 0};
     }
 }
 
 void dts_frame_hand_out(const dts_frame *frame, dts_rank_class *c) {
     dts_frame_owners *o = frame->owners;
     c->owned_tensors = 0;
+    c->owned_orthogonal = (dts_orthogonal){0};
     for (int set = 0; set < DTS_SET_COUNT && o != NULL; set++) {
         const double shards = (double)(set == DTS_SET_EXPERTS ? frame->plan->expert_replicas : frame->plan->replicas);
         dts_owned owned = {.elements = o->elements, .ranks = (int64_t)fmin(shards, (double)o->sizes[set].count)};
-        dts_hand_out_tensors(o->sizes[set].elements, o->sizes[set].count, &owned, o->heap, o->tensors);
+        dts_hand_out_tensors(o->sizes[set].items, o->sizes[set].count, &owned, o->heap, o->owners);
         c->owned[set] = owned.most;
         c->owned_tensors += owned.most_tensors;
+        dts_orthogonal_add(&c->owned_orthogonal, &owned.orthogonal, 1);
     }
 }

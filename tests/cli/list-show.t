@@ -33,6 +33,7 @@ lamb                two states per parameter, layer-wise trust ratio
 lion                one state per parameter
 adafactor-momentum  the same with a first moment
 none                forward and backward only: no states, no step, no clipping
+muon
 $ dtsim list data-parallel
 name   what it is
 dp     one process feeds all GPUs (torch.nn.DataParallel)

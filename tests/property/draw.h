@@ -215,6 +215,13 @@ static inline bool may_offload(const drawn *d) {
     return !is_parallel(d, "dp");
 }
 
+static inline const char *pick_optimizer(drawn *d) {
+    const char *name = PICK_NAME(d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum",
+                                 "adamw-8bit", "lion", "lamb");
+    const bool muon = !is_parallel(d, "zero2") && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
+    return muon && (strcmp(name, "lion") == 0 || strcmp(name, "lamb") == 0) && d->microbatches > 2 ? "muon" : name;
+}
+
 /* What may rest in host memory depends on what is sharded. */
 static inline void draw_offload(drawn *d) {
     bool parameters = shards_parameters(d);
@@ -560,8 +567,7 @@ static inline drawn draw(uint64_t seed) {
         d.narrow   ? PICK_NAME(&d, "fp8", "mxfp8", "nvfp4")
         : d.halves ? PICK_NAME(&d, "fp16", "amp-fp16", "bf16", "amp-bf16")
                    : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16", "tf32", "amp-bf16"),
-        PICK_NAME(&d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum", "adamw-8bit", "lion",
-                  "lamb"));
+        pick_optimizer(&d));
     bool balanced = PICK(&d, 0, 0, 1) == 1;
     d.fitted = (d.fitted || balanced) && d.pipeline > 1;
     say(&d, PARALLELISM, "partition: %s, data_parallel: %s", balanced ? "balanced" : "uniform", d.parallel);

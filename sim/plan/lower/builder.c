@@ -185,7 +185,7 @@ dts_id dts_build_products(dts_builder *b, const dts_stage *stage, double duratio
 }
 
 /* Host time of one launch. Recomputation runs in backward, but it is the training loop's code again. */
-static double launch_s_of(const dts_stack *stack, dts_role role, bool backward) {
+double dts_build_launch_s(const dts_stack *stack, dts_role role, bool backward) {
     if (role == DTS_ROLE_OPTIMIZER && stack->optimizer_launch_s > 0) {
         return stack->optimizer_launch_s;
     }
@@ -218,8 +218,8 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     add_stalls(b, stage, backward);
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
-    double launch_s =
-        launch_s_of(stack, (dts_role)info->role, backward) * (shares_process ? stack->pipeline_launch_factor : 1);
+    double launch_s = dts_build_launch_s(stack, (dts_role)info->role, backward) *
+                      (shares_process ? stack->pipeline_launch_factor : 1);
     dts_id issue = dts_build_launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;

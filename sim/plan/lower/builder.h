@@ -3,6 +3,7 @@
 #define DTS_PLAN_LOWER_BUILDER_H
 
 #include "plan/lower/block.h"
+#include "plan/lower/owners.h"
 
 /* Times of one operator's kernels on the plan's GPU, seconds. */
 typedef struct dts_operator_times {
@@ -11,6 +12,7 @@ typedef struct dts_operator_times {
     int forward_kernels, backward_input_kernels, backward_weight_kernels;
     double forward_flops, backward_input_flops, backward_weight_flops;
     double forward_exchange_s, backward_exchange_s; /* of its own transfers, beyond the kernels that they run beside */
+    double orthogonal_s; /* what orthogonalising its weight takes in an optimizer step (muon.c); 0: nobody does */
 } dts_operator_times;
 
 /* The operators of a kind of part with their times and totals; the same for every layer. */
@@ -24,6 +26,7 @@ typedef struct dts_part_work {
     double frozen_B[DTS_SET_COUNT];   /* and their B */
     double statistics;                /* elements of optimizer statistics beside the moments */
     int tensors;                      /* parameter tensors, of those that are trained */
+    dts_orthogonal orthogonal[DTS_SET_COUNT];
     size_t again; /* operators that run again where a checkpoint ends with this part, from the first; of the one behind
                      them, if there is one, only the input is kept again */
 } dts_part_work;
@@ -36,14 +39,6 @@ typedef struct dts_layer_style {
     uint32_t environment;
 } dts_layer_style;
 
-/* Who steps a set's tensors, where whole tensors belong to ranks (owners.c). */
-typedef struct dts_owned {
-    double *elements; /* [ranks] of those that own any */
-    int64_t ranks;
-    double most; /* of one rank, and how many tensors these are */
-    int most_tensors;
-} dts_owned;
-
 /* Parameters of one style on a rank, of all its chunks. */
 typedef struct dts_held {
     double parameters[DTS_SET_COUNT]; /* elements that are trained */
@@ -51,7 +46,8 @@ typedef struct dts_held {
     double frozen[DTS_SET_COUNT];     /* elements that are not trained */
     double frozen_B[DTS_SET_COUNT];   /* and their B */
     double statistics;                /* elements of optimizer statistics beside the moments */
-    dts_owned owned[DTS_SET_COUNT];   /* none, unless whole tensors belong to ranks */
+    dts_orthogonal orthogonal[DTS_SET_COUNT];
+    dts_owned owned[DTS_SET_COUNT]; /* none, unless whole tensors belong to ranks */
 } dts_held;
 
 /* Largest tensor that is simulated: a petabyte, so that sums of many stay whole numbers of bytes. */
@@ -223,6 +219,8 @@ size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]);
  * and for after (DTS_NO_ID: nothing more). backward: issued by the autograd thread. Returns the kernel. */
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info);
+/* What the host takes to issue one of that role. */
+double dts_build_launch_s(const dts_stack *stack, dts_role role, bool backward);
 
 /* What is added from now on is launched one by one again, or replayed as part of a new CUDA graph of scope, where the
  * stack captures that scope. */
@@ -368,9 +366,11 @@ void dts_build_count_parameters(dts_builder *b);
 /* Then who steps which tensors, where ranks own whole ones; and the share of a set, of the builder's style, that the
  * fullest rank steps, 1 where nothing is sharded (owners.c). */
 void dts_build_count_owners(dts_builder *b);
-/* Hands tensors of all these sizes, which it sorts, to out->ranks ranks; heap and tensors have room for a number each.
- */
-void dts_hand_out_tensors(double *all, size_t count, dts_owned *out, int64_t *heap, int64_t *tensors);
+/* What orthogonalising an operator's weight takes, and the stage's step with these tensors. */
+double dts_orthogonal_s(const dts_builder *b, const dts_operator *o);
+void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage);
+/* All that a stage holds, of all styles; and of it what the rank steps that takes longest. */
+dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own);
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
 /* Of all sets and styles. */
 double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);

@@ -209,11 +209,13 @@ static double kept_input_B(const dts_plan *plan, const dts_part_work *work) {
 }
 
 static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
-    *out = (dts_part_cost){.tensors = work->tensors, .input_B = kept_input_B(plan, work)};
+    *out =
+        (dts_part_cost){.tensors = work->tensors, .statistics = work->statistics, .input_B = kept_input_B(plan, work)};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         out->parameters[set] = work->parameters[set];
         out->quantised[set] = work->quantised[set];
         out->frozen_B[set] = work->frozen_B[set];
+        dts_orthogonal_add(&out->orthogonal, &work->orthogonal[set], 1);
     }
     double before_B = 0;
     for (size_t i = 0; i < work->operators.count; i++) {
@@ -228,10 +230,10 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
 }
 
 static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dts_arena *arena, dts_part_cost *out) {
-    for (int set = 0; set < DTS_SET_COUNT && plan->job.stack->ddp_owns_tensors && work->tensors > 0; set++) {
+    for (int set = 0; set < DTS_SET_COUNT && dts_job_may_own_tensors(&plan->job) && work->tensors > 0; set++) {
         dts_tensor_sizes *sizes = &out->sizes[set];
-        sizes->elements = dts_arena_array(arena, (size_t)work->tensors, sizeof *sizes->elements);
-        if (sizes->elements == NULL) {
+        sizes->items = dts_arena_array(arena, (size_t)work->tensors, sizeof *sizes->items);
+        if (sizes->items == NULL) {
             return DTS_NOMEM;
         }
         for (size_t i = 0; i < work->operators.count; i++) {
@@ -239,7 +241,8 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
             for (int t = 0; t < DTS_PARAMETER_TENSORS && (int)dts_operator_set(plan, o) == set; t++) {
                 const int64_t tensors = o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
                 for (int64_t k = 0; k < tensors; k++) {
-                    sizes->elements[sizes->count++] = o->parameters[t] / (double)tensors;
+                    const double each_s = t == 0 ? work->times[i].orthogonal_s / (double)tensors : 0;
+                    sizes->items[sizes->count++] = (dts_tensor_size){o->parameters[t] / (double)tensors, each_s};
                 }
             }
         }

@@ -23,9 +23,9 @@ typedef struct dts_selections {
     size_t count;
 } dts_selections;
 
-/* Elements of each parameter tensor of a part that is trained. */
+/* Each parameter tensor of a part that is trained. */
 typedef struct dts_tensor_sizes {
-    double *elements;
+    dts_tensor_size *items;
     size_t count;
 } dts_tensor_sizes;
 
@@ -46,7 +46,9 @@ typedef struct dts_part_cost {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
     double tensors;
-    dts_tensor_sizes sizes[DTS_SET_COUNT]; /* of these, where the stack has ranks own whole ones; else empty */
+    double statistics;                     /* elements that the optimizer keeps beside moments */
+    dts_orthogonal orthogonal;             /* of both sets */
+    dts_tensor_sizes sizes[DTS_SET_COUNT]; /* where ranks may own whole tensors; else empty */
     double linears;                        /* linear layers, each a unit of FSDP where the scenario wants that */
 } dts_part_cost;
 

@@ -218,6 +218,7 @@ bool dts_lower_layout_move(const dts_plan *from, const dts_plan *to, bool sequen
  * with all. */
 typedef struct dts_step_work {
     double element_B; /* read and written, B */
+    double update_B;  /* of these, by the update itself, which matrices that are orthogonalised do not have */
     int launches;
     bool per_tensor;
 } dts_step_work;

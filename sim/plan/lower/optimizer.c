@@ -10,6 +10,7 @@
  *   lion           sign update and one moment                                              5 kernels, 12 passes
  *   adafactor      squares, row and column means, rsqrt, product, clip, update             12 kernels, 20 passes
  *   with momentum  and m.mul_, m.add_                                                     14 kernels, 25 passes
+ *   muon           adamw of what muon.c leaves
  *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,  3 passes + 4
  * bytes
  *
@@ -35,6 +36,7 @@ static const optimizer_work works[] = {
     [DTS_OPTIMIZER_LION] = {5, 12, 5},
     [DTS_OPTIMIZER_ADAFACTOR_MOMENTUM] = {14, 25, 25},
     [DTS_OPTIMIZER_NONE] = {0, 0, 0},
+    [DTS_OPTIMIZER_MUON] = {9, 22, 7}, /* AdamW, of what is not orthogonalised */
 };
 
 /* Is there a step at all: one that clips, updates and clears gradients. */
@@ -224,6 +226,24 @@ static void free_gradient_copies(dts_builder *b, dts_stage *stage) {
     stage->fresh_B = 0;
 }
 
+/* Shares of a stage's elements and tensors that are stepped one by one. */
+typedef struct rest_of_step {
+    double elements, tensors;
+} rest_of_step;
+
+static rest_of_step not_orthogonalised(dts_builder *b, const dts_stage *stage) {
+    const dts_orthogonal all = dts_stage_orthogonal(b, stage, false);
+    double tensors = 0;
+    for (size_t k = 0; k < b->plan->style_count && all.tensors > 0; k++) {
+        dts_build_style(b, k);
+        tensors += stage_tensors(b, stage);
+    }
+    dts_build_style(b, 0);
+    return all.tensors > 0
+               ? (rest_of_step){1 - all.elements / dts_stage_parameters(b, stage), 1 - all.tensors / tensors}
+               : (rest_of_step){1, 1};
+}
+
 /* The step on the GPU. */
 static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int tensors) {
     const dts_plan *plan = b->plan;
@@ -237,8 +257,12 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
         add_clipping(b, stage, elements, tensors);
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
-    add_over_tensors(b, stage, elements, tensors, fused ? 1 : work->kernels, fused ? work->fused_passes : work->passes,
-                     "optimizer_step");
+    const rest_of_step rest = not_orthogonalised(b, stage);
+    add_over_tensors(b, stage, elements * rest.elements, (int)ceil(tensors * rest.tensors), fused ? 1 : work->kernels,
+                     fused ? work->fused_passes : work->passes, "optimizer_step");
+    if (dts_job_orthogonalises(&plan->job)) {
+        dts_build_orthogonal_step(b, stage);
+    }
     free_gradient_copies(b, stage);
     add_master_copy(b, stage, elements, tensors, plan->storage.parameter_B, "narrow_parameters");
     if (!stack->zero_grad_to_none) {
@@ -267,11 +291,13 @@ dts_step_work dts_step_work_of(const dts_plan *plan) {
     if (!has_step(plan)) {
         return (dts_step_work){0};
     }
+    const double update_B = passes * step_B;
     for (size_t i = 0; i < sizeof around / sizeof around[0]; i++) {
         passes += around[i].runs * around[i].passes;
         launches += (int)around[i].runs;
     }
     return (dts_step_work){.element_B = passes * step_B,
+                           .update_B = update_B,
                            .launches = launches,
                            .per_tensor = stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR};
 }
@@ -362,6 +388,20 @@ static void add_broadcasts(dts_builder *b, dts_stage *stage, dts_group_kind grou
     }
 }
 
+/* The same in one all-gather, into a buffer for each rank. */
+static void add_owned_gather(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_parameter_set set,
+                             dts_id after) {
+    const dts_owned *owned = &stage->held[b->style].owned[set];
+    const dts_task_info info = {.microbatch = -1, .layer = -1, .name = "all-gather stepped tensors"};
+    const double bytes = dts_owned_gather_B(b->plan, owned->most, set);
+    const dts_id gather = dts_build_collective(b, stage, group, DTS_ALL_GATHER, bytes, false, after, &info);
+    for (int64_t i = 0; i < owned->ranks; i++) {
+        const double buffer_B = floor(owned->elements[i] * b->plan->storage.parameter_B);
+        dts_build_memory(b, gather, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, buffer_B);
+        dts_build_memory(b, gather, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -buffer_B);
+    }
+}
+
 /* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
 static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
@@ -373,7 +413,11 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
         if (sharded && dts_plan_owns_tensors(plan)) {
-            add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
+            if (plan->job.stack->ddp_owns_tensors) {
+                add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
+            } else {
+                add_owned_gather(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
+            }
         } else if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
             dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,

@@ -7,6 +7,9 @@
  * of its own. Experts are tensors each, as InternLM's are [3] and those of Transformer Engine's grouped linear layer,
  * unless one kernel multiplies all of a rank: its operand is one stacked tensor (torch._grouped_mm).
  *
+ * So does Megatron-Core with Muon, whose matrices are orthogonalised whole (muon.c), but for the way back: one
+ * all-gather, padded to the fullest rank.
+ *
  * [1] pytorch/pytorch, torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters.
  * [2] InternLM/InternLM @20fe5ac, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list.
  * [3] InternLM/InternEvo @2f0f2d74, internlm/model/moe/experts.py: a ModuleList of a rank's experts. */
@@ -17,14 +20,14 @@
 #include "plan/lower/work.h"
 
 typedef struct sizes {
-    double *elements; /* NULL: only counted */
+    dts_tensor_size *items; /* NULL: only counted */
     size_t count;
 } sizes;
 
-static void add_size(sizes *all, double elements) {
+static void add_size(sizes *all, double elements, double orthogonal_s) {
     if (elements > 0) {
-        if (all->elements != NULL) {
-            all->elements[all->count] = elements;
+        if (all->items != NULL) {
+            all->items[all->count] = (dts_tensor_size){elements, orthogonal_s};
         }
         all->count++;
     }
@@ -36,7 +39,8 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
         for (int t = 0; t < DTS_PARAMETER_TENSORS && dts_operator_set(b->plan, o) == set; t++) {
             const int64_t tensors = dts_operator_tensors(b->plan, o);
             for (int64_t k = 0; k < tensors; k++) {
-                add_size(all, o->parameters[t] / (double)tensors);
+                add_size(all, o->parameters[t] / (double)tensors,
+                         t == 0 ? work->times[i].orthogonal_s / (double)tensors : 0);
             }
         }
     }
@@ -60,12 +64,12 @@ static void add_stage(const dts_builder *b, const dts_stage *stage, dts_paramete
         }
     }
     if (b->style == 0 && set == DTS_SET_COMMON) {
-        add_size(all, stage->tied_copy);
+        add_size(all, stage->tied_copy, 0);
     }
 }
 
 static int by_size(const void *left, const void *right) {
-    double l = *(const double *)left, r = *(const double *)right;
+    double l = ((const dts_tensor_size *)left)->elements, r = ((const dts_tensor_size *)right)->elements;
     return (l < r) - (l > r);
 }
 
@@ -88,22 +92,30 @@ static void sink(const double *elements, int64_t *heap, int64_t ranks) {
 }
 
 /* Largest first, to the rank with the fewest. */
-void dts_hand_out_tensors(double *all, size_t count, dts_owned *out, int64_t *heap, int64_t *tensors) {
+void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, int64_t *heap, dts_owner *owners) {
     qsort(all, count, sizeof *all, by_size);
     for (int64_t rank = 0; rank < out->ranks; rank++) {
         out->elements[rank] = 0;
-        tensors[rank] = 0;
+        owners[rank] = (dts_owner){0};
         heap[rank] = rank;
     }
     for (size_t i = 0; i < count && out->ranks > 0; i++) {
-        out->elements[heap[0]] += all[i];
-        tensors[heap[0]]++;
+        dts_owner *owner = &owners[heap[0]];
+        out->elements[heap[0]] += all[i].elements;
+        owner->tensors++;
+        if (all[i].orthogonal_s > 0) {
+            const dts_orthogonal one = {1, all[i].elements, all[i].orthogonal_s, all[i].elements};
+            dts_orthogonal_add(&owner->orthogonal, &one, 1);
+        }
         sink(out->elements, heap, out->ranks);
     }
     for (int64_t rank = 0; rank < out->ranks; rank++) {
         if (out->elements[rank] > out->most) {
             out->most = out->elements[rank];
-            out->most_tensors = (int)tensors[rank];
+            out->most_tensors = (int)owners[rank].tensors;
+        }
+        if (owners[rank].orthogonal.seconds > out->orthogonal.seconds) {
+            out->orthogonal = owners[rank].orthogonal;
         }
     }
 }
@@ -116,29 +128,34 @@ static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set
     if (out->ranks == 0) {
         return;
     }
-    all.elements = dts_arena_array(b->arena, all.count, sizeof *all.elements);
+    all.items = dts_arena_array(b->arena, all.count, sizeof *all.items);
     out->elements = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *out->elements);
     int64_t *heap = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *heap);
-    int64_t *tensors = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *tensors);
-    if (all.elements == NULL || out->elements == NULL || heap == NULL || tensors == NULL) {
+    dts_owner *owners = dts_arena_array(b->arena, (size_t)out->ranks, sizeof *owners);
+    if (all.items == NULL || out->elements == NULL || heap == NULL || owners == NULL) {
         b->failed = true;
         *out = (dts_owned){0};
         return;
     }
     all.count = 0;
     add_stage(b, stage, set, &all);
-    dts_hand_out_tensors(all.elements, all.count, out, heap, tensors);
+    dts_hand_out_tensors(all.items, all.count, out, heap, owners);
 }
 
 void dts_build_count_owners(dts_builder *b) {
     for (size_t k = 0; k < b->plan->style_count; k++) {
         dts_build_style(b, k);
-        for (int64_t p = 0; p < b->plan->pipeline && dts_plan_owns_tensors(b->plan); p++) {
+        const bool hands_out = dts_plan_owns_tensors(b->plan) || dts_plan_exchanges_matrices(b->plan);
+        for (int64_t p = 0; p < b->plan->pipeline && hands_out; p++) {
             count_owners(b, &b->stages[p], DTS_SET_COMMON);
             count_owners(b, &b->stages[p], DTS_SET_EXPERTS);
         }
     }
     dts_build_style(b, 0);
+}
+
+double dts_owned_gather_B(const dts_plan *plan, double most, dts_parameter_set set) {
+    return (double)dts_plan_shards(plan, set) * most * plan->storage.parameter_B;
 }
 
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {

@@ -206,7 +206,7 @@ static void keep_every_second_product(const dts_plan *plan, dts_part_work *work)
  * [1] Shazeer and Stern 2018, Adafactor, arXiv 1804.04235, section 3.
  * [2] Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization, arXiv 2110.02861, section 2: blocks of 2048.
  */
-static double statistics_of(const dts_builder *b, const dts_operator *o, int tensor) {
+static double statistics_of(const dts_builder *b, const dts_operator *o, const dts_operator_times *times, int tensor) {
     enum { BLOCK = 2048 };
     const double elements = o->parameters[tensor], hidden = (double)b->plan->job.model->hidden;
     const bool product = o->kind == DTS_OPERATOR_GEMM && tensor == 0;
@@ -221,6 +221,8 @@ static double statistics_of(const dts_builder *b, const dts_operator *o, int ten
             return table ? elements / hidden + hidden : elements;
         case DTS_OPTIMIZER_ADAMW_8BIT:
             return 2 * ceil(elements / BLOCK);
+        case DTS_OPTIMIZER_MUON: /* the second moment of what AdamW steps, in its format */
+            return tensor == 0 && times->orthogonal_s > 0 ? 0 : elements * b->plan->storage.step_B / DTS_FP32_B;
         case DTS_OPTIMIZER_SGD:
         case DTS_OPTIMIZER_SGD_MOMENTUM:
         case DTS_OPTIMIZER_ADAM:
@@ -289,14 +291,21 @@ dts_status dts_build_work(dts_builder *b) {
                 o->saved_B += dts_context_saved_B(b, o);
             }
             dts_build_operator_times(b, o, &work->times[i]);
+            const double orthogonal_s = dts_part_is_layer((dts_part)part) ? dts_orthogonal_s(b, o) : 0;
+            work->times[i].orthogonal_s = orthogonal_s;
             work->saved_B += o->saved_B;
             dts_parameter_set set = dts_operator_set(b->plan, o);
             work->frozen[set] += o->frozen;
             work->frozen_B[set] += o->frozen_B;
             work->quantised[set] += o->quantised ? o->parameters[0] : 0;
+            if (orthogonal_s > 0) {
+                const double tensors = (double)dts_operator_tensors(b->plan, o);
+                const dts_orthogonal own = {tensors, o->parameters[0], orthogonal_s, o->parameters[0] / tensors};
+                dts_orthogonal_add(&work->orthogonal[set], &own, 1);
+            }
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
                 work->parameters[set] += o->parameters[p];
-                work->statistics += statistics_of(b, o, p);
+                work->statistics += statistics_of(b, o, &work->times[i], p);
                 work->tensors += o->parameters[p] > 0 ? (int)dts_operator_tensors(b->plan, o) : 0;
             }
         }
@@ -406,6 +415,7 @@ static void count_part(dts_held *held, const dts_part_work *work) {
         held->frozen_B[set] += work->frozen_B[set];
         held->parameters[set] += work->parameters[set];
         held->quantised[set] += work->quantised[set];
+        dts_orthogonal_add(&held->orthogonal[set], &work->orthogonal[set], 1);
     }
 }
 

@@ -36,8 +36,34 @@ static void experts_have_owners_of_their_own(void **state) {
         0.13, 0.08);
 }
 
+/* Muon's matrices: of a fullest rank, of every replica, of the owners of shards. */
+static void matrices_have_owners_too(void **state) {
+    (void)state;
+    static const char *kinds[] = {"ddp", "zero1", "fsdp"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const dts_axis over[] = {AXIS("parallelism.tensor", "1", "2"),
+                                 AXIS("parallelism.context", "1"),
+                                 AXIS("parallelism.order", "tensor-data-pipeline"),
+                                 AXIS("parallelism.pipeline", "1"),
+                                 {.key = "parallelism.data_parallel", .values = &kinds[i], .count = 1},
+                                 AXIS("offload", "none"),
+                                 AXIS("training.recompute", "none"),
+                                 AXIS("parallelism.virtual_stages", "1"),
+                                 AXIS("training.micro_batch", "1"),
+                                 AXIS("parallelism.schedule", "1f1b")};
+        check_layouts(
+            "model: {profile: llama, layers: 8, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: "
+            "32000}\n"
+            "cluster: {profile: dgx-h100, nodes: 1}\n"
+            "stack: megatron-core\n"
+            "training: {global_batch: 16, micro_batch: 1, sequence_length: 4096, precision: bf16, optimizer: muon}\n",
+            over, sizeof over / sizeof over[0], 2, 0.09, 0.05);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_fullest_rank_decides),
-                                       cmocka_unit_test(experts_have_owners_of_their_own)};
+                                       cmocka_unit_test(experts_have_owners_of_their_own),
+                                       cmocka_unit_test(matrices_have_owners_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,141 @@
+/* Muon's step: what orthogonalises matrices.
+ *
+ * Weights of the layers' products are stepped along their momentum with all singular values drawn towards one; the
+ * embedding, the output layer, biases and norms along AdamW's direction [1]. A matrix G (m, n), m <= n, becomes
+ * X = G / |G|, and then, so many times (stack.optimizer.newton_schulz_steps, 5 everywhere),
+ *
+ *   A = X·Xᵀ,   B = b·A + c·A·A,   X = a·X + B·X                                                                 (1)
+ *
+ * three products in bfloat16 with 2·m²n, 2·m³ and 2·m²n FLOP, whatever the format of the training [1, 2]. A GPU without
+ * bfloat16 takes fp32. Around them go decay, momentum, its Nesterov form, norm, division, two casts, scale and update:
+ * 11 kernels that read or write every element 20 times in the format of the step [3]. Experts that one kernel
+ * multiplies are one tensor of stacked matrices, whose products are batched.
+ *
+ * With tensor parallelism each rank takes its part of a matrix for the matrix (`--muon-tp-mode blockwise`, the default
+ * [4]): no communication, and the squares are smaller. Replicas with ddp all step all matrices. ZeRO-1 hands whole
+ * tensors to ranks (owners.c), as Megatron-Core's layer-wise distributed optimizer does [5]: gradients are all-reduced,
+ * and what has been stepped is gathered into buffers of the size of all parameters, which were measured [7]. Where
+ * parameters are sharded (fsdp, zero3), momentum goes to the rank that owns a matrix in bfloat16 and its update comes
+ * back, two all-to-alls of a rank's shards [6].
+ *
+ * [1] Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; KellerJordan/Muon, muon.py.
+ * [2] NVIDIA-NeMo/Emerging-Optimizers @0001f6e, orthogonalized_optimizers/muon_utils.py, newton_schulz: bfloat16 where
+ *     float32_matmul_precision is medium, Muon's default.
+ * [3] The same @116b71a, orthogonalized_optimizer.py, step, and [2].
+ * [4] NVIDIA/Megatron-LM @025c931, megatron/core/optimizer/muon.py; issue 2583.
+ * [5] The same @0063933, layer_wise_optimizer.py, class LayerWiseDistributedOptimizer, "How … works".
+ * [6] Ahn et al. 2025, "Dion", and microsoft/dion, dion/muon.py: matrices of a batch go to one rank each.
+ * [7] A published table of optimizer memory, kimi_k3/tools/opt_mem_probe.py: 99.0 million parameters, of them 8.4 % not
+ *     in matrices, in Megatron-Core: Adam 1133 MB of states, Muon 788 / DP, and 76 whatever DP is; at the peak 191 more
+ *     with DP 2, 4 and 8, two bytes of every parameter. */
+#include <math.h>
+
+#include "plan/lower/builder.h"
+#include "plan/lower/work.h"
+
+enum {
+    AROUND = 11,  /* kernels of a tensor beside its products */
+    PRODUCTS = 3, /* of one iteration (1) */
+    GROUPS = 32   /* tasks that stand for all tensors of a stage */
+};
+static const double PASSES = 20;     /* of AROUND: tensor reads and writes */
+static const double COPIES_B = 10;   /* of an element, at the most: momentum, its quotient, both in fp32, and X */
+static const double EXCHANGED_B = 2; /* of an element: bfloat16 */
+
+bool dts_plan_exchanges_matrices(const dts_plan *plan) {
+    return dts_job_orthogonalises(&plan->job) && dts_plan_shards_parameters(plan) && plan->shards > 1;
+}
+
+void dts_orthogonal_add(dts_orthogonal *a, const dts_orthogonal *b, double times) {
+    a->tensors += times * b->tensors;
+    a->elements += times * b->elements;
+    a->seconds += times * b->seconds;
+    a->largest = fmax(a->largest, times > 0 ? b->largest : 0);
+}
+
+double dts_orthogonal_launches(const dts_stack *stack) {
+    return AROUND + PRODUCTS * (double)stack->newton_schulz_steps;
+}
+
+double dts_orthogonal_s(const dts_builder *b, const dts_operator *o) {
+    if (!dts_job_orthogonalises(&b->plan->job) || o->kind != DTS_OPERATOR_GEMM || !o->weight ||
+        !(o->parameters[0] > 0)) {
+        return 0;
+    }
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    const dts_stack *stack = b->plan->job.stack;
+    const dts_numeric type = dts_gpu_peak_flops(gpu, DTS_BF16) > 0 ? DTS_BF16 : DTS_FP32;
+    const int64_t m = o->n < o->k ? o->n : o->k, n = o->n < o->k ? o->k : o->n;
+    const int64_t matrices = o->experts ? o->batch : 1, tensors = dts_operator_tensors(b->plan, o);
+    const dts_gemm_shape shapes[PRODUCTS] = {
+        {.m = m, .n = m, .k = n}, {.m = m, .n = m, .k = m}, {.m = m, .n = n, .k = m}};
+    double products_s = 0;
+    for (int i = 0; i < PRODUCTS; i++) {
+        dts_gemm_shape shape = shapes[i];
+        shape.batch = matrices / tensors;
+        products_s += (double)stack->newton_schulz_steps * b->slowest * dts_gpu_gemm_s(gpu, type, &shape);
+    }
+    const double bytes = o->parameters[0] / (double)tensors * PASSES * b->plan->storage.step_B;
+    return (double)tensors * (products_s + AROUND * dts_gpu_memory_s(gpu, bytes / AROUND));
+}
+
+dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own) {
+    const bool handed_out = own && (dts_plan_owns_tensors(b->plan) || dts_plan_exchanges_matrices(b->plan));
+    dts_orthogonal all = {0};
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            const dts_held *held = &stage->held[k];
+            dts_orthogonal_add(&all, handed_out ? &held->owned[set].orthogonal : &held->orthogonal[set], 1);
+        }
+    }
+    return all;
+}
+
+/* The shards of all matrices on their way to the owners, or back. */
+static dts_id exchange(dts_builder *b, dts_stage *stage, const char *name) {
+    static const dts_group_kind groups[] = {
+        [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
+    const dts_task_info info = {.microbatch = -1, .layer = -1, .name = name};
+    dts_id last = DTS_NO_ID;
+    for (size_t k = 0; k < b->plan->style_count; k++) {
+        dts_build_style(b, k);
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            const double shards = (double)dts_plan_shards(b->plan, (dts_parameter_set)set);
+            const double bytes = stage->held[k].orthogonal[set].elements / shards * EXCHANGED_B;
+            if (shards > 1 && bytes > 0) {
+                last = dts_build_collective(b, stage, groups[set], DTS_ALL_TO_ALL, bytes, false, stage->last_kernel,
+                                            &info);
+            }
+        }
+    }
+    dts_build_style(b, 0);
+    return last;
+}
+
+void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {
+    const dts_stack *stack = b->plan->job.stack;
+    const dts_orthogonal own = dts_stage_orthogonal(b, stage, true);
+    const bool exchanges = dts_plan_exchanges_matrices(b->plan);
+    const dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = "newton_schulz"};
+    dts_id arrived = exchanges ? exchange(b, stage, "momentum to owners") : DTS_NO_ID;
+    const int groups = (int)fmin(GROUPS, ceil(own.tensors));
+    const double launches = own.tensors / fmax(1, groups) * dts_orthogonal_launches(stack);
+    const double copies_B = floor(own.largest * COPIES_B);
+    for (int i = 0; i < groups; i++) {
+        dts_build_kernel(b, stage, own.seconds / groups, false, arrived, &info);
+        if (i == 0) {
+            dts_build_memory(b, stage->last_kernel, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, copies_B);
+        }
+        if (!stage->captured) { /* the kernel has paid for one */
+            dts_build_host(b, stage, (launches - 1) * dts_build_launch_s(stack, DTS_ROLE_OPTIMIZER, false), false,
+                           DTS_NO_ID, "launch");
+        }
+        arrived = DTS_NO_ID;
+    }
+    if (groups > 0) {
+        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -copies_B);
+    }
+    if (exchanges) {
+        dts_build_step_wait(b, stage, exchange(b, stage, "updates from owners"), "wait for updates");
+    }
+}

@@ -1,0 +1,109 @@
+/* Muon's step (plan/lower/muon.c). */
+#include "simulate.h"
+
+enum { LAYERS = 6, HIDDEN = 4096, FFN = 14336, KEYS = 1024, VOCAB = 32000 };
+
+static const char base[] =
+    "model: {profile: llama, layers: 6, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000}\n"
+    "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 1}\n"
+    "stack: megatron-core-no-overlap\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 4096, precision: bf16, optimizer: muon}\n";
+
+static const double matrices = LAYERS * (2.0 * HIDDEN * (HIDDEN + KEYS) + 3.0 * HIDDEN * FFN);
+
+static dts_result *simulated(const char *settings) {
+    return simulate_text(base, settings);
+}
+
+static double optimizer_s(const char *settings) {
+    dts_result *result = simulated(settings);
+    const double seconds = result->time_s.optimizer;
+    dts_result_free(result);
+    return seconds;
+}
+
+/* 2 m²n + 2 m³ + 2 m²n FLOP an iteration, m <= n. */
+static double iteration_flops(double a, double b) {
+    const double m = fmin(a, b), n = fmax(a, b);
+    return 4 * m * m * n + 2 * m * m * m;
+}
+
+/* What iterations add to the step is what their FLOP take, at 50 to 80 % of the GPU's bf16 peak. */
+static void iterations_take_their_flops(void **state) {
+    (void)state;
+    const double added_s = optimizer_s("stack.optimizer.newton_schulz_steps=25") - optimizer_s("");
+    const double flops = LAYERS * (iteration_flops(HIDDEN + 2 * KEYS, HIDDEN) + iteration_flops(HIDDEN, HIDDEN) +
+                                   iteration_flops(2 * FFN, HIDDEN) + iteration_flops(HIDDEN, FFN));
+    const double share = 20 * flops / added_s / 989.4e12;
+    assert_true(share > 0.5 && share < 0.8);
+}
+
+/* Parameters 2, gradients 4, master copy 4, momentum 4; AdamW's second moment, 4, for the rest. */
+static void matrices_have_one_moment(void **state) {
+    (void)state;
+    dts_result *muon = simulated(""), *adamw = simulated("training.optimizer=adamw");
+    const double GiB = 1024.0 * 1024 * 1024;
+    assert_close((adamw->memory_gib.optimizer - muon->memory_gib.optimizer) * GiB, 4 * matrices, 1e-9, 0);
+    assert_close(adamw->memory_gib.parameters, muon->memory_gib.parameters, 0, 0);
+    dts_result_free(muon);
+    dts_result_free(adamw);
+}
+
+/* Replicas repeat the step, ZeRO-1 shares it: here 24 matrices of four sizes and the ends among eight ranks. */
+static void zero1_shares_the_step(void **state) {
+    (void)state;
+    const double alone_s = optimizer_s(""), replicas_s = optimizer_s("cluster.gpus_per_node=8");
+    const double shared_s = optimizer_s("cluster.gpus_per_node=8 parallelism.data_parallel=zero1");
+    assert_close(replicas_s, alone_s, 0.03, 0);
+    assert_true(shared_s > alone_s / 8 && shared_s < alone_s / 3);
+    dts_result *result = simulated("cluster.gpus_per_node=8 parallelism.data_parallel=zero1");
+    const dts_communication_row *gather = communication_row(result, "all-gather", "data");
+    assert_int_equal(gather->count, 1);
+    /* largest first: the fullest rank has a gate and up, a down and a qkv, and to it all are padded */
+    const double most = 3.0 * HIDDEN * FFN + HIDDEN * (HIDDEN + 2.0 * KEYS);
+    assert_close(gather->bytes, 8 * 2 * most, 1e-3, 0);
+    dts_result_free(result);
+}
+
+/* Shards come together in bfloat16 and go back: two all-to-alls of what a rank has of the matrices. */
+static void shards_meet_on_their_owners(void **state) {
+    (void)state;
+    dts_result *result = simulated("cluster.gpus_per_node=8 parallelism.data_parallel=fsdp stack=torchtitan");
+    const dts_communication_row *row = communication_row(result, "all-to-all", "data");
+    assert_non_null(row);
+    assert_int_equal(row->count, 2);
+    assert_close(row->bytes, 2 * 2 * matrices / 8, 1e-9, 0);
+    dts_result_free(result);
+}
+
+/* Small matrices are launched for longer than they run: 26 kernels each. */
+static void the_host_launches_every_kernel(void **state) {
+    (void)state;
+    static const char small[] =
+        "model.hidden=256 model.heads=4 model.kv_heads=4 model.ffn_hidden=768 model.layers=48 "
+        "training.sequence_length=64";
+    dts_result *result = simulated(small);
+    const double launches = 48 * 4 * 26;
+    assert_true(result->time_s.optimizer + result->time_s.host_bound > 0.9 * launches * 3e-6);
+    dts_result_free(result);
+}
+
+static void what_cannot_be_stepped_is_refused(void **state) {
+    (void)state;
+    dts_text messages = {0};
+    const dts_run_options options = {0};
+    simulate_with(&options, NULL, base, "cluster.gpus_per_node=8 parallelism.data_parallel=zero2", DTS_INVALID,
+                  &messages);
+    assert_non_null(strstr(dts_text_string(&messages), "muon steps whole matrices"));
+    simulate_with(&options, NULL, base, "offload.optimizer=cpu", DTS_INVALID, &messages);
+    assert_non_null(strstr(dts_text_string(&messages), "its step on the CPU is not simulated"));
+    dts_text_free(&messages);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(iterations_take_their_flops),    cmocka_unit_test(matrices_have_one_moment),
+        cmocka_unit_test(zero1_shares_the_step),          cmocka_unit_test(shards_meet_on_their_owners),
+        cmocka_unit_test(the_host_launches_every_kernel), cmocka_unit_test(what_cannot_be_stepped_is_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
