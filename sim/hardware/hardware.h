@@ -440,7 +440,8 @@ typedef struct dts_stack {
     bool ring_operations;     /* sums are the framework's operations, a kernel each unless compiled */
     bool ring_fp32_gradients; /* their gradients travel by themselves, in fp32, and a last time home */
     /* FSDP */
-    int64_t fsdp_prefetch; /* all-gathers issued ahead in backward */
+    int64_t fsdp_prefetch;       /* all-gathers issued ahead in backward */
+    int64_t fsdp_zero3_prefetch; /* the same with zero3 */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
     bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */

@@ -273,6 +273,10 @@ bool dts_plan_shards_parameters(const dts_plan *plan) {
     return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
 }
 
+int64_t dts_units_prefetched(const dts_stack *stack, int data_parallel) {
+    return data_parallel == DTS_DP_ZERO3 ? stack->fsdp_zero3_prefetch : stack->fsdp_prefetch;
+}
+
 double dts_unit_host_s(const dts_stack *stack, int data_parallel) {
     return stack->fsdp_unit_host_s + (data_parallel == DTS_DP_ZERO3 ? stack->fsdp_zero3_host_s : 0);
 }

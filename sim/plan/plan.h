@@ -348,7 +348,8 @@ size_t dts_plan_sync_style(const dts_plan *plan, size_t k);
 /* What the data parallelism keeps 1/shards of. */
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
-/* Host time around a collective of a unit, for a dts_data_parallel. */
+/* Units gathered ahead in backward, and host time around a collective of a unit, for a dts_data_parallel. */
+int64_t dts_units_prefetched(const dts_stack *stack, int data_parallel);
 double dts_unit_host_s(const dts_stack *stack, int data_parallel);
 /* What each trained tensor of a unit adds to it: an adapter has two. */
 double dts_adapter_host_s(const dts_plan *plan, int data_parallel);

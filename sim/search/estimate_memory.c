@@ -165,7 +165,7 @@ static units units_of(const dts_case *k, const dts_rank_class *c) {
  * and head are units, one of them is, beside the layers gathered ahead. layers: while a layer runs, and not the ends.
  */
 static double units_B(const dts_case *k, const dts_rank_class *c, bool layers) {
-    const double ahead = (double)k->plan->job.stack->fsdp_prefetch;
+    const double ahead = (double)dts_units_prefetched(k->plan->job.stack, k->kind);
     const units u = units_of(k, c);
     const double layers_B = ((1 + ahead) * u.layer_B + u.layer * k->reduce_B) / c->layer_units;
     const double ahead_B = ahead * u.layer_B / c->layer_units;

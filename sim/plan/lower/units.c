@@ -350,8 +350,9 @@ void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
 }
 
 int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
-    const dts_stack *stack = sync->b->plan->job.stack;
-    return backward ? stack->fsdp_prefetch : (stack->fsdp_forward_prefetch ? 1 : 0);
+    const dts_job *job = &sync->b->plan->job;
+    return backward ? dts_units_prefetched(job->stack, job->parallelism->data_parallel)
+                    : (job->stack->fsdp_forward_prefetch ? 1 : 0);
 }
 
 /* The root unit is whole from its chunk's first part to the end of its own backward, in every microbatch [5]; it has

@@ -137,19 +137,24 @@ static void outputs_of_deepspeeds_estimators(void **state) {
     }
 }
 
-/* What is gathered: a layer, the one before it ahead of its backward and, to the end, embedding and head; 2 bytes a
- * parameter. With few samples and recomputation the peak is inside the backward pass of a layer, before its gradients
- * are reduced. */
+/* What is gathered: a layer, those before it that are gathered ahead of their backward and, to the end, embedding and
+ * head; 2 bytes a parameter. With few samples and recomputation the peak is inside the backward pass of a layer, before
+ * its gradients are reduced. ZeRO-3 has a number of its own for what is ahead. */
 static void buffers_of_sharded_parameters(void **state) {
     (void)state;
-    dts_result *r = simulate_text(base,
-                                  "cluster.gpus_per_node=8 training.micro_batch=8 training.global_batch=64 "
-                                  "model.vocab=2000 training.recompute=full training.precision=fp16 "
-                                  "training.optimizer=adam stack.master_weights=true "
-                                  "stack.fp32_gradients=true parallelism.data_parallel=zero3");
-    const double layer = 12.0 * 4096 * 4096 + 13 * 4096, ends = r->parameters - 36 * layer;
-    assert_close(r->memory_gib.communication * GIB, 2 * (2 * layer + ends), 1e-9, 0);
-    dts_result_free(r);
+    for (int ahead = 0; ahead < 2; ahead++) {
+        char settings[512];
+        snprintf(settings, sizeof settings,
+                 "cluster.gpus_per_node=8 training.micro_batch=8 training.global_batch=64 model.vocab=2000 "
+                 "training.recompute=full training.precision=fp16 training.optimizer=adam stack.master_weights=true "
+                 "stack.fp32_gradients=true parallelism.data_parallel=zero3 stack.fsdp.prefetch=%d "
+                 "stack.fsdp.zero3_prefetch=%d",
+                 1 - ahead, ahead);
+        dts_result *r = simulate_text(base, settings);
+        const double layer = 12.0 * 4096 * 4096 + 13 * 4096, ends = r->parameters - 36 * layer;
+        assert_close(r->memory_gib.communication * GIB, 2 * ((1 + ahead) * layer + ends), 1e-9, 0);
+        dts_result_free(r);
+    }
 }
 
 /* Megatron-LM's product of queries and keys is handed a tensor of b·a·s² halves, one for all layers. */

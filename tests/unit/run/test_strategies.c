@@ -117,6 +117,27 @@ static void zero3_has_hooks_of_its_own(void **state) {
     dts_result_free(zero3);
 }
 
+/* What is not gathered ahead comes behind the gradients of the unit before: the GPU waits for it. */
+static void zero3_gathers_ahead_by_itself(void **state) {
+    (void)state;
+    static const char *const node =
+        "model: {profile: llama, layers: 8, hidden: 4096, heads: 32, ffn_hidden: 11008, vocab: 32000}\n"
+        "cluster: {profile: dgx-a100-80gb, nodes: 1}\n"
+        "stack: huggingface-trainer-2\n"
+        "training: {global_batch: 8, micro_batch: 1, sequence_length: 2048, precision: bf16, recompute: full}\n"
+        "parallelism: {data_parallel: zero3}\n";
+    dts_result *none = simulate_text(node, "stack.fsdp.zero3_prefetch=0");
+    dts_result *one = simulate_text(node, "stack.fsdp.zero3_prefetch=1");
+    assert_true(none->iteration_time_s > 1.02 * one->iteration_time_s);
+    dts_result *fsdp = simulate_text(node, "parallelism.data_parallel=fsdp");
+    dts_result *same = simulate_text(node, "parallelism.data_parallel=fsdp stack.fsdp.zero3_prefetch=1");
+    assert_close(same->iteration_time_s, fsdp->iteration_time_s, 0, 0);
+    dts_result_free(none);
+    dts_result_free(one);
+    dts_result_free(fsdp);
+    dts_result_free(same);
+}
+
 /* An adapter is more modules: its wrapper, dropout and both factors. Ends have none. */
 static void zero3_has_hooks_around_adapters(void **state) {
     (void)state;
@@ -414,6 +435,7 @@ int main(void) {
         cmocka_unit_test(memory_is_that_of_zeros_table),
         cmocka_unit_test(zero3_is_fsdp),
         cmocka_unit_test(zero3_has_hooks_of_its_own),
+        cmocka_unit_test(zero3_gathers_ahead_by_itself),
         cmocka_unit_test(zero3_has_hooks_around_adapters),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
         cmocka_unit_test(hybrid_zero1_shards_the_optimizer_inside_groups),
