@@ -58,6 +58,7 @@ static const dts_report_field result_fields[] = {
     MEMBER(dts_result, allocator, retries, DTS_REPORT_INTEGER),
     MEMBER(dts_result, allocator, calls, DTS_REPORT_INTEGER),
     MEMBER(dts_result, allocator, stall_s, DTS_REPORT_NUMBER),
+    MEMBER(dts_result, allocator, cost_s, DTS_REPORT_NUMBER),
     MEMBER(dts_result, allocator, unserved_gib, DTS_REPORT_NUMBER),
     GROUPED(dts_result, time_s, compute),
     GROUPED(dts_result, time_s, exposed_communication),

@@ -84,7 +84,7 @@ static void write_strains(const dts_validation *v, int metric, const dts_style *
         "leave "
         "none; share of the iteration:",
         "? live tensors fit, but a request fails in the replay of the caching allocator: the time is one without "
-        "retries;"};
+        "retries:"};
     for (int which = 0; which < 2; which++) {
         dts_text line = {0};
         dts_text_add(&line, heads[which]);

@@ -160,6 +160,7 @@ typedef struct dts_result {
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
         int64_t calls;       /* of cudaFree and cudaMalloc on that GPU */
         double stall_s;      /* of time_s.host_bound: the compute stream waits for those calls */
+        double cost_s;       /* what they make the iteration longer, on whatever stage they are */
         double unserved_gib; /* live tensors fit, but this request fails in the replay; 0: none does */
     } allocator;             /* replayed at detail kernel */
     dts_time_shares time_s;

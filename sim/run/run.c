@@ -142,7 +142,7 @@ static const char *name_bottleneck(const dts_result *r) {
     }
     /* work has to be done, retries are for nothing: they limit long before they take more time than all the work */
     best = dts_retries_limit(r) ? RETRIES : best;
-    double percent = 100 * shares[best].share / r->iteration_time_s;
+    double percent = 100 * (best == RETRIES ? r->allocator.cost_s : shares[best].share) / r->iteration_time_s;
     if (best == 1 && worst != NULL) {
         return dts_arena_printf(r->arena, "%s of the %s group (%.0f %% of the iteration exposed)", worst->kind,
                                 worst->group, percent);
@@ -403,10 +403,15 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             status = dts_fold_listen(&fold->fold, &m, arena, &rhythm);
             fold->steady = rhythm != NULL;
         }
+        if (s.unhindered > 0 && s.unhindered < m.to - m.from) {
+            result->allocator.cost_s = dts_time_to_s(m.to - m.from - s.unhindered);
+        }
         bool wanted = fold == NULL || fold->steady;
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
+            const double few_s = result->iteration_time_s;
             dts_fold_follow(rhythm, result);
+            result->allocator.cost_s *= result->iteration_time_s / few_s; /* the same share of all microbatches */
             judge(result);
         }
         if (status != DTS_OK) {

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "run/input.h"
+#include "run/measure.h"
 #include "run/stalls.h"
 
 typedef struct recorder {
@@ -101,6 +102,16 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
     return status;
 }
 
+static dts_time iteration_of(const dts_simulated *s) {
+    const dts_time *ends = dts_simulation_ends(s->simulation);
+    const dts_lowered *l = &s->lowered;
+    if (l->stage_to != NULL) {
+        return s->stagger.length;
+    }
+    return l->window_from != DTS_NO_ID ? ends[l->window_to] - ends[l->window_from]
+                                       : ends[dts_last_task(l, s->simulation)];
+}
+
 /* Lets the allocator follow the simulation, and simulates once more with what holds the hosts up where it has to free
  * and allocate in every iteration. */
 static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *log, dts_lower_options *how, bool record,
@@ -117,6 +128,7 @@ static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *l
     if (count > 0 && !how->full_ranks) {
         how->stalls = stalls;
         how->stall_count = count;
+        s->unhindered = iteration_of(s);
         status = lower_and_simulate(plan, how, record, NULL, arena, s, result, diag);
     }
     free(stalls);

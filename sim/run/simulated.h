@@ -13,6 +13,7 @@ typedef struct dts_simulated {
     dts_simulation *simulation;
     dts_replay *replays; /* [pipeline]; NULL: the allocator is estimated */
     dts_stagger stagger; /* with post-validation */
+    dts_time unhindered; /* the iteration without the allocator's calls; 0: nothing held it up */
 } dts_simulated;
 
 /* Lowers and simulates; *s is empty before, and the caller's whatever is returned. allocator: whether the caching

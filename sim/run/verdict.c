@@ -20,15 +20,18 @@ void dts_strain_add(dts_strain *most, dts_strain plan) {
 }
 
 double dts_retry_share(const dts_result *result) {
-    return result->fits && result->allocator.retries > 0 ? result->allocator.stall_s / result->iteration_time_s : 0;
+    return result->fits && result->allocator.retries > 0 ? result->allocator.cost_s / result->iteration_time_s : 0;
 }
 
 bool dts_retries_limit(const dts_result *result) {
     static const double least = 0.1; /* what is less is told by the verdict alone */
     const dts_time_shares *t = &result->time_s;
-    const double others_s = fmax(fmax(fmax(t->exposed_communication, t->bubble), fmax(t->launches, t->token_counts)),
-                                 fmax(t->exposed_offload, t->input_wait));
-    return t->allocator >= least * result->iteration_time_s && t->allocator >= others_s;
+    const double cost_s = result->allocator.cost_s;
+    const double passed_on_s = fmax(0, cost_s - t->allocator); /* other stages wait for one with retries */
+    const double others_s =
+        fmax(fmax(fmax(t->exposed_communication, t->bubble - passed_on_s), fmax(t->launches, t->token_counts)),
+             fmax(t->exposed_offload, t->input_wait));
+    return result->fits && cost_s >= least * result->iteration_time_s && cost_s >= others_s;
 }
 
 void dts_retry_cost(int64_t retries, double share, dts_text *out) {

@@ -191,7 +191,7 @@ tokens_per_s_per_gpu (tokens/s per GPU)
   ^ near the GPU's capacity: retries of the caching allocator are in the time,
     and a little less memory would leave none; share of the iteration: edge 46 %
   ? live tensors fit, but a request fails in the replay of the caching
-    allocator: the time is one without retries; pieces
+    allocator: the time is one without retries: pieces
 $ dtsim validate edge.csv --format json | grep -E '"(id|memory_fill|retry_share)"' | sed 's/\(0.[0-9][0-9]\)[0-9]*/\1/'
 			"id":	"short",
 			"memory_fill":	0.82,

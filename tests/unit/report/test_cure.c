@@ -178,7 +178,7 @@ static void simulated_cures_come_first(void **state) {
                            "training.micro_batch=1, which needs 30.0 GiB."));
     s.result.fits = true;
     s.result.allocator.retries = 3;
-    s.result.allocator.stall_s = 0.25 * s.result.iteration_time_s;
+    s.result.allocator.cost_s = 0.25 * s.result.iteration_time_s;
     s.result.cure_count = 0;
     dts_text_clear(&text);
     dts_report_pressure(&s.result, &text);

@@ -94,6 +94,7 @@ static void retries_cost_time(void **state) {
     assert_close(r->peak_allocated_gib, roomy->peak_allocated_gib, 0, 0);
     assert_true(r->peak_device_gib <= r->capacity_gib);
     const double lost_s = r->iteration_time_s - roomy->iteration_time_s;
+    assert_close(r->allocator.cost_s, lost_s, 1e-9, 0);
     assert_true(lost_s > 0.25 * (double)r->allocator.calls * 1e-3);
     assert_true(lost_s < 2 * (double)r->allocator.calls * 1e-3 + 0.5 * roomy->iteration_time_s);
     assert_true(r->time_s.host_bound > roomy->time_s.host_bound);
@@ -126,6 +127,23 @@ static void retries_cost_time(void **state) {
     dts_result_free(r);
 }
 
+/* One stage's retries hold up the others: what they cost is more than what the GPU on the critical path waits for its
+ * own allocator. */
+static void stages_pay_for_each_other(void **state) {
+    (void)state;
+    static const char *const pipeline =
+        "model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\n"
+        "training: {global_batch: 32, micro_batch: 1, sequence_length: 6656, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: fsdp, pipeline: 2, schedule: 1f1b}\n";
+    dts_result *r = simulate_text(pipeline, "stack.pipeline.keeps_outputs=none");
+    dts_result *roomy = simulate_text(pipeline, "stack.pipeline.keeps_outputs=none cluster.gpu.memory=120GiB");
+    assert_true(r->allocator.retries > 0 && roomy->allocator.retries == 0);
+    assert_close(r->allocator.cost_s, r->iteration_time_s - roomy->iteration_time_s, 1e-9, 0);
+    assert_close(dts_retry_share(r), r->allocator.cost_s / r->iteration_time_s, 1e-12, 0);
+    dts_result_free(r);
+    dts_result_free(roomy);
+}
+
 /* Half of the time goes into retries, and all that speaks about the plan says so. */
 static void retries_are_named(void **state) {
     (void)state;
@@ -140,7 +158,7 @@ static void retries_are_named(void **state) {
     assert_non_null(strstr(r->bottleneck, "retries of the caching allocator"));
     char cost[80];
     snprintf(cost, sizeof cost, "fits, but 2 allocator retries cost %.0f %% of the iteration",
-             100 * r->allocator.stall_s / r->iteration_time_s);
+             100 * r->allocator.cost_s / r->iteration_time_s);
     assert_string_equal(r->verdict, cost);
     dts_result *few = simulate_text(llama, "training.sequence_length=7900");
     assert_false(dts_retries_limit(few)); /* too little */
@@ -244,6 +262,7 @@ int main(void) {
         cmocka_unit_test(more_room_changes_nothing),
         cmocka_unit_test(retries_cost_time),
         cmocka_unit_test(retries_are_named),
+        cmocka_unit_test(stages_pay_for_each_other),
         cmocka_unit_test(blocks_are_followed_in_few_microbatches),
         cmocka_unit_test(offloaded_activations_leave_nothing_behind),
         cmocka_unit_test(near_the_capacity),
