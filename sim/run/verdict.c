@@ -76,19 +76,19 @@ static bool is_for_outputs(const dts_result *r) {
 }
 
 const char *dts_unserved_text(dts_arena *arena, const dts_result *result, double unserved_gib) {
+    /* of one plan, what helps is simulated (run/cures.h), but where the request itself says it */
     const char *cure = result == NULL
-                           ? "More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's "
-                             "outputs, stack.pipeline.keeps_outputs=none leaves room"
+                           ? ". More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's "
+                             "outputs, stack.pipeline.keeps_outputs=none leaves room; expandable segments "
+                             "(stack.allocator.expandable), where they are off, leave fewer pieces"
                        : is_for_outputs(result)
-                           ? "That is the outputs of all microbatches, joined as the step ends: "
+                           ? ". That is the outputs of all microbatches, joined as the step ends: "
                              "stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a "
                              "smaller training.global_batch leaves room"
-                       : result->micro_batch > 1 ? "A smaller micro-batch or more recomputation leaves room"
-                                                 : "More recomputation or sharding leaves room";
+                           : "";
     return dts_arena_printf(
         arena,
         "may run out of memory: live tensors fit, but what the caching allocator has free lies in pieces, and in its "
-        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory. %s; "
-        "expandable segments (stack.allocator.expandable), where they are off, leave fewer pieces",
+        "replay a request for %.2f GiB fails even after a retry; the time is that of a GPU with enough memory%s",
         unserved_gib, cure);
 }
