@@ -373,8 +373,12 @@ bool dts_job_may_own_tensors(const dts_job *job) {
     return job->stack->ddp_owns_tensors || dts_job_orthogonalises(job);
 }
 
+bool dts_plan_owns_matrices(const dts_plan *plan) {
+    return dts_job_orthogonalises(&plan->job) && dts_plan_shards_optimizer(plan) && plan->shards > 1;
+}
+
 bool dts_plan_owns_tensors(const dts_plan *plan) {
-    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && dts_job_may_own_tensors(&plan->job) &&
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_owns_tensors &&
            plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
 }
 

@@ -361,11 +361,13 @@ bool dts_plan_overlaps_gather(const dts_plan *plan);
 bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method);
 /* Does fused attention read 8 bits (stack.fp8.attention): with a scale for each tensor, without latents? */
 bool dts_plan_narrow_attention(const dts_plan *plan);
-/* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors, and with Muon)? */
+/* Does it keep whole tensors for each rank instead (ZeRO-1 of stacks with ddp.owns_tensors)? */
 bool dts_plan_owns_tensors(const dts_plan *plan);
 /* Does a step orthogonalise the layers' matrices (lower/muon.c)? */
 bool dts_job_orthogonalises(const dts_job *job);
-/* May ranks own whole tensors, with one kind of data parallelism or another? */
+/* Then matrices of shards are stepped whole, each by the rank that it is handed to. */
+bool dts_plan_owns_matrices(const dts_plan *plan);
+/* May ranks own whole tensors, or step whole matrices, with one kind of data parallelism or another? */
 bool dts_job_may_own_tensors(const dts_job *job);
 
 /* Do experts have other replicas than all other parameters? */

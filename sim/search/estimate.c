@@ -140,14 +140,17 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
                          : ceil(c->tensors / (dts_case_shards_optimizer(k) ? k->shards : 1));
     double launches = frame->step.launches * (frame->step.per_tensor ? tensors : 1);
     const dts_gpu *gpu = &k->plan->job.cluster->gpu;
-    const double parameters = all_elements(k, c, false);
-    const double orthogonal = parameters > 0 ? elements * c->orthogonal.elements / parameters : 0;
-    double bytes = elements * frame->step.element_B - orthogonal * frame->step.update_B;
-    const dts_orthogonal *matrices =
-        dts_case_shards_optimizer(k) && k->shards > 1 ? &c->owned_orthogonal : &c->orthogonal;
-    const double matrix_launches = matrices->tensors * dts_orthogonal_launches(k->plan->job.stack);
+    const bool sharded = dts_case_shards_optimizer(k);
+    dts_orthogonal matrices = {0};
+    double bytes = elements * frame->step.element_B;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bytes -= c->orthogonal[set].elements / (sharded ? dts_case_shards(k, set) : 1) * frame->step.update_B;
+        dts_orthogonal_add(&matrices, &c->orthogonal[set], 1);
+    }
+    matrices = sharded && k->shards > 1 ? c->owned_orthogonal : matrices;
+    const double matrix_launches = matrices.tensors * dts_orthogonal_launches(k->plan->job.stack);
     *host_s = frame->captured ? 0 : (launches + matrix_launches) * k->plan->job.stack->launch_s;
-    return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices->seconds, *host_s);
+    return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices.seconds, *host_s);
 }
 
 static offload_terms offload_terms_of(const dts_case *k, const dts_rank_class *c) {

@@ -34,12 +34,25 @@ bool dts_case_shards_optimizer(const dts_case *k) {
 }
 
 bool dts_case_owns_tensors(const dts_case *k) {
-    return k->kind == DTS_DP_ZERO1 && k->frame->owners != NULL && (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0;
+    return k->kind == DTS_DP_ZERO1 && k->plan->job.stack->ddp_owns_tensors && k->frame->owners != NULL &&
+           (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0;
 }
 
 double dts_case_shards(const dts_case *k, int set) {
     const double replicas = (double)k->plan->replicas;
     return set == DTS_SET_EXPERTS ? (double)k->plan->expert_replicas * k->shards / replicas : k->shards;
+}
+
+/* Elements of a set whose states the fullest rank keeps. */
+static double stepped_elements(const dts_case *k, const dts_rank_class *c, int set) {
+    const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+    if (dts_case_owns_tensors(k)) {
+        return c->owned[set];
+    }
+    if (k->kind == DTS_DP_ZERO1 && k->shards > 1 && c->orthogonal[set].tensors > 0) {
+        return c->owned[set] + (c->parameters[set] - c->orthogonal[set].elements) / even;
+    }
+    return c->parameters[set] / even;
 }
 
 /* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
@@ -59,9 +72,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
             bytes += elements * storage->gradient_B / (dts_case_shards_gradients(k) ? shards : 1);
         }
         if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-            const double stepped =
-                dts_case_owns_tensors(k) ? c->owned[set] : elements / (dts_case_shards_optimizer(k) ? shards : 1);
-            bytes += stepped * storage->optimizer_B;
+            bytes += stepped_elements(k, c, set) * storage->optimizer_B;
         }
         bytes += buckets ? elements * k->reduce_B : 0;
     }

@@ -67,7 +67,9 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     }
     c->tensors += times * part->tensors;
     c->statistics += times * part->statistics;
-    dts_orthogonal_add(&c->orthogonal, &part->orthogonal, times);
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        dts_orthogonal_add(&c->orthogonal[set], &part->orthogonal[set], times);
+    }
     add_selections(plan, frame->costs.selections.count, part, times, is_layer, c);
     if (is_layer) {
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
@@ -317,13 +319,8 @@ static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c
         const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
         const double owned_B = c->parameters[set] * plan->storage.parameter_B;
         out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
-        if (plan->job.stack->ddp_owns_tensors) {
-            out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
-                                                                 owned_B / owners, sharing);
-        } else { /* padded to the rank that owns most */
-            const double padded_B = c->owned[set] * (double)group.ranks * plan->storage.parameter_B;
-            out->broadcast_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, padded_B, sharing);
-        }
+        out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
+                                                             owned_B / owners, sharing);
     }
     cost_units(frame, rank, 0, c);
     if (frame->group > 0) {

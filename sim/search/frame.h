@@ -39,12 +39,13 @@ typedef struct dts_rank_class {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */
     double tensors;
-    double owned[DTS_SET_COUNT], owned_tensors;  /* of the rank of the group that owns most (ddp.owns_tensors) */
-    double statistics;                           /* elements that the optimizer keeps beside moments */
-    dts_orthogonal orthogonal, owned_orthogonal; /* on the rank; of the owner that takes longest */
-    double unit[DTS_SET_COUNT];                  /* of these, in one layer on average */
-    double layers_saved_B, layers_peak_B;        /* kept by all layers; while one runs */
-    double layers_weights_B;                     /* kept by all layers between the halves of a split backward */
+    double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
+    double statistics;                          /* elements that the optimizer keeps beside moments */
+    dts_orthogonal orthogonal[DTS_SET_COUNT];   /* matrices that a step orthogonalises, on the rank */
+    dts_orthogonal owned_orthogonal;            /* of the rank of the group that takes longest */
+    double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
+    double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
+    double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
     double backward_s; /* both halves where no schedule splits them: the host runs ahead from one to the other */

@@ -215,7 +215,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
         out->parameters[set] = work->parameters[set];
         out->quantised[set] = work->quantised[set];
         out->frozen_B[set] = work->frozen_B[set];
-        dts_orthogonal_add(&out->orthogonal, &work->orthogonal[set], 1);
+        out->orthogonal[set] = work->orthogonal[set];
     }
     double before_B = 0;
     for (size_t i = 0; i < work->operators.count; i++) {
@@ -239,9 +239,11 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
         for (size_t i = 0; i < work->operators.count; i++) {
             const dts_operator *o = &work->operators.items[i];
             for (int t = 0; t < DTS_PARAMETER_TENSORS && (int)dts_operator_set(plan, o) == set; t++) {
-                const int64_t tensors = o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
+                const double orthogonal_s = t == 0 ? work->times[i].orthogonal_s : 0;
+                const bool handed_out = orthogonal_s > 0 || plan->job.stack->ddp_owns_tensors;
+                const int64_t tensors = handed_out && o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
                 for (int64_t k = 0; k < tensors; k++) {
-                    const double each_s = t == 0 ? work->times[i].orthogonal_s / (double)tensors : 0;
+                    const double each_s = orthogonal_s / (double)tensors;
                     sizes->items[sizes->count++] = (dts_tensor_size){o->parameters[t] / (double)tensors, each_s};
                 }
             }

@@ -46,8 +46,8 @@ typedef struct dts_part_cost {
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* elements on one rank */
     double frozen_B[DTS_SET_COUNT];                             /* weights beside adapters, as they are stored */
     double tensors;
-    double statistics;                     /* elements that the optimizer keeps beside moments */
-    dts_orthogonal orthogonal;             /* of both sets */
+    double statistics; /* elements that the optimizer keeps beside moments */
+    dts_orthogonal orthogonal[DTS_SET_COUNT];
     dts_tensor_sizes sizes[DTS_SET_COUNT]; /* where ranks may own whole tensors; else empty */
     double linears;                        /* linear layers, each a unit of FSDP where the scenario wants that */
 } dts_part_cost;

@@ -13,20 +13,23 @@
  *
  * With tensor parallelism each rank takes its part of a matrix for the matrix (`--muon-tp-mode blockwise`, the default
  * [4]): no communication, and the squares are smaller. Replicas with ddp all step all matrices. ZeRO-1 hands whole
- * tensors to ranks (owners.c), as Megatron-Core's layer-wise distributed optimizer does [5]: gradients are all-reduced,
- * and what has been stepped is gathered into buffers of the size of all parameters, which were measured [7]. Where
- * parameters are sharded (fsdp, zero3), momentum goes to the rank that owns a matrix in bfloat16 and its update comes
- * back, two all-to-alls of a rank's shards [6].
+ * matrices to ranks (owners.c) and cuts all else into equal shares, as Megatron-Core's layer-wise distributed optimizer
+ * does [5]: buckets are laid out so that a matrix lies within one rank's part, and then are reduced, scattered and
+ * gathered as those of Adam; the padding is left out. (Before 2026 it all-reduced gradients, handed out the embedding
+ * as well, and gathered into buffers of the size of all parameters [7].) Where parameters are sharded (fsdp, zero3),
+ * momentum goes to the rank that a matrix is handed to in bfloat16 and its update comes back, two all-to-alls of a
+ * rank's shards [6].
  *
  * [1] Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; KellerJordan/Muon, muon.py.
  * [2] NVIDIA-NeMo/Emerging-Optimizers @0001f6e, orthogonalized_optimizers/muon_utils.py, newton_schulz: bfloat16 where
  *     float32_matmul_precision is medium, Muon's default.
  * [3] The same @116b71a, orthogonalized_optimizer.py, step, and [2].
  * [4] NVIDIA/Megatron-LM @025c931, megatron/core/optimizer/muon.py; issue 2583.
- * [5] The same @0063933, layer_wise_optimizer.py, class LayerWiseDistributedOptimizer, "How … works".
+ * [5] The same @0063933, layer_wise_optimizer.py, class LayerWiseDistributedOptimizer,
+ *     _compute_per_buffer_param_layout and allgather_params.
  * [6] Ahn et al. 2025, "Dion", and microsoft/dion, dion/muon.py: matrices of a batch go to one rank each.
- * [7] A published table of optimizer memory, kimi_k3/tools/opt_mem_probe.py: 99.0 million parameters, of them 8.4 % not
- *     in matrices, in Megatron-Core: Adam 1133 MB of states, Muon 788 / DP, and 76 whatever DP is; at the peak 191 more
+ * [7] The same, and a published table of what it measured (kimi_k3/tools/opt_mem_probe.py): 99.0 million parameters,
+ *     of them 8.4 % not in matrices: Adam 1133 MB of states, Muon 788 / DP, and 76 whatever DP is; at the peak 191 more
  *     with DP 2, 4 and 8, two bytes of every parameter. */
 #include <math.h>
 
@@ -42,8 +45,9 @@ static const double PASSES = 20;     /* of AROUND: tensor reads and writes */
 static const double COPIES_B = 10;   /* of an element, at the most: momentum, its quotient, both in fp32, and X */
 static const double EXCHANGED_B = 2; /* of an element: bfloat16 */
 
-bool dts_plan_exchanges_matrices(const dts_plan *plan) {
-    return dts_job_orthogonalises(&plan->job) && dts_plan_shards_parameters(plan) && plan->shards > 1;
+/* Where parameters are sharded: matrices are put together on their owners, and go back. */
+static bool exchanges_matrices(const dts_plan *plan) {
+    return dts_plan_owns_matrices(plan) && dts_plan_shards_parameters(plan);
 }
 
 void dts_orthogonal_add(dts_orthogonal *a, const dts_orthogonal *b, double times) {
@@ -80,7 +84,7 @@ double dts_orthogonal_s(const dts_builder *b, const dts_operator *o) {
 }
 
 dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own) {
-    const bool handed_out = own && (dts_plan_owns_tensors(b->plan) || dts_plan_exchanges_matrices(b->plan));
+    const bool handed_out = own && dts_plan_owns_matrices(b->plan);
     dts_orthogonal all = {0};
     for (size_t k = 0; k < b->plan->style_count; k++) {
         for (int set = 0; set < DTS_SET_COUNT; set++) {
@@ -115,7 +119,7 @@ static dts_id exchange(dts_builder *b, dts_stage *stage, const char *name) {
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {
     const dts_stack *stack = b->plan->job.stack;
     const dts_orthogonal own = dts_stage_orthogonal(b, stage, true);
-    const bool exchanges = dts_plan_exchanges_matrices(b->plan);
+    const bool exchanges = exchanges_matrices(b->plan);
     const dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = "newton_schulz"};
     dts_id arrived = exchanges ? exchange(b, stage, "momentum to owners") : DTS_NO_ID;
     const int groups = (int)fmin(GROUPS, ceil(own.tensors));

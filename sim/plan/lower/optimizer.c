@@ -226,22 +226,32 @@ static void free_gradient_copies(dts_builder *b, dts_stage *stage) {
     stage->fresh_B = 0;
 }
 
-/* Shares of a stage's elements and tensors that are stepped one by one. */
-typedef struct rest_of_step {
-    double elements, tensors;
-} rest_of_step;
+/* What a stage steps: elements on this rank, in how many tensors. */
+typedef struct step_size {
+    double elements;
+    int tensors;
+} step_size;
 
-static rest_of_step not_orthogonalised(dts_builder *b, const dts_stage *stage) {
+/* What a rank steps one by one: all but the matrices that are orthogonalised. */
+static step_size not_orthogonalised(dts_builder *b, const dts_stage *stage, step_size size) {
+    const dts_plan *plan = b->plan;
     const dts_orthogonal all = dts_stage_orthogonal(b, stage, false);
-    double tensors = 0;
-    for (size_t k = 0; k < b->plan->style_count && all.tensors > 0; k++) {
+    if (!(all.tensors > 0)) {
+        return size;
+    }
+    double tensors = 0, elements = 0;
+    for (size_t k = 0; k < plan->style_count; k++) {
         dts_build_style(b, k);
         tensors += stage_tensors(b, stage);
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            const dts_held *held = &stage->held[k];
+            const double ranks =
+                dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, (dts_parameter_set)set) : 1;
+            elements += (held->parameters[set] - held->orthogonal[set].elements) / ranks;
+        }
     }
     dts_build_style(b, 0);
-    return all.tensors > 0
-               ? (rest_of_step){1 - all.elements / dts_stage_parameters(b, stage), 1 - all.tensors / tensors}
-               : (rest_of_step){1, 1};
+    return (step_size){.elements = elements, .tensors = (int)ceil(size.tensors * (1 - all.tensors / tensors))};
 }
 
 /* The step on the GPU. */
@@ -257,8 +267,8 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
         add_clipping(b, stage, elements, tensors);
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
-    const rest_of_step rest = not_orthogonalised(b, stage);
-    add_over_tensors(b, stage, elements * rest.elements, (int)ceil(tensors * rest.tensors), fused ? 1 : work->kernels,
+    const step_size rest = not_orthogonalised(b, stage, (step_size){elements, tensors});
+    add_over_tensors(b, stage, rest.elements, rest.tensors, fused ? 1 : work->kernels,
                      fused ? work->fused_passes : work->passes, "optimizer_step");
     if (dts_job_orthogonalises(&plan->job)) {
         dts_build_orthogonal_step(b, stage);
@@ -301,12 +311,6 @@ dts_step_work dts_step_work_of(const dts_plan *plan) {
                            .launches = launches,
                            .per_tensor = stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR};
 }
-
-/* What a stage steps: elements on this rank, in how many tensors. */
-typedef struct step_size {
-    double elements;
-    int tensors;
-} step_size;
 
 static step_size size_of_style(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
@@ -388,20 +392,6 @@ static void add_broadcasts(dts_builder *b, dts_stage *stage, dts_group_kind grou
     }
 }
 
-/* The same in one all-gather, into a buffer for each rank. */
-static void add_owned_gather(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_parameter_set set,
-                             dts_id after) {
-    const dts_owned *owned = &stage->held[b->style].owned[set];
-    const dts_task_info info = {.microbatch = -1, .layer = -1, .name = "all-gather stepped tensors"};
-    const double bytes = dts_owned_gather_B(b->plan, owned->most, set);
-    const dts_id gather = dts_build_collective(b, stage, group, DTS_ALL_GATHER, bytes, false, after, &info);
-    for (int64_t i = 0; i < owned->ranks; i++) {
-        const double buffer_B = floor(owned->elements[i] * b->plan->storage.parameter_B);
-        dts_build_memory(b, gather, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, buffer_B);
-        dts_build_memory(b, gather, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -buffer_B);
-    }
-}
-
 /* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
 static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
@@ -413,11 +403,7 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
         if (sharded && dts_plan_owns_tensors(plan)) {
-            if (plan->job.stack->ddp_owns_tensors) {
-                add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
-            } else {
-                add_owned_gather(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
-            }
+            add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
         } else if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
             dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,

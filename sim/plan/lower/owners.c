@@ -7,8 +7,7 @@
  * of its own. Experts are tensors each, as InternLM's are [3] and those of Transformer Engine's grouped linear layer,
  * unless one kernel multiplies all of a rank: its operand is one stacked tensor (torch._grouped_mm).
  *
- * So does Megatron-Core with Muon, whose matrices are orthogonalised whole (muon.c), but for the way back: one
- * all-gather, padded to the fullest rank.
+ * With Muon the matrices that are orthogonalised (muon.c) are handed out like this, and nothing else.
  *
  * [1] pytorch/pytorch, torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters.
  * [2] InternLM/InternLM @20fe5ac, internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list.
@@ -37,10 +36,11 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];
         for (int t = 0; t < DTS_PARAMETER_TENSORS && dts_operator_set(b->plan, o) == set; t++) {
-            const int64_t tensors = dts_operator_tensors(b->plan, o);
+            const double orthogonal_s = t == 0 ? work->times[i].orthogonal_s : 0;
+            const bool handed_out = orthogonal_s > 0 || dts_plan_owns_tensors(b->plan);
+            const int64_t tensors = handed_out ? dts_operator_tensors(b->plan, o) : 0;
             for (int64_t k = 0; k < tensors; k++) {
-                add_size(all, o->parameters[t] / (double)tensors,
-                         t == 0 ? work->times[i].orthogonal_s / (double)tensors : 0);
+                add_size(all, o->parameters[t] / (double)tensors, orthogonal_s / (double)tensors);
             }
         }
     }
@@ -63,7 +63,7 @@ static void add_stage(const dts_builder *b, const dts_stage *stage, dts_paramete
             add_part(b, &b->work[DTS_PART_HEAD], set, all);
         }
     }
-    if (b->style == 0 && set == DTS_SET_COMMON) {
+    if (b->style == 0 && set == DTS_SET_COMMON && dts_plan_owns_tensors(b->plan)) {
         add_size(all, stage->tied_copy, 0);
     }
 }
@@ -145,7 +145,7 @@ static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set
 void dts_build_count_owners(dts_builder *b) {
     for (size_t k = 0; k < b->plan->style_count; k++) {
         dts_build_style(b, k);
-        const bool hands_out = dts_plan_owns_tensors(b->plan) || dts_plan_exchanges_matrices(b->plan);
+        const bool hands_out = dts_plan_owns_tensors(b->plan) || dts_plan_owns_matrices(b->plan);
         for (int64_t p = 0; p < b->plan->pipeline && hands_out; p++) {
             count_owners(b, &b->stages[p], DTS_SET_COMMON);
             count_owners(b, &b->stages[p], DTS_SET_EXPERTS);
@@ -154,18 +154,18 @@ void dts_build_count_owners(dts_builder *b) {
     dts_build_style(b, 0);
 }
 
-double dts_owned_gather_B(const dts_plan *plan, double most, dts_parameter_set set) {
-    return (double)dts_plan_shards(plan, set) * most * plan->storage.parameter_B;
-}
-
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_held *held = &stage->held[b->style];
     if (!dts_plan_shards_optimizer(plan)) {
         return 1;
     }
+    const double even = 1 / (double)dts_plan_shards(plan, set), all = held->parameters[set];
     if (dts_plan_owns_tensors(plan)) {
-        return held->parameters[set] > 0 ? held->owned[set].most / held->parameters[set] : 0;
+        return all > 0 ? held->owned[set].most / all : 0;
     }
-    return 1 / (double)dts_plan_shards(plan, set);
+    if (dts_plan_owns_matrices(plan) && !dts_plan_shards_parameters(plan)) {
+        return all > 0 ? (held->owned[set].most + (all - held->orthogonal[set].elements) * even) / all : 0;
+    }
+    return even;
 }

@@ -35,11 +35,6 @@ typedef struct dts_owned {
 void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, int64_t *heap, dts_owner *owners);
 /* Adds times of b to a. */
 void dts_orthogonal_add(dts_orthogonal *a, const dts_orthogonal *b, double times);
-/* Bytes of the all-gather of whole tensors, padded to the rank that has most elements of a set. */
-double dts_owned_gather_B(const dts_plan *plan, double most, dts_parameter_set set);
-
-/* Muon where parameters are sharded: matrices are put together on their owners, and go back. */
-bool dts_plan_exchanges_matrices(const dts_plan *plan);
 /* Kernels of a tensor that is orthogonalised. */
 double dts_orthogonal_launches(const dts_stack *stack);
 
