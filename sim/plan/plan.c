@@ -108,14 +108,16 @@ static double unit_element_B(const dts_plan *plan) {
     return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
 }
 
-double dts_plan_unit_B(const dts_plan *plan, double elements, double frozen_B) {
-    return elements * unit_element_B(plan) + dts_plan_gathered_frozen_B(plan, frozen_B);
-}
-
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
     const double wide_B = dts_plan_shards_parameters(plan) ? unit_element_B(plan) : plan->storage.parameter_B;
     double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
     return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
+}
+
+double dts_plan_unit_B(const dts_plan *plan, double elements, double quantised, double frozen_B) {
+    const double bytes = dts_plan_shards_parameters(plan) ? dts_plan_gathered_B(plan, elements, quantised)
+                                                          : elements * unit_element_B(plan);
+    return bytes + dts_plan_gathered_frozen_B(plan, frozen_B);
 }
 
 /* Products of gradients add up in fp32, those of forward do not: the default of Transformer Engine (common/recipe,

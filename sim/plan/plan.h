@@ -446,7 +446,7 @@ int dts_optimizer_moments(dts_optimizer optimizer);
 double dts_plan_weights_B(const dts_plan *plan, double elements, double quantised);
 double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised);
 /* Bytes of a gathered unit of FSDP or ZeRO-3, whatever the plan shards: trained elements, and frozen ones as stored. */
-double dts_plan_unit_B(const dts_plan *plan, double elements, double frozen_B);
+double dts_plan_unit_B(const dts_plan *plan, double elements, double quantised, double frozen_B);
 
 /* Is adding a new gradient to the stored one a kernel of its own? */
 bool dts_plan_accumulates_by_kernel(const dts_plan *plan);

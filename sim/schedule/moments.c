@@ -46,7 +46,10 @@ dts_moments *dts_schedule_moments(const dts_schedule *schedule, dts_arena *arena
         for (size_t i = 0; i < schedule->op_count[rank]; i++) {
             const dts_op *op = &schedule->ops[rank][i];
             run(op, rank == owner && op->chunk == chunk, &now);
-            if (!op->fused_next) { /* of passes in turns one grows while the other goes */
+            const bool grows = op->kind == DTS_OP_FORWARD || op->kind == DTS_OP_BACKWARD_INPUT;
+            const bool goes_on = i + 1 < schedule->op_count[rank] && op[1].kind == DTS_OP_FORWARD;
+            /* of passes in turns one grows while the other goes */
+            if (!op->fused_next && !goes_on && (grows || i == 0 || op[-1].fused_next)) {
                 out[rank].count = dts_schedule_add_moment(&now, items, out[rank].count);
             }
         }

@@ -53,6 +53,9 @@ double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c);
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);
 
+/* Layers of one checkpoint in a chunk of layers. */
+double dts_case_span(const dts_case *k, double layers);
+
 /* Layers of a chunk of layers that are recomputed in full, and their share in a rank's layers. */
 double dts_case_repeated(const dts_case *k, double layers);
 double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c);

@@ -6,22 +6,21 @@
  *                 FSDP: f = gathers of the root and of the first unit + max(f, other gathers), b + w = the same with
  *                 the scatters, and with the root where it is not whole any more; in a pipeline first units come while
  *                 the pass before ends, and w gathers nothing that b has gathered;
- *                 products beside a collective have fewer multiprocessors while both run
- *                 where the host reads token counts: + what the GPU waits for the host behind each
- *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
- *                 activations in host memory: f = max(f, copies), b = max(b, copies)
- *                 gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w, their copies)
- *                 transfers that block: + 2 v sends
- *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
- *                 stage that waits for activations has its parameters by then                           [1]
- *                 of the latency what comes with every microbatch less m (busiest - mean)
- *   gradients     DDP, ZeRO-1: max(last bucket, all buckets - (b + w)); ZeRO-1, 2 then gather the parameters
- *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket
- *   step          elements · bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies
- *                 out, step and copies in
- *   loop          the training loop's own time, less what the GPU has still to do by then
- *   t             = max_c (pipeline + gradients + step) + loop; where one process drives all stages, its one thread
- *                   issues their forward passes and steps one after another, and the loop is all behind them
+ *                 products beside a collective have fewer multiprocessors while both run, and exchanges less of the
+ * link; kernels around the collectives (plan/lower/unit_copies.c), the host's hooks and launches; where the host reads
+ * token counts it asks for the next unit behind these; layers of one checkpoint wait for their first units, behind the
+ * reduction of the layer after where the host reads token counts: + what the GPU waits for the host behind each context
+ * parallelism: + what attention waits for beyond its kernels (plan/lower/context.c) activations in host memory: f =
+ * max(f, copies), b = max(b, copies) gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w,
+ * their copies) transfers that block: + 2 v sends pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a
+ * hop), the means without first gathers: a stage that waits for activations has its parameters by then [1] of the
+ * latency what comes with every microbatch less m (busiest - mean) gradients     added to stored ones in w, unless they
+ * are reduced at once DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
+ * the parameters ZeRO-2: m max(0, buckets - (b + w)) + last bucket, and copies into them in w step          elements ·
+ * bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies out, step and copies in loop
+ * the training loop's own time, less what the GPU has still to do by then t             = max_c (pipeline + gradients +
+ * step) + loop; where one process drives all stages, its one thread issues their forward passes and steps one after
+ * another, and the loop is all behind them
  *
  *   memory        estimate_memory.c
  *
@@ -99,18 +98,20 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_sc
     const dts_rank_collectives *x = &c->collectives;
     const double backward_s = p->input_s + p->weight_s;
     const double hides_s = k->plan->job.stack->ddp_overlap ? backward_s : 0; /* of DDP's buckets */
+    /* into the buckets, and out of them where gradients are no views */
+    const double copies_s = c->bucket_s * (k->plan->job.stack->gradient_as_bucket_view ? 1 : 2);
     if (k->plan->replicas == 1) {
         return 0;
     }
     switch ((dts_data_parallel)k->kind) {
         case DTS_DP_SINGLE_PROCESS:
         case DTS_DP_DDP:
-            return fmax(x->reduce_last_s, x->reduce_s - hides_s);
+            return fmax(x->reduce_last_s, x->reduce_s - hides_s) + copies_s;
         case DTS_DP_ZERO1:
             if (dts_case_owns_tensors(k)) {
-                return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s;
+                return fmax(x->reduce_last_s, x->reduce_s - hides_s) + x->broadcast_s + copies_s;
             }
-            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, method, p);
+            return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, method, p) + copies_s;
         case DTS_DP_ZERO2:
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:

@@ -101,8 +101,7 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
     return (dts_case_resident){.stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c)};
 }
 
-/* Layers of one checkpoint in a chunk of layers. */
-static double span_of(const dts_case *k, double layers) {
+double dts_case_span(const dts_case *k, double layers) {
     return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
 }
 
@@ -124,7 +123,7 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
     double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
     if (k->recompute == DTS_CASE_FULL && repeated > 0) { /* the first layer is among them */
         const double buffered = all ? c->buffered : c->buffered > 0;
-        return (chunks * ceil(repeated / span_of(k, chunk)) - buffered) * k->frame->costs.boundary_B +
+        return (chunks * ceil(repeated / dts_case_span(k, chunk)) - buffered) * k->frame->costs.boundary_B +
                saved_B * (chunk - repeated) / chunk;
     }
     if (k->recompute == DTS_CASE_SELECTIVE) {
@@ -144,7 +143,7 @@ static double of_layer_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
     double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
     double repeated_B = k->recompute == DTS_CASE_FULL
-                            ? span_of(k, chunk) * of_one_B
+                            ? dts_case_span(k, chunk) * of_one_B
                             : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].extra_B : 0);
     return repeated_B + c->layers_peak_B;
 }
@@ -163,9 +162,9 @@ static units units_of(const dts_case *k, const dts_rank_class *c) {
     units u = {0};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         u.layer += c->unit[set];
-        u.layer_B += dts_plan_unit_B(k->plan, c->unit[set], c->unit_frozen_B[set]);
+        u.layer_B += dts_plan_unit_B(k->plan, c->unit[set], c->unit_quantised[set], c->unit_frozen_B[set]);
         u.root += c->parameters[set];
-        u.root_B += dts_plan_unit_B(k->plan, c->parameters[set], c->frozen_B[set]);
+        u.root_B += dts_plan_unit_B(k->plan, c->parameters[set], c->quantised[set], c->frozen_B[set]);
     }
     u.root -= c->layers * u.layer;
     u.root_B -= c->layers * u.layer_B;

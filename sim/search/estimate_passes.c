@@ -4,12 +4,17 @@
 #include "search/case.h"
 
 /* A chain beside transfers of FSDP's units that it does not wait for: while both run its products make do with the
- * multiprocessors that these leave. products: their share of the chain. */
+ * multiprocessors that these leave, and its exchanges with their part of the GPU's link. products: their share of the
+ * chain. */
 static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
-                       double transfers_s) {
+                       double exchange_s, double transfers_s) {
     const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
     const double lost_s = products * fmin(chain_s * share / (1 - share), transfers_s * share);
-    return fmax(chain_s + lost_s, transfers_s);
+    /* exchanges have what is left of the link, half of it at least; both together take what each takes of it */
+    const double link = fmin(x->unit_link[k->hybrid], 0.5);
+    const double both = chain_s > 0 ? fmin(1, transfers_s / chain_s) : 1;
+    const double slowed_s = exchange_s * both * link / (1 - link);
+    return fmax(chain_s + lost_s + slowed_s, transfers_s + fmin(exchange_s, transfers_s) * x->unit_link[k->hybrid]);
 }
 
 /* Parameters that no pass lets go before the step. */
@@ -40,16 +45,101 @@ double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c) {
     return c->units * dts_unit_host_s(k->plan->job.stack, k->kind) + c->tensors * dts_adapter_host_s(k->plan, k->kind);
 }
 
+/* Kernels around the collectives of units in the passes of one microbatch. */
+typedef struct unit_passes {
+    dts_unit_copies forward, input, weight;
+} unit_passes;
+
+static void add_copies(dts_unit_copies *to, const dts_unit_copies *copies, double times) {
+    to->seconds += times * copies->seconds;
+    to->kernels += times * copies->kernels;
+}
+
+static unit_passes unit_passes_of(const dts_case *k, const dts_rank_class *c) {
+    const dts_rank_collectives *x = &c->collectives;
+    const double m = k->microbatches, reductions = dts_case_defers_reduction(k) ? 1 / m : 1;
+    const double root = c->ends > 0 && !dts_case_stays_whole(k) ? 1 : root_gathers(k, c);
+    const double again = dts_plan_reshards(k->plan) ? 1 : 0;
+    unit_passes out = {0};
+    add_copies(&out.forward, &x->unit_gathered[k->hybrid], c->layers * (dts_case_stays_whole(k) ? 1 / m : 1));
+    add_copies(&out.forward, &x->root_gathered[k->hybrid], root);
+    add_copies(&out.input, &x->unit_gathered[k->hybrid], c->layers * again);
+    const bool regathers = dts_case_regathers_root(k, c) || c->ends > 0;
+    add_copies(&out.input, &x->root_gathered[k->hybrid], regathers ? again : 0);
+    add_copies(&out.weight, &x->unit_reduced[k->hybrid], c->layers * reductions);
+    add_copies(&out.weight, &x->root_reduced[k->hybrid], reductions);
+    return out;
+}
+
+/* What the host does in the passes of one microbatch of FSDP: launches, and hooks around the collectives of units. */
+typedef struct host_passes {
+    double forward_s, input_s, weight_s;
+} host_passes;
+
+static host_passes host_passes_of(const dts_case *k, const dts_rank_class *c, const unit_passes *u) {
+    const dts_stack *stack = k->plan->job.stack;
+    if (stack->cuda_graphs == DTS_GRAPHS_ITERATION) {
+        return (host_passes){0};
+    }
+    const double hooks_s = dts_case_hooks_s(k, c);
+    if (k->frame->captured) {
+        return (host_passes){hooks_s, hooks_s, hooks_s};
+    }
+    const double repeats = k->recompute == DTS_CASE_FULL        ? c->launches_full * dts_case_repeated_share(k, c)
+                           : k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].launches
+                                                                : 0;
+    const double forward = c->launches_forward + u->forward.kernels;
+    const double input = c->launches_input + repeats + u->input.kernels;
+    const double weight = c->launches_backward - c->launches_input + u->weight.kernels;
+    return (host_passes){forward * stack->launch_s + hooks_s, input * stack->backward_launch_s + hooks_s,
+                         weight * stack->backward_launch_s + hooks_s};
+}
+
+/* Where the host reads token counts in a layer it asks for the next layer's parameters behind that. */
+static double reads_wait_s(const dts_case *k, const dts_rank_class *c) {
+    if (!(c->reading_layers > 0) || k->plan->job.stack->fsdp_forward_prefetch || dts_case_stays_whole(k)) {
+        return 0;
+    }
+    const double gather_s = c->collectives.unit_gather_s[k->hybrid];
+    return fmax(0, c->reading_layers * gather_s - c->after_reads_s);
+}
+
+/* Layers that share a checkpoint are gathered when their backward begins, the first of them behind the reduction of the
+ * layer after: nothing runs meanwhile. */
+static double groups_wait_s(const dts_case *k, const dts_rank_class *c, bool splits) {
+    const dts_rank_collectives *x = &c->collectives;
+    const double chunk = c->layers / (double)k->frame->chunks, span = dts_case_span(k, chunk);
+    if (k->recompute != DTS_CASE_FULL || span <= 1 || !dts_plan_reshards(k->plan) || c->layer_units > 1) {
+        return 0;
+    }
+    const double scatter_s = splits || dts_case_defers_reduction(k) ? 0 : x->unit_scatter_s[k->fsdp][k->hybrid];
+    const double groups = (double)k->frame->chunks * ceil(dts_case_repeated(k, chunk) / span);
+    return groups * (fmin(span - 1, 2) * x->unit_gather_s[k->hybrid] + scatter_s);
+}
+
+/* New gradients of one microbatch, summed or on their way into ZeRO-2's buckets. */
+static double gradients_s(const dts_case *k, const dts_rank_class *c) {
+    const bool reduces = k->plan->replicas > 1 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k);
+    if (reduces) {
+        return k->kind == DTS_DP_ZERO2 ? c->bucket_s : 0;
+    }
+    const double m = k->microbatches;
+    return c->accumulate_s * (k->plan->job.stack->zero_grad_to_none || m <= 1 ? (m - 1) / m : 1);
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
-    const dts_stack *stack = k->plan->job.stack;
     double repeats_s = k->recompute == DTS_CASE_FULL
                            ? c->full_s * dts_case_repeated_share(k, c)
                            : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
     const double weight_s = splits ? c->weight_s : c->backward_s - c->input_s;
-    dts_case_passes p = {c->forward_s, c->input_s + repeats_s, weight_s, 0, 0};
+    dts_case_passes p = {c->forward_s, c->input_s + repeats_s, weight_s + gradients_s(k, c), 0, 0};
     if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
+        const unit_passes u = unit_passes_of(k, c);
+        p.forward_s += u.forward.seconds;
+        p.input_s += u.input.seconds;
+        p.weight_s += u.weight.seconds;
         const dts_rank_collectives *x = &c->collectives;
         bool again = dts_plan_reshards(k->plan);
         double chunks = (double)frame->chunks;
@@ -66,7 +156,10 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         }
         const bool apart = c->ends > 0;
         const double root_s = x->root_gather_s[k->hybrid] * root_gathers(k, c);
-        double hooks_s = stack->cuda_graphs == DTS_GRAPHS_ITERATION ? 0 : dts_case_hooks_s(k, c);
+        const double exchange_s =
+            c->exchange_backward_s +
+            (k->recompute == DTS_CASE_FULL ? c->exchange_full_s * dts_case_repeated_share(k, c) : 0);
+        const host_passes host = host_passes_of(k, c, &u);
         /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
         const double behind_s = again && c->head ? first_s / chunks : 0;
         p.first_forward_s = first_s + (apart ? 0 : root_s);
@@ -75,18 +168,20 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
             k->recompute == DTS_CASE_FULL ? c->products_full_s * dts_case_repeated_share(k, c) : 0;
         double forward = fmin(1, c->products_forward_s / p.forward_s);
         double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
-        p.forward_s = beside_s(k, x, p.forward_s, forward, gathers_s + (apart ? root_s : 0));
-        p.forward_s = fmax(p.forward_s, hooks_s) + p.first_forward_s;
+        const double read_s = p.forward_s + reads_wait_s(k, c);
+        p.forward_s = beside_s(k, x, p.forward_s, forward, c->exchange_forward_s, gathers_s + (apart ? root_s : 0));
+        p.forward_s = fmax(fmax(p.forward_s, read_s), host.forward_s) + p.first_forward_s;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* parameters stay whole from the first half to the second */
-            p.input_s = fmax(beside_s(k, x, p.input_s, backward, again_s), hooks_s) + p.first_input_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, scatters_s), hooks_s);
+            p.input_s = fmax(beside_s(k, x, p.input_s, backward, exchange_s, again_s), host.input_s) + p.first_input_s;
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s), host.weight_s);
         } else {
-            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, again_s + scatters_s);
-            p.input_s = fmax(backward_s, 2 * hooks_s) + p.first_input_s - p.weight_s;
+            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, exchange_s, again_s + scatters_s);
+            p.input_s = fmax(backward_s, host.input_s + host.weight_s) + p.first_input_s - p.weight_s;
         }
+        p.input_s += groups_wait_s(k, c, splits);
     }
     return p;
 }

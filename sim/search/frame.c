@@ -17,14 +17,14 @@ static void add_selections(const dts_plan *plan, size_t count, const dts_part_co
 
 /* Embedding or head as a unit of FSDP of its own. */
 static void add_end(const dts_plan *plan, const dts_part_cost *part, dts_rank_class *c) {
-    double elements = 0, frozen_B = 0;
+    double elements = 0, bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         elements += part->parameters[set];
-        frozen_B += part->frozen_B[set];
+        bytes += dts_plan_unit_B(plan, part->parameters[set], part->quantised[set], part->frozen_B[set]);
     }
     c->ends++;
     c->end = fmax(c->end, elements);
-    c->end_B = fmax(c->end_B, dts_plan_unit_B(plan, elements, frozen_B));
+    c->end_B = fmax(c->end_B, bytes);
 }
 
 /* Both halves of a backward pass. */
@@ -42,13 +42,20 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     const dts_plan *plan = frame->plan;
     const dts_part_cost *part = &frame->costs.parts[which];
     const bool is_layer = dts_part_is_layer(which);
-    bool accumulates = plan->microbatches > 1;
     c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
     c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
     const dts_pass_cost both = joined(part);
-    const double accumulate_s = accumulates ? part->accumulate_s : 0;
-    c->weight_s += times * (dts_pass_chain_s(plan, &part->weight, true) + accumulate_s);
-    c->backward_s += times * (dts_pass_chain_s(plan, &both, true) + accumulate_s);
+    c->weight_s += times * dts_pass_chain_s(plan, &part->weight, true);
+    c->backward_s += times * dts_pass_chain_s(plan, &both, true);
+    c->accumulate_s += times * part->accumulate_s;
+    c->bucket_s += times * part->bucket_s;
+    if (part->forward.reads > 0) {
+        c->reading_layers += times;
+        c->after_reads_s += times * (part->forward.kernel_s + part->forward.exchange_s + part->forward.after_read_s);
+    }
+    c->exchange_forward_s += times * part->forward.exchange_s;
+    c->exchange_backward_s += times * both.exchange_s;
+    c->exchange_full_s += is_layer ? times * part->again.exchange_s : 0;
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->products_forward_s += times * part->forward.product_s;
@@ -57,11 +64,14 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     c->waited_layers_s += is_layer ? times * part->again.waited_s : 0;
     c->longest_wait_s = fmax(c->longest_wait_s, times > 0 ? part->forward.longest_s : 0);
     c->launches_forward += times * part->forward.kernels;
+    c->launches_input += times * part->input.kernels;
     c->launches_backward += times * (part->input.kernels + part->weight.kernels);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         c->parameters[set] += times * part->parameters[set];
         c->quantised[set] += times * part->quantised[set];
+        c->buckets[set] += times * part->buckets[set];
         c->unit[set] += is_layer ? times * part->parameters[set] : 0;
+        c->unit_quantised[set] += is_layer ? times * part->quantised[set] : 0;
         c->frozen_B[set] += times * part->frozen_B[set];
         c->unit_frozen_B[set] += is_layer ? times * part->frozen_B[set] : 0;
     }
@@ -90,6 +100,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->head_weights_B += which == DTS_PART_HEAD ? part->weights_B : 0;
         const double transient_B = fmax(part->backward_peak_B, part->forward_peak_B);
         c->transient_B = fmax(c->transient_B, transient_B);
+        c->embedding_elements = which == DTS_PART_EMBEDDING ? part->parameters[DTS_SET_COMMON] : c->embedding_elements;
         c->embedding_transient_B = which == DTS_PART_EMBEDDING ? transient_B : c->embedding_transient_B;
     }
 }
@@ -148,6 +159,7 @@ static void add_chunk(const dts_frame *frame, const dts_chunk *chunk, bool ends_
 static void sum_units(dts_rank_class *c) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         c->unit[set] = c->layers > 0 ? c->unit[set] / c->layers : 0;
+        c->unit_quantised[set] = c->layers > 0 ? c->unit_quantised[set] / c->layers : 0;
         c->unit_frozen_B[set] = c->layers > 0 ? c->unit_frozen_B[set] / c->layers : 0;
     }
     c->units = c->layer_units + (c->ends > 0 ? c->ends : (c->embedding || c->head));
@@ -243,19 +255,23 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
     const dts_plan *plan = frame->plan;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double sharing = 1;
+        const dts_stack *stack = plan->job.stack;
         double bytes = c->parameters[set] * frame->reduce_B[false];
-        double count = ceil(bytes / fmax(plan->job.stack->ddp_bucket_B, 1));
+        /* all at once, they are cut where a bucket is full */
+        const double filled = stack->ddp_overlap ? c->buckets[set] : bytes / fmax(stack->ddp_bucket_B, 1);
+        double count = fmax(ceil(filled), bytes > 0);
         if (count >= 1) {
             dts_placement group = group_of(plan, rank, set, 1, &sharing);
-            *last_s = dts_shared_collective_s(plan->job.cluster, kind, group, bytes / count, sharing);
-            *all_s += count * *last_s;
+            *all_s += count * dts_shared_collective_s(plan->job.cluster, kind, group, bytes / count, sharing);
+            const double end_B = set == DTS_SET_COMMON ? c->embedding_elements * frame->reduce_B[false] : 0;
+            *last_s = dts_shared_collective_s(plan->job.cluster, kind, group, fmax(bytes / count, end_B), sharing);
         }
     }
 }
 
 /* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
-static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, double elements,
-                      double frozen_B, double *gather_s, double (*scatter_s)[2]) {
+static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, const dts_unit_size *unit,
+                      double *gather_s, double (*scatter_s)[2]) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
@@ -267,10 +283,11 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    const double gather_B = dts_plan_unit_B(plan, elements, frozen_B) / units;
+    const double gather_B =
+        dts_plan_unit_B(plan, unit->elements[set], unit->quantised[set], unit->frozen_B[set]) / units;
     *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     for (int fsdp = 0; fsdp < 2; fsdp++) {
-        const double reduce_B = elements * frame->reduce_B[fsdp] / units;
+        const double reduce_B = unit->elements[set] * frame->reduce_B[fsdp] / units;
         double *out = &scatter_s[fsdp][hybrid];
         *out += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
         *out += units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
@@ -278,30 +295,61 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
     }
 }
 
-/* Of the gather of a layer's units; that of scattering them has the same rate. */
-static double unit_sms(const dts_frame *frame, int rank, int hybrid, const dts_rank_class *c) {
+/* What the gather of a layer's units takes beside its chain; scattering them has the same rate. */
+static void cost_beside(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
     const dts_cluster *cluster = frame->plan->job.cluster;
     double sharing = 1;
     dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, busy_share(frame->plan), &sharing);
     group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
     dts_transfer gather;
-    const double unit_B = dts_plan_unit_B(frame->plan, c->unit[DTS_SET_COMMON], c->unit_frozen_B[DTS_SET_COMMON]);
+    const double unit_B = dts_plan_unit_B(frame->plan, c->unit[DTS_SET_COMMON], c->unit_quantised[DTS_SET_COMMON],
+                                          c->unit_frozen_B[DTS_SET_COMMON]);
     dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B / c->layer_units, &gather);
     const double most = (double)frame->plan->job.stack->communication_sms;
-    return gather.work_B > 0 && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
+    const bool moves = gather.work_B > 0;
+    const double port_Bps = dts_gpu_port_Bps(cluster);
+    c->collectives.unit_sms[hybrid] =
+        moves && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
+    c->collectives.unit_link[hybrid] =
+        moves && port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, &gather, sharing) * gather.gpu_weight / port_Bps)
+                              : 0;
+}
+
+/* Kernels around the collectives of so many units that are equal shares of all. */
+static void cost_copies(const dts_frame *frame, int hybrid, double units, const dts_unit_size *all,
+                        dts_unit_copies *gathered, dts_unit_copies *reduced) {
+    const dts_plan *plan = frame->plan;
+    double shards[DTS_SET_COUNT];
+    dts_unit_size one = *all;
+    if (!dts_plan_shards_parameters(plan)) {
+        return;
+    }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double ranks = set == DTS_SET_EXPERTS ? (double)plan->expert_replicas : (double)plan->replicas;
+        shards[set] = hybrid ? ranks * (double)frame->group / (double)plan->replicas : ranks;
+        one.elements[set] /= units;
+        one.quantised[set] /= units;
+        one.frozen_B[set] /= units;
+    }
+    dts_unit_copies_of(plan, &one, shards, units, gathered, reduced);
 }
 
 static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
     dts_rank_collectives *out = &c->collectives;
-    out->unit_sms[hybrid] = unit_sms(frame, rank, hybrid, c);
+    dts_unit_size unit, root;
+    cost_beside(frame, rank, hybrid, c);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double root = c->parameters[set] - c->layers * c->unit[set];
-        double root_frozen_B = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
-        cost_unit(frame, rank, hybrid, set, c->layer_units, c->unit[set], c->unit_frozen_B[set],
-                  &out->unit_gather_s[hybrid], out->unit_scatter_s);
-        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), root, root_frozen_B, &out->root_gather_s[hybrid],
-                  out->root_scatter_s);
+        unit.elements[set] = c->unit[set];
+        unit.quantised[set] = c->unit_quantised[set];
+        unit.frozen_B[set] = c->unit_frozen_B[set];
+        root.elements[set] = c->parameters[set] - c->layers * c->unit[set];
+        root.quantised[set] = c->quantised[set] - c->layers * c->unit_quantised[set];
+        root.frozen_B[set] = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
+        cost_unit(frame, rank, hybrid, set, c->layer_units, &unit, &out->unit_gather_s[hybrid], out->unit_scatter_s);
+        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), &root, &out->root_gather_s[hybrid], out->root_scatter_s);
     }
+    cost_copies(frame, hybrid, c->layer_units, &unit, &out->unit_gathered[hybrid], &out->unit_reduced[hybrid]);
+    cost_copies(frame, hybrid, fmax(1, c->ends), &root, &out->root_gathered[hybrid], &out->root_reduced[hybrid]);
 }
 
 static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c) {

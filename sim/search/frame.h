@@ -16,7 +16,10 @@ typedef struct dts_rank_collectives {
     /* sharded, all units of a layer: by all, in node groups; of gradients also by the format, ZeRO-3's and FSDP's */
     double unit_gather_s[2], root_gather_s[2];
     double unit_scatter_s[2][2], root_scatter_s[2][2]; /* [FSDP][in node groups] */
-    double unit_sms[2]; /* multiprocessors that a unit's collective takes from the products beside it */
+    double unit_sms[2];  /* multiprocessors that a unit's collective takes from the products beside it */
+    double unit_link[2]; /* its share of the GPU's link */
+    /* kernels around these collectives, where the frame's plan shards parameters: [in node groups] */
+    dts_unit_copies unit_gathered[2], unit_reduced[2], root_gathered[2], root_reduced[2];
 } dts_rank_collectives;
 
 /* What a rank runs again by selective recomputation, as for dts_rank_class, and what its layers keep then. */
@@ -29,12 +32,13 @@ typedef struct dts_class_selection {
 
 /* Pipeline ranks that do the same work. */
 typedef struct dts_rank_class {
-    int first, last;              /* the ranks are neighbours */
-    double layers, fewest_layers; /* of all chunks; of the smallest chunk */
-    double units;                 /* of FSDP: those of layers, and one for embedding and head */
-    double layer_units;           /* of these, in one layer on average */
-    double ends;                  /* of these, embedding and head by themselves; 0: together */
-    double end, end_B;            /* of the larger of these: elements, and bytes when gathered */
+    int first, last;                      /* the ranks are neighbours */
+    double layers, fewest_layers;         /* of all chunks; of the smallest chunk */
+    double units;                         /* of FSDP: those of layers, and one for embedding and head */
+    double layer_units;                   /* of these, in one layer on average */
+    double ends;                          /* of these, embedding and head by themselves; 0: together */
+    double end, end_B;                    /* of the larger of these: elements, and bytes when gathered */
+    double unit_quantised[DTS_SET_COUNT]; /* of the elements of one layer's units, in products of 8 or 4 bits */
     bool embedding, head;
     double parameters[DTS_SET_COUNT], quantised[DTS_SET_COUNT];   /* elements on the rank, of those that are trained */
     double frozen_B[DTS_SET_COUNT], unit_frozen_B[DTS_SET_COUNT]; /* of the others: on the rank, in one layer */
@@ -48,13 +52,20 @@ typedef struct dts_rank_class {
     double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
-    double backward_s; /* both halves where no schedule splits them: the host runs ahead from one to the other */
+    double backward_s;   /* both halves where no schedule splits them: the host runs ahead from one to the other */
+    double accumulate_s; /* beside it: new gradients are added to stored ones, where they are not reduced at once */
+    /* gradients on their way into buckets, of one microbatch; how many buckets they fill, and the largest tensor of the
+     * embedding, which is the last */
+    double bucket_s, buckets[DTS_SET_COUNT], embedding_elements;
+    double reading_layers, after_reads_s; /* layers in whose forward the host reads, and what these run behind it */
+    double exchange_forward_s, exchange_backward_s, exchange_full_s; /* of the chains, between tensor-parallel ranks */
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_full_s;
     double products_forward_s, products_backward_s, products_full_s; /* of these, products */
     /* what a pass waits for exchanges between its kernels at least; in layers only; of the longest */
     double waited_s, waited_layers_s, longest_wait_s;
     double launches_forward, launches_backward, launches_full;
+    double launches_input; /* of those of backward */
     /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
     double way_forward_s, way_backward_s, way_full_s;
     dts_class_selection selective[DTS_SELECTIONS];

@@ -7,17 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/moments.h"
 #include "search/space.h"
 
-enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1, CACHED = 512 };
+enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1 };
 
-/* Where one schedule's order holds most. */
-typedef struct peaks {
-    int32_t schedule;
-    int64_t chunks, microbatches;
-    double input_frees;         /* where the order is made for it */
-    const dts_moments *moments; /* [pipeline] */
-} peaks;
+/* Kinds of data parallelism differ in what an outline of them says: where products are narrow, kernels depend on
+ * whether parameters are sharded, and formats of gradients on whose they are. */
+enum { WHOLE, ZERO3, FSDP, BASES };
+
+typedef struct basis {
+    dts_scenario_values values;
+    dts_plan plan;
+    dts_block_costs costs;
+    bool has_costs, outlined, refused;
+    dts_frame frames[LAYOUTS];
+    bool has_frame[LAYOUTS];
+} basis;
 
 typedef struct walk {
     const dts_layout_space *space;
@@ -34,10 +40,8 @@ typedef struct walk {
     dts_block_costs costs;
     bool has_costs;
     bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
-    dts_frame frames[LAYOUTS];
-    bool has_frame[LAYOUTS];
-    peaks cache[CACHED];
-    size_t cached;
+    basis bases[BASES];
+    dts_moment_cache moments;
     dts_status status;
 } walk;
 
@@ -68,92 +72,13 @@ static bool outline(walk *w, dts_arena *arena, dts_scenario_values *values, dts_
     return false;
 }
 
-/* ---- activations in flight ----------------------------------------------------------------------------------------
- */
-
-/* The most that the first half of a split backward frees of what any layer keeps. With recomputation it is less. */
-static double input_frees(const walk *w) {
-    double most = 0;
-    for (int part = 0; part < DTS_PART_COUNT; part++) {
-        const dts_part_cost *cost = &w->costs.parts[part];
-        if (dts_part_is_layer((dts_part)part) && cost->saved_B > 0) {
-            most = fmax(most, 1 - cost->weights_B / cost->saved_B);
-        }
-    }
-    return most;
-}
-
-/* From the order for m microbatches; NULL: there is none, or no memory. frees: for an order that is made for it. The
- * order lies in scratch. */
-static dts_moments *moments_for(const walk *w, const char *name, int64_t m, double frees, dts_arena *scratch,
-                                dts_arena *arena) {
-    const dts_schedule_shape shape = {.stages = (int)w->plan.pipeline,
-                                      .microbatches = (int)m,
-                                      .chunks = (int)w->plan.virtual_stages,
-                                      .forward = 1,
-                                      .backward_input = 1,
-                                      .backward_weight = 1,
-                                      .input_frees = frees};
-    dts_schedule schedule;
-    dts_diag *diag = dts_diag_new();
-    const bool built = diag != NULL && dts_schedule_build(name, &shape, scratch, &schedule, diag) == DTS_OK;
-    dts_diag_free(diag);
-    return built ? dts_schedule_moments(&schedule, arena) : NULL;
-}
-
-static float further(float some, float more, double ratio) {
-    return some + (more - some) * (float)ratio;
-}
-
-/* Moments that grow with every microbatch: ratio times as far beyond some as more is. False: they do not. */
-static bool extend(dts_moments *some, const dts_moments *more, size_t stages, double ratio, dts_arena *arena) {
-    for (size_t rank = 0; rank < stages; rank++) {
-        const size_t count = some[rank].count;
-        dts_schedule_moment *items = dts_arena_array(arena, count, sizeof *items);
-        if (items == NULL || count != more[rank].count) {
-            return false;
-        }
-        for (size_t i = 0; i < count; i++) {
-            const dts_schedule_moment *a = &some[rank].items[i], *b = &more[rank].items[i];
-            items[i] = (dts_schedule_moment){.whole = further(a->whole, b->whole, ratio),
-                                             .halves = further(a->halves, b->halves, ratio),
-                                             .last_whole = further(a->last_whole, b->last_whole, ratio),
-                                             .last_halves = further(a->last_halves, b->last_halves, ratio)};
-        }
-        some[rank].items = items;
-    }
-    return true;
-}
-
-/* Without building long orders: beyond some multiple of the stages moments stay, or grow with every microbatch
- * (gpipe). */
-static const dts_moments *moments_of(walk *w, const dts_schedule_method *method, int32_t schedule) {
-    const int64_t m = w->plan.microbatches / w->plan.flushes;
-    const double frees = method->follows_costs ? input_frees(w) : 0;
-    for (size_t i = 0; i < w->cached; i++) {
-        const peaks *p = &w->cache[i];
-        if (p->schedule == schedule && p->chunks == w->plan.virtual_stages && p->microbatches == m &&
-            p->input_frees == frees) {
-            return p->moments;
-        }
-    }
-    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (scratch == NULL) {
-        w->status = DTS_NOMEM;
-        return NULL;
-    }
-    const int64_t some = 4 * w->plan.pipeline, more = 6 * w->plan.pipeline;
-    dts_moments *out = m > more ? moments_for(w, method->name, some, frees, scratch, w->arena) : NULL;
-    const dts_moments *longer = out != NULL ? moments_for(w, method->name, more, frees, scratch, scratch) : NULL;
-    const double ratio = (double)(m - some) / (double)(more - some);
-    if (longer == NULL || !extend(out, longer, (size_t)w->plan.pipeline, ratio, w->arena)) {
-        out = moments_for(w, method->name, m, frees, scratch, w->arena);
-    }
-    dts_arena_free(scratch);
-    if (out != NULL && w->cached < CACHED) {
-        w->cache[w->cached++] = (peaks){schedule, w->plan.virtual_stages, m, frees, out};
-    }
-    return out;
+/* What the plan is outlined with: kinds and offloads come later, schedules are asked themselves. */
+static void neutral_inner(walk *w) {
+    w->candidate.value[DTS_AXIS_SCHEDULE] = w->space->axes[DTS_AXIS_SCHEDULE].items[0];
+    w->candidate.value[DTS_AXIS_DATA_PARALLEL] = DTS_DP_DDP;
+    w->candidate.value[DTS_AXIS_SHARD_GROUP] = 0;
+    w->candidate.value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
+    w->candidate.value[DTS_AXIS_OFFLOAD] = 0;
 }
 
 /* ---- innermost axes -----------------------------------------------------------------------------------------------
@@ -269,38 +194,99 @@ static bool allows_hybrid(walk *w) {
     return allowed;
 }
 
-static void visit_sharding(walk *w, const dts_frame *frame, const dts_schedule_method *method,
-                           const dts_moments *moments) {
-    int32_t *v = w->candidate.value;
-    EACH(DTS_AXIS_DATA_PARALLEL, d) {
-        bool sharded = v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_FSDP || v[DTS_AXIS_DATA_PARALLEL] == DTS_DP_ZERO3;
-        if (passes(w, DTS_AXIS_DATA_PARALLEL, frame->least_estimate_s)) {
-            continue;
+static int basis_of(int32_t kind) {
+    return kind == DTS_DP_ZERO3 ? ZERO3 : kind == DTS_DP_FSDP ? FSDP : WHOLE;
+}
+
+/* Costs as the plan's own, or where products are narrow by themselves; they last as long as the walk's. */
+static dts_status make_costs(walk *w, basis *b) {
+    dts_status status = DTS_OK;
+    if (!dts_plan_quantises(&b->plan)) {
+        b->costs = w->costs;
+    } else if (!b->has_costs || fabs(dts_build_slowest(&b->plan) - b->costs.slowest) > 0) {
+        status = dts_block_costs_of(&b->plan, &w->space->selections, w->arena, w->frame_arena, &b->costs, w->refusals);
+        b->has_costs = status == DTS_OK;
+    }
+    return status;
+}
+
+/* The outline and costs of a kind's plans, with the walk's degrees; NULL: refused. */
+static basis *basis_for(walk *w, int32_t kind) {
+    basis *b = &w->bases[basis_of(kind)];
+    if (!b->outlined && w->status == DTS_OK) {
+        const dts_candidate kept = w->candidate;
+        if (b == &w->bases[WHOLE]) {
+            b->plan = w->plan;
+            b->refused = false;
+        } else {
+            neutral_inner(w);
+            w->candidate.value[DTS_AXIS_DATA_PARALLEL] = kind;
+            b->refused = !outline(w, w->frame_arena, &b->values, &b->plan);
         }
-        EACH(DTS_AXIS_SHARD_GROUP, s) {
-            int64_t group = v[DTS_AXIS_SHARD_GROUP];
-            bool node = group > 0 && group == dts_cluster_joined(&w->space->base->cluster) &&
-                        !w->space->axes[DTS_AXIS_SHARD_GROUP].given;
-            if (node) {
-                v[DTS_AXIS_SHARD_GROUP] = (int32_t)frame->group;
-                group = frame->group;
-            }
-            bool hybrid = sharded && group > 1 && group == frame->group;
-            if ((group == 0 && !node) || (hybrid && allows_hybrid(w))) {
-                visit_inner(w, frame, method, moments);
-            }
+        w->candidate = kept;
+        b->outlined = true;
+        dts_status status = DTS_OK;
+        if (b == &w->bases[WHOLE]) {
+            b->costs = w->costs;
+        } else if (!b->refused) {
+            status = make_costs(w, b);
+        }
+        w->status = status == DTS_NOMEM ? status : w->status;
+        b->refused |= status != DTS_OK;
+    }
+    return b->refused || w->status != DTS_OK ? NULL : b;
+}
+
+/* The frame for a kind and a schedule's layout, made when it is first asked for; NULL: none. */
+static const dts_frame *frame_for(walk *w, int32_t kind, dts_layout layout) {
+    const dts_layout as = layout == DTS_LAYOUT_V ? DTS_LAYOUT_V : DTS_LAYOUT_LOOP;
+    basis *b = basis_for(w, kind);
+    if (b != NULL && !b->has_frame[as]) {
+        w->status = dts_frame_make(&b->plan, &b->costs, as, w->frame_arena, &b->frames[as], w->diag);
+        b->has_frame[as] = true;
+    }
+    return b == NULL || w->status != DTS_OK ? NULL : &b->frames[as];
+}
+
+static void visit_groups(walk *w, const dts_frame *frame, const dts_schedule_method *method,
+                         const dts_moments *moments) {
+    int32_t *v = w->candidate.value;
+    const bool sharded = basis_of(v[DTS_AXIS_DATA_PARALLEL]) != WHOLE;
+    EACH(DTS_AXIS_SHARD_GROUP, s) {
+        int64_t group = v[DTS_AXIS_SHARD_GROUP];
+        bool node = group > 0 && group == dts_cluster_joined(&w->space->base->cluster) &&
+                    !w->space->axes[DTS_AXIS_SHARD_GROUP].given;
+        if (node) {
+            v[DTS_AXIS_SHARD_GROUP] = (int32_t)frame->group;
+            group = frame->group;
+        }
+        bool hybrid = sharded && group > 1 && group == frame->group;
+        if ((group == 0 && !node) || (hybrid && allows_hybrid(w))) {
+            visit_inner(w, frame, method, moments);
         }
     }
 }
 
-/* The frame for a schedule's layout, made when it is first asked for. */
-static const dts_frame *frame_for(walk *w, dts_layout layout) {
-    dts_layout kind = layout == DTS_LAYOUT_V ? DTS_LAYOUT_V : DTS_LAYOUT_LOOP;
-    if (!w->has_frame[kind] && w->status == DTS_OK) {
-        w->status = dts_frame_make(&w->plan, &w->costs, kind, w->frame_arena, &w->frames[kind], w->diag);
-        w->has_frame[kind] = true;
+/* ranks: [rank] where the schedule's order holds most. */
+static void visit_sharding(walk *w, const dts_schedule_method *method, const dts_moments *ranks) {
+    const int32_t *v = w->candidate.value;
+    const dts_frame *before = NULL;
+    const dts_moments *moments = NULL;
+    EACH(DTS_AXIS_DATA_PARALLEL, d) {
+        const dts_frame *frame = frame_for(w, v[DTS_AXIS_DATA_PARALLEL], method->layout);
+        if (frame == NULL || passes(w, DTS_AXIS_DATA_PARALLEL, frame->least_estimate_s)) {
+            continue;
+        }
+        if (frame != before) {
+            moments = dts_frame_moments(frame, ranks, w->frame_arena);
+            before = frame;
+        }
+        if (moments == NULL) {
+            w->status = DTS_NOMEM;
+            return;
+        }
+        visit_groups(w, frame, method, moments);
     }
-    return &w->frames[kind];
 }
 
 static void visit_schedule(walk *w, int32_t schedule) {
@@ -319,21 +305,12 @@ static void visit_schedule(walk *w, int32_t schedule) {
     bool legal = refusal != NULL && method->check(&shape, refusal) == DTS_OK;
     w->status = refusal == NULL ? DTS_NOMEM : w->status;
     dts_diag_free(refusal);
-    const dts_moments *ranks = legal ? moments_of(w, method, schedule) : NULL;
+    const dts_moments *ranks = legal ? dts_moments_of(&w->moments, &w->plan, &w->costs, method, w->arena) : NULL;
     if (ranks == NULL) {
         w->counts->illegal++;
         return;
     }
-    const dts_frame *frame = frame_for(w, method->layout);
-    if (w->status != DTS_OK) {
-        return;
-    }
-    const dts_moments *moments = dts_frame_moments(frame, ranks, w->frame_arena);
-    if (moments == NULL) {
-        w->status = DTS_NOMEM;
-        return;
-    }
-    visit_sharding(w, frame, method, moments);
+    visit_sharding(w, method, ranks);
 }
 
 /* ---- outer axes ---------------------------------------------------------------------------------------------------
@@ -389,6 +366,28 @@ static bool passes_all(walk *w, double least_s) {
     return all;
 }
 
+/* Outlines and frames are those of one cut; costs last longer. */
+static void forget_cut(walk *w) {
+    for (int i = 0; i < BASES; i++) {
+        w->bases[i].outlined = false;
+        memset(w->bases[i].has_frame, 0, sizeof w->bases[i].has_frame);
+    }
+}
+
+/* What no candidate of the cut undercuts. */
+static double least_estimate_s(walk *w) {
+    double least_s = dts_least_estimate_s(&w->plan, &w->costs);
+    const dts_candidate kept = w->candidate;
+    EACH(DTS_AXIS_DATA_PARALLEL, d) {
+        const int32_t kind = w->candidate.value[DTS_AXIS_DATA_PARALLEL];
+        const bool own = basis_of(kind) != WHOLE && dts_plan_quantises(&w->plan);
+        const basis *b = own ? basis_for(w, kind) : NULL;
+        least_s = b != NULL ? fmin(least_s, dts_least_estimate_s(&b->plan, &b->costs)) : least_s;
+    }
+    w->candidate = kept;
+    return least_s;
+}
+
 static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     if (before != NULL && same_cut(before, &w->plan)) {
         return;
@@ -404,29 +403,23 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
             return;
         }
         w->has_costs = true;
+        for (int i = 0; i < BASES; i++) {
+            w->bases[i].has_costs = false;
+        }
     }
-    if (passes_all(w, dts_least_estimate_s(&w->plan, &w->costs))) {
+    forget_cut(w);
+    if (passes_all(w, least_estimate_s(w))) {
         return;
     }
     if (!*asked) {
         ask_sharding(w);
         *asked = true;
     }
-    memset(w->has_frame, 0, sizeof w->has_frame);
     EACH(DTS_AXIS_SCHEDULE, s) {
         if (w->plan.pipeline > 1 || s == 0) {
             visit_schedule(w, w->candidate.value[DTS_AXIS_SCHEDULE]);
         }
     }
-}
-
-/* What the plan is outlined with: kinds and offloads come later, schedules are asked themselves. */
-static void neutral_inner(walk *w) {
-    w->candidate.value[DTS_AXIS_SCHEDULE] = w->space->axes[DTS_AXIS_SCHEDULE].items[0];
-    w->candidate.value[DTS_AXIS_DATA_PARALLEL] = DTS_DP_DDP;
-    w->candidate.value[DTS_AXIS_SHARD_GROUP] = 0;
-    w->candidate.value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
-    w->candidate.value[DTS_AXIS_OFFLOAD] = 0;
 }
 
 static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {

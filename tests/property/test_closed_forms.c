@@ -68,7 +68,7 @@ static layout draw(uint64_t seed) {
     l.precision = ONE_OF(random, "bf16", "amp-bf16", "fp8");
     l.adapters = ONE_OF(random, "", "", "", ", adapters: {lora: {rank: 16, targets: all-linear}}");
     l.sequence = ONE_OF(random, "false", "true");
-    l.fp8 = "false";
+    l.fp8 = ONE_OF(random, "true", "false");
     dts_random_free(random);
     if (is(l.pipeline, "1")) {
         l.schedule = "1f1b";
@@ -194,9 +194,13 @@ typedef struct limit {
 } limit;
 
 static const limit limits[] = {
-    {"schedule v-min", 0.2, 0.09},   {"schedule zb1p-heuristic", 0.09, 0.25}, /* the order depends on the memory of its
-                                                                                 passes */
-    {"schedule v-half", 0.12, 0.09}, {"schedule 1f1b-v", 0.12, 0.09},         {"", 0.09, 0.1},
+    {"schedule v-min", 0.2, 0.09},
+    {"schedule zb1p-heuristic", 0.06, 0.25}, /* the order depends on the memory of its passes */
+    {"schedule v-half", 0.1, 0.07},
+    {"schedule 1f1b-v", 0.1, 0.07},
+    {"schedule dualpipev", 0.08, 0.08},
+    {"context 2", 0.08, 0.07},
+    {"", 0.065, 0.075},
 };
 
 static void check_group(const group *g) {

@@ -123,6 +123,8 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels, double
 static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost *pass) {
     const dts_stack *stack = plan->job.stack;
     if (o->host_reads && stack->cuda_graphs == DTS_GRAPHS_NONE) {
+        pass->reads++;
+        pass->after_read_s = -(pass->kernel_s + pass->exchange_s);
         pass->idle_s += (o->host_dispatches ? stack->experts_host_s : 0) + stack->launch_s;
     }
 }
@@ -189,10 +191,12 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
                  &out->weight);
     double gradient_B = 0;
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
-        double bytes = o->parameters[i] * plan->storage.gradient_B;
-        gradient_B += bytes;
-        if (bytes > 0 && dts_plan_accumulates_by_kernel(plan)) {
-            out->accumulate_s += dts_gpu_memory_s(&plan->job.cluster->gpu, 3 * bytes);
+        gradient_B += o->parameters[i] * plan->storage.gradient_B;
+        if (o->parameters[i] > 0 && dts_plan_accumulates_by_kernel(plan)) {
+            double cast_B = 0, add_B = 0;
+            dts_accumulate_copies(plan, o->parameters[i], &cast_B, &add_B);
+            out->accumulate_s += cast_B > 0 ? dts_gpu_memory_s(&plan->job.cluster->gpu, cast_B) : 0;
+            out->accumulate_s += dts_gpu_memory_s(&plan->job.cluster->gpu, add_B);
         }
     }
     if (t->forward_kernels > 0) {
@@ -201,6 +205,29 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     }
     out->weights_B += weight_B(o, t);
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
+}
+
+/* Gradients fill buckets from the last operator to the first; one that is full is closed, and may overshoot by a tensor
+ * (buckets.c). What is left counts as a part of one. */
+static void fill_buckets(const dts_plan *plan, const dts_operators *operators, dts_part_cost *out) {
+    const double limit_B = fmax(plan->job.stack->ddp_bucket_B, 1);
+    double pending_B[DTS_SET_COUNT] = {0};
+    for (size_t k = operators->count; k-- > 0;) {
+        const dts_operator *o = &operators->items[k];
+        const dts_parameter_set set = dts_operator_set(plan, o);
+        for (int i = DTS_PARAMETER_TENSORS; i-- > 0;) {
+            const double bytes = o->parameters[i] * plan->storage.reduce_B;
+            out->bucket_s += bytes > 0 ? dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * bytes) : 0;
+            pending_B[set] += bytes;
+            if (pending_B[set] >= limit_B) {
+                out->buckets[set]++;
+                pending_B[set] = 0;
+            }
+        }
+    }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        out->buckets[set] += pending_B[set] / limit_B;
+    }
 }
 
 static double kept_input_B(const dts_plan *plan, const dts_part_work *work) {
@@ -217,6 +244,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
         out->frozen_B[set] = work->frozen_B[set];
         out->orthogonal[set] = work->orthogonal[set];
     }
+    fill_buckets(plan, &work->operators, out);
     double before_B = 0;
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];

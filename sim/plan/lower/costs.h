@@ -12,6 +12,7 @@ typedef struct dts_pass_cost {
     double product_s; /* of the kernels', those that multiprocessors bound */
     double kernels, exchanges;
     double idle_s;              /* the GPU waits while the host, which has read token counts, goes on */
+    double reads, after_read_s; /* how often; less kernels and exchanges before the last of these */
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 
@@ -35,9 +36,11 @@ typedef struct dts_part_cost {
     dts_pass_cost again;                    /* what a checkpoint of this part runs again */
     double hidden_s;     /* of the exchanges of both halves, beside products where they are one pass */
     double accumulate_s; /* adding the weight gradients to stored ones, where that is a kernel */
-    double saved_B;      /* kept for backward, whole bytes per operator */
-    double copies_B;     /* of that, cast weights: a split backward frees them before the rest */
-    double weights_B;    /* what a split backward keeps until the weight gradients are made */
+    /* on their way into buckets, a kernel for each tensor; buckets that they fill */
+    double bucket_s, buckets[DTS_SET_COUNT];
+    double saved_B;   /* kept for backward, whole bytes per operator */
+    double copies_B;  /* of that, cast weights: a split backward frees them before the rest */
+    double weights_B; /* what a split backward keeps until the weight gradients are made */
     /* as these two, with selective recomputation */
     double selective_B[DTS_SELECTIONS], selective_weights_B[DTS_SELECTIONS];
     /* of that, its input, which lies in a buffer where a chunk has received it */
@@ -67,6 +70,40 @@ dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *select
 /* How much less than in costs of the plan, whose slowest is known, the GPUs that hold up the job may slow its products,
  * whatever is recomputed and in which layout the stages lie (slowest.c): at most 1. */
 double dts_least_slowest(const dts_plan *plan, double known);
+
+/* Parameters that are gathered and freed together: elements that are trained, of these in products of 8 or 4 bits, and
+ * bytes of those that are not trained, in their stored format. */
+typedef struct dts_unit_size {
+    double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT];
+    double frozen_B[DTS_SET_COUNT];
+} dts_unit_size;
+
+/* A kernel around a unit's collective, by what it reads and writes. */
+typedef struct dts_unit_copy {
+    const char *name;
+    double bytes;
+} dts_unit_copy;
+enum { DTS_UNIT_COPIES = 4 };
+
+/* Bytes of the sets that several ranks share, gathered; of kernels, 0: there is none (unit_copies.c). shards: [set]
+ * ranks that share one copy. */
+double dts_unit_whole_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
+double dts_unit_quantise_B(const dts_plan *plan, const dts_unit_size *u, const double *shards, int set);
+double dts_unit_cast_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
+double dts_unit_copy_out_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
+/* Of gradients; again: the shard has those of a microbatch before. Returns how many. */
+size_t dts_unit_hand_in_copies(const dts_plan *plan, const dts_unit_size *u, const double *shards, bool again,
+                               dts_unit_copy *out);
+
+/* Bytes that kernels move which add new gradients to stored ones: 0 of the first, there is none. */
+void dts_accumulate_copies(const dts_plan *plan, double elements, double *cast_B, double *add_B);
+
+/* Kernels of so many units around one gather of each, and around one reduction: added. */
+typedef struct dts_unit_copies {
+    double seconds, kernels;
+} dts_unit_copies;
+void dts_unit_copies_of(const dts_plan *plan, const dts_unit_size *u, const double *shards, double times,
+                        dts_unit_copies *gathered, dts_unit_copies *reduced);
 
 /* The chain of one pass: its kernels and exchanges, or their launches, and what the GPU waits behind the reads of token
  * counts. */

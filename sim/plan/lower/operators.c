@@ -8,6 +8,7 @@
  * gradients of their outputs. forward_backward.c walks the parts of a chunk. */
 #include <math.h>
 
+#include "plan/lower/costs.h"
 #include "plan/lower/walk.h"
 
 typedef dts_walk walk;
@@ -262,8 +263,7 @@ double dts_walk_casts_B(const dts_walk *w, dts_part part) {
     return bytes;
 }
 
-/* Adding a new weight gradient to the stored one, where that is a kernel of its own (read both, write one); a stack may
- * cast it to the stored type first. */
+/* Adding a new weight gradient to the stored one, where that is a kernel of its own (unit_copies.c). */
 static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) {
     const dts_plan *plan = w->b->plan;
     const dts_stack *stack = plan->job.stack;
@@ -274,18 +274,17 @@ static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) 
     for (int i = 0; i < DTS_PARAMETER_TENSORS; i++) {
         if (o->parameters[i] > 0) {
             const double stored_B = o->parameters[i] * plan->storage.gradient_B;
-            const double fresh_B = o->parameters[i] * plan->storage.fresh_gradient_B;
-            const bool casts = stack->accumulate_casts && stored_B > fresh_B;
+            double cast_B = 0, add_B = 0;
+            dts_accumulate_copies(plan, o->parameters[i], &cast_B, &add_B);
             const dts_gpu *gpu = &plan->job.cluster->gpu;
             dts_task_info info = task_info(w, DTS_ROLE_BACKWARD_WEIGHT, layer, "accumulate_gradient", 0);
-            if (casts) {
+            if (cast_B > 0) {
                 /* beside the stored ones, and far larger than what activations leave in the allocator's cache */
-                dts_id cast = dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, fresh_B + stored_B), &info);
+                dts_id cast = dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, cast_B), &info);
                 dts_walk_memory(w, cast, DTS_AT_START, DTS_MEMORY_GRADIENTS, stored_B);
             }
-            dts_id added =
-                dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, (casts ? stored_B : fresh_B) + 2 * stored_B), &info);
-            dts_walk_memory(w, added, DTS_AT_END, DTS_MEMORY_GRADIENTS, casts ? -stored_B : 0);
+            dts_id added = dts_walk_kernels(w, 1, dts_gpu_memory_s(gpu, add_B), &info);
+            dts_walk_memory(w, added, DTS_AT_END, DTS_MEMORY_GRADIENTS, cast_B > 0 ? -stored_B : 0);
         }
     }
 }

@@ -26,7 +26,9 @@
  * of the reduction's output, made on a stream of its own; [4], _post_backward_hook, makes its shard the same way.
  */
 #include <math.h>
+#include <string.h>
 
+#include "plan/lower/costs.h"
 #include "plan/lower/data_parallel.h"
 
 static int64_t chunk_parts(const dts_chunk *chunk) {
@@ -115,9 +117,23 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
     return true;
 }
 
+static dts_unit_size size_of(const dts_unit *u) {
+    dts_unit_size size;
+    memcpy(size.elements, u->elements, sizeof size.elements);
+    memcpy(size.quantised, u->quantised, sizeof size.quantised);
+    memcpy(size.frozen_B, u->frozen_B, sizeof size.frozen_B);
+    return size;
+}
+
+/* [set] */
+static void shards_of(const dts_gradient_sync *sync, double *shards) {
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        shards[set] = (double)dts_plan_shards(sync->b->plan, (dts_parameter_set)set);
+    }
+}
+
 static double gathered_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
-    return dts_plan_gathered_B(sync->b->plan, u->elements[set], u->quantised[set]) +
-           dts_plan_gathered_frozen_B(sync->b->plan, u->frozen_B[set]);
+    return dts_plan_unit_B(sync->b->plan, u->elements[set], u->quantised[set], u->frozen_B[set]);
 }
 
 /* Bytes of a unit's shard where it rests in host memory. */
@@ -188,15 +204,17 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_par
             dts_nvme_ring_put(&sync->buffers, shard);
         }
     }
-    if (dts_plan_gathers_quantised(plan) && u->quantised[set] > 0) {
-        double bytes =
-            u->quantised[set] / shards * (plan->storage.parameter_B + dts_numeric_bytes(plan->storage.product));
+    const dts_unit_size size = size_of(u);
+    double all_shards[DTS_SET_COUNT];
+    shards_of(sync, all_shards);
+    const double quantise_B = dts_unit_quantise_B(plan, &size, all_shards, set);
+    if (quantise_B > 0) {
         dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
                               .microbatch = -1,
                               .layer = -1,
                               .name = "quantise_shard"};
-        shard =
-            dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes), backward, shard, &cast);
+        shard = dts_build_kernel(b, sync->stage, dts_gpu_memory_s(&plan->job.cluster->gpu, quantise_B), backward, shard,
+                                 &cast);
     }
     if (shards > 1) {
         dts_task_info info = dts_sync_transfer_info(u->root ? "all-gather root" : "all-gather");
@@ -236,12 +254,10 @@ static dts_id copy_unit(dts_gradient_sync *sync, double bytes, bool backward, dt
 
 /* Of a unit, what is gathered. */
 static double whole_B(const dts_gradient_sync *sync, const dts_unit *u) {
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        bool gathers = dts_plan_shards(sync->b->plan, (dts_parameter_set)set) > 1;
-        bytes += gathers ? floor(gathered_B(sync, u, (dts_parameter_set)set)) : 0;
-    }
-    return bytes;
+    const dts_unit_size size = size_of(u);
+    double shards[DTS_SET_COUNT];
+    shards_of(sync, shards);
+    return dts_unit_whole_B(sync->b->plan, &size, shards);
 }
 
 /* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
@@ -258,63 +274,28 @@ dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward) {
     return copy;
 }
 
-/* Elements of a unit that are gathered, as its ranks have them: whole, or each its shard. */
-static double gathered_elements(const dts_gradient_sync *sync, const dts_unit *u, bool shard) {
-    double elements = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double shards = (double)dts_plan_shards(sync->b->plan, (dts_parameter_set)set);
-        elements += shards > 1 ? u->elements[set] / (shard ? shards : 1) : 0;
-    }
-    return elements;
-}
-
-/* FSDP1 casts its shard before the gather [4], beside other kernels, as its gradients below. */
+/* Before the gather, beside other kernels, as the gradients below. */
 static void cast_shard(dts_gradient_sync *sync, const dts_unit *u, bool backward) {
-    const dts_plan *plan = sync->b->plan;
-    const double stored_B = gathered_elements(sync, u, false) * plan->storage.parameter_B;
-    const double shard = gathered_elements(sync, u, true);
-    const double wire_B = whole_B(sync, u);
-    if (plan->job.stack->fsdp_copies == DTS_FSDP_COPIES_FLAT && wire_B > 0 && wire_B < stored_B) {
-        copy_unit(sync, shard * plan->storage.parameter_B * (1 + wire_B / stored_B), backward, DTS_NO_ID, "cast shard");
+    const dts_unit_size size = size_of(u);
+    double shards[DTS_SET_COUNT];
+    shards_of(sync, shards);
+    const double bytes = dts_unit_cast_B(sync->b->plan, &size, shards);
+    if (bytes > 0) {
+        copy_unit(sync, bytes, backward, DTS_NO_ID, "cast shard");
     }
 }
 
-/* FSDP1's gradients [4]: put together in one tensor, cast to the format of the reduction, divided; behind it the shard
- * is divided again, cast back and added to that of the microbatches before. These kernels run beside backward on a
- * stream of their own and take the GPU from it: they are counted where the unit's backward ends, and wait for nothing.
- */
-static dts_id flatten_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
-    const dts_storage *storage = &sync->b->plan->storage;
-    const double reduce_B = storage->reduce_B, stored_B = storage->gradient_B;
-    const double fresh_B = fmin(reduce_B, dts_numeric_bytes(storage->compute));
-    const double elements = gathered_elements(sync, u, false), shard = gathered_elements(sync, u, true);
-    last = copy_unit(sync, 2 * elements * fresh_B, true, last, "flatten gradients");
-    if (reduce_B > fresh_B) {
-        last = copy_unit(sync, elements * (fresh_B + reduce_B), true, last, "cast gradients");
-    }
-    last = copy_unit(sync, 2 * elements * reduce_B, true, last, "divide gradients");
-    const double cast_B = stored_B != reduce_B ? reduce_B + stored_B : 0;
-    return copy_unit(sync, shard * (2 * reduce_B + cast_B + (u->reduced ? 3 * stored_B : 0)), true, last,
-                     "reduced shard");
-}
-
-/* Gradients of a unit on their way into the reduction: copied into its buffer, in its format (FSDP2), or put together
- * in one tensor (FSDP1). */
+/* Gradients of a unit on their way into the reduction. FSDP1's kernels run beside backward on a stream of their own and
+ * take the GPU from it, also those behind the reduction: they are counted where the unit's backward ends, and wait for
+ * nothing. */
 static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
-    const dts_storage *storage = &sync->b->plan->storage;
-    const double elements = gathered_elements(sync, u, false);
-    if (!(elements > 0)) {
-        return last;
-    }
-    switch ((dts_fsdp_copies)sync->b->plan->job.stack->fsdp_copies) {
-        case DTS_FSDP_COPIES_NONE:
-            break;
-        case DTS_FSDP_COPIES_FLAT:
-            return flatten_gradients(sync, u, last);
-        case DTS_FSDP_COPIES_TENSORS: {
-            const double fresh_B = fmin(storage->reduce_B, dts_numeric_bytes(storage->compute));
-            return copy_unit(sync, elements * (fresh_B + storage->reduce_B), true, last, "copy_in gradients");
-        }
+    const dts_unit_size size = size_of(u);
+    double shards[DTS_SET_COUNT];
+    shards_of(sync, shards);
+    dts_unit_copy copies[DTS_UNIT_COPIES];
+    const size_t count = dts_unit_hand_in_copies(sync->b->plan, &size, shards, u->reduced, copies);
+    for (size_t i = 0; i < count; i++) {
+        last = copy_unit(sync, copies[i].bytes, true, last, copies[i].name);
     }
     return last;
 }
