@@ -30,6 +30,9 @@
  * [2] Wang et al. 2024, Introducing Async Tensor Parallelism in PyTorch, discuss.pytorch.org/t/209487.
  * [3] NVIDIA Transformer Engine, user buffers: "bulk" overlap of layernorm_linear.py.
  * [4] pytorch/pytorch, issue 149990. */
+#include <math.h>
+
+#include "plan/lower/costs.h"
 #include "plan/lower/walk.h"
 
 static bool splits_rows(const dts_walk *w, const dts_operator *o) {
@@ -98,14 +101,35 @@ static int64_t margin_of(const dts_walk *w, const dts_operator *o) {
     return w->gradient || narrow ? 0 : o->feed_forward ? stack->ub_fc2_fprop : stack->ub_proj_fprop;
 }
 
+static int64_t splits_of(const dts_plan *plan, const dts_operator *o) {
+    const int64_t splits = plan->job.stack->ub_splits;
+    return o->m % splits == 0 ? splits : plan->tensor;
+}
+
+/* One of so many chunks, on the multiprocessors that are left. */
+static double part_s(const dts_walk *w, const dts_operator *o, int64_t splits, int64_t margin) {
+    const int64_t all = w->b->plan->job.cluster->gpu.multiprocessors;
+    return dts_build_gemm_s(w->b, o, o->m / splits, o->n, o->k, false) * (double)all /
+           (double)(all > margin ? all - margin : 1);
+}
+
+/* One chunk of a rank's rows. */
+static double chunk_s(const dts_walk *w, const dts_operator *o) {
+    const int64_t chunks = w->b->plan->tensor;
+    return w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, DTS_PRODUCT_OF_INPUT)
+                       : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, DTS_PRODUCT_FORWARD);
+}
+
+/* Adding up the partial sums of the rank's own chunk. */
+static double sum_s(const dts_plan *plan, const dts_operator *o) {
+    const double bytes = (double)(plan->tensor + 1) * o->exchange_B / (double)plan->tensor;
+    return dts_gpu_memory_s(&plan->job.cluster->gpu, bytes) * plan->job.stack->chunk_sum_factor;
+}
+
 /* The product in a few chunks on the multiprocessors that are left, each reduced behind it. */
 static dts_id pipelined_product(dts_walk *w, const dts_operator *o, int64_t margin, const dts_task_info *info) {
-    const dts_plan *plan = w->b->plan;
-    const int64_t all = plan->job.cluster->gpu.multiprocessors;
-    int64_t splits = plan->job.stack->ub_splits;
-    splits = o->m % splits == 0 ? splits : plan->tensor;
-    const double chunk_s = dts_build_gemm_s(w->b, o, o->m / splits, o->n, o->k, false) * (double)all /
-                           (double)(all > margin ? all - margin : 1);
+    const int64_t splits = splits_of(w->b->plan, o);
+    const double each_s = part_s(w, o, splits, margin);
     dts_task_info one = *info;
     one.flops = info->flops / (double)splits;
     dts_task_info reduction = *info;
@@ -114,7 +138,7 @@ static dts_id pipelined_product(dts_walk *w, const dts_operator *o, int64_t marg
     dts_id first = DTS_NO_ID;
     dts_id arrived = DTS_NO_ID;
     for (int64_t i = 0; i < splits; i++) {
-        dts_id kernel = dts_walk_kernels(w, 1, chunk_s, &one);
+        dts_id kernel = dts_walk_kernels(w, 1, each_s, &one);
         first = i == 0 ? kernel : first;
         arrived = dts_build_collective(w->b, w->pass->stage, DTS_GROUP_TENSOR, DTS_REDUCE_SCATTER,
                                        o->exchange_B / (double)splits, w->backward, kernel, &reduction);
@@ -132,15 +156,14 @@ dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind
         return pipelined_product(w, o, margin, info);
     }
     double chunk_B = o->exchange_B / (double)chunks;
-    double chunk_s = w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, DTS_PRODUCT_OF_INPUT)
-                                 : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, DTS_PRODUCT_FORWARD);
+    const double each_s = chunk_s(w, o);
     dts_task_info one = *info;
     one.flops = info->flops / (double)chunks;
     dts_id first = DTS_NO_ID;
     dts_id sent = DTS_NO_ID;
     w->arriving_rows = o->m;
     for (int64_t i = 0; i < chunks; i++) {
-        dts_id kernel = dts_walk_kernels(w, 1, chunk_s, &one);
+        dts_id kernel = dts_walk_kernels(w, 1, each_s, &one);
         first = i == 0 ? kernel : first;
         dts_graph_depend(w->b->graph, kernel, w->arrivals == NULL ? DTS_NO_ID : w->arrivals[i]);
         if (scatters && i < chunks - 1) {
@@ -151,10 +174,80 @@ dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind
         dts_task_info sum = *info;
         sum.name = "sum_chunks";
         sum.flops = 0;
-        double bytes = (double)(chunks + 1) * chunk_B;
-        const double sum_s = dts_gpu_memory_s(&w->b->plan->job.cluster->gpu, bytes);
-        dts_id added = dts_walk_kernels(w, 1, sum_s * w->b->plan->job.stack->chunk_sum_factor, &sum);
+        dts_id added = dts_walk_kernels(w, 1, sum_s(w->b->plan, o), &sum);
         dts_graph_depend(w->b->graph, added, sent);
     }
     return first;
+}
+
+/* ---- without tasks ------------------------------------------------------------------------------------------------
+ */
+
+/* A copy to the next rank, on an idle link. */
+static double copy_s(const dts_plan *plan, double bytes) {
+    dts_transfer t = {0};
+    dts_p2p_transfer(plan->job.cluster, plan->tensor_group.nodes == 1, bytes, &t);
+    return t.alone_s;
+}
+
+/* A product in chunks with its transfers: each copy in (arriving_s, 0: all are there) while a chunk is multiplied, and
+ * each out while the next one is. */
+static double chunked_s(const dts_walk *w, const dts_operator *o, bool scatters, double arriving_s) {
+    const dts_plan *plan = w->b->plan;
+    const double chunks = (double)plan->tensor;
+    const int64_t margin = scatters && w->arrivals == NULL ? margin_of(w, o) : 0;
+    if (margin > 0) {
+        const int64_t splits = splits_of(plan, o);
+        const double each_s = part_s(w, o, splits, margin), n = (double)splits;
+        const double reduce_s = dts_shared_collective_s(plan->job.cluster, DTS_REDUCE_SCATTER, plan->tensor_group,
+                                                        o->exchange_B / n, dts_lower_sharing(plan, DTS_GROUP_TENSOR));
+        return fmax(n * each_s + reduce_s, each_s + n * reduce_s);
+    }
+    const double each_s = chunk_s(w, o), sent_s = scatters ? copy_s(plan, o->exchange_B / chunks) : 0;
+    return fmax(chunks * each_s, each_s + (chunks - 1) * fmax(arriving_s, sent_s)) + (scatters ? sum_s(plan, o) : 0);
+}
+
+static double exchange_s(const dts_plan *plan, const dts_operator *o, dts_exchange exchange) {
+    return dts_shared_collective_s(plan->job.cluster, dts_exchange_collective(exchange), plan->tensor_group,
+                                   o->exchange_B, dts_lower_sharing(plan, DTS_GROUP_TENSOR));
+}
+
+/* One direction through a part, in which walk tells what arrives. */
+static void count_saved(dts_walk *w, const dts_operators *operators, dts_operator_times *times) {
+    const dts_plan *plan = w->b->plan;
+    dts_id some = DTS_NO_ID;
+    double arriving_s = 0;
+    for (size_t k = 0; k < operators->count; k++) {
+        const size_t i = w->gradient ? operators->count - 1 - k : k;
+        const dts_operator *o = &operators->items[i];
+        dts_operator_times *t = &times[i];
+        const dts_exchange behind = w->gradient ? o->backward_exchange : o->forward_exchange;
+        const bool tensor = behind != DTS_EXCHANGE_NONE && dts_exchange_group(o, behind) == DTS_GROUP_TENSOR;
+        const double whole_s = w->gradient ? t->backward_input_s : t->forward_s;
+        double *out = w->gradient ? &t->backward_exchange_s : &t->forward_exchange_s;
+        const bool chunked = dts_async_chunks(w, o, behind);
+        if (chunked) {
+            const bool scatters = tensor && behind == DTS_EXCHANGE_REDUCE_SCATTER;
+            *out += chunked_s(w, o, scatters, arriving_s) - whole_s - (scatters ? exchange_s(plan, o, behind) : 0);
+            w->arriving_rows = o->m;
+            arriving_s = 0;
+        } else if ((w->gradient ? t->backward_input_kernels : t->forward_kernels) > 0) {
+            *out += (double)(plan->tensor - 1) * arriving_s;
+            arriving_s = 0;
+            w->arrivals = NULL;
+        }
+        if (tensor && behind == DTS_EXCHANGE_ALL_GATHER && !o->plain_exchange && dts_async_gathers_here(w)) {
+            *out -= exchange_s(plan, o, behind);
+            arriving_s = copy_s(plan, o->exchange_B / (double)plan->tensor);
+            w->arrivals = &some;
+            w->arriving_rows = 0;
+        }
+    }
+}
+
+void dts_async_times(dts_builder *b, const dts_operators *operators, dts_operator_times *times) {
+    for (int gradient = 0; gradient < 2 && b->plan->async_tensor && b->plan->tensor > 1; gradient++) {
+        dts_walk w = {.b = b, .backward = gradient == 1, .gradient = gradient == 1};
+        count_saved(&w, operators, times);
+    }
 }

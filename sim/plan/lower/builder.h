@@ -11,7 +11,7 @@ typedef struct dts_operator_times {
     bool forward_timed, backward_input_timed, backward_weight_timed; /* measured (gpu.measured) */
     int forward_kernels, backward_input_kernels, backward_weight_kernels;
     double forward_flops, backward_input_flops, backward_weight_flops;
-    double forward_exchange_s, backward_exchange_s; /* of its own transfers, beyond the kernels that they run beside */
+    double forward_exchange_s, backward_exchange_s; /* of its own transfers, beyond the kernels; below 0: in chunks */
     double orthogonal_s; /* what orthogonalising its weight takes in an optimizer step (muon.c); 0: nobody does */
 } dts_operator_times;
 

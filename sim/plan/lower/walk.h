@@ -87,6 +87,8 @@ bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange beh
 /* What a whole transfer of backward takes from the product beside it: the gather of a product's input, or the reduction
  * of its gradient. */
 dts_takes dts_async_takes(const dts_walk *w, dts_part part, const dts_operator *o, dts_exchange exchange);
+/* Adds what chunks change to the times of a part's operators. */
+void dts_async_times(dts_builder *b, const dts_operators *operators, dts_operator_times *times);
 dts_id dts_async_product(dts_walk *w, const dts_operator *o, dts_exchange behind, const dts_task_info *info);
 
 #endif

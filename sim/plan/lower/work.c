@@ -309,6 +309,7 @@ dts_status dts_build_work(dts_builder *b) {
                 work->tensors += o->parameters[p] > 0 ? (int)dts_operator_tensors(b->plan, o) : 0;
             }
         }
+        dts_async_times(b, &work->operators, work->times);
         work->again = operators_again(b->plan, &work->operators);
     }
     return DTS_OK;
