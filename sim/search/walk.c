@@ -273,8 +273,14 @@ static void visit_sharding(walk *w, const dts_schedule_method *method, const dts
     const dts_frame *before = NULL;
     const dts_moments *moments = NULL;
     EACH(DTS_AXIS_DATA_PARALLEL, d) {
-        const dts_frame *frame = frame_for(w, v[DTS_AXIS_DATA_PARALLEL], method->layout);
+        /* chains take as long in all kinds, unless their kernels differ: then no frame is made for nothing */
+        const int32_t kind = dts_plan_quantises(&w->plan) ? v[DTS_AXIS_DATA_PARALLEL] : DTS_DP_DDP;
+        const dts_frame *frame = frame_for(w, kind, method->layout);
         if (frame == NULL || passes(w, DTS_AXIS_DATA_PARALLEL, frame->least_estimate_s)) {
+            continue;
+        }
+        frame = frame_for(w, v[DTS_AXIS_DATA_PARALLEL], method->layout);
+        if (frame == NULL) {
             continue;
         }
         if (frame != before) {
