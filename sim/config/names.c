@@ -274,6 +274,16 @@ static const dts_node *named_part(const dts_schema *schema, const dts_node *map,
     return NULL;
 }
 
+/* A key of the map that differs from 'profile' in a letter or two; NULL: none. */
+static const char *misspelt_profile(const dts_node *map) {
+    for (const dts_node *node = map->first; node != NULL; node = node->next) {
+        if (dts_edit_distance(node->key, "profile") <= 2) {
+            return node->key;
+        }
+    }
+    return NULL;
+}
+
 dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const dts_node *map,
                                   const char *key, bool *told) {
     const dts_node *named = map == node ? NULL : node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
@@ -291,6 +301,10 @@ dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, co
         dts_text_printf(&help,
                         "begin the file with extends: NAME of one that comes along (`dtsim list`), or state all");
     } else if (*told) {
+        const char *meant = misspelt_profile(map);
+        if (meant != NULL) {
+            dts_text_printf(&help, "did you mean 'profile' by '%s'? ", dts_excerpt_of(meant).text);
+        }
         dts_text_printf(&help, "write %s: {profile: NAME, KEY: VALUE, ...}%s", field->key,
                         name != NULL ? "" : "; `dtsim list` names all profiles");
     }

@@ -89,7 +89,8 @@ static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
         dts_text_add_bytes(out, &c, 1);
         advance(r);
     }
-    complain(r, start, NULL, "this quote has no end");
+    complain(r, start, "close it with the same quote; a quote inside quotes is written twice: \"\"",
+             "this quote has no end");
 }
 
 /* Blanks around a cell without quotes are not part of it. */

@@ -69,6 +69,8 @@ static const dts_mapping rules[] = {
      "tensor and context parallelism need FSDP2 here: replicas of it are nearest", false},
     {"parallelism.data_parallel=ddp", "distributed_type=MULTI_GPU", 0, NULL, false},
     {"parallelism.data_parallel=ddp", "distributed_type=NO", IN, NULL, false},
+    {"parallelism.reshard_after_forward=false; parallelism.data_parallel=zero3", "", OUT,
+     "ZeRO-3 frees gathered parameters after forward: that is nearest", false},
     {"parallelism.reshard_after_forward=*", "", OUT, NULL, false},
     {"plan.replicate=@; parallelism.data_parallel=fsdp", PAR("dp_replicate_size=@"), OUT, NULL, false},
     {"plan.replicate=@; plan.split=true; plan.pipelined=false", PAR("dp_replicate_size=@"), OUT, NULL, false},

@@ -55,6 +55,8 @@ static const dts_mapping rules[] = {
     {"parallelism.data_parallel=fsdp", ZERO("stage=3; zero_optimization.overlap_comm=true"), OUT,
      "ZeRO-3 is nearest: the same shards, gathered by DeepSpeed's prefetcher", false},
     {"parallelism.data_parallel=ddp", "", IN, NULL, false},
+    {"parallelism.reshard_after_forward=false; parallelism.data_parallel=zero3", "", OUT,
+     "ZeRO-3 frees gathered parameters after forward: that is nearest", false},
     {"parallelism.reshard_after_forward=*", "", OUT, NULL, false},
     {"parallelism.shard_group=*; parallelism.data_parallel=zero1", "", OUT,
      "MiCS shards parameters, too: set parallelism.data_parallel=zero3, or leave shard_group out", true},

@@ -89,7 +89,7 @@ static void drop_repeated(dts_settings *theirs) {
 static dts_status write(exporter *e, const dts_scenario *scenario, const dts_plan *plan, dts_text *out) {
     dts_settings ours = {.arena = e->notes->arena}, theirs = {.arena = e->notes->arena};
     dts_facts_of(scenario, plan, &ours);
-    for (size_t i = 0; i < 4 && e->launcher->rules[i] != NULL; i++) {
+    for (size_t i = 0; i < DTS_RULE_TABLES && e->launcher->rules[i] != NULL; i++) {
         dts_rules_apply(e->launcher->rules[i], DTS_TO_THEIRS, &ours, &theirs, applied, e);
     }
     if (e->status != DTS_OK) {

@@ -6,6 +6,7 @@
  * Sources: the rank arithmetic of megatron/core/parallel_state.py, deepspeed/runtime/config.py (train_batch_size) and
  * torchtitan/distributed/parallel_dims.py. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,17 @@ static void add_layout(const dts_plan *plan, dts_settings *out) {
     dts_text_free(&text);
 }
 
+/* Nodes over which the experts of a layer lie. */
+static int64_t expert_nodes(int64_t expert, int64_t per_node) {
+    return per_node > 0 && expert > per_node ? (expert + per_node - 1) / per_node : 1;
+}
+
+/* Are gradients reduced beside the backward pass? Not where one bucket holds all of them. */
+static bool reduces_beside(const dts_stack *stack) {
+    static const double everything_B = 1e11;
+    return stack->ddp_overlap && stack->ddp_bucket_B < everything_B;
+}
+
 static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_settings *out) {
     int64_t shards = plan->shards > 0 ? plan->shards : 1;
     int64_t all = plan->data * plan->context;
@@ -78,6 +90,8 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         {"plan.replicate", sharded && shards < all ? all / shards
                            : sharded               ? 1
                                                    : plan->data},
+        {"plan.bucket_elements", (int64_t)(v->stack.ddp_bucket_B / fmax(plan->storage.gradient_B, 1))},
+        {"plan.instances", all / shards},
         {"plan.shard", sharded ? (shards < all ? shards : plan->data) : 1},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -87,9 +101,17 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         put(out, "plan.stage_layers", v->model.layers / plan->stages);
     }
     add_layout(plan, out);
+    if (v->model.layers > 1) {
+        put(out, "plan.layers_but_one", v->model.layers - 1);
+    }
+    if (v->model.experts > 0) {
+        put(out, "plan.expert_nodes", expert_nodes(plan->expert, v->cluster.gpus_per_node));
+    }
     dts_layer_lists_of(&v->model, out);
     dts_settings_add(out, "plan.pipelined", plan->pipeline > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.accumulates", plan->microbatches > 1 ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.async_tensor", plan->async_tensor ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.reduces_beside", reduces_beside(&v->stack) ? "true" : "false", NULL);
     dts_settings_add(out, "plan.split", plan->tensor * plan->context > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.interleaved", plan->virtual_stages > 1 ? "true" : "false", NULL);
 }
@@ -175,6 +197,15 @@ static int64_t data_ranks(const dts_settings *ours, const dts_settings *base) {
         others *= degree > 0 ? degree : 1;
     }
     return gpus % others == 0 ? gpus / others : 0;
+}
+
+/* Copies of what the optimizer shards, over data and context. */
+static void complete_instances(dts_settings *ours, const dts_settings *base) {
+    const int64_t instances = dts_settings_count(ours, "plan.instances"), data = data_ranks(ours, base);
+    const int64_t context = number(ours, base, "parallelism.context"), all = data * (context > 0 ? context : 1);
+    if (instances > 1 && all > instances && all % instances == 0) {
+        put(ours, "parallelism.shard_group", all / instances);
+    }
 }
 
 /* A file that gives all three numbers of a batch has to agree with itself, and with the GPUs [1]: fewer ranks than
@@ -291,6 +322,50 @@ static dts_status complete_layout(dts_settings *ours, dts_diag *diag) {
                                  "a layout of stages that is not understood: '%s'", text);
 }
 
+/* Router groups lie one after another: a token that is sent to K of N groups over M nodes reaches K·M/N nodes, and K
+ * where a node has several (megatron/core/transformer/moe/moe_utils.py, group_limited_topk). */
+static void complete_groups(dts_settings *ours, const dts_settings *base) {
+    const int64_t groups = dts_settings_count(ours, "plan.expert_groups");
+    const int64_t chosen = dts_settings_count(ours, "plan.groups_per_token");
+    const int64_t expert = dts_settings_count(ours, "parallelism.expert");
+    const int64_t nodes = expert_nodes(expert, number(ours, base, "cluster.gpus_per_node"));
+    if (groups > 0 && chosen > 0 && nodes > 1) {
+        const int64_t reached = nodes <= groups ? chosen : (chosen * nodes + groups - 1) / groups;
+        if (reached < nodes) {
+            put(ours, "model.nodes_per_token", reached);
+        }
+    }
+}
+
+/* Activations of all layers but the last go to host memory, or of none. */
+static void complete_offload(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
+    const dts_setting *some = dts_settings_find(ours, "plan.activation_layers");
+    const int64_t count = dts_settings_count(ours, "plan.activation_layers");
+    const int64_t layers = number(ours, base, "model.layers");
+    if (count == 0) {
+        return;
+    }
+    if (layers > 0 && count + 1 < layers) {
+        const dts_place place = some->place;
+        dts_diag_warning(diag, place.file == NULL ? NULL : &place, "offload.activations",
+                         "those of all layers are taken; offload.activations=none has none",
+                         "activations of %" PRId64 " of %" PRId64 " layers cannot be offloaded by themselves", count,
+                         layers);
+    }
+    dts_settings_add(ours, "offload.activations", "cpu", NULL);
+}
+
+/* Elements of a bucket, whose gradients are in fp32 unless they are reduced in bf16. */
+static void complete_bucket(dts_settings *ours) {
+    const int64_t elements = dts_settings_count(ours, "plan.bucket_elements");
+    const char *wide = dts_settings_get(ours, "stack.fp32_gradients");
+    if (elements > 0) {
+        const int64_t bytes = wide != NULL && strcmp(wide, "false") == 0 ? 2 : 4;
+        dts_settings_set(ours, "stack.ddp.bucket", "%" PRId64 " B", elements * bytes);
+        dts_settings_set(ours, "stack.ddp.first_bucket", "%" PRId64 " B", elements * bytes);
+    }
+}
+
 dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
     int64_t nodes = dts_settings_count(ours, "plan.nodes"), per_node = dts_settings_count(ours, "plan.gpus_per_node");
     int64_t gpus = dts_settings_count(ours, "plan.gpus");
@@ -304,7 +379,11 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
     status = status == DTS_OK ? complete_layout(ours, diag) : status;
+    complete_offload(ours, base, diag);
+    complete_groups(ours, base);
+    complete_bucket(ours);
     complete_shards(ours);
+    complete_instances(ours, base);
     const char *sequence = dts_settings_get(ours, "parallelism.sequence");
     if (dts_settings_count(ours, "parallelism.tensor") == 1 && sequence != NULL && strcmp(sequence, "true") == 0) {
         dts_settings_set(ours, "parallelism.sequence",
@@ -318,5 +397,5 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     if (stage > 0 && layers > 0 && pipeline > 0 && layers % (pipeline * stage) == 0) {
         put(ours, "parallelism.virtual_stages", layers / (pipeline * stage));
     }
-    return status;
+    return status == DTS_OK ? dts_stage_depths_complete(ours, layers, diag) : status;
 }

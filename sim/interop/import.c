@@ -146,7 +146,7 @@ enum { NAMES_MOST = 768, TYPOS_MOST = 2 };
 /* Every key that is read, and with the others every one that is known to change nothing. */
 static size_t known_names(const importer *i, bool others, const char *names[NAMES_MOST]) {
     size_t count = 0;
-    for (size_t t = 0; t < 4 && i->launcher->rules[t] != NULL; t++) {
+    for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
         count +=
             dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, NAMES_MOST - count);
     }
@@ -189,7 +189,7 @@ static const char *misspelt(const importer *i, const dts_setting *s) {
 
 /* A default does not hold where the file says something about its key that no rule understood. */
 static void drop_default(const importer *i, const char *path, dts_settings *ours) {
-    for (size_t t = 0; t < 4 && i->launcher->rules[t] != NULL; t++) {
+    for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
         const char *keys[16];
         size_t count = dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, path, i->notes->arena, keys, 16);
         for (size_t k = 0; k < count; k++) {
@@ -276,6 +276,18 @@ static void clear_plan(const importer *i, const dts_settings *base, overrides *l
     }
 }
 
+/* What the scenario says about its model in keys that no file of the launcher has: how tokens fall. */
+static void keep_elsewhere(const importer *i, const dts_settings *base, overrides *list) {
+    for (size_t k = 0; k < base->count; k++) {
+        const dts_setting *s = &base->items[k];
+        const dts_remark *remark = dts_remark_find(i->launcher->elsewhere, s->path);
+        if (!s->preset && s->place.file != NULL && strncmp(s->path, "model.", 6) == 0 && remark != NULL &&
+            remark->text != NULL && strcmp(remark->path, s->path) == 0) {
+            add(list, s->path, s->value, &s->place);
+        }
+    }
+}
+
 static bool last_of_its_path(const dts_settings *ours, size_t k) {
     return dts_settings_find(ours, ours->items[k].path) == &ours->items[k];
 }
@@ -292,6 +304,7 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
     }
     if (layers != NULL) {
         add(list, "model", family != NULL && strcmp(family, "llama") == 0 ? "llama" : "gpt", &whole);
+        keep_elsewhere(i, base, list);
     }
     if (i->launcher->stack != NULL && dts_settings_find(base, "stack") == NULL) {
         add(list, "stack", i->launcher->stack, &whole);
@@ -356,7 +369,7 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     if (status != DTS_OK) {
         return status;
     }
-    for (size_t t = 0; t < 4 && launcher->rules[t] != NULL; t++) {
+    for (size_t t = 0; t < DTS_RULE_TABLES && launcher->rules[t] != NULL; t++) {
         dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
     }
     name_model(&i, base, &theirs, &ours);

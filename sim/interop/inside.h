@@ -7,6 +7,9 @@
 extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_launcher_accelerate,
     dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun;
 
+/* Megatron-LM's flags for what our stacks say (megatron_stack.c). */
+extern const dts_mapping dts_megatron_stack_rules[];
+
 /* Adds a note; text and place may be NULL. */
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
                    ...) DTS_PRINTF(5, 6);
@@ -19,6 +22,8 @@ const dts_remark *dts_remark_find(const dts_remark *table, const char *path);
 /* Which layers of a model have experts or a window of attention, as plan.… in Megatron-LM's words, and back. */
 void dts_layer_lists_of(const dts_model *model, dts_settings *out);
 dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag);
+/* Stages of different depth by the layers at their ends, as parallelism.partition. */
+dts_status dts_stage_depths_complete(dts_settings *ours, int64_t layers, dts_diag *diag);
 
 /* YAML and JSON. */
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);

@@ -67,15 +67,17 @@ typedef struct dts_need {
     const char *path, *value, *needs, *help;
 } dts_need;
 
+enum { DTS_RULE_TABLES = 6 };
+
 typedef struct dts_launcher {
     const char *name, *help;
-    const char *stack;            /* the software profile that goes with it; NULL: any */
-    const dts_mapping *rules[4];  /* NULL behind the last */
-    const dts_remark *elsewhere;  /* export: keys of ours that live elsewhere */
-    const dts_remark *irrelevant; /* import: keys of theirs that change nothing here */
-    const dts_choice *choices;    /* import; NULL: none */
-    const dts_clash *clashes;     /* import; NULL: none */
-    const dts_need *needs;        /* import; NULL: none */
+    const char *stack;                         /* the software profile that goes with it; NULL: any */
+    const dts_mapping *rules[DTS_RULE_TABLES]; /* NULL behind the last */
+    const dts_remark *elsewhere;               /* export: keys of ours that live elsewhere */
+    const dts_remark *irrelevant;              /* import: keys of theirs that change nothing here */
+    const dts_choice *choices;                 /* import; NULL: none */
+    const dts_clash *clashes;                  /* import; NULL: none */
+    const dts_need *needs;                     /* import; NULL: none */
     const dts_mapping *models; /* import: their names of models; they count where the scenario has none. NULL: none */
     bool whole_plan;           /* its files say all of `parallelism`: what is not written is not there */
     const char *comment;       /* begins a comment; NULL: the format has none */

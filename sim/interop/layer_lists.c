@@ -149,10 +149,24 @@ static bool read_sum(const char **at, layer_list *list) {
     }
 }
 
+static bool none_has(const layer_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->has[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* As layers without experts at the start, and every n-th of the others with them. */
 static bool expert_pattern(const layer_list *list, int64_t *first, int64_t *every) {
     size_t begin = 0, step = 0;
     const bool good = dts_expert_pattern(list->has, list->count, &begin, &step);
+    if (!good && none_has(list)) {
+        *first = (int64_t)list->count;
+        *every = 1;
+        return true;
+    }
     *first = (int64_t)begin;
     *every = (int64_t)step;
     return good;

@@ -74,7 +74,7 @@ const dts_remark *dts_remark_find(const dts_remark *table, const char *path) {
 }
 
 const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_direction direction, const char *path) {
-    for (size_t i = 0; i < 4 && launcher->rules[i] != NULL; i++) {
+    for (size_t i = 0; i < DTS_RULE_TABLES && launcher->rules[i] != NULL; i++) {
         if (dts_rules_know(launcher->rules[i], direction, path)) {
             return launcher->rules[i];
         }

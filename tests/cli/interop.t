@@ -21,6 +21,8 @@ $ dtsim export pipelines/interleaved-1f1b --to megatron-lm
 #   parallelism.pipeline = 4
 #   parallelism.schedule = interleaved-1f1b
 #   parallelism.data_parallel = ddp
+#   stack.fuse.loss = true
+#   stack.fp32_gradients = true
 # left aside:
 #   cluster = dgx-a100-80gb: is the machine
 #   stack = megatron-core: is the installed software
@@ -45,13 +47,17 @@ torchrun --nnodes 1 --nproc-per-node 4 pretrain_gpt.py "$@" \
     --context-parallel-size 1 \
     --pipeline-model-parallel-size 4 \
     --num-virtual-stages-per-pipeline-rank 3 \
-    --overlap-grad-reduce
+    --overlap-grad-reduce \
+    --cross-entropy-loss-fusion \
+    --cross-entropy-fusion-impl te \
+    --accumulate-allreduce-grads-in-fp32 \
+    --ddp-bucket-size 40000000
 $ dtsim export pipelines/zbv --to megatron-lm -o out.sh; grep -c . out.sh > lines; tail -3 out.sh
 warning: megatron-lm cannot express parallelism.schedule = zbv
   help: Megatron-LM has 1F1B and its interleaved form: interleaved-1f1b is nearest
-    --pipeline-model-parallel-size 4 \
-    --num-virtual-stages-per-pipeline-rank 2 \
-    --overlap-grad-reduce
+    --cross-entropy-fusion-impl te \
+    --accumulate-allreduce-grads-in-fp32 \
+    --ddp-bucket-size 40000000
 $ dtsim export pipelines/dualpipe --to torchtitan
 # dualpipe as a torchtitan recipe. Put it into a config_registry.py and start it with
 #   torchrun --nnodes 1 --nproc-per-node 4 -m torchtitan.train --module llama3 --config plan
@@ -248,6 +254,7 @@ $ dtsim import $DATA/tests/golden/interop/gpt3-175b.sh --set cluster=dgx-a100-80
 #   micro-batch-size = 1 (line 17)
 #   global-batch-size = 1536 (line 17)
 #   fp16 = true (line 18)
+#   clip-grad = 1.0 (line 18)
 #   tensor-model-parallel-size = 8 (line 20)
 #   pipeline-model-parallel-size = 16 (line 21)
 # defaults of the launcher:
@@ -273,12 +280,15 @@ $ dtsim import $DATA/tests/golden/interop/gpt3-175b.sh --set cluster=dgx-a100-80
 #   parallelism.order = tensor-data-pipeline
 #   offload.optimizer = none
 #   offload.activations = none
+#   stack.fuse.loss = false
+#   stack.ddp.overlap = false
+#   stack.ddp.bucket = 1 TB
+#   stack.ddp.first_bucket = 1 TB
 #   stack=megatron-core
 # left aside:
 #   master-addr = localhost (line 13): no effect on the time of an iteration
 #   rampup-batch-size = 16 16 5859375 (line 17): the batch grows at first: the full batch is simulated
 #   lr = 6.0e-5 (line 18): no effect on the time of an iteration
-#   clip-grad = 1.0 (line 18): the software profile says it (stack.…)
 #   data-path = $1 (line 26): no effect on the time of an iteration
 name: gpt3-175b
 cluster:
@@ -314,7 +324,16 @@ model:
   dropout: true
   architecture: gpt
   vocab: 51200
-stack: megatron-core
+stack:
+  profile: megatron-core
+  fuse:
+    loss: false
+  optimizer:
+    gradient_clipping: true
+  ddp:
+    overlap: false
+    bucket: 1 TB
+    first_bucket: 1 TB
 training:
   sequence_length: 2048
   micro_batch: 1
@@ -450,8 +469,8 @@ stack:
   device_dispatch_domain: 2
   device_dispatch_reads: true
   experts_sms: 24
-  fp8:
-    activation_input: true
+  fuse:
+    loss: false
 $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
     --moe-token-dispatcher-type flex \
     --moe-enable-deepep \
@@ -482,7 +501,7 @@ stack:
   tokens_cross_once: false
   device_dispatch_domain: 2
   experts_sms: 24
-  fp8:
+  fuse:
 % a layout of stages takes the place of their number: Megatron-LM refuses both
 $ printf 'model: {profile: llama-3-8b, layers: 30}\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {tensor: 2, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b}\n' > uneven.yaml; DTSIM_DATA=$DATA dtsim export uneven.yaml --to megatron-lm | grep -E 'virtual|layout'
     --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
@@ -522,9 +541,9 @@ $ printf 'model: gemma-3-27b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: meg
     --window-size 1023,0 \
     --window-attn-skip-freq 6 \
 $ dtsim import w.sh --set cluster=dgx-h100 2>/dev/null | grep -E '(window|global)'
-#   window-size = 1023,0 (line 48)
-#   window-attn-skip-freq = 6 (line 49)
-#   global-batch-size = 8 (line 53)
+#   window-size = 1023,0 (line 50)
+#   window-attn-skip-freq = 6 (line 51)
+#   global-batch-size = 8 (line 55)
   attention_window: 1024
   first_global_layers: 0
   global_every: 6
@@ -1004,3 +1023,27 @@ alone.sh: error: missing key 'cluster'
 warning: a launcher's file says only a part of a scenario
   help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
 [1]
+% Stages of different depth, and groups of experts over nodes, both ways; what cannot be cut is refused with its place.
+$ printf 'torchrun --nproc-per-node 8 --nnodes 8 pretrain_gpt.py --num-layers 22 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 5 --decoder-last-pipeline-num-layers 3\n' > ends.sh; dtsim import ends.sh --set cluster=dgx-a100-80gb | grep partition
+  partition: [5, 7, 7, 3]
+$ sed 's/--decoder-first.*/--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split/' ends.sh > counts.sh; dtsim import counts.sh --set cluster=dgx-a100-80gb -o counts.yaml; grep partition counts.yaml; dtsim export counts.yaml --to megatron-lm | grep layout
+  partition: [5, 6, 6, 5]
+    --pipeline-model-parallel-layout 'Ettttt|tttttt|tttttt|tttttL' \
+$ sed 's/--decoder-first.*/--account-for-embedding-in-pipeline-split/' ends.sh > odd.sh; dtsim import odd.sh --set cluster=dgx-a100-80gb 2>&1 | cut -c1-120
+odd.sh:1:268: error: 22 layers cannot be laid over 4 virtual stages like this
+      1 | ...cro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16 --pipeline-model-parallel-size 4 --accoun
+        |                                                                                                       ^
+  help: Megatron-LM refuses it, too: all stages but those at the ends have as many layers
+$ sed 's/--pipeline.*/--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 512 --expert-model-parallel-size 64 --moe-router-num-groups 8 --moe-router-group-topk 4/' ends.sh > groups.sh; dtsim import groups.sh --set cluster=dgx-h100 -o groups.yaml; grep -E 'nodes_per_token|experts:' groups.yaml; dtsim export groups.yaml --to megatron-lm | grep -E 'group|gemm|permute'
+  experts: 64
+  nodes_per_token: 4
+  experts: sequential
+# groups as Megatron-LM arguments. Give data, tokenizer and learning rate as "$@".
+    --moe-router-group-topk 4 \
+    --moe-router-num-groups 8 \
+% Gradients that are reduced behind the last backward pass, in one bucket.
+$ dtsim export pipelines/1f1b --set stack=megatron-core-no-overlap --to megatron-lm | tail -n 4
+    --pipeline-model-parallel-size 4 \
+    --cross-entropy-loss-fusion \
+    --cross-entropy-fusion-impl te \
+    --accumulate-allreduce-grads-in-fp32

@@ -7,6 +7,7 @@ $ printf 'id,measured.iteration_s\n"a,1\n' >t.csv; dtsim validate t.csv
 t.csv:2:1: error: this quote has no end
       2 | "a,1
         | ^
+  help: close it with the same quote; a quote inside quotes is written twice: ""
 [1]
 $ printf 'id,training.micro_batch,measured.iteration_s\na,1\nb,2,x\n,3,4\nc,3,-1\n' >t.csv; dtsim validate t.csv
 t.csv:2:1: error: 2 cells, but the header names 3 columns

@@ -105,7 +105,7 @@ static void lists_are_read(void **state) {
         {"plan.expert_layers", "2", false, 0, 0}, /* as [1,0]*3: ours counts the last of two */
         {"plan.expert_layers", "7", false, 0, 0},
         {"plan.expert_layers", "[1,0]*3", false, 0, 0},
-        {"plan.expert_layers", "[0]*6", false, 0, 0},
+        {"plan.expert_layers", "[0]*6", true, 6, 1},
         {"plan.window_layers", "[1,1,0]*2", true, 0, 3},
         {"plan.window_layers", "([1]*2+[0])*2", true, 0, 3},
         {"plan.window_layers", "(([1]+[1])+[0])*2", true, 0, 3},

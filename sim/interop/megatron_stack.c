@@ -1,0 +1,81 @@
+/* Megatron-LM's flags for what our stacks say: which kernels are fused, what runs beside what. A script that leaves
+ * such a flag out says something, too.
+ *
+ * Sources: NVIDIA/Megatron-LM megatron/training/arguments.py at 000c4ac (validate_args: what needs what) and
+ * [1] megatron/core/distributed/distributed_data_parallel.py: without overlap_grad_reduce there is one bucket;
+ * [2] megatron/core/transformer/moe/experts.py: SequentialMLP, or TEGroupedMLP with --moe-grouped-gemm. */
+#include "interop/inside.h"
+
+#define OUT    DTS_TO_THEIRS
+#define IN     DTS_TO_OURS
+#define FUSED  "cross-entropy-loss-fusion=true; cross-entropy-fusion-impl=te"
+#define NARROW "fp8-param-gather=true"
+
+const dts_mapping dts_megatron_stack_rules[] = {
+    {"stack.attention=materialised", "attention-backend=unfused", 0, NULL, false},
+    {"stack.attention=flash; stack.cudnn_attention=false", "attention-backend=flash", 0, NULL, false},
+    {"stack.attention=flash; stack.cudnn_attention=true", "attention-backend=fused", IN, NULL, false},
+    {"stack.attention=flash", "", OUT, NULL, false}, /* auto takes cuDNN's where it is faster */
+    {"stack.cudnn_attention=*", "", OUT, NULL, false},
+    {"stack.fuse.loss=true", FUSED, OUT, NULL, false},
+    {"stack.fuse.loss=true", "cross-entropy-loss-fusion=true", IN, NULL, false},
+    {"stack.fuse.loss=false", "", 0, NULL, false},
+    {"stack.fuse.bias_gelu=false; model.gated_ffn=true", "no-bias-swiglu-fusion=true", OUT, NULL, false},
+    {"stack.fuse.bias_gelu=false", "no-bias-gelu-fusion=true", OUT, NULL, false},
+    {"stack.fuse.bias_gelu=false", "swiglu=true; no-bias-swiglu-fusion=true", IN, NULL, false},
+    {"stack.fuse.bias_gelu=false", "no-bias-gelu-fusion=true", IN, NULL, false},
+    {"stack.fuse.bias_gelu=true", "", OUT, NULL, false},
+    {"stack.fuse.bias_dropout_add=false", "no-bias-dropout-fusion=true", 0, NULL, false},
+    {"stack.fuse.bias_dropout_add=true", "", OUT, NULL, false},
+    {"stack.fuse.softmax=false", "no-masked-softmax-fusion=true", 0, NULL, false},
+    {"stack.fuse.softmax=true", "", OUT, NULL, false},
+    {"stack.fuse.rotary=false; model.rotary=true", "no-rope-fusion=true", OUT, NULL, false},
+    {"stack.fuse.rotary=false", "no-rope-fusion=true", IN, NULL, false},
+    {"stack.fuse.rotary=*", "", OUT, NULL, false},
+    {"stack.accumulate_kernel=true", "no-gradient-accumulation-fusion=true", 0, NULL, false},
+    {"stack.accumulate_kernel=*", "", OUT, NULL, false},
+    {"stack.fp32_gradients=false; training.precision=fp16", "", OUT, NULL, false},
+    {"stack.fp32_gradients=false; training.precision=fp32", "", OUT, NULL, false},
+    {"stack.fp32_gradients=false", "grad-reduce-in-bf16=true", 0, NULL, false},
+    {"stack.fp32_gradients=true; training.precision=fp32", "", OUT, NULL, false},
+    {"stack.fp32_gradients=true", "accumulate-allreduce-grads-in-fp32=true", OUT, NULL, false},
+    {"stack.fp32_gradients=bf16", "", OUT, NULL, false},
+    {"stack.optimizer.gradient_clipping=false", "clip-grad=0", 0, NULL, false},
+    {"stack.optimizer.gradient_clipping=false", "clip-grad=0.0", IN, NULL, false},
+    {"stack.optimizer.gradient_clipping=true", "clip-grad=*", IN, NULL, false},
+    {"stack.optimizer.gradient_clipping=true", "", OUT, NULL, false},
+    {"stack.ddp.overlap=true", "overlap-grad-reduce=true", IN, NULL, false},
+    {"stack.ddp.overlap=true", "use-megatron-fsdp=true", IN, NULL, false},
+    {"stack.ddp.overlap=true", "use-torch-fsdp2=true", IN, NULL, false},
+    {"stack.ddp.overlap=false; stack.ddp.bucket=1 TB; stack.ddp.first_bucket=1 TB", "", IN, NULL, false}, /* [1] */
+    {"plan.bucket_elements=@; plan.reduces_beside=true", "ddp-bucket-size=@", OUT, NULL, false},
+    {"plan.bucket_elements=@", "overlap-grad-reduce=true; ddp-bucket-size=@", IN, NULL, false},
+    {"stack.experts=sequential", "", OUT, NULL, false}, /* [2] */
+    {"stack.experts=streams; model.experts=*", "moe-grouped-gemm=true", OUT, NULL, false},
+    {"stack.experts=streams", "num-experts=*; moe-grouped-gemm=true", IN, NULL, false},
+    {"stack.experts=sequential", "num-experts=*", IN, NULL, false},
+    {"stack.experts=grouped; model.experts=*", "moe-grouped-gemm=true", OUT,
+     "Transformer Engine runs a rank's experts on four streams, which is nearest", false},
+    {"stack.experts=*", "", OUT, NULL, false},
+    {"stack.fuse.permute=true; model.experts=*", "moe-permute-fusion=true", OUT, NULL, false},
+    {"stack.fuse.permute=*", "", OUT, NULL, false},
+    {"stack.fuse.permute=true", "num-experts=*; moe-permute-fusion=true", IN, NULL, false},
+    {"stack.fuse.permute=false", "num-experts=*", IN, NULL, false},
+    {"stack.fp8.activation_input=true", "activation-func-fp8-input-store=true", 0, NULL, false},
+    {"stack.fp8.primary_weights=true; training.precision=fp8", NARROW, OUT, NULL, false},
+    {"stack.fp8.primary_weights=true; training.precision=amp-fp8", NARROW, OUT, NULL, false},
+    {"stack.fp8.primary_weights=true; training.precision=mxfp8", NARROW, OUT, NULL, false},
+    {"stack.fp8.primary_weights=true", "fp8-format=*; fp8-param-gather=true", IN, NULL, false},
+    {"stack.fp8.primary_weights=false", "fp8-format=*", IN, NULL, false},
+    {"stack.fp8.primary_weights=*", "", OUT, NULL, false},
+    {"stack.cuda_graphs=layers", "cuda-graph-impl=local", OUT, NULL, false},
+    {"stack.cuda_graphs=iteration",
+     "cuda-graph-impl=local; cuda-graph-scope=full_iteration; no-check-for-nan-in-loss-and-grad=true", OUT, NULL,
+     false},
+    {"stack.cuda_graphs=none", "", OUT, NULL, false},
+    {"stack.cuda_graphs=iteration", "cuda-graph-impl=local; cuda-graph-scope=full_iteration", IN, NULL, false},
+    {"stack.pipeline.p2p_overlap=false; plan.interleaved=true", "no-overlap-p2p-communication=true", OUT, NULL, false},
+    {"stack.pipeline.p2p_overlap=false", "no-overlap-p2p-communication=true", IN, NULL, false},
+    {"stack.pipeline.p2p_overlap=*", "", OUT, NULL, false},
+    {0},
+};
