@@ -263,6 +263,7 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
         f->full_s = f->outcome.figures.iteration_time_s;
+        f->tasks = (double)result->simulation.tasks;
         find_fill(result, f);
         f->as_run = is_as_run(base, result);
     } else if (status == DTS_INVALID) {

@@ -15,6 +15,7 @@
 
 enum {
     TENSOR_KINDS = 3,     /* none, inside a node, across nodes */
+    ACTIVATION_KINDS = 2, /* on the GPU, offloaded */
     KEPT = 128,           /* candidates of each family that a method may simulate */
     KEPT_OF_BASELINE = 4, /* a baseline takes the first of these that fits */
     KEPT_NEAREST = 32,    /* where nothing fits */
@@ -48,7 +49,8 @@ void dts_search_free(dts_search *search) {
 }
 
 size_t dts_layouts_families(const dts_layout_space *space) {
-    return TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) * space->axes[DTS_AXIS_DATA_PARALLEL].count;
+    return ACTIVATION_KINDS * TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) *
+           space->axes[DTS_AXIS_DATA_PARALLEL].count;
 }
 
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate) {
@@ -58,7 +60,9 @@ size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *ca
         v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + dts_layout_space_find(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
     int64_t node = dts_cluster_joined(&space->base->cluster);
     size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
-    return (schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor;
+    const size_t activations = (v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS) != 0;
+    return ((schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor) * ACTIVATION_KINDS +
+           activations;
 }
 
 /* ---- the first walk -----------------------------------------------------------------------------------------------
@@ -143,12 +147,23 @@ static void note_last(look *l, size_t family) {
     }
 }
 
+size_t dts_layouts_first_family(const dts_layout_space *space, const dts_candidate *candidate, int axes,
+                                size_t *count) {
+    const size_t family = dts_layouts_family(space, candidate);
+    *count = axes > DTS_AXIS_OFFLOAD ? 1 : ACTIVATION_KINDS;
+    return axes > DTS_AXIS_OFFLOAD ? family : family / ACTIVATION_KINDS * ACTIVATION_KINDS;
+}
+
 /* A score is the time, or above it. */
 static bool is_behind(const void *context, const dts_candidate *candidate, int axes, double least_s) {
-    (void)axes; /* those of families are among them */
     const look *l = context;
-    return least_s >
-           atomic_load_explicit(&l->behind[dts_layouts_family(&l->c->search->space, candidate)], memory_order_relaxed);
+    size_t count = 0;
+    const size_t first = dts_layouts_first_family(&l->c->search->space, candidate, axes, &count);
+    bool behind = true;
+    for (size_t i = 0; i < count && behind; i++) {
+        behind = least_s > atomic_load_explicit(&l->behind[first + i], memory_order_relaxed);
+    }
+    return behind;
 }
 
 static void look_at(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {

@@ -57,10 +57,13 @@ struct dts_search_context {
     bool only_accepted; /* what is simulated now is accepted, and compared with such only (accept.c) */
 };
 
-/* Candidates of one family have the same schedule (or a single stage), share parameters in the same way and have tensor
- * parallelism inside a node, across nodes or none: what the closed form leaves out is much the same for them. Below
- * dts_layouts_families. */
+/* Candidates of one family have the same schedule (or a single stage), share parameters in the same way, have tensor
+ * parallelism inside a node, across nodes or none, and offload activations or do not: what the closed form leaves out
+ * is much the same for them. Below dts_layouts_families. */
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate);
+/* The first of count families, one after another, to which candidates may belong that begin with these values, up to
+ * the axis of sharding at least. */
+size_t dts_layouts_first_family(const dts_layout_space *space, const dts_candidate *candidate, int axes, size_t *count);
 size_t dts_layouts_families(const dts_layout_space *space);
 
 /* Walks all pairs, on all threads; each has a context of its own: contexts + pair · size. */

@@ -1,11 +1,11 @@
 /* From many candidates to the few that are simulated in full.
  *
  * A coarse simulation (run/screen.h) takes about a millisecond where one of every kernel takes thirty, and is mostly
- * within 0.2 % of it in time, exact in memory. So many candidates are looked at coarsely, in the order of what their
- * families have taken beyond their closed forms, and the best of them is simulated as `dtsim run` does, for bounds and
- * families to learn; then those that come close to the best are simulated like that too, the best first, and only
- * these are ranked. What a family takes in full beyond its coarse simulation decides who
- * is still close. */
+ * within 0.2 % of it in time, exact in memory. So many candidates are looked at coarsely, in the order of what those
+ * that differ least from them, or else their families, have taken beyond their closed forms, and the best of them is
+ * simulated as `dtsim run` does, for bounds and families to learn; then those that come close to the best are simulated
+ * like that too, the best first, and only these are ranked. What a family takes in full beyond its coarse simulation
+ * decides who is still close. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,7 @@ enum {
     TRIED = 2,      /* of these in full at once */
     REFINED = 8,    /* in full at a time */
     COARSE_FOR = 4, /* coarse for each that may be simulated in full */
+    NEAR = 2,       /* axes in which candidates differ that are much alike */
     KNOWN = 32,     /* simulated in full of a family: then it is known how far coarse simulation is off for it */
 };
 
@@ -140,8 +141,9 @@ static double value_of(const dts_search_context *c, const dts_screened *s) {
 /* Sums over the candidates of a family of what they took. */
 typedef struct family {
     double estimated, coarse; /* of those that were looked at coarsely */
-    size_t known;             /* simulated in full as well */
-    double least_ratio;       /* full to coarse, of those that are known; 0: none is */
+    double estimated_B, coarse_B;
+    size_t known;       /* simulated in full as well */
+    double least_ratio; /* full to coarse, of those that are known; 0: none is */
     double greatest_ratio;
     bool asked; /* in this batch */
 } family;
@@ -160,6 +162,8 @@ static void learn(const dts_search_context *c, family *families) {
         }
         of->estimated += s->of.estimate.time_s;
         of->coarse += s->screening.time_s;
+        of->estimated_B += s->screening.memory_known ? s->of.estimate.memory_B : 0;
+        of->coarse_B += s->screening.memory_known ? s->screening.allocated_B : 0;
         long index = dts_layouts_find(c, &s->of.candidate);
         if (index >= 0 && c->search->findings[index].outcome.kind == DTS_OUTCOME_SIMULATED) {
             double ratio = c->search->findings[index].outcome.figures.iteration_time_s / s->screening.time_s;
@@ -214,24 +218,66 @@ static void pick(picks *p, double score, size_t index) {
     p->index[at] = index;
 }
 
+/* What is known of one of a list: how much more than its closed forms the nearest took that has been looked at. */
+typedef struct listed {
+    bool seen;
+    int distance; /* axes in which that one differs; NEAR + 1: none is near */
+    double time_ratio, memory_ratio;
+} listed;
+
+/* Has every candidate of the list learn from those that were looked at from first on. */
+static void learn_near(const dts_search_context *c, const dts_top *list, size_t first, listed *known) {
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = first; k < c->screened_count && !known[i].seen; k++) {
+            const dts_screened *s = &c->screened[k];
+            const int32_t *a = list->items[i].candidate.value, *b = s->of.candidate.value;
+            int distance = 0;
+            for (int axis = 0; axis < DTS_AXIS_COUNT && distance <= known[i].distance; axis++) {
+                distance += a[axis] != b[axis];
+            }
+            const bool alike = distance <= known[i].distance && distance <= NEAR && !s->failed &&
+                               dts_layouts_family(&c->search->space, &list->items[i].candidate) ==
+                                   dts_layouts_family(&c->search->space, &s->of.candidate);
+            if (alike) {
+                known[i].distance = distance;
+                known[i].time_ratio = s->screening.time_s / s->of.estimate.time_s;
+                known[i].memory_ratio =
+                    s->screening.memory_known ? s->screening.allocated_B / s->of.estimate.memory_B : 1;
+            }
+        }
+    }
+}
+
+/* The score of a candidate with what is known of others. */
+static double corrected(const dts_search_context *c, const family *f, const listed *known, const dts_ranked *r) {
+    if (by_memory(c)) {
+        return r->score;
+    }
+    const bool near = known->distance <= NEAR;
+    dts_estimate e = r->estimate;
+    e.time_s *= near ? known->time_ratio : (f->coarse > 0 ? f->coarse / f->estimated : 1);
+    e.memory_B *= near ? known->memory_ratio : (f->coarse_B > 0 ? f->coarse_B / f->estimated_B : 1);
+    return dts_layouts_score(c, &e);
+}
+
 /* Those of a list that come next; one of each family that may hold the best comes first. */
-static void choose_coarse(const dts_search_context *c, const dts_top *list, family *families, bool *seen, picks *out) {
+static void choose_coarse(const dts_search_context *c, const dts_top *list, family *families, listed *known,
+                          picks *out) {
     learn(c, families);
     double beat = best_value(c);
     for (size_t i = 0; i < list->count; i++) {
         const dts_ranked *r = &list->items[i];
-        seen[i] = seen[i] || dts_layouts_least(c, &r->estimate) >= beat;
-        if (seen[i]) {
+        known[i].seen = known[i].seen || dts_layouts_least(c, &r->estimate) >= beat;
+        if (known[i].seen) {
             continue;
         }
         family *f = family_of(c, families, &r->candidate);
         bool first = f->coarse <= 0 && !f->asked && r->score < PROMISING * beat;
         f->asked = true;
-        bool corrects = f->coarse > 0 && !by_memory(c);
-        pick(out, first ? 0 : r->score * (corrects ? f->coarse / f->estimated : 1), i);
+        pick(out, first ? 0 : corrected(c, f, &known[i], r), i);
     }
     for (size_t i = 0; i < out->count; i++) {
-        seen[out->index[i]] = true;
+        known[out->index[i]].seen = true;
     }
 }
 
@@ -298,7 +344,7 @@ static dts_status try_best(dts_search_context *c, family *families, size_t limit
     return simulate_picked(c, &chosen, diag);
 }
 
-static dts_status screen_list(dts_search_context *c, const dts_top *list, family *families, bool *seen, size_t limit,
+static dts_status screen_list(dts_search_context *c, const dts_top *list, family *families, listed *known, size_t limit,
                               dts_diag *diag) {
     dts_status status = DTS_OK;
     size_t full = limit > c->search->count ? limit - c->search->count : 0;
@@ -306,13 +352,15 @@ static dts_status screen_list(dts_search_context *c, const dts_top *list, family
     for (bool left = true; left && status == DTS_OK && c->screened_count < end && !dts_layouts_stopped(c);) {
         size_t room = end - c->screened_count;
         picks chosen = {.most = room < BATCH ? room : BATCH};
-        choose_coarse(c, list, families, seen, &chosen);
+        choose_coarse(c, list, families, known, &chosen);
         dts_ranked batch[BATCH];
         for (size_t i = 0; i < chosen.count; i++) {
             batch[i] = list->items[chosen.index[i]];
         }
         left = chosen.count > 0;
+        const size_t first_new = c->screened_count;
         status = dts_layouts_screen(c, batch, chosen.count, diag);
+        learn_near(c, list, first_new, known);
         status = status == DTS_OK ? try_best(c, families, limit, diag) : status;
     }
     return status;
@@ -368,25 +416,27 @@ static dts_status fill_answers(dts_search_context *c, size_t limit, dts_diag *di
 }
 
 /* Those that a search which goes on has looked at before. */
-static void mark_seen(const dts_search_context *c, const dts_top *list, bool *seen) {
+static void mark_seen(const dts_search_context *c, const dts_top *list, listed *known) {
     for (size_t i = 0; i < list->count; i++) {
-        for (size_t k = 0; k < c->screened_count && !seen[i]; k++) {
-            seen[i] = dts_candidate_compare(&c->screened[k].of.candidate, &list->items[i].candidate) == 0;
+        known[i].distance = NEAR + 1;
+        for (size_t k = 0; k < c->screened_count && !known[i].seen; k++) {
+            known[i].seen = dts_candidate_compare(&c->screened[k].of.candidate, &list->items[i].candidate) == 0;
         }
     }
 }
 
 dts_status dts_layouts_refine_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
-    bool *seen = calloc(list->count + 1, sizeof *seen);
+    listed *known = calloc(list->count + 1, sizeof *known);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
-    dts_status status = seen == NULL || families == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    dts_status status = known == NULL || families == NULL ? dts_diag_nomem(diag) : DTS_OK;
     if (status == DTS_OK) {
-        mark_seen(c, list, seen);
+        mark_seen(c, list, known);
+        learn_near(c, list, 0, known);
     }
-    status = status == DTS_OK ? screen_list(c, list, families, seen, limit, diag) : status;
+    status = status == DTS_OK ? screen_list(c, list, families, known, limit, diag) : status;
     status = status == DTS_OK ? refine(c, families, limit, diag) : status;
     status = status == DTS_OK && c->request->answers > 0 ? fill_answers(c, limit, diag) : status;
-    free(seen);
+    free(known);
     free(families);
     return status;
 }

@@ -30,6 +30,7 @@ typedef struct dts_finding {
     double fill;      /* bytes over capacity, of the fullest GPU, host or drives: above 1 it does not fit */
     double host_fill; /* the same of host and drives alone */
     double full_s;    /* its time as first simulated in full: without stalls of the caching allocator */
+    double tasks;     /* of its simulation; 0: it was found in the store */
     bool as_run;      /* its figures are those of `dtsim run`: not estimated, not folded (dts_layouts_settle) */
     dts_acceptance acceptance;
     size_t answer;   /* after the ranking: the number of different answers before it; of what fits */

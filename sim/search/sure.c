@@ -24,6 +24,8 @@ enum {
 static const double STEP = 0.01;
 /* Plans of one family whose memory is nearer than this fail together. */
 static const double ALIKE = 0.001;
+/* Tasks of a simulation whose replay counts for two. */
+static const double LONG = 4e6;
 /* What is worth a replay: more than two plans differ that are one answer (conclude.c). */
 static const double GAIN = 0.999;
 
@@ -39,7 +41,8 @@ typedef struct sure {
     dts_search_context *c;
     family *families;
     double best_s; /* of a plan that is known to fit */
-    size_t left;   /* replays */
+    double left;   /* replays */
+    double cost;   /* of a replay, as of a short one */
 } sure;
 
 static bool fits(const dts_finding *f) {
@@ -208,11 +211,11 @@ static dts_status replay(sure *s, dts_diag *diag) {
     dts_search_context *c = s->c;
     bool any = true;
     dts_status status = DTS_OK;
-    while (any && status == DTS_OK && s->left > 0 && !dts_layouts_stopped(c)) {
+    while (any && status == DTS_OK && s->left >= 1 && !dts_layouts_stopped(c)) {
         dts_ranked batch[BATCH];
         size_t count = 0;
         learn(s);
-        const size_t most = knows_none(s) ? 1 : (s->left < BATCH ? s->left : BATCH);
+        const size_t most = knows_none(s) ? 1 : (size_t)fmin(s->left / s->cost, BATCH - 1) + 1;
         status = choose(s, batch, most, &count) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
         any = count > 0;
         status = status == DTS_OK ? dts_layouts_simulate(c, batch, count, diag) : status; /* that only seem to fit */
@@ -226,9 +229,10 @@ static dts_status replay(sure *s, dts_diag *diag) {
         }
         dts_parallel_for(found, c->request->threads, replay_one, &work);
         for (size_t i = 0; i < found; i++) {
+            s->cost = fmax(s->cost, 1 + work.of[i]->tasks / LONG);
             status = work.status[i] == DTS_NOMEM ? dts_diag_nomem(diag) : status;
         }
-        s->left -= count;
+        s->left -= (double)count * s->cost;
     }
     learn(s);
     return status;
@@ -247,9 +251,14 @@ static double correction(const family *f) {
 }
 
 static bool is_slower(const void *context, const dts_candidate *candidate, int axes, double least_s) {
-    (void)axes; /* those of families are among them */
     const sure *s = ((const look *)context)->s;
-    return least_s * correction(family_of(s, candidate)) >= GAIN * s->best_s;
+    size_t count = 0;
+    const size_t first = dts_layouts_first_family(&s->c->search->space, candidate, axes, &count);
+    double least = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, correction(&s->families[first + i]));
+    }
+    return least_s * least >= GAIN * s->best_s;
 }
 
 static bool is_screened(const dts_search_context *c, const dts_candidate *candidate) {
@@ -319,11 +328,11 @@ dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
     if (c->request->objective == DTS_OBJECTIVE_MEMORY || dts_layouts_best(c) < 0) {
         return DTS_OK; /* what takes least memory is served if anything is */
     }
-    sure s = {.c = c, .left = simulations / 8 > BATCH ? simulations / 8 : BATCH};
+    sure s = {.c = c, .cost = 1, .left = fmax((double)simulations / 8, BATCH)};
     s.families = calloc(dts_layouts_families(&c->search->space), sizeof *s.families);
     dts_status status = s.families == NULL ? dts_diag_nomem(diag) : replay(&s, diag);
     for (int round = 0; round < ROUNDS && status == DTS_OK && !is_enough(&s) && !dts_layouts_stopped(c); round++) {
-        s.left = simulations / 12 > BATCH ? simulations / 12 : BATCH;
+        s.left = fmax((double)simulations / 12, BATCH);
         status = look_further(&s, diag);
         status = status == DTS_OK ? replay(&s, diag) : status;
     }
