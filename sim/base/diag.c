@@ -1,5 +1,6 @@
 #include "base/diag.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,13 +265,40 @@ size_t dts_edit_distance(const char *a, const char *b) {
     return previous[m];
 }
 
+/* A name without case and without what joins its words: people write rtx4090, RTX_4090 and rtx-4090. */
+typedef struct folded {
+    char text[LONGEST_NAME + 1]; /* the beginning of longer ones */
+    size_t length;
+} folded;
+
+static folded fold(const char *name) {
+    folded f = {.length = 0};
+    for (; *name != '\0' && f.length < LONGEST_NAME; name++) {
+        if (strchr("-_. ", *name) == NULL) {
+            f.text[f.length++] = (char)tolower((unsigned char)*name);
+        }
+    }
+    return f;
+}
+
+bool dts_same_letters(const char *a, const char *b) {
+    const folded x = fold(a), y = fold(b);
+    return x.length > 0 && strcmp(x.text, y.text) == 0;
+}
+
+bool dts_holds_letters(const char *text, const char *part) {
+    const folded whole = fold(text), sought = fold(part);
+    return sought.length > 0 && strstr(whole.text, sought.text) != NULL;
+}
+
 /* The shortest of the names that name is the beginning of: what was written is right as far as it goes. */
 static const char *begins_with(const char *name, const char *const *names, size_t count) {
     enum { LEAST = 3 };
-    size_t length = strlen(name);
+    const folded f = fold(name);
     const char *best = NULL;
-    for (size_t i = 0; i < count && length >= LEAST; i++) {
-        if (strncmp(name, names[i], length) == 0 && (best == NULL || strlen(names[i]) < strlen(best))) {
+    for (size_t i = 0; i < count && f.length >= LEAST; i++) {
+        const folded other = fold(names[i]);
+        if (strncmp(f.text, other.text, f.length) == 0 && (best == NULL || strlen(names[i]) < strlen(best))) {
             best = names[i];
         }
     }
@@ -278,12 +306,14 @@ static const char *begins_with(const char *name, const char *const *names, size_
 }
 
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count) {
+    const char *same = NULL;
     for (size_t i = 0; i < count; i++) {
         if (strcasecmp(name, names[i]) == 0) {
             return names[i];
         }
+        same = same == NULL && dts_same_letters(name, names[i]) ? names[i] : same;
     }
-    const char *best = begins_with(name, names, count);
+    const char *best = same != NULL ? same : begins_with(name, names, count);
     if (best != NULL) {
         return best;
     }

@@ -82,7 +82,11 @@ void dts_diag_render(const dts_diag *diag, bool color, dts_text *out);
 /* Letters to insert, remove, exchange or swap that lead from a to b; more than any where a word is too long to tell. */
 size_t dts_edit_distance(const char *a, const char *b);
 
-/* The nearest of count names to name: the same letters in another case, then the shortest that begins with name, then
+/* The same names, or part in text, but for case and for what joins words (- _ . and spaces)? */
+bool dts_same_letters(const char *a, const char *b);
+bool dts_holds_letters(const char *text, const char *part);
+
+/* The nearest of count names to name: the same letters, then the shortest that begins with name (both as above), then
  * by edit distance; NULL when none is close (more than a third of its letters differ). For "did you mean" lines. */
 const char *dts_nearest_name(const char *name, const char *const *names, size_t count);
 

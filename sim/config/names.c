@@ -147,7 +147,7 @@ static size_t suggest_by_words(const char *name, const char *const *names, size_
 
 bool dts_names_suggest(const char *name, const char *const *names, size_t count, dts_text *help) {
     const char *near = dts_nearest_name(name, names, count);
-    bool same_letters = near != NULL && strcasecmp(near, name) == 0;
+    bool same_letters = near != NULL && dts_same_letters(near, name);
     size_t length = strlen(name);
     size_t shown = 0;
     for (size_t i = 0; i < count && !same_letters; i++) {

@@ -8,18 +8,13 @@
 static dts_status unknown_schedule(const char *name, dts_diag *diag) {
     size_t count = 0;
     const dts_schedule_method *const *methods = dts_schedule_methods(&count);
-    const char *names[64];
-    count = count < 64 ? count : 64;
-    for (size_t i = 0; i < count; i++) {
-        names[i] = methods[i]->name;
-    }
-    const char *nearest = dts_nearest_name(name, names, count);
+    const char *nearest = dts_schedule_nearest(name);
     dts_text help = {0};
     if (nearest != NULL) {
         dts_text_printf(&help, "did you mean '%s'? `dtsim list schedules` names all", nearest);
     }
     for (size_t i = 0; i < count && nearest == NULL; i++) {
-        dts_text_printf(&help, "%s%s", i == 0 ? "there are " : ", ", names[i]);
+        dts_text_printf(&help, "%s%s", i == 0 ? "there are " : ", ", methods[i]->name);
     }
     dts_diag_error(diag, NULL, "parallelism.schedule", dts_text_string(&help), "unknown schedule '%s'", name);
     dts_text_free(&help);

@@ -493,10 +493,16 @@ static bool is_to_fold(const dts_scenario_values *values, const dts_plan *plan, 
                          (values->fidelity.microbatches == DTS_MICROBATCHES_AUTO && plan->microbatches > many));
 }
 
-/* An asynchronous checkpoint has to be safe before the next one begins. */
+/* An asynchronous checkpoint has to be safe before the next one begins; one that comes after the end is none. */
 static void warn_of_interval(const dts_scenario_values *values, dts_result *result) {
     const dts_whole_run *w = &result->whole_run;
     double asked_s = values->training.checkpoint_interval_s;
+    if (w->tokens > 0 && asked_s > w->expected_s && result->warning_count < MOST_WARNINGS) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "the run takes %.3g h, and a checkpoint is written every %.3g h: there is none "
+                                      "before it ends",
+                                      w->expected_s / 3600, asked_s / 3600));
+    }
     if (values->training.checkpoint_asynchronous && asked_s > 0 && asked_s < w->write_s &&
         result->warning_count < MOST_WARNINGS) {
         warn(result, dts_arena_printf(result->arena,

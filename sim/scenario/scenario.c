@@ -95,16 +95,28 @@ static bool is_refused(const char *key, const dts_diag *diag) {
     return false;
 }
 
+/* Is a key below an override's set on the command line as well? */
+static bool is_set_again(const dts_override *override, const char *key, const dts_override *all, size_t count) {
+    const size_t length = strlen(override->key);
+    bool again = false;
+    for (size_t i = 0; i < count && !again; i++) {
+        again = strncmp(all[i].key, override->key, length) == 0 && all[i].key[length] == '.' &&
+                strcmp(all[i].key + length + 1, key) == 0;
+    }
+    return again;
+}
+
 /* A plain name in place of a map of overrides is easily meant to change the name alone. A name that is none is reported
  * alone. */
-static void warn_of_lost_keys(const exchange *made, dts_diag *diag) {
+static void warn_of_lost_keys(const exchange *made, const dts_override *all, size_t count, dts_diag *diag) {
     const dts_override *override = made->override;
     if (override->place.origin != DTS_ORIGIN_SET || !made->by_name || is_refused(override->key, diag)) {
         return;
     }
     dts_text lost = {0}, help = {0};
     for (const dts_node *n = made->before; n != NULL; n = n->next) {
-        if (strcmp(n->key, "profile") != 0 && n->place.origin != DTS_ORIGIN_SET) {
+        if (strcmp(n->key, "profile") != 0 && n->place.origin != DTS_ORIGIN_SET &&
+            !is_set_again(override, n->key, all, count)) {
             dts_text_printf(&lost, "%s%s", lost.length > 0 ? ", " : "", n->key);
         }
     }
@@ -186,7 +198,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         status = worse(status, bind(scenario, dts_document_root(document), profiles, diag));
     }
     for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
-        warn_of_lost_keys(&made[i], diag);
+        warn_of_lost_keys(&made[i], overrides, override_count, diag);
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
         scenario->values.name = default_name(scenario->arena, name);

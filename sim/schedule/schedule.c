@@ -53,12 +53,21 @@ const dts_schedule_method *dts_schedule_find(const char *name) {
     return NULL;
 }
 
-static dts_status unknown_name(const char *name, dts_diag *diag) {
+const char *dts_schedule_nearest(const char *name) {
+    enum { LEAST = 4 }; /* letters: "qi" is in many origins */
     const char *names[METHOD_COUNT];
     for (size_t i = 0; i < METHOD_COUNT; i++) {
         names[i] = methods[i]->name;
     }
     const char *nearest = dts_nearest_name(name, names, METHOD_COUNT);
+    for (size_t i = 0; i < METHOD_COUNT && nearest == NULL && strlen(name) >= LEAST; i++) {
+        nearest = dts_holds_letters(methods[i]->origin, name) ? names[i] : NULL;
+    }
+    return nearest;
+}
+
+static dts_status unknown_name(const char *name, dts_diag *diag) {
+    const char *nearest = dts_schedule_nearest(name);
     char help[120];
     if (nearest != NULL) {
         snprintf(help, sizeof help, "did you mean '%s'?", nearest);

@@ -83,6 +83,8 @@ typedef struct dts_schedule_method {
 const dts_schedule_method *const *dts_schedule_methods(size_t *count);
 /* By name or alias. NULL when unknown. */
 const dts_schedule_method *dts_schedule_find(const char *name);
+/* The name that is nearest to an unknown one, or of the first method whose origin it names; NULL: none. */
+const char *dts_schedule_nearest(const char *name);
 
 /* Builds name for shape. The operations are complete and unique (each microbatch once forward and once backward per
  * chunk). Errors: unknown name (with the nearest), illegal shape. */

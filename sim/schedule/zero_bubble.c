@@ -94,7 +94,7 @@ static double bubble_interleaved(const dts_schedule_shape *shape) {
 const dts_schedule_method dts_schedule_zb_h1 = {
     .name = "zb-h1",
     .summary = "weight gradients fill the bubbles of 1f1b",
-    .origin = "Qi et al. 2024; torch",
+    .origin = "Zero Bubble (Qi et al. 2024); torch",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .splits_backward = true,
@@ -108,7 +108,7 @@ const dts_schedule_method dts_schedule_zb_h1 = {
 const dts_schedule_method dts_schedule_zb_h2 = {
     .name = "zb-h2",
     .summary = "no bubble in a stage's span, twice the activations",
-    .origin = "Qi et al. 2024",
+    .origin = "Zero Bubble (Qi et al. 2024)",
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .splits_backward = true,

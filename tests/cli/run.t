@@ -229,8 +229,12 @@ $ dtsim run fine-tuning/lora-8b --set cluster=dgx-h100 --width 120 2>&1 | grep -
   Cluster               8 GPUs: 1 node of DGX H100; PyTorch 2, eager
 --set: warning: cluster=dgx-h100 replaces the scenario's nodes, gpus_per_node
   help: cluster.profile=dgx-h100 keeps them
+$ dtsim run fine-tuning/lora-8b --set cluster=dgx-h100 --set cluster.nodes=2 --set cluster.gpus_per_node=2 2>&1 >/dev/null
 $ dtsim run fine-tuning/lora-8b --set cluster.profile=dgx-h100 --width 120 2>&1 | grep -E 'Cluster|set|help'
   Cluster               1 GPU: 1 node of DGX H100; PyTorch 2, eager
+% A checkpoint that the run does not live to see.
+$ dtsim run fine-tuning/lora-8b --set training.tokens=1e6 --set training.checkpoint_interval='30 d' --width 120 | grep 'the run takes'
+  ! the run takes 0.0715 h, and a checkpoint is written every 720 h: there is none before it ends
 % The bubble of all stages, beside that of one GPU.
 $ dtsim run pipelines/1f1b | grep -c 'bubble, mean of the stages [0-9.]* %; of the GPU on the critical path [0-9.]* %'
 1

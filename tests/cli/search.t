@@ -106,7 +106,7 @@ An offer is the whole machine of its cluster profile: what the scenario says of 
     --set 'training.global_batch=32' \
     --set 'cluster.nodes=1' \
 $ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 --format json | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' >offer.txt; eval "$(dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //') --format json" 2>messages | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' | cmp - offer.txt; cat messages
---set: warning: cluster=gcp-a2-highgpu-8g replaces the scenario's nodes, gpus_per_node, gpu
+--set: warning: cluster=gcp-a2-highgpu-8g replaces the scenario's gpus_per_node, gpu
   help: cluster.profile=gcp-a2-highgpu-8g keeps them
 $ dtsim search small.yaml --nodes 1..4
 error: time and money of a training run need --tokens
@@ -179,7 +179,7 @@ $ dtsim search less.yaml --set training.precision=foo --space rent --tokens 1e9 
 $ dtsim search small.yaml --over offload=none --top 1 --format json | grep iteration_time_s | head -1 >plain.txt; dtsim search small.yaml --over offload=none --tokens 1e9 --format json | grep iteration_time_s | cmp - plain.txt
 $ dtsim search small.yaml --over offload=none --set cluster.nodes=2 --top 1 --format json | grep iteration_time_s | head -1 >plain.txt; dtsim search small.yaml --over offload=none --nodes 1,2 --tokens 1e9 --format json | grep iteration_time_s | head -1 | cmp - plain.txt
 $ dtsim search gcp-data-parallel/scaling-ddp --format json | tr -d '[:space:]' | grep -oE '"simulated":[0-9]+'
-"simulated":37
+"simulated":43
 $ dtsim search small.yaml --tokens 1e9 --objective memory
 error: --objective memory is not for what to rent
   help: there are time, cost and throughput-per-dollar
@@ -301,6 +301,11 @@ error: --over: more than 256 values of training.recompute
 % Round ticks on the axes of the page; what is said of baselines stands below the table that has them.
 $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --simulate 4 --html page.html >/dev/null; grep -o 'class="tick"[^<]*<' page.html | sed 's/.*>//; s/<//' | tr '\n' '|'; echo
 800 ms|1 s|1.5 s|2 s|0|10|20|30|40|iteration time, to the left is faster|GiB|what a GPU has, 39.6 GiB|
+% Money has few digits beside its axis; one offer alone makes no picture.
+$ dtsim search gcp-data-parallel/scaling-ddp --over offload=none --nodes 1,2 --simulate 2 --tokens 1e13 --html money.html >/dev/null; grep -o 'class="tick"[^<]*<' money.html | sed 's/.*>//; s/<//' | tail -1; dtsim search gcp-data-parallel/scaling-ddp --over offload=none --simulate 2 --tokens 1e13 --html money.html >/dev/null; grep -c '<svg' money.html
+million USD
+0
+[1]
 % The first plan has a name of its own in the picture, where neither a dot nor another name is.
 $ dtsim search gcp-data-parallel/scaling-ddp --simulate 4 --html first.html >first.txt; grep -c '>the first[^<]*</text>' first.html
 1

@@ -108,9 +108,13 @@ error: --with: nothing is changed
 [2]
 $ dtsim compare gcp-data-parallel/scaling-ddp --with nonsense=1 2>&1 | head -1
 --with: error: unknown key 'nonsense'
+$ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --budget=-5
+error: --budget: '-5' is not above 0
+  help: write an amount such as "150 kUSD"
+[2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e300
-error: --tokens: out of bounds
-  help: write a number above 0, at most 1e18
+error: --tokens: '1e300' is not at most 1e18
+  help: write a number such as 300e9
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --clusters mingpt-large
 error: 'mingpt-large' is a model, not a cluster

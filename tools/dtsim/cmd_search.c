@@ -165,11 +165,13 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
                               const char *help, double *out) {
     dts_diag *why = dts_diag_new();
     dts_status status = dts_quantity_parse(text, dimension, out, NULL, NULL, why);
+    const bool negative = text[strspn(text, " ")] == '-';
     bool good = status == DTS_OK && *out > 0 && *out <= MOST_QUANTITY;
     if (!good) {
-        const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
-        dts_tool_usage(a->tool, message != NULL ? help : "write a number above 0, at most 1e18", "%s: %s", option,
-                       message != NULL ? message->text : "out of bounds");
+        const dts_message *message = why != NULL && !negative ? dts_diag_get(why, 0) : NULL;
+        dts_tool_usage(a->tool, help, message != NULL ? "%s: %s" : "%s: '%.40s' is not %s", option,
+                       message != NULL ? message->text : text,
+                       status == DTS_OK && *out > MOST_QUANTITY ? "at most 1e18" : "above 0");
     }
     dts_diag_free(why);
     return good ? 0 : DTS_EXIT_USAGE;

@@ -39,15 +39,44 @@ static void format_hours(double seconds, dts_text *out) {
     dts_text_printf(out, "%.10g h", seconds / hour_s);
 }
 
+static void format_thousands(double usd, dts_text *out) {
+    dts_text_printf(out, "%.10g", usd / 1e3);
+}
+
+static void format_millions(double usd, dts_text *out) {
+    dts_text_printf(out, "%.10g", usd / 1e6);
+}
+
+/* So that ticks have few digits: there is no room for more beside the picture. */
+typedef struct money_unit {
+    double least_usd; /* of the most that is drawn */
+    double usd;
+    dts_formatter *format;
+    const char *title;
+} money_unit;
+
+static const money_unit *unit_of(double most_usd) {
+    static const money_unit units[] = {{2e6, 1e6, format_millions, "million USD"},
+                                       {2e4, 1e3, format_thousands, "thousand USD"},
+                                       {0, 1, dts_format_count, "USD"}};
+    size_t i = 0;
+    while (most_usd < units[i].least_usd) {
+        i++;
+    }
+    return &units[i];
+}
+
 static bool is_drawn(const dts_offer *offer) {
     return dts_offer_plan(offer) != NULL && offer->usd > 0;
 }
 
-/* The offers as drawn, and the limits where they are not far away. False: nothing to draw. */
+/* The offers as drawn, and the limits where they are not far away. False: nothing to compare. */
 static bool plot_of(const dts_rent *rent, dts_plot *out) {
     double first_s = INFINITY, last_s = 0, least = INFINITY, most = 0;
+    size_t drawn = 0;
     for (size_t i = 0; i < rent->count; i++) {
         if (is_drawn(&rent->offers[i])) {
+            drawn++;
             first_s = fmin(first_s, rent->offers[i].duration_s);
             last_s = fmax(last_s, rent->offers[i].duration_s);
             least = fmin(least, rent->offers[i].usd);
@@ -63,6 +92,7 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
         most = fmax(most, rent->budget_usd);
     }
     const bool days = last_s > 2 * day_s, wide = most > wide_range * least;
+    const money_unit *unit = unit_of(most);
     *out = (dts_plot){.label = "offers by time and money",
                       .x = {.low = first_s / 1.15,
                             .high = last_s * 1.15,
@@ -73,10 +103,10 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
                       .y = {.low = wide ? least / 1.6 : fmax(0, least - 0.15 * (most - least) - 0.05 * least),
                             .high = wide ? most * 1.6 : most + 0.15 * (most - least) + 0.05 * least,
                             .logarithmic = wide,
-                            .unit = 1,
-                            .format = dts_format_count,
-                            .title = "USD"}};
-    return isfinite(first_s) && most > 0;
+                            .unit = unit->usd,
+                            .format = unit->format,
+                            .title = unit->title}};
+    return drawn > 1;
 }
 
 /* The clusters in the order of the offers, each once. */

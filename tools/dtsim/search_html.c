@@ -120,8 +120,7 @@ static bool is_front(const dts_search *search, size_t index) {
     return x->fits;
 }
 
-static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_plot_names *names,
-                        dts_text *out) {
+static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
     const char *rule = dts_search_baseline(search, index);
@@ -143,14 +142,23 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
                     : x->unserved_gib > 0                ? ", may run out of memory"
                     : x->retry_share >= dts_retries_told ? ", pays with allocator retries"
                                                          : "");
-    if (index == 0) { /* else the name of another dot beside it would seem to be its own; the key has its colour */
-        dts_text_clear(&plan);
-        dts_text_printf(&plan, "the first%s%s", rule[0] != '\0' ? ", " : "", rule);
-        dts_plot_name(names, at_x, at_y, dts_text_string(&plan), rule[0] != '\0', out);
-    } else if (rule[0] != '\0') {
-        dts_plot_name(names, at_x, at_y, rule, true, out);
-    }
     dts_text_free(&plan);
+}
+
+/* The first before the baselines, as its name is left out where there is no place beside it: else that of another dot
+ * would seem to be its own; the key has its colour. */
+static void write_names(const dts_search *search, const dts_plot *p, dts_plot_names *names, dts_text *out) {
+    for (size_t i = 0; i < search->count; i++) {
+        const dts_figures *x = &search->findings[i].outcome.figures;
+        const char *rule = dts_search_baseline(search, i);
+        if (is_simulated(search, i) && (i == 0 || rule[0] != '\0')) {
+            dts_text name = {0};
+            dts_text_printf(&name, "%s%s%s", i == 0 ? "the first" : "", i == 0 && rule[0] != '\0' ? ", " : "", rule);
+            dts_plot_name(names, dts_plot_x(p, x->iteration_time_s), dts_plot_y(p, x->peak_device_gib),
+                          dts_text_string(&name), rule[0] != '\0', out);
+            dts_text_end(&name, out);
+        }
+    }
 }
 
 static void write_plot(const dts_search *search, dts_text *out) {
@@ -174,9 +182,10 @@ static void write_plot(const dts_search *search, dts_text *out) {
     }
     for (size_t i = search->count; i-- > 0;) { /* the best lie on top */
         if (is_simulated(search, i)) {
-            write_point(search, &p, i, &names, out);
+            write_point(search, &p, i, out);
         }
     }
+    write_names(search, &p, &names, out);
     dts_plot_end(out);
     dts_text_add(out,
                  "<p class=\"faint\">Every dot is a simulated plan; point at it to see which. What takes more than "

@@ -104,6 +104,11 @@ static void same_letters_in_another_case_are_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"fp16", "bf16", "tf32"};
     assert_string_equal(dts_nearest_name("BF16", names, 3), "bf16");
+    static const char *const joined[] = {"rtx-3090-nvlink-2", "rtx-4090-pcie-8", "zb-h1"};
+    assert_string_equal(dts_nearest_name("rtx4090", joined, 3), "rtx-4090-pcie-8");
+    assert_string_equal(dts_nearest_name("RTX_4090", joined, 3), "rtx-4090-pcie-8");
+    assert_string_equal(dts_nearest_name("ZBH1", joined, 3), "zb-h1");
+    assert_true(dts_same_letters("Zero_Bubble", "zero-bubble") && !dts_same_letters("-", "_"));
     assert_string_equal(dts_nearest_name("bf61", names, 3), "bf16");
     assert_null(dts_nearest_name("quaternion", names, 3));
 }
