@@ -301,6 +301,10 @@ error: --over: more than 256 values of training.recompute
 % Round ticks on the axes of the page; what is said of baselines stands below the table that has them.
 $ dtsim search gcp-data-parallel/scaling-ddp --over parallelism.schedule=1f1b --simulate 4 --html page.html >/dev/null; grep -o 'class="tick"[^<]*<' page.html | sed 's/.*>//; s/<//' | tr '\n' '|'; echo
 800 ms|1 s|1.5 s|2 s|0|10|20|30|40|iteration time, to the left is faster|GiB|what a GPU has, 39.6 GiB|
+% Where money is asked for and no price is known, the answer says so.
+$ dtsim search small.yaml --over offload=none --simulate 2 --tokens 1e9 --objective cost | sed -n '2,/^$/p' | grep -A1 'Money was'
+Money was asked for, but none of the offers that can do it has a price: they
+  are ranked by time.
 % Money has few digits beside its axis; one offer alone makes no picture.
 $ dtsim search gcp-data-parallel/scaling-ddp --over offload=none --nodes 1,2 --simulate 2 --tokens 1e13 --html money.html >/dev/null; grep -o 'class="tick"[^<]*<' money.html | sed 's/.*>//; s/<//' | tail -1; dtsim search gcp-data-parallel/scaling-ddp --over offload=none --simulate 2 --tokens 1e13 --html money.html >/dev/null; grep -c '<svg' money.html
 million USD

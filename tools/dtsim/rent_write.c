@@ -107,6 +107,10 @@ static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *o
         dts_text_printf(out, " (interrupted: %zu of %zu offers searched)", rent->searched, rent->asked);
     }
     dts_text_add(out, ".\n");
+    if (rent->objective != DTS_OBJECTIVE_TIME && best->usd <= 0) {
+        dts_text_add(
+            out, "Money was asked for, but none of the offers that can do it has a price: they are ranked by time.\n");
+    }
     const dts_offer *sooner = dts_rent_best(rent, true, true, DTS_RENT_BY_TIME);
     const dts_offer *cheaper = dts_rent_best(rent, true, true, DTS_RENT_BY_MONEY);
     const dts_offer *late = dts_rent_best(rent, false, true, DTS_RENT_BY_MONEY);
@@ -268,7 +272,8 @@ dts_grid *dts_rent_grid(const dts_rent *rent) {
                                          "tokens/USD", "MFU",   "simulated", "Pareto", "plan"};
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 9 | 1U << 10);
     dts_grid_keep(grid, 1U | 1U << 9);
-    dts_grid_spare(grid, 1U << 4 | 1U << 7 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
+    dts_grid_spare(
+        grid, 1U << 4 | 1U << 7 | 1U << 8 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
     for (size_t i = 0; i < rent->plans; i++) {
         add_offer(rent, &rent->offers[i], grid);
     }
