@@ -451,8 +451,6 @@ acc8.yaml:6:12: error: unknown value 'MSAMP' of fp8_config.backend
   help: known: TE, AO; MS-AMP cannot be simulated
 [1]
 $ sed 's/MSAMP/te/' acc8.yaml > acc9.yaml; dtsim import acc9.yaml --scenario gcp-data-parallel/scaling-ddp --set cluster=dgx-h100 | grep -E 'backend|recipe:'
---set: warning: cluster=dgx-h100 replaces the scenario's nodes
-  help: cluster.profile=dgx-h100 keeps them
 #   fp8_config.backend = TE (line 6)
     recipe: delayed
 % a second converter gives way to the first, and says so
