@@ -54,14 +54,24 @@ static void write_answer(const dts_search *search, dts_text *out) {
         dts_text_free(&reason);
         return;
     }
-    const dts_finding *f = &search->findings[0];
+    const dts_finding *f = dts_search_plan(search), *first = search->findings;
     const dts_figures *x = &f->outcome.figures;
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
     dts_text_add(out, "<p><b>");
     dts_html_escaped(dts_text_string(&plan), out);
-    dts_text_printf(out, "</b>%s</p>\n<div class=\"facts\">\n", search->proven ? ", proven to be the best" : "");
+    dts_text_printf(out, "</b>%s</p>\n", search->proven && f == first ? ", proven to be the best" : "");
     dts_text_free(&plan);
+    if (f != first) {
+        const double gain = x->iteration_time_s / first->outcome.figures.iteration_time_s - 1;
+        dts_text_printf(out, "<p class=\"faint\">Rank %zu: what is before it may run out of memory",
+                        (size_t)(f - first) + 1);
+        if (gain > 0) {
+            dts_text_printf(out, " (the first is %.1f %% faster)", 100 * gain);
+        }
+        dts_text_add(out, "</p>\n");
+    }
+    dts_text_add(out, "<div class=\"facts\">\n");
     write_fact("Iteration time", dts_format_time, x->iteration_time_s, "", out);
     write_fact("Throughput", dts_format_count, x->tokens_per_s, " tokens/s", out);
     write_fact("Model FLOPs utilisation", dts_format_percent, x->mfu, "", out);
