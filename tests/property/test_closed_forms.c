@@ -198,9 +198,11 @@ static const limit limits[] = {
     {"schedule zb1p-heuristic", 0.06, 0.25}, /* the order depends on the memory of its passes */
     {"schedule v-half", 0.1, 0.07},
     {"schedule 1f1b-v", 0.1, 0.07},
-    {"schedule dualpipev", 0.08, 0.08},
-    {"context 2", 0.08, 0.07},
-    {"", 0.065, 0.075},
+    {"schedule dualpipev", 0.075, 0.075},
+    {"schedule zbv", 0.045, 0.08},
+    {"schedule none", 0.03, 0.045},
+    {"context 2", 0.075, 0.06},
+    {"", 0.06, 0.07},
 };
 
 static void check_group(const group *g) {
