@@ -1,6 +1,7 @@
 /* What helps is tried, not guessed: each change that users make against too little memory is simulated on its own. A
- * plan that does not fit takes a first look at each (run/screen.h), and those that are told of are simulated in full;
- * retries of the allocator show in full simulations only. */
+ * plan that does not fit takes a first look at each (run/screen.h), and those that are told of are simulated in full.
+ * Retries of the allocator show kernel by kernel only, where many microbatches take long: a few of them show which
+ * changes have none and are faster than as many of the plan itself, and the fastest of those are simulated in full. */
 #include "run/cures.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ typedef struct trial {
     int kind; /* trials of a kind are alternatives, the mildest first */
     int stage;
     bool known;
+    bool in_part; /* the figures are those of a part of the batch */
     dts_scenario_values values;
 } trial;
 
@@ -34,6 +36,8 @@ typedef struct trials {
     const dts_scenario_values *base;
     const dts_run_options *options;
     dts_result *result;
+    int64_t part;             /* of the batch, one in so many shows what a change does; 1: all is simulated */
+    double part_tokens_per_s; /* of the plan as it is, with so many */
     bool failed;
 } trials;
 
@@ -297,11 +301,11 @@ static void add_all(trials *all) {
 
 /* ---- simulating it ---------------------------------------------------------------------------------------------- */
 
-static void simulate_trial(const trials *all, trial *t) {
+static void simulate_values(const trials *all, const dts_scenario_values *values, trial *t) {
     const dts_run_options options = {.stop = all->options != NULL ? all->options->stop : NULL};
     dts_diag *refusal = dts_diag_new();
     dts_result *r = NULL;
-    t->known = refusal != NULL && dts_run_values(&t->values, &options, &r, refusal) == DTS_OK;
+    t->known = refusal != NULL && dts_run_values(values, &options, &r, refusal) == DTS_OK;
     if (t->known) {
         t->cure.fits = r->fits;
         t->cure.gpus = r->gpus;
@@ -313,6 +317,50 @@ static void simulate_trial(const trials *all, trial *t) {
     }
     dts_result_free(r);
     dts_diag_free(refusal);
+}
+
+static void simulate_trial(const trials *all, trial *t) {
+    t->in_part = false;
+    simulate_values(all, &t->values, t);
+}
+
+/* A part of the batch; all of it where the rules refuse the part. */
+static void simulate_part(const trials *all, trial *t) {
+    t->in_part = all->part > 1 && t->values.training.global_batch % all->part == 0;
+    if (t->in_part) {
+        dts_scenario_values some = t->values;
+        some.training.global_batch /= all->part;
+        simulate_values(all, &some, t);
+    }
+    if (!t->in_part || !t->known) {
+        simulate_trial(all, t);
+    }
+}
+
+/* How much of the batch suffices to try changes of a plan that fits. What stages keep until the step ends grows with
+ * the number of microbatches, so that fewer would say another memory. */
+static int64_t part_of(const dts_result *r) {
+    enum { FEW = 32, CHEAP = 200000 };
+    const int64_t least = FEW * (r->stage_count > 1 ? (int64_t)r->stage_count : 1);
+    if (!r->fits || r->kept_outputs_gib > 0 || r->simulation.tasks < CHEAP) {
+        return 1;
+    }
+    int64_t part = r->microbatches / least;
+    while (part > 1 && r->microbatches % part != 0) {
+        part--;
+    }
+    return part > 1 ? part : 1;
+}
+
+/* As many microbatches of the plan itself, to compare with. */
+static void find_part(trials *all) {
+    trial base = {.values = *all->base};
+    all->part = part_of(all->result);
+    if (all->part > 1) {
+        simulate_part(all, &base);
+        all->part_tokens_per_s = base.cure.tokens_per_s;
+        all->part = base.known && base.in_part ? all->part : 1;
+    }
 }
 
 /* A first look; where it does not know the memory, more than one. */
@@ -341,7 +389,7 @@ static void try_one(void *context, size_t index) {
     if (all->items[index].stage != all->stage) {
         return;
     }
-    (all->result->fits ? simulate_trial : look_at_trial)(all, &all->items[index]);
+    (all->result->fits ? simulate_part : look_at_trial)(all, &all->items[index]);
 }
 
 typedef struct chosen {
@@ -355,6 +403,13 @@ static void simulate_chosen(void *context, size_t index) {
     simulate_trial(c->all, c->items[index]);
 }
 
+static void settle_one(void *context, size_t index) {
+    chosen *c = context;
+    if (c->items[index]->in_part) {
+        simulate_trial(c->all, c->items[index]);
+    }
+}
+
 /* ---- what is told ----------------------------------------------------------------------------------------------- */
 
 static bool is_clean(const trial *t) {
@@ -363,7 +418,8 @@ static bool is_clean(const trial *t) {
 
 static bool suffices(const trials *all, const trial *t) {
     const bool only_slow = all->result->fits && !(all->result->allocator.unserved_gib > 0);
-    return t->known && is_clean(t) && (!only_slow || t->cure.tokens_per_s > all->result->tokens_per_s);
+    const double now = t->in_part ? all->part_tokens_per_s : all->result->tokens_per_s;
+    return t->known && is_clean(t) && (!only_slow || t->cure.tokens_per_s > now);
 }
 
 /* Of each kind the mildest that suffices, and while it is tight the next as well. */
@@ -426,6 +482,25 @@ static dts_status take(trials *all, chosen *c) {
     return DTS_OK;
 }
 
+/* What a part of the batch has shown to help, simulated in full: as many as are told of, the fastest first. */
+static void settle_chosen(trials *all, chosen *c) {
+    qsort(c->items, c->count, sizeof c->items[0], compare);
+    chosen good = {.all = all};
+    for (size_t from = 0; from < c->count && good.count < TOLD_MOST;) {
+        chosen next = {.all = all};
+        while (from < c->count && good.count + next.count < TOLD_MOST) {
+            next.items[next.count++] = c->items[from++];
+        }
+        dts_parallel_for(next.count, 0, settle_one, &next);
+        for (size_t i = 0; i < next.count; i++) {
+            if (suffices(all, next.items[i])) {
+                good.items[good.count++] = next.items[i];
+            }
+        }
+    }
+    *c = good;
+}
+
 dts_status dts_find_cures(const dts_scenario_values *values, const dts_run_options *options, dts_result *result,
                           dts_diag *diag) {
     trials all = {.items = calloc(TRIED_MOST, sizeof *all.items), .base = values, .options = options, .result = result};
@@ -436,11 +511,15 @@ dts_status dts_find_cures(const dts_scenario_values *values, const dts_run_optio
     dts_status status = all.failed ? DTS_NOMEM : DTS_OK;
     if (status == DTS_OK) {
         chosen c = {.all = &all};
+        find_part(&all);
         /* first looks are cheap: several changes may be better than one alone */
         for (all.stage = ALONE; all.stage < STAGES && (c.count == 0 || (all.stage == TOGETHER && !result->fits));
              all.stage++) {
             dts_parallel_for(all.count, 0, try_one, &all);
             choose(&all, all.stage, &c);
+            if (all.part > 1) {
+                settle_chosen(&all, &c);
+            }
         }
         if (c.count == 0 && !result->fits && nearest(&all) != NULL) {
             c.items[c.count++] = nearest(&all);

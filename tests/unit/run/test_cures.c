@@ -79,6 +79,28 @@ static void retries_are_cured(void **state) {
     dts_result_free(r);
 }
 
+/* Of many microbatches a few show what helps; what is told of is simulated with all of them. */
+static void many_microbatches_are_tried_in_part(void **state) {
+    (void)state;
+    static const char *const many = "training.global_batch=512";
+    dts_result *r = cured(fsdp, many);
+    dts_result *few = cured(fsdp, "");
+    assert_true(r->fits && r->cure_count == 3);
+    assert_int_equal(r->cures_tried, few->cures_tried);
+    for (size_t k = 0; k < r->cure_count; k++) {
+        assert_true(r->cures[k].tokens_per_s > r->tokens_per_s);
+        assert_true(k == 0 || r->cures[k].tokens_per_s <= r->cures[k - 1].tokens_per_s);
+        assert_true(r->cures[k].retry_share < 0.01);
+    }
+    char both[LONGEST_SETTINGS];
+    snprintf(both, sizeof both, "%s %s", many, r->cures[0].change);
+    dts_result *typed = simulate_text(fsdp, both);
+    assert_close(typed->tokens_per_s, r->cures[0].tokens_per_s, 1e-12, 0);
+    dts_result_free(typed);
+    dts_result_free(few);
+    dts_result_free(r);
+}
+
 /* More whole replicas hold as much each; what does not suffice is not offered. */
 static void whole_replicas_are_not_sent_to_more_gpus(void **state) {
     (void)state;
@@ -107,6 +129,7 @@ int main(void) {
         cmocka_unit_test(changes_can_be_typed),
         cmocka_unit_test(what_fits_needs_none),
         cmocka_unit_test(retries_are_cured),
+        cmocka_unit_test(many_microbatches_are_tried_in_part),
         cmocka_unit_test(whole_replicas_are_not_sent_to_more_gpus),
         cmocka_unit_test(the_nearest_is_told_where_nothing_suffices),
     };
