@@ -32,6 +32,15 @@ static void page_names_a_cure_when_it_does_not_fit(void **state) {
     dts_text_free(&text);
 }
 
+static void assert_cure(const dts_result *r, const char *told, const char *untold) {
+    dts_text text = {0};
+    dts_report_cure(r, &text);
+    print_message("%s\n", dts_text_string(&text));
+    assert_non_null(strstr(dts_text_string(&text), told));
+    assert_null(strstr(dts_text_string(&text), untold));
+    dts_text_free(&text);
+}
+
 /* What is said can be done: no smaller microbatch than one sample, nothing split over one GPU. */
 static void cures_can_be_applied(void **state) {
     (void)state;
@@ -75,12 +84,7 @@ static void cures_can_be_applied(void **state) {
             .host_capacity_gib = 1000,
             .memory_gib = {
                 .parameters = rows[i].parameters, .activations = rows[i].activations, .temporary = rows[i].temporary}};
-        dts_text text = {0};
-        dts_report_cure(&r, &text);
-        print_message("%s\n", dts_text_string(&text));
-        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
-        assert_null(strstr(dts_text_string(&text), rows[i].untold));
-        dts_text_free(&text);
+        assert_cure(&r, rows[i].told, rows[i].untold);
     }
 }
 
@@ -115,12 +119,7 @@ static void cures_of_experts_split_experts(void **state) {
             .peak_allocated_gib = 84,
             .memory_gib = {.optimizer = 32.6, .activations = 29, .gradients = 14},
             .experts = {.optimizer_gib = rows[i].experts_gib, .copies = rows[i].copies, .wide_moments = true}};
-        dts_text text = {0};
-        dts_report_cure(&r, &text);
-        print_message("%s\n", dts_text_string(&text));
-        assert_non_null(strstr(dts_text_string(&text), rows[i].told));
-        assert_null(strstr(dts_text_string(&text), rows[i].untold));
-        dts_text_free(&text);
+        assert_cure(&r, rows[i].told, rows[i].untold);
     }
 }
 
@@ -141,11 +140,7 @@ static void kept_outputs_are_a_part_of_their_own(void **state) {
                     .joined_outputs_gib = 62};
     static const char *const told[] = {"keeps_outputs=none", "recompute=full"};
     for (int i = 0; i < 2; i++) {
-        dts_text text = {0};
-        dts_report_cure(&r, &text);
-        assert_non_null(strstr(dts_text_string(&text), told[i]));
-        assert_null(strstr(dts_text_string(&text), told[1 - i]));
-        dts_text_free(&text);
+        assert_cure(&r, told[i], told[1 - i]);
         r.kept_outputs_gib = r.joined_outputs_gib = 16; /* then activations are 50, temporaries 48 */
     }
 }
