@@ -33,7 +33,8 @@ lamb                two states per parameter, layer-wise trust ratio
 lion                one state per parameter
 adafactor-momentum  the same with a first moment
 none                forward and backward only: no states, no step, no clipping
-muon
+muon                one state per parameter, matrices of the layers
+                    orthogonalised; else adamw
 $ dtsim list data-parallel
 name   what it is
 dp     one process feeds all GPUs (torch.nn.DataParallel)

@@ -130,6 +130,7 @@ static const name_line lines[] = {
     {"none", "forward and backward only: no states, no step, no clipping"},
     {"lamb", "two states per parameter, layer-wise trust ratio"},
     {"lion", "one state per parameter"},
+    {"muon", "one state per parameter, matrices of the layers orthogonalised; else adamw"},
     {"fp32", "single precision throughout"},
     {"tf32", "fp32 storage, products on tensor cores with 10-bit mantissa"},
     {"fp16", "half precision throughout, no master copy"},
