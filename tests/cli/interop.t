@@ -1045,3 +1045,15 @@ $ dtsim export pipelines/1f1b --set stack=megatron-core-no-overlap --to megatron
     --cross-entropy-loss-fusion \
     --cross-entropy-fusion-impl te \
     --accumulate-allreduce-grads-in-fp32
+% Muon: iterations are written where they are not what Megatron-LM does anyway; how it splits matrices is told.
+$ dtsim export optimizers/llama-3-8b-muon --to megatron-lm 2> /dev/null | grep -e '--muon'
+[1]
+$ dtsim export optimizers/llama-3-8b-muon --to megatron-lm --set stack.optimizer.newton_schulz_steps=7 -o muon.sh 2> /dev/null; grep -e '--muon' muon.sh; sed -i 's/--muon/--muon-tp-mode duplicated --muon/' muon.sh; dtsim import muon.sh --set cluster=dgx-h100 --set cluster.nodes=2 --set stack=megatron-core | grep -E 'muon|newton'
+    --muon-num-ns-steps 7 \
+# Imported from muon.sh.
+#   optimizer = dist_muon (line 53)
+#   muon-num-ns-steps = 7 (line 54)
+#   muon-tp-mode = duplicated (line 54): simulated as blockwise, each rank's part of a matrix for itself: with duplicated or distributed, ranks exchange their parts and the step takes a different time
+name: muon
+    newton_schulz_steps: 7
+  optimizer: muon
