@@ -38,6 +38,10 @@ typedef struct rules {
 #define ONE_RECIPE  "it is about fp8 with a scale for each tensor as it is"
 #define USE_FSDP    "set parallelism.data_parallel=fsdp"
 #define USE_ZERO1   "set parallelism.data_parallel=zero1"
+#define ABOUT_ZERO3 "it is about ZeRO-3"
+#define USE_ZERO3   "set parallelism.data_parallel=zero3"
+#define NO_BUCKETS  "shards of parameters have units, not buckets"
+#define USE_DDP     "set parallelism.data_parallel=ddp"
 #define USE_FP8     "set training.precision=fp8"
 #define USE_EXPERTS "take a model with experts"
 #define USE_EXPERT  "set parallelism.expert"
@@ -91,6 +95,24 @@ static const char *why_no_gather(const dts_plan *plan) {
                                                               : "its plan gathers at once behind the step";
 }
 
+/* Does ZeRO-3 gather as many units ahead as FSDP? */
+static bool reads_prefetch(const dts_stack *stack) {
+    dts_stack other = *stack;
+    other.fsdp_prefetch++;
+    return dts_units_prefetched(&other, DTS_DP_ZERO3) != dts_units_prefetched(stack, DTS_DP_ZERO3);
+}
+
+/* Gradients that are whole on every rank wait for the last microbatch anyway; shards never do. */
+static bool syncs_anyway(const dts_plan *plan) {
+    const dts_parallelism *p = plan->job.parallelism;
+    const bool waits = p->data_parallel == DTS_DP_DDP || p->data_parallel == DTS_DP_ZERO1;
+    const bool each = p->gradient_sync == DTS_REDUCE_EACH_MICROBATCH;
+    const bool flush = p->gradient_sync == DTS_REDUCE_EACH_FLUSH && plan->flushes > 1;
+    const bool fsdp = p->data_parallel == DTS_DP_FSDP;
+    const bool defers = plan->job.stack->pipeline_defers_reduction && plan->pipeline > 1;
+    return waits ? !each && !flush : !fsdp || (each && !defers);
+}
+
 static void of_replicas(const dts_plan *plan, rules *out) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool zero1 = p->data_parallel == DTS_DP_ZERO1, zero3 = p->data_parallel == DTS_DP_ZERO3;
@@ -107,13 +129,23 @@ static void of_replicas(const dts_plan *plan, rules *out) {
           {"stack.fsdp.mixed_precision", true, NULL, NULL}, /* without FSDP, too: no autocast */
           {"stack.fsdp.", !sharded && !layers, NO_SHARDS, USE_FSDP},
           {"stack.ddp.", alone && !layers, "there is one replica", replicas},
+          {"parallelism.gradient_sync", syncs_anyway(plan), "gradients are reduced at that moment anyway",
+           "leave it out"},
           {"stack.fsdp.reduce_fp32", !s->fsdp_mixed_precision, "gradients have the format of their shards",
            "set stack.fsdp.mixed_precision=true"},
           {"stack.fsdp.gathers_stored", s->fsdp_mixed_precision, "parameters are cast before they are gathered",
            "set stack.fsdp.mixed_precision=false"},
-          {"stack.fsdp.zero3_host", !zero3 && !layers, "it is about ZeRO-3", "set parallelism.data_parallel=zero3"},
-          {"stack.fsdp.zero3_adapter_host", !zero3 && !layers, "it is about ZeRO-3",
-           "set parallelism.data_parallel=zero3"},
+          {"stack.ddp.keeps_fresh_gradients", p->data_parallel != DTS_DP_DDP && !layers, "it is about plain DDP",
+           USE_DDP},
+          {"stack.ddp.bucket", sharded && !layers, NO_BUCKETS, USE_DDP},
+          {"stack.ddp.first_bucket", sharded && !layers, NO_BUCKETS, USE_DDP},
+          {"stack.ddp.gradient_as_bucket_view", sharded && !layers, NO_BUCKETS, USE_DDP},
+          {"stack.ddp.overlap", sharded && !layers, NO_BUCKETS, USE_DDP},
+          {"stack.fsdp.zero3_prefetch", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
+          {"stack.fsdp.prefetch", zero3 && !layers && !reads_prefetch(s), "ZeRO-3 has a number of its own",
+           "set stack.fsdp.zero3_prefetch"},
+          {"stack.fsdp.zero3_host", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
+          {"stack.fsdp.zero3_adapter_host", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
           {"stack.fsdp.zero3_adapter_host", !dts_plan_adapts(plan), "there are no adapters", "set training.adapters"},
           {"stack.fsdp.reshard_in_pipeline", plan->pipeline == 1, "there is no pipeline", "set parallelism.pipeline"},
           {"stack.fsdp.reshard_in_pipeline", p->reshard_after_forward != DTS_RESHARD_AUTO,
@@ -208,6 +240,8 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
           {"stack.mask_bool_bytes", !(m->dropout && s->dropout), "there is no dropout", "set stack.dropout=true"},
           {"stack.keeps_half_gradients", !s->master_weights, "there are no master weights",
            "set stack.master_weights=true"},
+          {"stack.optimizer.newton_schulz_steps", !dts_job_orthogonalises(&plan->job), "training.optimizer is not muon",
+           "set training.optimizer=muon"},
           {"stack.optimizer.cpu_bandwidth", stays, gpu, cpu}, {"stack.optimizer.cpu_threads", stays, gpu, cpu},
           {"stack.optimizer.cpu_thread_bandwidth", stays, gpu, cpu},
           {"offload.prefetch", !dts_plan_offloads(plan), "nothing is offloaded", cpu},

@@ -355,6 +355,14 @@ Warnings
 
 Simulated 26,796 tasks, 26,892 events; detail kernel, network flow, ranks
 folded.
+$ dtsim run optimizers/llama-3-8b-muon --width 120 --set training.optimizer=adamw --set parallelism.data_parallel=fsdp --set stack.optimizer.newton_schulz_steps=9 --set stack.ddp.bucket='500 MB' --set stack.fsdp.zero3_prefetch=5 | grep 'nothing here'
+  ! stack.ddp.bucket does nothing here: shards of parameters have units, not buckets; set parallelism.data_parallel=ddp
+  ! stack.fsdp.zero3_prefetch does nothing here: it is about ZeRO-3; set parallelism.data_parallel=zero3
+  ! stack.optimizer.newton_schulz_steps does nothing here: training.optimizer is not muon; set training.optimizer=muon
+$ dtsim run optimizers/llama-3-8b-muon --width 120 --set parallelism.data_parallel=ddp --set parallelism.gradient_sync=step --set stack.optimizer.newton_schulz_steps=9 | grep 'nothing here'
+  ! parallelism.gradient_sync does nothing here: gradients are reduced at that moment anyway; leave it out
+$ dtsim run optimizers/llama-3-8b-muon --width 120 --set parallelism.data_parallel=zero3 --set stack=deepspeed --set stack.fsdp.prefetch=5 | grep 'nothing here'
+  ! stack.fsdp.prefetch does nothing here: ZeRO-3 has a number of its own; set stack.fsdp.zero3_prefetch
 $ dtsim run pipelines/dualpipe --set stack=megatron-bridge --set stack.ddp.overlap_gather=true --set parallelism.data_parallel=zero1 --set cluster.nodes=2 --set training.global_batch=128 | grep -A3 overlap_gather
   ! stack.ddp.overlap_gather does nothing here: schedules in two directions have
     no first forward pass to gather beside; leave it out
