@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "run/rhythm.h"
+#include "run/stalls.h"
 
 /* The fewest of all's kind (with the same rest by round) that are at least so many. */
 static int64_t like(int64_t all, int64_t round, int64_t least) {
@@ -205,6 +206,56 @@ static void follow_aco(dts_result *result) {
     result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
 }
 
+/* Which of a stage's stalls a task is, in the order of the replay; NULL: it is none. next: where to look. */
+static const dts_allocator_stall *stall_of(const dts_rhythm *r, dts_id task, const dts_replay *replay, size_t *next) {
+    while (r->m->lowered->infos[task].stall && *next < replay->stall_count) {
+        const dts_allocator_stall *stall = &replay->stalls[(*next)++];
+        if (stall->task != DTS_NO_ID) { /* what no task asks for holds nobody up */
+            return stall;
+        }
+    }
+    return NULL;
+}
+
+/* Retries and calls of the rounds that were not simulated, on the stage with most of them. What retries cost grows with
+ * the time that hosts spend on those of a round: one in the first microbatch or in the optimizer step comes once,
+ * however many rounds there are. */
+static void follow_allocator(const dts_rhythm *r, double rounds, dts_result *result) {
+    const dts_lowered *lowered = r->m->lowered;
+    const int64_t stages = r->m->replays == NULL || result->allocator.retries == 0 ? 0 : r->m->plan->pipeline;
+    const dts_time *starts = dts_simulation_starts(r->m->simulation);
+    const dts_time *ends = dts_simulation_ends(r->m->simulation);
+    dts_time all = 0, round = 0;
+    int64_t most = 0, calls = 0;
+    for (int64_t p = 0; p < stages; p++) {
+        const dts_replay *replay = &r->m->replays[p];
+        const dts_id device = dts_fullest_device(r->m->plan, lowered, r->m->simulation, p);
+        int64_t retries_of_round = 0, calls_of_round = 0;
+        size_t next = 0;
+        for (dts_id task = 0; task < lowered->info_count; task++) {
+            const bool here = lowered->infos[task].device == device;
+            const dts_allocator_stall *stall = here ? stall_of(r, task, replay, &next) : NULL;
+            if (stall != NULL) {
+                const bool repeats = dts_rhythm_has(r, task);
+                all += ends[task] - starts[task];
+                round += repeats ? ends[task] - starts[task] : 0;
+                retries_of_round += repeats && stall->retries;
+                calls_of_round += repeats ? stall->calls : 0;
+            }
+        }
+        const int64_t retries = replay->retries + (int64_t)rounds * retries_of_round;
+        if (retries > most) {
+            most = retries;
+            calls = replay->calls + (int64_t)rounds * calls_of_round;
+        }
+    }
+    if (stages > 0) {
+        result->allocator.retries = most;
+        result->allocator.calls = calls;
+        result->allocator.cost_s *= all > 0 ? 1 + rounds * (double)round / (double)all : 1;
+    }
+}
+
 /* (1) */
 void dts_fold_follow(const dts_rhythm *r, dts_result *result) {
     double rounds = (double)dts_rhythm_rounds(r);
@@ -215,6 +266,7 @@ void dts_fold_follow(const dts_rhythm *r, dts_result *result) {
     follow_stages(r, rounds, time_s, result);
     follow_shares(rounds, &round.shares, &result->time_s);
     follow_communication(r, rounds, &round, result);
+    follow_allocator(r, rounds, result);
     if (result->ranks.count > 0) {
         const int64_t ranks[] = {result->ranks.critical, result->ranks.least_busy};
         double *busy_s[] = {&result->ranks.critical_busy_s, &result->ranks.least_busy_s};

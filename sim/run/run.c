@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "run/alignment.h"
@@ -355,6 +356,14 @@ typedef struct folding {
     bool steady; /* they do, and the result is that of all */
 } folding;
 
+/* What was said of the retries of some microbatches is said of those of all. */
+static void tell_again(dts_result *result, const char *told) {
+    for (size_t i = 0; told != NULL && i < result->warning_count; i++) {
+        const char *text = strcmp(result->warnings[i], told) == 0 ? dts_retries_text(result) : NULL;
+        result->warnings[i] = text != NULL ? text : result->warnings[i];
+    }
+}
+
 /* Lowers and simulates a made plan, and measures into result. fold: NULL, or what the plan's microbatches stand for. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
                            folding *fold, dts_arena *arena, dts_result *result, dts_diag *diag) {
@@ -409,10 +418,10 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         bool wanted = fold == NULL || fold->steady;
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
-            const double few_s = result->iteration_time_s;
+            const char *told = result->allocator.retries > 0 ? dts_retries_text(result) : NULL;
             dts_fold_follow(rhythm, result);
-            result->allocator.cost_s *= result->iteration_time_s / few_s; /* the same share of all microbatches */
             judge(result);
+            tell_again(result, told);
         }
         if (status != DTS_OK) {
             dts_diag_nomem(diag);

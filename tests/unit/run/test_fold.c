@@ -1,6 +1,8 @@
 /* Few microbatches for many (run/fold.c): where it may be done, and where something would be missed. */
 #include "simulate.h"
 
+#include "run/verdict.h"
+
 static const char *const base =
     "model: {profile: gpt, layers: 8, hidden: 320, heads: 8, vocab: 1000, ffn_hidden: 768}\n"
     "cluster: {profile: gcp-a2-highgpu-8g, nodes: 1}\n"
@@ -118,9 +120,39 @@ static void waits_that_end_are_not_missed(void **state) {
         "cluster.gpu.memory_kernel.dropout_factor=1", false);
 }
 
+/* Retries of the allocator: those of every microbatch come again with each, and cost as much as all of them simulated;
+ * those that come once do not grow. */
+static void retries_follow_their_rounds(void **state) {
+    (void)state;
+    static const char *const fsdp =
+        "model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\n"
+        "training: {global_batch: 256, micro_batch: 1, sequence_length: 8050, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: fsdp}\n";
+    static const char *const settings[] = {
+        "fidelity.detail=kernel",
+        "fidelity.detail=kernel training.sequence_length=7700 stack.allocator.expandable=false"};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        dts_result *all = simulate_of(fsdp, settings[i], "all");
+        dts_result *folded = simulate_of(fsdp, settings[i], "folded");
+        assert_true(folded->simulation.microbatches > 0);
+        assert_true(all->allocator.retries > all->microbatches);
+        assert_int_equal(folded->allocator.retries, all->allocator.retries);
+        assert_int_equal(folded->allocator.calls, all->allocator.calls);
+        assert_close(folded->allocator.cost_s, all->allocator.cost_s, 0.02, 0);
+        bool told = false;
+        for (size_t k = 0; k < folded->warning_count; k++) {
+            told |= strcmp(folded->warnings[k], dts_retries_text(all)) == 0;
+        }
+        assert_true(told);
+        dts_result_free(folded);
+        dts_result_free(all);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_steady_pipeline_is_folded),
+        cmocka_unit_test(retries_follow_their_rounds),
         cmocka_unit_test(collectives_behind_blocks_belong_to_their_stage),
         cmocka_unit_test(transfers_in_order_may_move),
         cmocka_unit_test(transfers_that_move_at_the_end_are_not_missed),
