@@ -441,7 +441,7 @@ typedef struct dts_stack {
     bool ring_fp32_gradients; /* their gradients travel by themselves, in fp32, and a last time home */
     /* FSDP */
     int64_t fsdp_prefetch;       /* all-gathers issued ahead in backward */
-    int64_t fsdp_zero3_prefetch; /* the same with zero3 */
+    int64_t fsdp_zero3_prefetch; /* the same with zero3; < 0: as many */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
     bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */

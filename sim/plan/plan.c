@@ -276,7 +276,8 @@ bool dts_plan_shards_parameters(const dts_plan *plan) {
 }
 
 int64_t dts_units_prefetched(const dts_stack *stack, int data_parallel) {
-    return data_parallel == DTS_DP_ZERO3 ? stack->fsdp_zero3_prefetch : stack->fsdp_prefetch;
+    const bool own = data_parallel == DTS_DP_ZERO3 && stack->fsdp_zero3_prefetch >= 0;
+    return own ? stack->fsdp_zero3_prefetch : stack->fsdp_prefetch;
 }
 
 double dts_unit_host_s(const dts_stack *stack, int data_parallel) {

@@ -132,10 +132,39 @@ static void zero3_gathers_ahead_by_itself(void **state) {
     dts_result *fsdp = simulate_text(node, "parallelism.data_parallel=fsdp");
     dts_result *same = simulate_text(node, "parallelism.data_parallel=fsdp stack.fsdp.zero3_prefetch=1");
     assert_close(same->iteration_time_s, fsdp->iteration_time_s, 0, 0);
+    dts_result *deepspeed = simulate_text(node, ""); /* whose ZeRO-3 it is */
+    assert_close(deepspeed->iteration_time_s, none->iteration_time_s, 0, 0);
     dts_result_free(none);
     dts_result_free(one);
     dts_result_free(fsdp);
     dts_result_free(same);
+    dts_result_free(deepspeed);
+}
+
+/* Only DeepSpeed's does: elsewhere zero3 gathers ahead what fsdp does. */
+static void zero3_gathers_ahead_as_fsdp_elsewhere(void **state) {
+    (void)state;
+    static const char *const stacks[] = {"pytorch-2", "torchtitan", "megatron-core"};
+    for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "model: {profile: llama, layers: 4, hidden: 4096, heads: 32, ffn_hidden: 11008, vocab: 32000}\n"
+                 "cluster: {profile: dgx-a100-80gb, nodes: 1}\n"
+                 "stack: %s\n"
+                 "training: {global_batch: 8, micro_batch: 1, sequence_length: 2048, precision: bf16}\n"
+                 "parallelism: {data_parallel: zero3}\n",
+                 stacks[i]);
+        dts_result *result = simulate_text(text, "stack.fsdp.prefetch=2");
+        dts_result *asked = simulate_text(text, "stack.fsdp.zero3_prefetch=2");
+        assert_close(result->iteration_time_s, asked->iteration_time_s, 0, 0);
+        dts_result *none = simulate_text(text, "stack.fsdp.zero3_prefetch=0");
+        dts_result *usual = simulate_text(text, "");
+        assert_true(none->iteration_time_s > usual->iteration_time_s);
+        dts_result_free(result);
+        dts_result_free(asked);
+        dts_result_free(none);
+        dts_result_free(usual);
+    }
 }
 
 /* An adapter is more modules: its wrapper, dropout and both factors. Ends have none. */
@@ -436,6 +465,7 @@ int main(void) {
         cmocka_unit_test(zero3_is_fsdp),
         cmocka_unit_test(zero3_has_hooks_of_its_own),
         cmocka_unit_test(zero3_gathers_ahead_by_itself),
+        cmocka_unit_test(zero3_gathers_ahead_as_fsdp_elsewhere),
         cmocka_unit_test(zero3_has_hooks_around_adapters),
         cmocka_unit_test(hybrid_sharding_shards_inside_groups),
         cmocka_unit_test(hybrid_zero1_shards_the_optimizer_inside_groups),
