@@ -323,12 +323,12 @@ bool dts_plan_reduces_each_flush(const dts_plan *plan) {
 
 bool dts_plan_defers_reduction(const dts_plan *plan) {
     return dts_plan_reduces_each_step(plan) && plan->job.parallelism->data_parallel == DTS_DP_FSDP &&
-           plan->microbatches > 1 && plan->replicas > 1;
+           plan->microbatches > 1 && dts_plan_replicates(plan);
 }
 
 bool dts_plan_gradients_come(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_FSDP && plan->job.stack->zero_grad_to_none &&
-           plan->replicas > 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE && !dts_plan_infers(plan) &&
+           dts_plan_replicates(plan) && plan->job.offload->gradients == DTS_OFFLOAD_NONE && !dts_plan_infers(plan) &&
            !dts_plan_asynchronous(plan);
 }
 
@@ -382,13 +382,13 @@ bool dts_plan_owns_matrices(const dts_plan *plan) {
 
 bool dts_plan_owns_tensors(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_ZERO1 && plan->job.stack->ddp_owns_tensors &&
-           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && plan->shards > 1;
+           plan->job.offload->optimizer == DTS_OFFLOAD_NONE && (plan->shards > 1 || plan->expert_replicas > 1);
 }
 
 bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method) {
     const bool asynchronous = method != NULL && method->asynchronous;
     const bool in_order = plan->copies == 1 && !dts_plan_may_post_validate(plan, method) && !asynchronous;
-    return plan->job.stack->ddp_overlap_gather && in_order && plan->replicas > 1 && plan->style_count == 1 &&
+    return plan->job.stack->ddp_overlap_gather && in_order && dts_plan_replicates(plan) && plan->style_count == 1 &&
            !dts_plan_infers(plan);
 }
 
@@ -416,6 +416,14 @@ bool dts_plan_experts_apart(const dts_plan *plan) {
 
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set) {
     return set == DTS_SET_EXPERTS ? plan->expert_replicas : plan->shards;
+}
+
+bool dts_plan_replicates_set(const dts_plan *plan, dts_parameter_set set) {
+    return plan->replicas > 1 || dts_plan_shards(plan, set) > 1;
+}
+
+bool dts_plan_replicates(const dts_plan *plan) {
+    return dts_plan_replicates_set(plan, DTS_SET_COMMON) || dts_plan_replicates_set(plan, DTS_SET_EXPERTS);
 }
 
 bool dts_plan_offloads(const dts_plan *plan) {

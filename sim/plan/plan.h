@@ -375,6 +375,11 @@ bool dts_plan_experts_apart(const dts_plan *plan);
 
 /* Ranks among which the data parallelism shards parameters of a set. */
 int64_t dts_plan_shards(const dts_plan *plan, dts_parameter_set set);
+/* Do replicas of anything have gradients in common, and do those of one set go through the reductions? Experts that
+ * tensor parallelism splits less than the rest have replicas where that has one; where the rest has several, gradients
+ * of experts are divided by their number, too, even if one rank has them. */
+bool dts_plan_replicates(const dts_plan *plan);
+bool dts_plan_replicates_set(const dts_plan *plan, dts_parameter_set set);
 
 /* Does FSDP free gathered parameters between forward and backward? */
 bool dts_plan_reshards(const dts_plan *plan);

@@ -230,7 +230,7 @@ static dts_status check_clipping(const dts_job *job, const dts_plan *plan, dts_d
         return DTS_OK;
     }
     if (plan->pipeline == 1 && (kind == DTS_DP_DDP || kind == DTS_DP_ZERO1)) {
-        return plan->replicas > 1 && job->stack->ddp_overlap
+        return dts_plan_replicates(plan) && job->stack->ddp_overlap
                    ? dts_diag_error(diag, NULL, "stack.ddp.overlap",
                                     "set stack.ddp.overlap: false, or stack.optimizer.clips_microbatches: false",
                                     "buckets are reduced beside backward, before the last microbatch's gradients are "

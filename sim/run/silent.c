@@ -88,7 +88,7 @@ static void of_precision(const dts_plan *plan, rules *out) {
 
 static const char *why_no_gather(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel != DTS_DP_ZERO1 ? "only ZeRO-1 gathers what a step has updated"
-           : plan->replicas == 1                                ? "there is one replica"
+           : !dts_plan_replicates(plan)                         ? "there is one replica"
            : dts_plan_owns_tensors(plan)                        ? "whole tensors are broadcast"
            : plan->copies > 1 ? "schedules in two directions have no first forward pass to gather beside"
            : plan->job.offload->optimizer != DTS_OFFLOAD_NONE ? "parameters come from the host"
@@ -117,7 +117,7 @@ static void of_replicas(const dts_plan *plan, rules *out) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool zero1 = p->data_parallel == DTS_DP_ZERO1, zero3 = p->data_parallel == DTS_DP_ZERO3;
     const bool sharded = dts_plan_shards_parameters(plan), layers = p->layers.count > 0;
-    const bool alone = plan->replicas == 1;
+    const bool alone = !dts_plan_replicates(plan);
     const dts_stack *s = plan->job.stack;
     static const char only[] = "it is about ZeRO-1", replicas[] = "set parallelism.data above 1";
     RULES({"stack.ddp.overlap_gather", !dts_plan_overlaps_gather(plan) && !layers, why_no_gather(plan),

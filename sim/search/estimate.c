@@ -100,7 +100,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_sc
     const double hides_s = k->plan->job.stack->ddp_overlap ? backward_s : 0; /* of DDP's buckets */
     /* into the buckets, and out of them where gradients are no views */
     const double copies_s = c->bucket_s * (k->plan->job.stack->gradient_as_bucket_view ? 1 : 2);
-    if (k->plan->replicas == 1) {
+    if (!dts_plan_replicates(k->plan)) {
         return 0;
     }
     switch ((dts_data_parallel)k->kind) {
@@ -407,7 +407,7 @@ double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *c
 static double loop_behind_s(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p) {
     const dts_stack *stack = k->plan->job.stack;
     const double backward_s = p->input_s + p->weight_s;
-    const bool units = dts_case_shards_parameters(k) && k->plan->replicas > 1;
+    const bool units = dts_case_shards_parameters(k) && dts_plan_replicates(k->plan);
     const double repeats = k->recompute == DTS_CASE_FULL        ? c->launches_full * dts_case_repeated_share(k, c)
                            : k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].launches
                                                                 : 0;
@@ -518,7 +518,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
         .kept_B = dts_case_static_B(&k, layers) + in_flight * dts_case_kept_B(&k, layers, layers->layers),
         .transient_B = layers->saved_B + dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
     const double units = fmax(layers->layers, 1);
-    switch (k.plan->replicas > 1 ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
+    switch (dts_plan_replicates(k.plan) ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
         case DTS_DP_SINGLE_PROCESS:
             break;
         case DTS_DP_DDP:

@@ -58,7 +58,7 @@ static double stepped_elements(const dts_case *k, const dts_rank_class *c, int s
 /* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
 double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
     const dts_storage *storage = &k->plan->storage;
-    bool buckets = k->plan->replicas > 1 && !dts_case_shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
+    bool buckets = dts_plan_replicates(k->plan) && !dts_case_shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
                    !k->plan->job.stack->gradient_as_bucket_view;
     double bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
@@ -74,7 +74,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
         if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
             bytes += stepped_elements(k, c, set) * storage->optimizer_B;
         }
-        bytes += buckets ? elements * k->reduce_B : 0;
+        bytes += buckets && dts_plan_replicates_set(k->plan, set) ? elements * k->reduce_B : 0;
     }
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
         const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);
@@ -92,7 +92,7 @@ static double coming_B(const dts_case *k, const dts_rank_class *c) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bytes += c->parameters[set] * k->plan->storage.gradient_B / dts_case_shards(k, set);
     }
-    const bool come = k->kind == DTS_DP_FSDP && k->plan->job.stack->zero_grad_to_none && k->plan->replicas > 1 &&
+    const bool come = k->kind == DTS_DP_FSDP && k->plan->job.stack->zero_grad_to_none && dts_plan_replicates(k->plan) &&
                       (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
     return come ? bytes : 0;
 }
@@ -188,14 +188,14 @@ static double units_B(const dts_case *k, const dts_rank_class *c, bool layers) {
 /* The root and its gradients on their way, when nothing else is left of a microbatch. */
 static double root_B(const dts_case *k, const dts_rank_class *c) {
     const units u = units_of(k, c);
-    const bool reduces = dts_case_shards_parameters(k) && k->plan->replicas > 1 && c->ends == 0;
+    const bool reduces = dts_case_shards_parameters(k) && dts_plan_replicates(k->plan) && c->ends == 0;
     return reduces && !dts_case_defers_reduction(k) ? u.root_B + u.root * k->reduce_B : 0;
 }
 
 /* Gathered units, gradients on their way, while a layer runs or the ends do. */
 static double communication_B(const dts_case *k, const dts_rank_class *c, bool layers) {
     double parameters = c->parameters[DTS_SET_COMMON] + c->parameters[DTS_SET_EXPERTS];
-    if (k->plan->replicas == 1) {
+    if (!dts_plan_replicates(k->plan)) {
         return 0;
     }
     if (dts_case_shards_parameters(k)) {

@@ -119,7 +119,7 @@ static double groups_wait_s(const dts_case *k, const dts_rank_class *c, bool spl
 
 /* New gradients of one microbatch, summed or on their way into ZeRO-2's buckets. */
 static double gradients_s(const dts_case *k, const dts_rank_class *c) {
-    const bool reduces = k->plan->replicas > 1 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k);
+    const bool reduces = dts_plan_replicates(k->plan) && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k);
     if (reduces) {
         return k->kind == DTS_DP_ZERO2 ? c->bucket_s : 0;
     }
@@ -135,7 +135,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
                            : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
     const double weight_s = splits ? c->weight_s : c->backward_s - c->input_s;
     dts_case_passes p = {c->forward_s, c->input_s + repeats_s, weight_s + gradients_s(k, c), 0, 0};
-    if (dts_case_shards_parameters(k) && k->plan->replicas > 1) {
+    if (dts_case_shards_parameters(k) && dts_plan_replicates(k->plan)) {
         const unit_passes u = unit_passes_of(k, c);
         p.forward_s += u.forward.seconds;
         p.input_s += u.input.seconds;

@@ -354,7 +354,7 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
 
 static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
-    if (plan->replicas == 1) {
+    if (!dts_plan_replicates(plan)) {
         return;
     }
     dts_rank_collectives *out = &c->collectives;

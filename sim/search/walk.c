@@ -152,7 +152,7 @@ static bool recompute_differs(const walk *w, const dts_frame *frame) {
 
 /* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. */
 static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
-    if (w->plan.replicas > 1 || w->space->axes[DTS_AXIS_DATA_PARALLEL].count == 1) {
+    if (dts_plan_replicates(&w->plan) || w->space->axes[DTS_AXIS_DATA_PARALLEL].count == 1) {
         return true;
     }
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;

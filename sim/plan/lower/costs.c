@@ -215,7 +215,8 @@ static void fill_buckets(const dts_plan *plan, const dts_operators *operators, d
     for (size_t k = operators->count; k-- > 0;) {
         const dts_operator *o = &operators->items[k];
         const dts_parameter_set set = dts_operator_set(plan, o);
-        for (int i = DTS_PARAMETER_TENSORS; i-- > 0;) {
+        const bool passes = dts_plan_replicates_set(plan, set);
+        for (int i = DTS_PARAMETER_TENSORS; i-- > 0 && passes;) {
             const double bytes = o->parameters[i] * plan->storage.reduce_B;
             out->bucket_s += bytes > 0 ? dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * bytes) : 0;
             pending_B[set] += bytes;

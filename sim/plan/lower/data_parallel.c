@@ -27,21 +27,24 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
     }
     int kind = b->plan->job.parallelism->data_parallel;
     const dts_offload *offload = b->plan->job.offload;
+    const bool one_process = kind == DTS_DP_SINGLE_PROCESS;
+    const bool offloads = offload->parameters != DTS_OFFLOAD_NONE || offload->gradients != DTS_OFFLOAD_NONE;
+    const bool common = offloads || (dts_plan_replicates_set(b->plan, DTS_SET_COMMON) && !one_process);
+    const bool experts = offloads || (dts_plan_replicates_set(b->plan, DTS_SET_EXPERTS) && !one_process);
     const dts_bucket empty = {.limit_B = b->plan->job.stack->ddp_first_bucket_B, .ready = DTS_NO_ID};
-    *sync =
-        (dts_gradient_sync){.b = b,
-                            .stage = stage,
-                            .active = (b->plan->replicas > 1 && kind != DTS_DP_SINGLE_PROCESS) ||
-                                      offload->parameters != DTS_OFFLOAD_NONE || offload->gradients != DTS_OFFLOAD_NONE,
-                            .sharded = dts_plan_shards_parameters(b->plan),
-                            .every_microbatch = kind == DTS_DP_ZERO2,
-                            .repeats = dts_plan_repeats_reduction(b->plan),
-                            .defers = dts_plan_defers_reduction(b->plan),
-                            .reduction = reduction_of(b->plan),
-                            .buckets = {empty, empty},
-                            .last_transfer = DTS_NO_ID,
-                            .last_gather = DTS_NO_ID,
-                            .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
+    *sync = (dts_gradient_sync){.b = b,
+                                .stage = stage,
+                                .active = common || experts,
+                                .takes = {[DTS_SET_COMMON] = common, [DTS_SET_EXPERTS] = experts},
+                                .sharded = dts_plan_shards_parameters(b->plan),
+                                .every_microbatch = kind == DTS_DP_ZERO2,
+                                .repeats = dts_plan_repeats_reduction(b->plan),
+                                .defers = dts_plan_defers_reduction(b->plan),
+                                .reduction = reduction_of(b->plan),
+                                .buckets = {empty, empty},
+                                .last_transfer = DTS_NO_ID,
+                                .last_gather = DTS_NO_ID,
+                                .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
     return sync;
 }
 

@@ -31,9 +31,10 @@ struct dts_gradient_sync {
     struct dts_gradient_sync **of_style; /* [style] one for the layers of each, 0 this one; NULL: one for all */
     dts_builder *b;
     dts_stage *stage;
-    int copy;     /* of the stages that this rank holds, with two copies of each */
-    bool active;  /* more than one replica, or something in host memory */
-    bool sharded; /* FSDP or ZeRO-3 */
+    int copy;                  /* of the stages that this rank holds, with two copies of each */
+    bool active;               /* more than one replica, or something in host memory */
+    bool takes[DTS_SET_COUNT]; /* do gradients of this set go through buckets or units? */
+    bool sharded;              /* FSDP or ZeRO-3 */
     /* buckets */
     dts_collective reduction;
     dts_bucket buckets[DTS_SET_COUNT];

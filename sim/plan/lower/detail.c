@@ -33,7 +33,7 @@ static const double many_kernels = 200e3;
 
 /* Does the reduction of gradients, or the gathering of parameters, run beside other work? */
 static bool overlaps_of_style(const dts_plan *plan) {
-    if (plan->replicas == 1) {
+    if (!dts_plan_replicates(plan)) {
         return false;
     }
     double largest_B = 0;
@@ -65,7 +65,7 @@ static bool overlaps(const dts_plan *plan) {
 }
 
 static bool keeps_buckets(const dts_plan *plan) {
-    return plan->job.parallelism->data_parallel == DTS_DP_ZERO2 && plan->replicas > 1;
+    return plan->job.parallelism->data_parallel == DTS_DP_ZERO2 && dts_plan_replicates(plan);
 }
 
 static bool is_async(const dts_plan *plan) {

@@ -131,7 +131,7 @@ static bool shares_multiprocessors(const dts_plan *base) {
     bool shares = false;
     for (size_t k = 0; k < base->style_count; k++) {
         const dts_plan *plan = dts_plan_style(base, k);
-        shares |= plan->replicas > 1 && stack->communication_sms > 0;
+        shares |= dts_plan_replicates(plan) && stack->communication_sms > 0;
         shares |= dts_overlaps_tensor(plan) && (plan->async_tensor || stack->tensor_overlap_sms > 0);
     }
     shares |= dts_p2p_sms(base) > 0 || (base->expert > 1 && stack->experts_sms > 0);

@@ -374,7 +374,7 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
     }
     bool first_one = w->pass->first_microbatch;
     bool sums = w->pass->summed != 0 && !dts_sync_takes_gradients(w->pass->sync);
-    bool stays = plan->replicas == 1 && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
+    bool stays = !dts_plan_replicates(plan) && plan->job.offload->gradients == DTS_OFFLOAD_NONE;
     if (stays && (first_one || (sums && (w->pass->summed & DTS_SUMMED_AGAIN) == 0))) {
         for (int i = 0; i < DTS_PARAMETER_TENSORS && first_one; i++) { /* it becomes the stored one itself */
             dts_tensor_born(w->b, w->pass->stage, first, o->parameters[i] * plan->storage.gradient_B);
@@ -382,7 +382,7 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
         return;
     }
     bool keeps = (plan->job.stack->ddp_keeps_fresh && plan->job.parallelism->data_parallel == DTS_DP_DDP &&
-                  plan->replicas > 1 && !sums && first_one) ||
+                  dts_plan_replicates_set(plan, dts_operator_set(plan, o)) && !sums && first_one) ||
                  dts_plan_clips_microbatches(plan);
     bool allocates = !sums || (w->pass->summed & DTS_SUMMED_FIRST) != 0;
     bool frees = !keeps && (!sums || (w->pass->summed & DTS_SUMMED_LAST) != 0);

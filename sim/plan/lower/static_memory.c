@@ -218,7 +218,7 @@ static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set se
         add(b, stage, DTS_MEMORY_COMMUNICATION, "a bucket that gradients pass through",
             fmin(plan->job.stack->ddp_staging_B, staged_elements(b, stage, set) * storage->reduce_B), DTS_OFFLOAD_NONE);
     }
-    if (plan->replicas > 1 && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
+    if (dts_plan_replicates_set(plan, set) && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
         term.name = NULL;
         term.category = DTS_MEMORY_COMMUNICATION;

@@ -212,6 +212,30 @@ static void tensor_ranks_share_the_experts(void **state) {
     dts_result_free(r);
 }
 
+/* One replica of all else, and four of the experts that its eight ranks hold: these are reduced, sharded and gathered
+ * all the same, and nothing else is. */
+static void experts_alone_may_have_replicas(void **state) {
+    (void)state;
+    static const char one[] =
+        "cluster.nodes=1 parallelism.tensor=8 parallelism.sequence=true parallelism.expert=2 "
+        "training.global_batch=4 parallelism.data_parallel=";
+    static const char *const kinds[] = {"ddp", "zero1", "zero2", "fsdp", "zero3"};
+    const double e = LAYERS * experts_of_layer() / 2; /* of one rank */
+    const double gathers[] = {0, 1, 1, 8, 8}, scatters[] = {0, 1, 4, 4, 4};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "%s%s", one, kinds[i]);
+        dts_result *r = simulate_text(base, settings);
+        assert_close(sum_bytes(r, "all-reduce", "expert-data"), i == 0 ? 4 * e : 0, 1e-9, 0);
+        assert_close(sum_bytes(r, "reduce-scatter", "expert-data"), scatters[i] * 4 * e, 1e-9, 0);
+        assert_close(sum_bytes(r, "all-gather", "expert-data"), gathers[i] * 2 * e, 0.13, 0); /* the last stays */
+        assert_null(communication_row(r, "all-reduce", "data"));
+        assert_null(communication_row(r, "reduce-scatter", "data"));
+        assert_null(communication_row(r, "all-gather", "data"));
+        dts_result_free(r);
+    }
+}
+
 /* A group inside a node does not touch the network between nodes; every rank waits for the busiest. */
 static void time_follows_placement_and_load(void **state) {
     (void)state;
@@ -386,6 +410,7 @@ int main(void) {
         cmocka_unit_test(memory_follows_the_replicas),
         cmocka_unit_test(sharded_experts_are_gathered_in_their_group),
         cmocka_unit_test(tensor_ranks_share_the_experts),
+        cmocka_unit_test(experts_alone_may_have_replicas),
         cmocka_unit_test(ranks_split_experts),
         cmocka_unit_test(shard_groups_hold_copies),
         cmocka_unit_test(two_directions_exchange_tokens),
