@@ -125,7 +125,7 @@ static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *l
     if (status != DTS_OK) {
         return dts_diag_nomem(diag);
     }
-    if (count > 0 && !how->full_ranks) {
+    if (count > 0) {
         how->stalls = stalls;
         how->stall_count = count;
         s->unhindered = iteration_of(s);

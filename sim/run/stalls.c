@@ -27,6 +27,11 @@ double dts_context_B(const dts_plan *plan) {
     return plan->job.cluster->gpu.context_B + dts_stack_context_B(plan->job.stack, plan->job.cluster);
 }
 
+/* A pattern of retries that repeats, in a run that goes on. */
+static bool retries(const dts_replay *replay) {
+    return replay->retries > 0 && !replay->out_of_memory;
+}
+
 dts_status dts_replay_stages(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation,
                              const dts_memory_log *log, dts_replay **out) {
     *out = NULL;
@@ -37,7 +42,13 @@ dts_status dts_replay_stages(const dts_plan *plan, const dts_lowered *lowered, c
     double room_B = plan->job.cluster->gpu.memory_B - dts_context_B(plan);
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_id device = dts_fullest_device(plan, lowered, simulation, p);
-        if (dts_replay_device(plan, lowered, simulation, log, device, p, room_B, &replays[p]) != DTS_OK) {
+        dts_replay *replay = &replays[p];
+        dts_status status = dts_replay_device(plan, lowered, simulation, log, device, p, room_B, replay);
+        if (status == DTS_OK && lowered->full_ranks && device != (dts_id)p && retries(replay)) {
+            dts_replay_free(replay); /* the ranks of the first row say where hosts are held up (lower.h) */
+            status = dts_replay_device(plan, lowered, simulation, log, (dts_id)p, p, room_B, replay);
+        }
+        if (status != DTS_OK) {
             dts_replays_free(replays, plan->pipeline);
             return DTS_NOMEM;
         }
@@ -60,11 +71,6 @@ static double stall_s(const dts_stack *stack, const dts_allocator_stall *s) {
     return (double)s->calls * stack->slow_path_s;
 }
 
-/* A pattern of retries that repeats, in a run that goes on. */
-static bool retries(const dts_replay *replay) {
-    return replay->retries > 0 && !replay->out_of_memory;
-}
-
 dts_status dts_replay_stalls(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation,
                              const dts_replay *replays, dts_host_stall **out, size_t *count) {
     size_t all = 0;
@@ -81,7 +87,7 @@ dts_status dts_replay_stalls(const dts_plan *plan, const dts_lowered *lowered, c
         return DTS_NOMEM;
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
-        dts_id device = dts_fullest_device(plan, lowered, simulation, p);
+        dts_id device = lowered->full_ranks ? (dts_id)p : dts_fullest_device(plan, lowered, simulation, p);
         for (size_t i = 0; retries(&replays[p]) && i < replays[p].stall_count; i++) {
             const dts_allocator_stall *s = &replays[p].stalls[i];
             if (s->task != DTS_NO_ID) {

@@ -192,13 +192,30 @@ double dts_build_launch_s(const dts_stack *stack, dts_role role, bool backward) 
     return backward && role != DTS_ROLE_RECOMPUTE ? stack->backward_launch_s : stack->launch_s;
 }
 
+/* Is a stall that of a stage's device, or, of the ranks behind the first row, that of the same stage there? They run
+ * the same program with the same memory. */
+static bool stalls_here(const dts_builder *b, const dts_stage *stage, const dts_host_stall *stall) {
+    return stall->device == stage->device || (b->full && stall->device == stage->device % (dts_id)b->plan->pipeline);
+}
+
+/* Does a stall come behind the kernel that is launched next? In the first row the graph without stalls says it, and by
+ * the number of the kernel the other rows, whose collectives are tasks of the first. */
+static bool stalls_later(dts_builder *b, const dts_stage *stage, size_t index) {
+    const dts_host_stall *stall = &b->stalls[index];
+    if (stall->device != stage->device) {
+        return b->stall_at[index] > stage->kernels;
+    }
+    b->stall_at[index] = stage->kernels;
+    return stall->task > b->info_count - b->stall_tasks + 1;
+}
+
 /* The host is held up where the graph without stalls has a kernel whose launch would be the next task. */
 static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
     while (stage->next_stall < b->stall_count) {
         const dts_host_stall *stall = &b->stalls[stage->next_stall];
-        if (stall->device == stage->device) {
+        if (stalls_here(b, stage, stall)) {
             size_t before = b->info_count;
-            if (stall->task > before - b->stall_tasks + 1) {
+            if (stalls_later(b, stage, stage->next_stall)) {
                 return;
             }
             dts_task_info info = host_info(stage, stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc");
@@ -216,6 +233,7 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
                         const dts_task_info *info) {
     const dts_stack *stack = b->plan->job.stack;
     add_stalls(b, stage, backward);
+    stage->kernels++;
     bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
     double launch_s = dts_build_launch_s(stack, (dts_role)info->role, backward) *

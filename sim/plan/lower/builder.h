@@ -118,16 +118,16 @@ typedef struct dts_stage {
     double flops;
     dts_id tied_made; /* the last kernel of a tied projection's gradient, where that comes before others; DTS_NO_ID */
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
-    double frozen_tied_B;   /* the same where it is not trained, B */
-    int64_t static_B;       /* memory that lives the whole iteration */
-    dts_id multiprocessors; /* resource: collectives of overlapped groups take some from the products */
-    dts_id memory_rate;     /* resource: and some from kernels bound by memory */
-    bool contended;         /* such a collective may run beside what is issued now */
-    size_t next_stall;      /* where to look in the builder's stalls */
-    dts_id last_collective; /* most recent collective that this stage has issued, DTS_NO_ID: none */
-    double fresh_B;         /* fresh gradients that live until the step is done */
-    double shards_B;        /* of gradients that reductions have made, until the step is done */
-    double widened_B;       /* wide copies of half gradients, alive within the step */
+    double frozen_tied_B;       /* the same where it is not trained, B */
+    int64_t static_B;           /* memory that lives the whole iteration */
+    dts_id multiprocessors;     /* resource: collectives of overlapped groups take some from the products */
+    dts_id memory_rate;         /* resource: and some from kernels bound by memory */
+    bool contended;             /* such a collective may run beside what is issued now */
+    size_t next_stall, kernels; /* where to look in the builder's stalls; that this rank has launched */
+    dts_id last_collective;     /* most recent collective that this stage has issued, DTS_NO_ID: none */
+    double fresh_B;             /* fresh gradients that live until the step is done */
+    double shards_B;            /* of gradients that reductions have made, until the step is done */
+    double widened_B;           /* wide copies of half gradients, alive within the step */
     /* every rank simulated */
     struct dts_gang *gangs[DTS_GANG_COUNT]; /* this rank's groups; NULL: it stands for them all */
     size_t joined[DTS_GANG_COUNT];          /* collectives of each that this rank has issued */
@@ -177,11 +177,11 @@ typedef struct dts_builder {
     dts_hop *hops;   /* room for those of a collective of all rows */
     dts_id *streams; /* the same for its streams */
     uint64_t seed;
-    const dts_host_stall *stalls; /* [stall_count] */
-    size_t stall_count;
-    size_t stall_tasks;       /* tasks added for them so far */
-    const double *input_left; /* of dts_lower_options */
-    dts_id *input_ahead;      /* of dts_lowered */
+    const dts_host_stall *stalls;    /* [stall_count] */
+    size_t stall_count, stall_tasks; /* stalls, and tasks added for them so far */
+    size_t *stall_at;                /* [stall_count] kernels that the rank of the first row launches before each */
+    const double *input_left;        /* of dts_lower_options */
+    dts_id *input_ahead;             /* of dts_lowered */
     size_t input_depth, input_batches;
     dts_stage *stages; /* [stage_count] the pipeline's of one row, or the replicas of a single process */
     int64_t stage_count;

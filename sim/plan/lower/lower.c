@@ -249,10 +249,12 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .input_left = options->input_left,
                        .begins = options->begins,
                        .stalls = options->stalls,
-                       .stall_count = options->full_ranks ? 0 : options->stall_count,
+                       .stall_count = options->stall_count,
+                       .stall_at = dts_arena_array(arena, options->stall_count + 1, sizeof *b->stall_at),
                        .window_from = DTS_NO_ID,
                        .window_to = DTS_NO_ID};
-    if (b->graph == NULL) {
+    if (b->graph == NULL || b->stall_at == NULL) {
+        dts_graph_free(b->graph);
         return dts_diag_nomem(diag);
     }
     dts_graph_set_namer(b->graph, name_task, b);

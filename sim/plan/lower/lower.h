@@ -258,8 +258,8 @@ typedef struct dts_lower_options {
     uint64_t seed;            /* of cluster.jitter and gpu_spread, with full ranks */
     const double *input_left; /* [as dts_lowered.input_ahead] of the first batches, the part that is still to be made
                                  when the iteration begins; NULL: none, they are ready */
-    const dts_host_stall
-        *stalls; /* those of a device in the order of its tasks; at detail kernel, not with full ranks */
+    const dts_host_stall *stalls; /* those of a device in the order of its tasks; at detail kernel; with full ranks of
+                                     the first row, for all */
     size_t stall_count;
     const dts_time *begins; /* [rows · pipeline] with post-validation: when each stage begins; NULL: all at once */
 } dts_lower_options;

@@ -144,6 +144,36 @@ static void stages_pay_for_each_other(void **state) {
     dts_result_free(roomy);
 }
 
+/* Ranks that are all there pay as the one that stands for them does, and so do ranks that differ a little. */
+static void every_rank_pays(void **state) {
+    (void)state;
+    static const char *const llama =
+        "model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\n"
+        "training: {global_batch: 8, micro_batch: 1, sequence_length: 8128, precision: bf16, optimizer: adamw}\n"
+        "parallelism: {data_parallel: fsdp}\n";
+    static const char *const settings[] = {
+        "",
+        "training.sequence_length=7900",
+        "training.global_batch=32 training.sequence_length=6656 parallelism.pipeline=2 parallelism.schedule=1f1b "
+        "stack.pipeline.keeps_outputs=none",
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        static const char *const ways[] = {"fidelity.ranks=full", "cluster.jitter=0.001"};
+        dts_result *one = simulate_text(llama, settings[i]);
+        assert_true(one->allocator.retries > 0 && one->allocator.cost_s > 0);
+        for (size_t k = 0; k < 2; k++) {
+            char both[LONGEST_SETTINGS];
+            snprintf(both, sizeof both, "%s %s", settings[i], ways[k]);
+            dts_result *all = simulate_text(llama, both);
+            assert_int_equal(all->allocator.retries, one->allocator.retries);
+            assert_close(dts_retry_share(all), dts_retry_share(one), 0.03, 0);
+            assert_close(all->iteration_time_s, one->iteration_time_s, 0.01, 0);
+            dts_result_free(all);
+        }
+        dts_result_free(one);
+    }
+}
+
 /* Half of the time goes into retries, and all that speaks about the plan says so. */
 static void retries_are_named(void **state) {
     (void)state;
@@ -261,6 +291,7 @@ int main(void) {
         cmocka_unit_test(autocast_caches_half_weights),
         cmocka_unit_test(more_room_changes_nothing),
         cmocka_unit_test(retries_cost_time),
+        cmocka_unit_test(every_rank_pays),
         cmocka_unit_test(retries_are_named),
         cmocka_unit_test(stages_pay_for_each_other),
         cmocka_unit_test(blocks_are_followed_in_few_microbatches),
