@@ -58,7 +58,8 @@ static void of_precision(const dts_plan *plan, rules *out) {
            "it is about a gated activation in one kernel", "set stack.fuse.bias_gelu=true, with a gated model"},
           {"stack.fp8.activation_input", dts_numeric_bytes(plan->storage.activation) <= 1,
            "activations are narrow already", "use wider ones"},
-          {"stack.fp8.recipe", true, NULL, NULL}, /* run.c */
+          {"stack.fp8.activation_input", true, NULL, NULL}, /* of inputs in 16 bits, too */
+          {"stack.fp8.recipe", true, NULL, NULL},           /* run.c */
           {"stack.fp8.", wide, WIDE, USE_FP8},
           {"stack.fp8.dispatch", m->experts == 0, "no tokens go to experts", USE_EXPERTS},
           {"stack.fp8.dispatch", plan->expert == 1, "all experts are on their own rank", USE_EXPERT},
