@@ -92,6 +92,19 @@ static double exposed_gather_s(const dts_case *k, const dts_rank_class *c, const
                : gather_s;
 }
 
+/* What one unit's gradients take: their reduction, and with node groups that between these behind it. */
+static double unit_reduction_s(const dts_case *k, const dts_rank_class *c) {
+    const dts_rank_collectives *x = &c->collectives;
+    const double between_s = k->hybrid ? x->unit_between_s[k->fsdp] : 0;
+    return (x->unit_scatter_s[k->fsdp][k->hybrid] + between_s) / c->layer_units;
+}
+
+static double root_reduction_s(const dts_case *k, const dts_rank_class *c) {
+    const dts_rank_collectives *x = &c->collectives;
+    const double between_s = k->hybrid ? x->root_between_s[k->fsdp] : 0;
+    return (x->root_scatter_s[k->fsdp][k->hybrid] + between_s) / fmax(1, c->ends);
+}
+
 /* Gradients that the last backward does not hide, and the parameters' way back. */
 static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method,
                         const dts_case_passes *p) {
@@ -116,9 +129,7 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_sc
             return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP:
-            return x->unit_gather_s[k->hybrid] / c->layer_units +
-                   fmax(x->unit_scatter_s[k->fsdp][k->hybrid] / c->layer_units,
-                        x->root_scatter_s[k->fsdp][k->hybrid] / fmax(1, c->ends));
+            return x->unit_gather_s[k->hybrid] / c->layer_units + fmax(unit_reduction_s(k, c), root_reduction_s(k, c));
     }
     return 0;
 }

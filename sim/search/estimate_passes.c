@@ -127,6 +127,16 @@ static double gradients_s(const dts_case *k, const dts_rank_class *c) {
     return c->accumulate_s * (k->plan->job.stack->zero_grad_to_none || m <= 1 ? (m - 1) / m : 1);
 }
 
+/* Reductions between node groups have a stream of their own, and nothing else to wait for in the microbatches' backward
+ * passes; the last one comes behind these (exposed_s of estimate.c). Of one microbatch on average. */
+static double betweens_of_s(const dts_case *k, const dts_rank_class *c) {
+    const dts_rank_collectives *x = &c->collectives;
+    const double unit_s = x->unit_between_s[k->fsdp], root_s = x->root_between_s[k->fsdp];
+    const double times = dts_case_defers_reduction(k) ? 1 : k->microbatches;
+    const double last_s = fmax(unit_s / c->layer_units, root_s / fmax(1, c->ends));
+    return fmax(0, times * (c->layers * unit_s + root_s) - last_s) / k->microbatches;
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
@@ -150,6 +160,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         double first_s = firsts * x->unit_gather_s[k->hybrid] / c->layer_units;
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
         double scatters_s = c->layers * x->unit_scatter_s[k->fsdp][k->hybrid] + x->root_scatter_s[k->fsdp][k->hybrid];
+        const double betweens_s = k->hybrid ? betweens_of_s(k, c) : 0;
         if (dts_case_defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
             scatters_s /= k->microbatches;
             gathers_s /= again ? 1 : k->microbatches;
@@ -176,9 +187,10 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* parameters stay whole from the first half to the second */
             p.input_s = fmax(beside_s(k, x, p.input_s, backward, exchange_s, again_s), host.input_s) + p.first_input_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s), host.weight_s);
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s), fmax(betweens_s, host.weight_s));
         } else {
             double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, exchange_s, again_s + scatters_s);
+            backward_s = fmax(backward_s, betweens_s);
             p.input_s = fmax(backward_s, host.input_s + host.weight_s) + p.first_input_s - p.weight_s;
         }
         p.input_s += groups_wait_s(k, c, splits);

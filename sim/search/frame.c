@@ -269,9 +269,10 @@ static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class 
     }
 }
 
-/* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them. */
+/* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them
+ * (between_s, by the format as scatter_s). */
 static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, const dts_unit_size *unit,
-                      double *gather_s, double (*scatter_s)[2]) {
+                      double *gather_s, double (*scatter_s)[2], double *between_s) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     double sharing = 1;
@@ -288,10 +289,11 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
     *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         const double reduce_B = unit->elements[set] * frame->reduce_B[fsdp] / units;
-        double *out = &scatter_s[fsdp][hybrid];
-        *out += units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
-        *out += units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
-                                                (double)group.ranks * sharing);
+        scatter_s[fsdp][hybrid] +=
+            units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
+        between_s[fsdp] +=
+            units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
+                                            (double)group.ranks * sharing);
     }
 }
 
@@ -345,8 +347,10 @@ static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_cl
         root.elements[set] = c->parameters[set] - c->layers * c->unit[set];
         root.quantised[set] = c->quantised[set] - c->layers * c->unit_quantised[set];
         root.frozen_B[set] = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
-        cost_unit(frame, rank, hybrid, set, c->layer_units, &unit, &out->unit_gather_s[hybrid], out->unit_scatter_s);
-        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), &root, &out->root_gather_s[hybrid], out->root_scatter_s);
+        cost_unit(frame, rank, hybrid, set, c->layer_units, &unit, &out->unit_gather_s[hybrid], out->unit_scatter_s,
+                  out->unit_between_s);
+        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), &root, &out->root_gather_s[hybrid], out->root_scatter_s,
+                  out->root_between_s);
     }
     cost_copies(frame, hybrid, c->layer_units, &unit, &out->unit_gathered[hybrid], &out->unit_reduced[hybrid]);
     cost_copies(frame, hybrid, fmax(1, c->ends), &root, &out->root_gathered[hybrid], &out->root_reduced[hybrid]);

@@ -16,6 +16,7 @@ typedef struct dts_rank_collectives {
     /* sharded, all units of a layer: by all, in node groups; of gradients also by the format, ZeRO-3's and FSDP's */
     double unit_gather_s[2], root_gather_s[2];
     double unit_scatter_s[2][2], root_scatter_s[2][2]; /* [FSDP][in node groups] */
+    double unit_between_s[2], root_between_s[2]; /* [FSDP] then, all-reduces between node groups, on their own stream */
     double unit_sms[2];  /* multiprocessors that a unit's collective takes from the products beside it */
     double unit_link[2]; /* its share of the GPU's link */
     /* kernels around these collectives, where the frame's plan shards parameters: [in node groups] */

@@ -13,7 +13,7 @@ enum { DRAWS = 600, GROUPS = 64, TEXT = 1200 };
 typedef struct layout {
     const char *model, *layers, *cluster, *nodes, *stack, *batch, *length, *precision, *adapters, *fp8;
     const char *tensor, *pipeline, *context, *expert, *sharding, *recompute, *micro_batch, *schedule, *chunks,
-        *sequence;
+        *sequence, *group;
 } layout;
 
 /* Signed errors of the layouts that share a feature: closed form / simulation - 1. */
@@ -44,6 +44,17 @@ static bool is(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
+/* Groups of FSDP inside nodes: of as many replicas as a node has, where each stage has several nodes. */
+static const char *shard_group(const layout *l) {
+    static const char *const sizes[] = {"8", "4", "2"};
+    const int tensor = atoi(l->tensor);
+    const bool several = atoi(l->nodes) > atoi(l->pipeline);
+    return !several || !is(l->sharding, "fsdp") || is(l->group, "0") ? "0"
+                                                                     : sizes[tensor == 1   ? 0
+                                                                             : tensor == 2 ? 1
+                                                                                           : 2];
+}
+
 /* One after another: arguments of a call are drawn in an order that is the compiler's. */
 static layout draw(uint64_t seed) {
     dts_random *random = dts_random_new(seed);
@@ -69,6 +80,7 @@ static layout draw(uint64_t seed) {
     l.adapters = ONE_OF(random, "", "", "", ", adapters: {lora: {rank: 16, targets: all-linear}}");
     l.sequence = ONE_OF(random, "false", "true");
     l.fp8 = ONE_OF(random, "true", "false");
+    l.group = ONE_OF(random, "0", "node", "node");
     dts_random_free(random);
     if (is(l.pipeline, "1")) {
         l.schedule = "1f1b";
@@ -84,6 +96,7 @@ static layout draw(uint64_t seed) {
     }
     static const char *const looped[] = {"interleaved-1f1b", "zbv",        "v-half",           "v-min",
                                          "1f1b-v",           "looped-bfs", "interleaved-zb1p", "dualpipev"};
+    l.group = shard_group(&l);
     l.chunks = "1";
     for (size_t i = 0; i < sizeof looped / sizeof looped[0]; i++) {
         l.chunks = is(l.schedule, looped[i]) ? "2" : l.chunks;
@@ -129,14 +142,17 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     add(t, time, memory, "recompute", l->recompute);
     add(t, time, memory, "precision", l->precision);
     add(t, time, memory, "adapters", l->adapters[0] != '\0' ? "yes" : "no");
+    if (is(l->sharding, "fsdp")) {
+        add(t, time, memory, "groups", is(l->group, "0") ? "none" : "of nodes");
+    }
     add(t, time, memory, "tensor", l->tensor);
     add(t, time, memory, "context", l->context);
     add(t, time, memory, "model", l->model);
     if (t->prints) {
-        printf("@ %d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4f,%.5g,%.5g,%.5g,%.5g%s%s\n",
+        printf("@ %d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4f,%.5g,%.5g,%.5g,%.5g%s%s\n",
                (int)t->seed, l->model, l->layers, l->cluster, l->nodes, l->stack, l->batch, l->length, l->tensor,
                l->pipeline, l->context, l->expert, l->schedule, l->sharding, l->recompute, l->micro_batch, l->precision,
-               l->adapters[0] != '\0' ? "lora" : "whole", l->sequence, time, memory, estimate->time_s,
+               l->adapters[0] != '\0' ? "lora" : "whole", l->sequence, l->group, time, memory, estimate->time_s,
                result->iteration_time_s, estimate->memory_B / bytes_of(1), result->peak_allocated_gib,
                estimate->least_time_s > result->iteration_time_s ? ",TIME BOUND" : "",
                estimate->least_memory_B > bytes_of(result->peak_allocated_gib) ? ",MEMORY BOUND" : "");
@@ -145,9 +161,8 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     dts_result_free(result);
 }
 
-/* The one layout of a seed, where it is legal. */
-static void compare_drawn(uint64_t seed, tally *t) {
-    const layout l = draw(seed);
+/* One layout, where it is legal. */
+static void compare_layout(layout l, uint64_t seed, tally *t) {
     char text[TEXT];
     snprintf(text, sizeof text,
              "model: {profile: %s, layers: %s}\n"
@@ -165,7 +180,7 @@ static void compare_drawn(uint64_t seed, tally *t) {
                              AXIS("parallelism.partition", "auto"),
                              AXIS("parallelism.pipeline", l.pipeline),
                              AXIS("parallelism.data_parallel", l.sharding),
-                             AXIS("parallelism.shard_group", "0"),
+                             AXIS("parallelism.shard_group", l.group),
                              AXIS("offload", "none"),
                              AXIS("training.recompute", l.recompute),
                              AXIS("parallelism.virtual_stages", l.chunks),
@@ -202,6 +217,7 @@ static const limit limits[] = {
     {"schedule zbv", 0.045, 0.08},
     {"schedule none", 0.03, 0.045},
     {"context 2", 0.075, 0.06},
+    {"groups of nodes", 0.05, 0.045},
     {"", 0.06, 0.07},
 };
 
@@ -231,7 +247,7 @@ static void closed_forms_are_near(void **state) {
     const uint64_t draws = asked != NULL ? strtoul(asked + alone, NULL, 10) : usual;
     tally t = {.prints = asked != NULL};
     for (uint64_t seed = alone ? draws : 1; seed <= draws; seed++) {
-        compare_drawn(seed, &t);
+        compare_layout(draw(seed), seed, &t);
     }
     qsort(t.groups, t.group_count, sizeof *t.groups, by_name);
     print_message("%-34s %5s | time: mean, lowest, highest  | memory\n", "off by %", "n");
@@ -246,7 +262,45 @@ static void closed_forms_are_near(void **state) {
     }
 }
 
+/* What groups of a node reduce between them runs beside what they gather and reduce inside, and is the longer of both
+ * where passes are short. */
+static void reductions_between_nodes_hide_beside_others(void **state) {
+    (void)state;
+    layout l = {.model = "llama-3-8b",
+                .layers = "8",
+                .cluster = "dgx-h100",
+                .stack = "torchtitan",
+                .batch = "64",
+                .precision = "bf16",
+                .adapters = "",
+                .fp8 = "false",
+                .tensor = "1",
+                .pipeline = "1",
+                .context = "1",
+                .expert = "1",
+                .sharding = "fsdp",
+                .recompute = "none",
+                .micro_batch = "1",
+                .schedule = "1f1b",
+                .chunks = "1",
+                .sequence = "false"};
+    static const char *const nodes[] = {"2", "4"}, *const lengths[] = {"512", "4096"}, *const groups[] = {"0", "8"};
+    for (int i = 0; i < 8; i++) {
+        tally t = {0};
+        l.nodes = nodes[i & 1];
+        l.length = lengths[i >> 1 & 1];
+        l.group = groups[i >> 2];
+        compare_layout(l, (uint64_t)i, &t);
+        const group *g = &t.groups[0];
+        print_message("%s nodes, %s tokens, groups of %s: %+.1f %% of time, %+.1f %% of memory\n", l.nodes, l.length,
+                      l.group, 100 * g->time_low, 100 * g->memory_low);
+        assert_int_equal(g->count, 1);
+        assert_true(g->time < 0.12 && g->memory < 0.1);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near),
+                                       cmocka_unit_test(reductions_between_nodes_hide_beside_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
