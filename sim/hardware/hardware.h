@@ -483,6 +483,7 @@ typedef struct dts_stack {
     double optimizer_launch_s; /* host time to issue one kernel of the step: a tight loop; 0: launch_s */
     double cpu_step_Bps;   /* what a step on the CPU reads and writes in one process; 0: as fast as the host's memory */
     double cpu_thread_Bps; /* the same of one of its threads; 0: any */
+    bool splits_qkv;       /* queries, keys and values of one weight by themselves */
     int64_t newton_schulz_steps; /* Muon: iterations that orthogonalise a matrix */
     int64_t cpu_threads;         /* of a process, where a node has several; 0: its share of the cores */
     /* caching allocator */

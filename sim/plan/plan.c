@@ -377,7 +377,7 @@ bool dts_job_may_own_tensors(const dts_job *job) {
 }
 
 bool dts_plan_owns_matrices(const dts_plan *plan) {
-    return dts_job_orthogonalises(&plan->job) && dts_plan_shards_optimizer(plan) && plan->shards > 1;
+    return dts_job_orthogonalises(&plan->job) && dts_plan_shards_optimizer(plan);
 }
 
 bool dts_plan_owns_tensors(const dts_plan *plan) {

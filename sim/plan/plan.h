@@ -365,7 +365,7 @@ bool dts_plan_narrow_attention(const dts_plan *plan);
 bool dts_plan_owns_tensors(const dts_plan *plan);
 /* Does a step orthogonalise the layers' matrices (lower/muon.c)? */
 bool dts_job_orthogonalises(const dts_job *job);
-/* Then matrices of shards are stepped whole, each by the rank that it is handed to. */
+/* Then matrices of what is sharded are stepped whole, each by the rank that it is handed to. */
 bool dts_plan_owns_matrices(const dts_plan *plan);
 /* May ranks own whole tensors, or step whole matrices, with one kind of data parallelism or another? */
 bool dts_job_may_own_tensors(const dts_job *job);

@@ -313,8 +313,9 @@ static void check_muon(const dts_job *job, dts_diag *diag) {
         return;
     }
     if (job->parallelism->data_parallel == DTS_DP_ZERO2) {
-        dts_diag_error(diag, NULL, "parallelism.data_parallel", "use ddp, zero1, zero3 or fsdp",
-                       "ZeRO-2 cuts gradients into equal shares, and muon steps whole matrices");
+        dts_diag_error(
+            diag, NULL, "parallelism.data_parallel", "use ddp, zero1, zero3 or fsdp",
+            "muon with ZeRO-2 is not simulated: its gradients lie in equal shares, which DeepSpeed puts together");
     }
     if (job->offload->optimizer != DTS_OFFLOAD_NONE) {
         dts_diag_error(diag, NULL, "offload.optimizer", "leave it out, or use training.optimizer: adamw",

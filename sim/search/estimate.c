@@ -159,7 +159,7 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
         bytes -= c->orthogonal[set].elements / (sharded ? dts_case_shards(k, set) : 1) * frame->step.update_B;
         dts_orthogonal_add(&matrices, &c->orthogonal[set], 1);
     }
-    matrices = sharded && k->shards > 1 ? c->owned_orthogonal : matrices;
+    matrices = sharded && frame->owners != NULL ? c->owned_orthogonal[k->hybrid] : matrices;
     const double matrix_launches = matrices.tensors * dts_orthogonal_launches(k->plan->job.stack);
     *host_s = frame->captured ? 0 : (launches + matrix_launches) * k->plan->job.stack->launch_s;
     return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices.seconds, *host_s);

@@ -49,7 +49,7 @@ static double stepped_elements(const dts_case *k, const dts_rank_class *c, int s
     if (dts_case_owns_tensors(k)) {
         return c->owned[set];
     }
-    if (k->kind == DTS_DP_ZERO1 && k->shards > 1 && c->orthogonal[set].tensors > 0) {
+    if (k->kind == DTS_DP_ZERO1 && even > 1 && c->orthogonal[set].tensors > 0 && !k->hybrid) {
         return c->owned[set] + (c->parameters[set] - c->orthogonal[set].elements) / even;
     }
     return c->parameters[set] / even;

@@ -47,7 +47,7 @@ typedef struct dts_rank_class {
     double owned[DTS_SET_COUNT], owned_tensors; /* of the rank of the group that owns most (ddp.owns_tensors) */
     double statistics;                          /* elements that the optimizer keeps beside moments */
     dts_orthogonal orthogonal[DTS_SET_COUNT];   /* matrices that a step orthogonalises, on the rank */
-    dts_orthogonal owned_orthogonal;            /* of the rank of the group that takes longest */
+    dts_orthogonal owned_orthogonal[2];         /* of the rank that takes longest: of all, in node groups */
     double unit[DTS_SET_COUNT];                 /* of these, in one layer on average */
     double layers_saved_B, layers_peak_B;       /* kept by all layers; while one runs */
     double layers_weights_B;                    /* kept by all layers between the halves of a split backward */

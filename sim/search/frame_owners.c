@@ -25,7 +25,8 @@ dts_status dts_frame_make_owners(dts_frame *out, dts_arena *arena) {
     const int64_t common = out->plan->replicas, experts = out->plan->expert_replicas;
     const size_t ranks = (size_t)(experts > common ? experts : common);
     out->owners = NULL;
-    if (!dts_job_may_own_tensors(&out->plan->job) || common == 1) {
+    const dts_job *job = &out->plan->job;
+    if (!dts_job_may_own_tensors(job) || (common == 1 && (experts == 1 || !dts_job_orthogonalises(job)))) {
         return DTS_OK;
     }
     dts_frame_owners *o = dts_arena_array(arena, 1, sizeof *o);
@@ -66,16 +67,30 @@ void dts_frame_own_copy(const dts_frame *frame, double elements) {
     }
 }
 
-void dts_frame_hand_out(const dts_frame *frame, dts_rank_class *c) {
+/* To all replicas, or to those of a group. */
+static void hand_out(const dts_frame *frame, bool grouped, dts_rank_class *c) {
     dts_frame_owners *o = frame->owners;
-    c->owned_tensors = 0;
-    c->owned_orthogonal = (dts_orthogonal){0};
-    for (int set = 0; set < DTS_SET_COUNT && o != NULL; set++) {
-        const double shards = (double)(set == DTS_SET_EXPERTS ? frame->plan->expert_replicas : frame->plan->replicas);
+    const dts_plan *plan = frame->plan;
+    const double part = grouped ? (double)frame->group / (double)plan->replicas : 1;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double shards = fmax(1, part * (double)(set == DTS_SET_EXPERTS ? plan->expert_replicas : plan->replicas));
         dts_owned owned = {.elements = o->elements, .ranks = (int64_t)fmin(shards, (double)o->sizes[set].count)};
         dts_hand_out_tensors(o->sizes[set].items, o->sizes[set].count, &owned, o->heap, o->owners);
-        c->owned[set] = owned.most;
-        c->owned_tensors += owned.most_tensors;
-        dts_orthogonal_add(&c->owned_orthogonal, &owned.orthogonal, 1);
+        dts_orthogonal_add(&c->owned_orthogonal[grouped], &owned.orthogonal, 1);
+        if (!grouped) {
+            c->owned[set] = owned.most;
+            c->owned_tensors += owned.most_tensors;
+        }
+    }
+}
+
+void dts_frame_hand_out(const dts_frame *frame, dts_rank_class *c) {
+    c->owned_tensors = 0;
+    c->owned_orthogonal[0] = c->owned_orthogonal[1] = (dts_orthogonal){0};
+    if (frame->owners != NULL) {
+        hand_out(frame, false, c);
+        if (frame->group > 0 && dts_job_orthogonalises(&frame->plan->job)) {
+            hand_out(frame, true, c);
+        }
     }
 }

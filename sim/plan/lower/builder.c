@@ -185,11 +185,17 @@ dts_id dts_build_products(dts_builder *b, const dts_stage *stage, double duratio
 }
 
 /* Host time of one launch. Recomputation runs in backward, but it is the training loop's code again. */
-double dts_build_launch_s(const dts_stack *stack, dts_role role, bool backward) {
+static double plain_launch_s(const dts_stack *stack, dts_role role, bool backward) {
     if (role == DTS_ROLE_OPTIMIZER && stack->optimizer_launch_s > 0) {
         return stack->optimizer_launch_s;
     }
     return backward && role != DTS_ROLE_RECOMPUTE ? stack->backward_launch_s : stack->launch_s;
+}
+
+double dts_build_launch_s(const dts_plan *plan, dts_role role, bool backward) {
+    const dts_stack *stack = plan->job.stack;
+    const bool shares_process = stack->pipeline_single_process && plan->pipeline > 1;
+    return plain_launch_s(stack, role, backward) * (shares_process ? stack->pipeline_launch_factor : 1);
 }
 
 /* Is a stall that of a stage's device, or, of the ranks behind the first row, that of the same stage there? They run
@@ -231,13 +237,10 @@ static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
 
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
-    const dts_stack *stack = b->plan->job.stack;
     add_stalls(b, stage, backward);
     stage->kernels++;
-    bool shares_process = stack->pipeline_single_process && b->plan->pipeline > 1;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
-    double launch_s = dts_build_launch_s(stack, (dts_role)info->role, backward) *
-                      (shares_process ? stack->pipeline_launch_factor : 1);
+    double launch_s = dts_build_launch_s(b->plan, (dts_role)info->role, backward);
     dts_id issue = dts_build_launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;

@@ -220,7 +220,7 @@ size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]);
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info);
 /* What the host takes to issue one of that role. */
-double dts_build_launch_s(const dts_stack *stack, dts_role role, bool backward);
+double dts_build_launch_s(const dts_plan *plan, dts_role role, bool backward);
 
 /* What is added from now on is launched one by one again, or replayed as part of a new CUDA graph of scope, where the
  * stack captures that scope. */

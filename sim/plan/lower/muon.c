@@ -11,14 +11,17 @@
  * 11 kernels that read or write every element 20 times in the format of the step [3]. Experts that one kernel
  * multiplies are one tensor of stacked matrices, whose products are batched.
  *
- * With tensor parallelism each rank takes its part of a matrix for the matrix (`--muon-tp-mode blockwise`, the default
- * [4]): no communication, and the squares are smaller. Replicas with ddp all step all matrices. ZeRO-1 hands whole
- * matrices to ranks (owners.c) and cuts all else into equal shares, as Megatron-Core's layer-wise distributed optimizer
- * does [5]: buckets are laid out so that a matrix lies within one rank's part, and then are reduced, scattered and
- * gathered as those of Adam; the padding is left out. (Before 2026 it all-reduced gradients, handed out the embedding
- * as well, and gathered into buffers of the size of all parameters [7].) Where parameters are sharded (fsdp, zero3),
- * momentum goes to the rank that a matrix is handed to in bfloat16 and its update comes back, two all-to-alls of a
- * rank's shards [6].
+ * Queries, keys and values of one weight are matrices of their own, as in Megatron-Core unless told otherwise
+ * (`--muon-no-split-qkv`, stack.optimizer.splits_qkv). With tensor parallelism each rank takes its part of a matrix for
+ * the matrix (`--muon-tp-mode blockwise`, the default [4]): no communication, and the squares are smaller. Replicas
+ * with ddp all step all matrices. ZeRO-1 hands whole matrices to ranks (owners.c) and cuts all else into equal shares,
+ * as Megatron-Core's layer-wise distributed optimizer does on its main branch [5]: buckets are laid out so that a
+ * matrix lies within one rank's part, and then are reduced, scattered and gathered as those of Adam. They are padded to
+ * the fullest part, which is left out here: with more ranks than matrices more goes around than is simulated. (The path
+ * that it calls legacy all-reduces gradients, hands out the embedding as well, and gathers into buffers of the size of
+ * all parameters [7].) Where parameters are sharded (fsdp, zero3), momentum goes to the rank that a matrix is handed to
+ * in bfloat16 and its update comes back, two all-to-alls of a rank's shards [6]; Dion does it batch by batch, beside
+ * products of the batch before, which is not simulated.
  *
  * [1] Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; KellerJordan/Muon, muon.py.
  * [2] NVIDIA-NeMo/Emerging-Optimizers @0001f6e, orthogonalized_optimizers/muon_utils.py, newton_schulz: bfloat16 where
@@ -32,6 +35,7 @@
  *     of them 8.4 % not in matrices: Adam 1133 MB of states, Muon 788 / DP, and 76 whatever DP is; at the peak 191 more
  *     with DP 2, 4 and 8, two bytes of every parameter. */
 #include <math.h>
+#include <string.h>
 
 #include "plan/lower/builder.h"
 #include "plan/lower/work.h"
@@ -61,26 +65,47 @@ double dts_orthogonal_launches(const dts_stack *stack) {
     return AROUND + PRODUCTS * (double)stack->newton_schulz_steps;
 }
 
+/* Rows of the matrices that one weight is made of: those of queries, keys and values by themselves. */
+static int matrices_of(const dts_plan *plan, const dts_operator *o, int64_t rows[3]) {
+    const dts_model *model = plan->job.model;
+    const int64_t heads = model->heads, both = heads + 2 * model->kv_heads;
+    rows[0] = o->n;
+    if (!plan->job.stack->splits_qkv || strcmp(o->name, "qkv") != 0 || o->n % both != 0) {
+        return 1;
+    }
+    rows[0] = o->n / both * heads;
+    rows[1] = rows[2] = o->n / both * model->kv_heads;
+    return 3;
+}
+
+/* All iterations of one matrix, or of a batch. */
+static double iterations_s(const dts_builder *b, int64_t batch, int64_t rows, int64_t columns) {
+    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
+    const dts_numeric type = dts_gpu_peak_flops(gpu, DTS_BF16) > 0 ? DTS_BF16 : DTS_FP32;
+    const int64_t m = rows < columns ? rows : columns, n = rows < columns ? columns : rows;
+    const dts_gemm_shape shapes[PRODUCTS] = {{.batch = batch, .m = m, .n = m, .k = n},
+                                             {.batch = batch, .m = m, .n = m, .k = m},
+                                             {.batch = batch, .m = m, .n = n, .k = m}};
+    double once_s = 0;
+    for (int i = 0; i < PRODUCTS; i++) {
+        once_s += dts_gpu_gemm_s(gpu, type, &shapes[i]);
+    }
+    return (double)b->plan->job.stack->newton_schulz_steps * b->slowest * once_s;
+}
+
 double dts_orthogonal_s(const dts_builder *b, const dts_operator *o) {
     if (!dts_job_orthogonalises(&b->plan->job) || o->kind != DTS_OPERATOR_GEMM || !o->weight ||
         !(o->parameters[0] > 0)) {
         return 0;
     }
-    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
-    const dts_stack *stack = b->plan->job.stack;
-    const dts_numeric type = dts_gpu_peak_flops(gpu, DTS_BF16) > 0 ? DTS_BF16 : DTS_FP32;
-    const int64_t m = o->n < o->k ? o->n : o->k, n = o->n < o->k ? o->k : o->n;
-    const int64_t matrices = o->experts ? o->batch : 1, tensors = dts_operator_tensors(b->plan, o);
-    const dts_gemm_shape shapes[PRODUCTS] = {
-        {.m = m, .n = m, .k = n}, {.m = m, .n = m, .k = m}, {.m = m, .n = n, .k = m}};
+    const int64_t experts = o->experts ? o->batch : 1, tensors = dts_operator_tensors(b->plan, o);
+    int64_t rows[3];
     double products_s = 0;
-    for (int i = 0; i < PRODUCTS; i++) {
-        dts_gemm_shape shape = shapes[i];
-        shape.batch = matrices / tensors;
-        products_s += (double)stack->newton_schulz_steps * b->slowest * dts_gpu_gemm_s(gpu, type, &shape);
+    for (int i = matrices_of(b->plan, o, rows); i-- > 0;) {
+        products_s += iterations_s(b, experts / tensors, rows[i], o->k);
     }
     const double bytes = o->parameters[0] / (double)tensors * PASSES * b->plan->storage.step_B;
-    return (double)tensors * (products_s + AROUND * dts_gpu_memory_s(gpu, bytes / AROUND));
+    return (double)tensors * (products_s + AROUND * dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes / AROUND));
 }
 
 dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own) {
@@ -95,25 +120,25 @@ dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool
     return all;
 }
 
-/* The shards of all matrices on their way to the owners, or back. */
-static dts_id exchange(dts_builder *b, dts_stage *stage, const char *name) {
+/* The shards of all matrices on their way to the owners, or back: each group has a stream of its own. */
+static void exchange(dts_builder *b, dts_stage *stage, const char *name) {
     static const dts_group_kind groups[] = {
         [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     const dts_task_info info = {.microbatch = -1, .layer = -1, .name = name};
-    dts_id last = DTS_NO_ID;
+    const dts_id ready = stage->last_kernel;
     for (size_t k = 0; k < b->plan->style_count; k++) {
         dts_build_style(b, k);
         for (int set = 0; set < DTS_SET_COUNT; set++) {
             const double shards = (double)dts_plan_shards(b->plan, (dts_parameter_set)set);
             const double bytes = stage->held[k].orthogonal[set].elements / shards * EXCHANGED_B;
             if (shards > 1 && bytes > 0) {
-                last = dts_build_collective(b, stage, groups[set], DTS_ALL_TO_ALL, bytes, false, stage->last_kernel,
-                                            &info);
+                dts_build_step_wait(
+                    b, stage, dts_build_collective(b, stage, groups[set], DTS_ALL_TO_ALL, bytes, false, ready, &info),
+                    "wait for matrices");
             }
         }
     }
     dts_build_style(b, 0);
-    return last;
 }
 
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {
@@ -121,25 +146,26 @@ void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {
     const dts_orthogonal own = dts_stage_orthogonal(b, stage, true);
     const bool exchanges = exchanges_matrices(b->plan);
     const dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = "newton_schulz"};
-    dts_id arrived = exchanges ? exchange(b, stage, "momentum to owners") : DTS_NO_ID;
+    if (exchanges) {
+        exchange(b, stage, "momentum to owners");
+    }
     const int groups = (int)fmin(GROUPS, ceil(own.tensors));
     const double launches = own.tensors / fmax(1, groups) * dts_orthogonal_launches(stack);
     const double copies_B = floor(own.largest * COPIES_B);
     for (int i = 0; i < groups; i++) {
-        dts_build_kernel(b, stage, own.seconds / groups, false, arrived, &info);
+        dts_build_kernel(b, stage, own.seconds / groups, false, DTS_NO_ID, &info);
         if (i == 0) {
             dts_build_memory(b, stage->last_kernel, DTS_AT_START, stage, DTS_MEMORY_TEMPORARY, copies_B);
         }
         if (!stage->captured) { /* the kernel has paid for one */
-            dts_build_host(b, stage, (launches - 1) * dts_build_launch_s(stack, DTS_ROLE_OPTIMIZER, false), false,
+            dts_build_host(b, stage, (launches - 1) * dts_build_launch_s(b->plan, DTS_ROLE_OPTIMIZER, false), false,
                            DTS_NO_ID, "launch");
         }
-        arrived = DTS_NO_ID;
     }
     if (groups > 0) {
         dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_TEMPORARY, -copies_B);
     }
     if (exchanges) {
-        dts_build_step_wait(b, stage, exchange(b, stage, "updates from owners"), "wait for updates");
+        exchange(b, stage, "updates from owners");
     }
 }

@@ -69,8 +69,9 @@ static void add_stage(const dts_builder *b, const dts_stage *stage, dts_paramete
 }
 
 static int by_size(const void *left, const void *right) {
-    double l = ((const dts_tensor_size *)left)->elements, r = ((const dts_tensor_size *)right)->elements;
-    return (l < r) - (l > r);
+    const dts_tensor_size *l = left, *r = right;
+    return l->elements != r->elements ? (l->elements < r->elements) - (l->elements > r->elements)
+                                      : (l->orthogonal_s < r->orthogonal_s) - (l->orthogonal_s > r->orthogonal_s);
 }
 
 /* Has rank a more elements than rank b, or as many and a higher number? */
@@ -114,9 +115,11 @@ void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, in
             out->most = out->elements[rank];
             out->most_tensors = (int)owners[rank].tensors;
         }
+        const double largest = fmax(out->orthogonal.largest, owners[rank].orthogonal.largest); /* of any rank */
         if (owners[rank].orthogonal.seconds > out->orthogonal.seconds) {
             out->orthogonal = owners[rank].orthogonal;
         }
+        out->orthogonal.largest = largest;
     }
 }
 

@@ -32,7 +32,7 @@ static double iteration_flops(double a, double b) {
 static void iterations_take_their_flops(void **state) {
     (void)state;
     const double added_s = optimizer_s("stack.optimizer.newton_schulz_steps=25") - optimizer_s("");
-    const double flops = LAYERS * (iteration_flops(HIDDEN + 2 * KEYS, HIDDEN) + iteration_flops(HIDDEN, HIDDEN) +
+    const double flops = LAYERS * (2 * iteration_flops(HIDDEN, HIDDEN) + 2 * iteration_flops(KEYS, HIDDEN) +
                                    iteration_flops(2 * FFN, HIDDEN) + iteration_flops(HIDDEN, FFN));
     const double share = 20 * flops / added_s / 989.4e12;
     assert_true(share > 0.5 && share < 0.8);
@@ -69,6 +69,30 @@ static void zero1_shares_the_step(void **state) {
     dts_result_free(result);
 }
 
+/* Queries, keys and values of one weight are three small matrices, or one that is a quarter larger than the queries'.
+ */
+static void keys_and_values_are_matrices_of_their_own(void **state) {
+    (void)state;
+    const double whole_s = optimizer_s("stack.optimizer.splits_qkv=false"), parts_s = optimizer_s("");
+    const double flops = 5 * LAYERS *
+                         (iteration_flops(HIDDEN + 2 * KEYS, HIDDEN) - iteration_flops(HIDDEN, HIDDEN) -
+                          2 * iteration_flops(KEYS, HIDDEN));
+    assert_close(whole_s - parts_s, flops / 650e12, 0.35, 0);
+}
+
+/* One replica of all but the experts, of which there are four: these are shared, all else is stepped by everybody. */
+static void experts_have_replicas_of_their_own(void **state) {
+    (void)state;
+    static const char experts[] =
+        "model=mixtral-8x7b model.layers=4 cluster.gpus_per_node=8 parallelism.tensor=8 parallelism.sequence=true "
+        "parallelism.expert=2 parallelism.expert_tensor=1 parallelism.data_parallel=";
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "%sddp", experts);
+    const double all_s = optimizer_s(settings);
+    snprintf(settings, sizeof settings, "%szero1", experts);
+    assert_true(optimizer_s(settings) < all_s / 3);
+}
+
 /* Shards come together in bfloat16 and go back: two all-to-alls of what a rank has of the matrices. */
 static void shards_meet_on_their_owners(void **state) {
     (void)state;
@@ -98,16 +122,20 @@ static void what_cannot_be_stepped_is_refused(void **state) {
     const dts_run_options options = {0};
     simulate_with(&options, NULL, base, "cluster.gpus_per_node=8 parallelism.data_parallel=zero2", DTS_INVALID,
                   &messages);
-    assert_non_null(strstr(dts_text_string(&messages), "muon steps whole matrices"));
+    assert_non_null(strstr(dts_text_string(&messages), "muon with ZeRO-2 is not simulated"));
     simulate_with(&options, NULL, base, "offload.optimizer=cpu", DTS_INVALID, &messages);
     assert_non_null(strstr(dts_text_string(&messages), "its step on the CPU is not simulated"));
     dts_text_free(&messages);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(iterations_take_their_flops),    cmocka_unit_test(matrices_have_one_moment),
-        cmocka_unit_test(zero1_shares_the_step),          cmocka_unit_test(shards_meet_on_their_owners),
-        cmocka_unit_test(the_host_launches_every_kernel), cmocka_unit_test(what_cannot_be_stepped_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(iterations_take_their_flops),
+                                       cmocka_unit_test(matrices_have_one_moment),
+                                       cmocka_unit_test(keys_and_values_are_matrices_of_their_own),
+                                       cmocka_unit_test(experts_have_replicas_of_their_own),
+                                       cmocka_unit_test(zero1_shares_the_step),
+                                       cmocka_unit_test(shards_meet_on_their_owners),
+                                       cmocka_unit_test(the_host_launches_every_kernel),
+                                       cmocka_unit_test(what_cannot_be_stepped_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
