@@ -16,6 +16,7 @@
 #define MLM(key)  "megatron_lm_config.megatron_lm_" key
 #define MEGATRON  "distributed_type=MEGATRON_LM; "
 #define FSDP2     "distributed_type=FSDP; fsdp_config.fsdp_version=2; "
+#define WRAPS     FSDP("auto_wrap_policy=TRANSFORMER_BASED_WRAP") "; " /* left out: one unit */
 
 static const dts_mapping rules[] = {
     {"plan.nodes=@", "num_machines=@", 0, NULL, false},
@@ -49,12 +50,16 @@ static const dts_mapping rules[] = {
     {"parallelism.data_parallel=zero2", "distributed_type=DEEPSPEED; " DS("zero_stage=2"), 0, NULL, false},
     {"parallelism.data_parallel=zero3", "distributed_type=DEEPSPEED; " DS("zero_stage=3"), 0, NULL, false},
     {"parallelism.data_parallel=ddp", "distributed_type=DEEPSPEED; " DS("zero_stage=0"), IN, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true",
+     FSDP2 WRAPS FSDP("reshard_after_forward=true"), OUT, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP2 FSDP("reshard_after_forward=true"),
-     0, NULL, false},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", FSDP2 FSDP("reshard_after_forward=true"),
-     OUT, NULL, false},
+     IN, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto",
+     FSDP2 WRAPS FSDP("reshard_after_forward=true"), OUT, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
-     FSDP2 FSDP("reshard_after_forward=false"), 0, NULL, false},
+     FSDP2 WRAPS FSDP("reshard_after_forward=false"), OUT, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
+     FSDP2 FSDP("reshard_after_forward=false"), IN, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP("sharding_strategy=FULL_SHARD"), IN,
      NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP("sharding_strategy=1"), IN, NULL,

@@ -112,6 +112,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
     dts_settings_add(out, "plan.accumulates", plan->microbatches > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.async_tensor", plan->async_tensor ? "true" : "false", NULL);
     dts_settings_add(out, "plan.reduces_beside", reduces_beside(&v->stack) ? "true" : "false", NULL);
+    dts_settings_add(out, "plan.spreads_experts", plan->expert > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.split", plan->tensor * plan->context > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.interleaved", plan->virtual_stages > 1 ? "true" : "false", NULL);
 }

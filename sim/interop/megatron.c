@@ -243,6 +243,8 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.data_parallel=zero3", "use-custom-fsdp=true", IN, NULL, false},
     {"parallelism.data_parallel=fsdp; plan.pipelined=true", "", OUT,
      "--use-torch-fsdp2 needs pipeline 1: set parallelism.data_parallel=zero1, or zero3", true},
+    {"parallelism.data_parallel=fsdp; plan.spreads_experts=true", "", OUT,
+     "--use-torch-fsdp2 has no expert parallelism: set parallelism.data_parallel=zero1, or zero3", true},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
      "use-torch-fsdp2=true; torch-fsdp2-no-reshard-after-forward=true", 0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", "use-torch-fsdp2=true", 0, NULL, false},

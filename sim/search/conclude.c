@@ -425,13 +425,19 @@ static dts_status settle(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
+/* Of the plans that are accepted the best that surely fits, else the best that fits. */
 static long choose(const dts_search_context *c) {
+    long first = DTS_NOWHERE;
     for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
-        if (c->request->accepts == NULL || c->search->findings[i].acceptance == DTS_ACCEPTED) {
-            return (long)i;
+        const dts_finding *f = &c->search->findings[i];
+        if (c->request->accepts == NULL || f->acceptance == DTS_ACCEPTED) {
+            if (dts_finding_surely_fits(f)) {
+                return (long)i;
+            }
+            first = first == DTS_NOWHERE ? (long)i : first;
         }
     }
-    return DTS_NOWHERE;
+    return first;
 }
 
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {

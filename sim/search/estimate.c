@@ -160,7 +160,7 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
         dts_orthogonal_add(&matrices, &c->orthogonal[set], 1);
     }
     matrices = sharded && frame->owners != NULL ? c->owned_orthogonal[k->hybrid] : matrices;
-    const double matrix_launches = matrices.tensors * dts_orthogonal_launches(k->plan->job.stack);
+    const double matrix_launches = dts_orthogonal_launches(k->plan->job.stack, &matrices);
     *host_s = frame->captured ? 0 : (launches + matrix_launches) * k->plan->job.stack->launch_s;
     return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices.seconds, *host_s);
 }

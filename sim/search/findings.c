@@ -115,15 +115,18 @@ bool dts_search_any_fits(const dts_search *search) {
            search->findings[0].outcome.figures.fits;
 }
 
+bool dts_finding_surely_fits(const dts_finding *f) {
+    return f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
+           !(f->outcome.figures.unserved_gib > 0);
+}
+
 const dts_finding *dts_search_plan(const dts_search *search) {
     if (search == NULL || !dts_search_any_fits(search)) {
         return NULL;
     }
     for (size_t i = 0; i < search->count; i++) {
-        const dts_finding *f = &search->findings[i];
-        if (f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
-            !(f->outcome.figures.unserved_gib > 0)) {
-            return f;
+        if (dts_finding_surely_fits(&search->findings[i])) {
+            return &search->findings[i];
         }
     }
     return &search->findings[0];

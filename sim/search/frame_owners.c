@@ -63,7 +63,7 @@ void dts_frame_own_part(const dts_frame *frame, const dts_part_cost *part, size_
 void dts_frame_own_copy(const dts_frame *frame, double elements) {
     if (frame->owners != NULL && frame->plan->job.stack->ddp_owns_tensors && elements > 0) {
         dts_tensor_sizes *into = &frame->owners->sizes[DTS_SET_COMMON];
-        into->items[into->count++] = (dts_tensor_size){elements, 0};
+        into->items[into->count++] = (dts_tensor_size){.elements = elements};
     }
 }
 

@@ -185,6 +185,9 @@ void dts_search_free(dts_search *search);
 /* Does any plan fit? The findings begin with those that do. */
 bool dts_search_any_fits(const dts_search *search);
 
+/* Is it known that the caching allocator serves it? */
+bool dts_finding_surely_fits(const dts_finding *f);
+
 /* The best plan of which it is known that the caching allocator serves it, else the best that fits; NULL: none fits. */
 const dts_finding *dts_search_plan(const dts_search *search);
 

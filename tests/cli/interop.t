@@ -126,6 +126,7 @@ mixed_precision: fp16
 distributed_type: FSDP
 fsdp_config:
   fsdp_version: 2
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
   fsdp_reshard_after_forward: true
 parallelism_config:
   parallelism_config_dp_replicate_size: 1

@@ -272,8 +272,7 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
                 const bool handed_out = orthogonal_s > 0 || plan->job.stack->ddp_owns_tensors;
                 const int64_t tensors = handed_out && o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
                 for (int64_t k = 0; k < tensors; k++) {
-                    const double each_s = orthogonal_s / (double)tensors;
-                    sizes->items[sizes->count++] = (dts_tensor_size){o->parameters[t] / (double)tensors, each_s};
+                    sizes->items[sizes->count++] = dts_tensor_size_of(plan, o, t, orthogonal_s);
                 }
             }
         }

@@ -57,12 +57,13 @@ static bool exchanges_matrices(const dts_plan *plan) {
 void dts_orthogonal_add(dts_orthogonal *a, const dts_orthogonal *b, double times) {
     a->tensors += times * b->tensors;
     a->elements += times * b->elements;
+    a->matrices += times * b->matrices;
     a->seconds += times * b->seconds;
     a->largest = fmax(a->largest, times > 0 ? b->largest : 0);
 }
 
-double dts_orthogonal_launches(const dts_stack *stack) {
-    return AROUND + PRODUCTS * (double)stack->newton_schulz_steps;
+double dts_orthogonal_launches(const dts_stack *stack, const dts_orthogonal *tensors) {
+    return AROUND * tensors->tensors + PRODUCTS * (double)stack->newton_schulz_steps * tensors->matrices;
 }
 
 /* Rows of the matrices that one weight is made of: those of queries, keys and values by themselves. */
@@ -91,6 +92,11 @@ static double iterations_s(const dts_builder *b, int64_t batch, int64_t rows, in
         once_s += dts_gpu_gemm_s(gpu, type, &shapes[i]);
     }
     return (double)b->plan->job.stack->newton_schulz_steps * b->slowest * once_s;
+}
+
+int dts_orthogonal_matrices(const dts_plan *plan, const dts_operator *o) {
+    int64_t rows[3];
+    return matrices_of(plan, o, rows);
 }
 
 double dts_orthogonal_s(const dts_builder *b, const dts_operator *o) {
@@ -150,7 +156,7 @@ void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {
         exchange(b, stage, "momentum to owners");
     }
     const int groups = (int)fmin(GROUPS, ceil(own.tensors));
-    const double launches = own.tensors / fmax(1, groups) * dts_orthogonal_launches(stack);
+    const double launches = dts_orthogonal_launches(stack, &own) / fmax(1, groups);
     const double copies_B = floor(own.largest * COPIES_B);
     for (int i = 0; i < groups; i++) {
         dts_build_kernel(b, stage, own.seconds / groups, false, DTS_NO_ID, &info);

@@ -23,10 +23,17 @@ typedef struct sizes {
     size_t count;
 } sizes;
 
-static void add_size(sizes *all, double elements, double orthogonal_s) {
-    if (elements > 0) {
+dts_tensor_size dts_tensor_size_of(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s) {
+    const double tensors = (double)dts_operator_tensors(plan, o);
+    return (dts_tensor_size){.elements = o->parameters[tensor] / tensors,
+                             .orthogonal_s = orthogonal_s / tensors,
+                             .matrices = orthogonal_s > 0 ? dts_orthogonal_matrices(plan, o) : 0};
+}
+
+static void add_size(sizes *all, dts_tensor_size size) {
+    if (size.elements > 0) {
         if (all->items != NULL) {
-            all->items[all->count] = (dts_tensor_size){elements, orthogonal_s};
+            all->items[all->count] = size;
         }
         all->count++;
     }
@@ -40,7 +47,7 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
             const bool handed_out = orthogonal_s > 0 || dts_plan_owns_tensors(b->plan);
             const int64_t tensors = handed_out ? dts_operator_tensors(b->plan, o) : 0;
             for (int64_t k = 0; k < tensors; k++) {
-                add_size(all, o->parameters[t] / (double)tensors, orthogonal_s / (double)tensors);
+                add_size(all, dts_tensor_size_of(b->plan, o, t, orthogonal_s));
             }
         }
     }
@@ -64,7 +71,7 @@ static void add_stage(const dts_builder *b, const dts_stage *stage, dts_paramete
         }
     }
     if (b->style == 0 && set == DTS_SET_COMMON && dts_plan_owns_tensors(b->plan)) {
-        add_size(all, stage->tied_copy, 0);
+        add_size(all, (dts_tensor_size){.elements = stage->tied_copy});
     }
 }
 
@@ -105,7 +112,11 @@ void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, in
         out->elements[heap[0]] += all[i].elements;
         owner->tensors++;
         if (all[i].orthogonal_s > 0) {
-            const dts_orthogonal one = {1, all[i].elements, all[i].orthogonal_s, all[i].elements};
+            const dts_orthogonal one = {.tensors = 1,
+                                        .elements = all[i].elements,
+                                        .matrices = all[i].matrices,
+                                        .seconds = all[i].orthogonal_s,
+                                        .largest = all[i].elements};
             dts_orthogonal_add(&owner->orthogonal, &one, 1);
         }
         sink(out->elements, heap, out->ranks);

@@ -7,13 +7,14 @@
 /* Tensors that a step orthogonalises (muon.c). */
 typedef struct dts_orthogonal {
     double tensors, elements;
-    double seconds; /* of their kernels */
-    double largest; /* elements of one tensor */
+    double matrices; /* of these tensors: a weight of queries, keys and values is three */
+    double seconds;  /* of their kernels */
+    double largest;  /* elements of one tensor */
 } dts_orthogonal;
 
 /* A tensor that is handed out whole: its elements, and what orthogonalising it takes. */
 typedef struct dts_tensor_size {
-    double elements, orthogonal_s;
+    double elements, orthogonal_s, matrices;
 } dts_tensor_size;
 
 /* What a rank has of those. */
@@ -31,11 +32,16 @@ typedef struct dts_owned {
     dts_orthogonal orthogonal; /* of the rank that orthogonalises longest */
 } dts_owned;
 
+/* How many matrices a tensor of an operator's weight is. */
+int dts_orthogonal_matrices(const dts_plan *plan, const dts_operator *o);
+/* One of an operator's tensors of parameters; orthogonal_s is what all those of its weight take. */
+dts_tensor_size dts_tensor_size_of(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s);
+
 /* Hands tensors of all these sizes, which it sorts, to out->ranks ranks; heap and owners have room for one each. */
 void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, int64_t *heap, dts_owner *owners);
 /* Adds times of b to a. */
 void dts_orthogonal_add(dts_orthogonal *a, const dts_orthogonal *b, double times);
-/* Kernels of a tensor that is orthogonalised. */
-double dts_orthogonal_launches(const dts_stack *stack);
+/* Kernels of tensors that are orthogonalised. */
+double dts_orthogonal_launches(const dts_stack *stack, const dts_orthogonal *tensors);
 
 #endif

@@ -300,7 +300,11 @@ dts_status dts_build_work(dts_builder *b) {
             work->quantised[set] += o->quantised ? o->parameters[0] : 0;
             if (orthogonal_s > 0) {
                 const double tensors = (double)dts_operator_tensors(b->plan, o);
-                const dts_orthogonal own = {tensors, o->parameters[0], orthogonal_s, o->parameters[0] / tensors};
+                const dts_orthogonal own = {.tensors = tensors,
+                                            .elements = o->parameters[0],
+                                            .matrices = tensors * dts_orthogonal_matrices(b->plan, o),
+                                            .seconds = orthogonal_s,
+                                            .largest = o->parameters[0] / tensors};
                 dts_orthogonal_add(&work->orthogonal[set], &own, 1);
             }
             for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
