@@ -67,7 +67,7 @@ static const char *const bases[] = {
     /* eager kernels of all kinds, tf32 beside autocast, data to wait for */
     "model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 50000}\n"
     "cluster: {profile: dgx-a100-80gb, nodes: 2, jitter: 0.02}\n"
-    "stack: huggingface-eager\n"
+    "stack: {profile: huggingface-eager, separate_qkv: false}\n"
     "training: {global_batch: 32, micro_batch: 1, sequence_length: 1000, precision: amp-fp16, optimizer: muon}\n"
     "input: {sample_cost: 500 ms, workers: 64, prefetch_factor: 1, pin_memory: false}\n",
     "model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 50000}\n"

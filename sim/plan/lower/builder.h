@@ -366,8 +366,7 @@ void dts_build_count_parameters(dts_builder *b);
 /* Then who steps which tensors, where ranks own whole ones; and the share of a set, of the builder's style, that the
  * fullest rank steps, 1 where nothing is sharded (owners.c). */
 void dts_build_count_owners(dts_builder *b);
-/* How many matrices a tensor of an operator's weight is, what orthogonalising all takes, and the stage's step with
- * these tensors. */
+/* What orthogonalising an operator's weight takes, and the stage's step with these tensors. */
 double dts_orthogonal_s(const dts_builder *b, const dts_operator *o);
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage);
 /* All that a stage holds, of all styles; and of it what the rank steps that takes longest. */
