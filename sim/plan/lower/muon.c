@@ -69,13 +69,13 @@ double dts_orthogonal_launches(const dts_stack *stack, const dts_orthogonal *ten
 /* Rows of the matrices that one weight is made of: those of queries, keys and values by themselves. */
 static int matrices_of(const dts_plan *plan, const dts_operator *o, int64_t rows[3]) {
     const dts_model *model = plan->job.model;
-    const int64_t heads = model->heads, both = heads + 2 * model->kv_heads;
+    const int64_t heads = model->heads, keys = dts_model_kv_heads(model), both = heads + 2 * keys;
     rows[0] = o->n;
     if (!plan->job.stack->splits_qkv || strcmp(o->name, "qkv") != 0 || o->n % both != 0) {
         return 1;
     }
     rows[0] = o->n / both * heads;
-    rows[1] = rows[2] = o->n / both * model->kv_heads;
+    rows[1] = rows[2] = o->n / both * keys;
     return 3;
 }
 
