@@ -1052,7 +1052,7 @@ $ dtsim export optimizers/llama-3-8b-muon --to megatron-lm 2> /dev/null | grep -
 $ dtsim export optimizers/llama-3-8b-muon --to megatron-lm --set stack.optimizer.newton_schulz_steps=7 -o muon.sh 2> /dev/null; grep -e '--muon' muon.sh; sed -i 's/--muon/--muon-tp-mode duplicated --muon/' muon.sh; dtsim import muon.sh --set cluster=dgx-h100 --set cluster.nodes=2 --set stack=megatron-core | grep -E 'muon|newton'
     --muon-num-ns-steps 7 \
 # Imported from muon.sh.
-#   optimizer = dist_muon (line 53)
+#   optimizer = muon (line 53)
 #   muon-num-ns-steps = 7 (line 54)
 #   muon-tp-mode = duplicated (line 54): simulated as blockwise, each rank's part of a matrix for itself: with duplicated or distributed, ranks exchange their parts and the step takes a different time
 name: muon
