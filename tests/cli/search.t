@@ -92,6 +92,7 @@ The first again: dtsim run small.yaml \
     --set 'parallelism.partition=auto' \
     --set 'parallelism.schedule=1f1b' \
     --set 'parallelism.data_parallel=fsdp' \
+    --set 'parallelism.shard_group=8' \
     --set 'training.recompute=none'
 $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
 No offer can do it within N min.
