@@ -243,6 +243,8 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
            "set stack.master_weights=true"},
           {"stack.optimizer.newton_schulz_steps", !dts_job_orthogonalises(&plan->job), "training.optimizer is not muon",
            "set training.optimizer=muon"},
+          {"stack.optimizer.splits_qkv", !dts_job_orthogonalises(&plan->job), "training.optimizer is not muon",
+           "set training.optimizer=muon"},
           {"stack.optimizer.cpu_bandwidth", stays, gpu, cpu}, {"stack.optimizer.cpu_threads", stays, gpu, cpu},
           {"stack.optimizer.cpu_thread_bandwidth", stays, gpu, cpu},
           {"offload.prefetch", !dts_plan_offloads(plan), "nothing is offloaded", cpu},
