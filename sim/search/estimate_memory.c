@@ -74,7 +74,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
         if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
             bytes += stepped_elements(k, c, set) * storage->optimizer_B;
         }
-        bytes += buckets && dts_plan_replicates_set(k->plan, set) ? elements * k->reduce_B : 0;
+        bytes += buckets && dts_plan_replicates_set(k->plan, (dts_parameter_set)set) ? elements * k->reduce_B : 0;
     }
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
         const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);

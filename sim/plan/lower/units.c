@@ -207,7 +207,7 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_par
     const dts_unit_size size = size_of(u);
     double all_shards[DTS_SET_COUNT];
     shards_of(sync, all_shards);
-    const double quantise_B = dts_unit_quantise_B(plan, &size, all_shards, set);
+    const double quantise_B = dts_unit_quantise_B(plan, &size, all_shards, (int)set);
     if (quantise_B > 0) {
         dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
                               .microbatch = -1,

@@ -154,8 +154,8 @@ static void every_rank_pays(void **state) {
     static const char *const settings[] = {
         "",
         "training.sequence_length=7900",
-        "training.global_batch=32 training.sequence_length=6656 parallelism.pipeline=2 parallelism.schedule=1f1b "
-        "stack.pipeline.keeps_outputs=none",
+        ("training.global_batch=32 training.sequence_length=6656 parallelism.pipeline=2 parallelism.schedule=1f1b "
+         "stack.pipeline.keeps_outputs=none"),
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         static const char *const ways[] = {"fidelity.ranks=full", "cluster.jitter=0.001"};
