@@ -74,7 +74,7 @@ export -f under_valgrind
 valgrind_units() {
     local program list bad=0 good=0
     # whole searches and tables take half an hour each there, these programs minutes; the sanitizers see all of them
-    local minutes='(calibrate|advise)_.*|property_test_(block_keys|sweep)|interop_test_round_trip|search_test_(answer|modules|soap)'
+    local minutes='(calibrate|advise)_.*|property_test_(block_keys|closed_forms|launchers|silent_keys|sweep)|interop_test_round_trip|search_test_(answer|modules|soap)'
     minutes+='|run_test_(input|partition|ranks)'
     [ -z "${DTSIM_THOROUGH:-}" ] || minutes=none
     # backwards: the longest that are left are tests of runs
