@@ -271,10 +271,14 @@ typedef struct folded {
     size_t length;
 } folded;
 
+static bool joins_words(char c) {
+    return c == '-' || c == '_' || c == '.' || c == ' ';
+}
+
 static folded fold(const char *name) {
     folded f = {.length = 0};
     for (; *name != '\0' && f.length < LONGEST_NAME; name++) {
-        if (strchr("-_. ", *name) == NULL) {
+        if (!joins_words(*name)) {
             f.text[f.length++] = (char)tolower((unsigned char)*name);
         }
     }

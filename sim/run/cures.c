@@ -462,7 +462,7 @@ static dts_status take(trials *all, chosen *c) {
         return DTS_NOMEM;
     }
     qsort(c->items, c->count, sizeof c->items[0], compare);
-    int kinds[TOLD_MOST];
+    int kinds[TOLD_MOST] = {0};
     bool alone = false;
     for (size_t i = 0; i < c->count && result->cure_count < TOLD_MOST; i++) {
         const trial *t = c->items[i];

@@ -49,7 +49,7 @@ void dts_search_free(dts_search *search) {
 }
 
 size_t dts_layouts_families(const dts_layout_space *space) {
-    return ACTIVATION_KINDS * TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) *
+    return (size_t)ACTIVATION_KINDS * TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) *
            space->axes[DTS_AXIS_DATA_PARALLEL].count;
 }
 

@@ -243,6 +243,7 @@ static void count_saved(dts_walk *w, const dts_operators *operators, dts_operato
             w->arriving_rows = 0;
         }
     }
+    w->arrivals = NULL;
 }
 
 void dts_async_times(dts_builder *b, const dts_operators *operators, dts_operator_times *times) {
