@@ -275,11 +275,15 @@ static bool joins_words(char c) {
     return c == '-' || c == '_' || c == '.' || c == ' ';
 }
 
+static char lower(char c) {
+    return (char)tolower((unsigned char)c);
+}
+
 static folded fold(const char *name) {
     folded f = {.length = 0};
     for (; *name != '\0' && f.length < LONGEST_NAME; name++) {
         if (!joins_words(*name)) {
-            f.text[f.length++] = (char)tolower((unsigned char)*name);
+            f.text[f.length++] = lower(*name);
         }
     }
     return f;

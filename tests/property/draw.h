@@ -218,7 +218,8 @@ static inline bool may_offload(const drawn *d) {
 static inline const char *pick_optimizer(drawn *d) {
     const char *name = PICK_NAME(d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum",
                                  "adamw-8bit", "lion", "lamb");
-    const bool muon = !is_parallel(d, "zero2") && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
+    const bool zero2 = is_parallel(d, "zero2") || strstr(d->keys[PARALLELISM], "zero2") != NULL; /* or single layers */
+    const bool muon = !zero2 && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
     return muon && (strcmp(name, "lion") == 0 || strcmp(name, "lamb") == 0) && d->microbatches > 2 ? "muon" : name;
 }
 
