@@ -372,6 +372,10 @@ bool dts_job_orthogonalises(const dts_job *job) {
     return job->training->optimizer == DTS_OPTIMIZER_MUON && job->training->mode == DTS_MODE_TRAIN;
 }
 
+bool dts_plan_keeps_matrices(const dts_plan *plan) {
+    return dts_plan_owns_matrices(plan) && !dts_plan_owns_tensors(plan) && !dts_plan_shards_parameters(plan);
+}
+
 bool dts_job_may_own_tensors(const dts_job *job) {
     return job->stack->ddp_owns_tensors || dts_job_orthogonalises(job);
 }

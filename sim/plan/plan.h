@@ -367,6 +367,8 @@ bool dts_plan_owns_tensors(const dts_plan *plan);
 bool dts_job_orthogonalises(const dts_job *job);
 /* Then matrices of what is sharded are stepped whole, each by the rank that it is handed to. */
 bool dts_plan_owns_matrices(const dts_plan *plan);
+/* And with ZeRO-1 their owner keeps the states, too; all else lies in equal shares. */
+bool dts_plan_keeps_matrices(const dts_plan *plan);
 /* May ranks own whole tensors, or step whole matrices, with one kind of data parallelism or another? */
 bool dts_job_may_own_tensors(const dts_job *job);
 

@@ -7,20 +7,26 @@
  *                 the scatters, and with the root where it is not whole any more; in a pipeline first units come while
  *                 the pass before ends, and w gathers nothing that b has gathered;
  *                 products beside a collective have fewer multiprocessors while both run, and exchanges less of the
- * link; kernels around the collectives (plan/lower/unit_copies.c), the host's hooks and launches; where the host reads
- * token counts it asks for the next unit behind these; layers of one checkpoint wait for their first units, behind the
- * reduction of the layer after where the host reads token counts: + what the GPU waits for the host behind each context
- * parallelism: + what attention waits for beyond its kernels (plan/lower/context.c) activations in host memory: f =
- * max(f, copies), b = max(b, copies) gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w,
- * their copies) transfers that block: + 2 v sends pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a
- * hop), the means without first gathers: a stage that waits for activations has its parameters by then [1] of the
- * latency what comes with every microbatch less m (busiest - mean) gradients     added to stored ones in w, unless they
- * are reduced at once DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
- * the parameters ZeRO-2: m max(0, buckets - (b + w)) + last bucket, and copies into them in w step          elements ·
- * bytes per element / memory bandwidth, or its launches; on the CPU: the longest of copies out, step and copies in loop
- * the training loop's own time, less what the GPU has still to do by then t             = max_c (pipeline + gradients +
- * step) + loop; where one process drives all stages, its one thread issues their forward passes and steps one after
- * another, and the loop is all behind them
+ *                 link; kernels around the collectives (plan/lower/unit_copies.c), the host's hooks and launches;
+ *                 where the host reads token counts it asks for the next unit behind these; layers of one checkpoint
+ *                 wait for their first units, behind the reduction of the layer after
+ *                 where the host reads token counts: + what the GPU waits for the host behind each
+ *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
+ *                 activations in host memory: f = max(f, copies), b = max(b, copies)
+ *                 gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w, their copies)
+ *                 transfers that block: + 2 v sends
+ *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
+ *                 stage that waits for activations has its parameters by then                           [1]
+ *                 of the latency what comes with every microbatch less m (busiest - mean)
+ *   gradients     added to stored ones in w, unless they are reduced at once
+ *                 DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
+ *                 the parameters
+ *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket, and copies into them in w
+ *   step          elements · bytes per element / memory bandwidth and the products of Muon (plan/lower/muon.c), or all
+ *                 launches; on the CPU: the longest of copies out, step and copies in
+ *   loop          the training loop's own time, less what the GPU has still to do by then
+ *   t             = max_c (pipeline + gradients + step) + loop; where one process drives all stages, its one thread
+ *                   issues their forward passes and steps one after another, and the loop is all behind them
  *
  *   memory        estimate_memory.c
  *

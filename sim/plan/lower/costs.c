@@ -268,11 +268,11 @@ static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dt
         for (size_t i = 0; i < work->operators.count; i++) {
             const dts_operator *o = &work->operators.items[i];
             for (int t = 0; t < DTS_PARAMETER_TENSORS && (int)dts_operator_set(plan, o) == set; t++) {
-                const double orthogonal_s = t == 0 ? work->times[i].orthogonal_s : 0;
-                const bool handed_out = orthogonal_s > 0 || plan->job.stack->ddp_owns_tensors;
-                const int64_t tensors = handed_out && o->parameters[t] > 0 ? dts_operator_tensors(plan, o) : 0;
-                for (int64_t k = 0; k < tensors; k++) {
-                    sizes->items[sizes->count++] = dts_tensor_size_of(plan, o, t, orthogonal_s);
+                dts_tensor_size size = {0};
+                int64_t left =
+                    dts_handed_out(plan, o, t, work->times[i].orthogonal_s, plan->job.stack->ddp_owns_tensors, &size);
+                for (; left > 0; left--) {
+                    sizes->items[sizes->count++] = size;
                 }
             }
         }

@@ -2,15 +2,14 @@
 #ifndef DTS_PLAN_LOWER_DATA_PARALLEL_H
 #define DTS_PLAN_LOWER_DATA_PARALLEL_H
 
-#include "plan/lower/builder.h"
+#include "plan/lower/costs.h"
 
 /* Parameters that are gathered and freed together. */
 typedef struct dts_unit {
-    double elements[DTS_SET_COUNT], quantised[DTS_SET_COUNT]; /* of these, in products of 8 or 4 bits */
-    double frozen_B[DTS_SET_COUNT]; /* of those that are not trained, in their stored format */
-    int tensors;                    /* that are trained */
-    bool root;                      /* its chunk's: whole from the first use to the end of its backward */
-    bool done;                      /* root: no further use in this pass */
+    dts_unit_size size;
+    int tensors; /* that are trained */
+    bool root;   /* its chunk's: whole from the first use to the end of its backward */
+    bool done;   /* root: no further use in this pass */
     bool gathered;
     bool summed;   /* whole gradients of earlier microbatches are there */
     bool copied;   /* out of the gathered buffer */

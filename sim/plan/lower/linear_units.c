@@ -60,10 +60,10 @@ bool dts_linear_units_new(dts_gradient_sync *sync) {
 
 static void add_operator(const dts_plan *plan, dts_unit *u, const dts_operator *o) {
     dts_parameter_set set = dts_operator_set(plan, o);
-    u->frozen_B[set] += o->frozen_B;
-    u->quantised[set] += o->quantised ? o->parameters[0] : 0;
+    u->size.frozen_B[set] += o->frozen_B;
+    u->size.quantised[set] += o->quantised ? o->parameters[0] : 0;
     for (int p = 0; p < DTS_PARAMETER_TENSORS; p++) {
-        u->elements[set] += o->parameters[p];
+        u->size.elements[set] += o->parameters[p];
     }
 }
 

@@ -38,6 +38,7 @@
 #include <string.h>
 
 #include "plan/lower/builder.h"
+#include "plan/lower/data_parallel.h"
 #include "plan/lower/work.h"
 
 enum {
@@ -128,8 +129,6 @@ dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool
 
 /* The shards of all matrices on their way to the owners, or back: each group has a stream of its own. */
 static void exchange(dts_builder *b, dts_stage *stage, const char *name) {
-    static const dts_group_kind groups[] = {
-        [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     const dts_task_info info = {.microbatch = -1, .layer = -1, .name = name};
     const dts_id ready = stage->last_kernel;
     for (size_t k = 0; k < b->plan->style_count; k++) {
@@ -138,9 +137,10 @@ static void exchange(dts_builder *b, dts_stage *stage, const char *name) {
             const double shards = (double)dts_plan_shards(b->plan, (dts_parameter_set)set);
             const double bytes = stage->held[k].orthogonal[set].elements / shards * EXCHANGED_B;
             if (shards > 1 && bytes > 0) {
-                dts_build_step_wait(
-                    b, stage, dts_build_collective(b, stage, groups[set], DTS_ALL_TO_ALL, bytes, false, ready, &info),
-                    "wait for matrices");
+                dts_build_step_wait(b, stage,
+                                    dts_build_collective(b, stage, dts_sync_group((dts_parameter_set)set),
+                                                         DTS_ALL_TO_ALL, bytes, false, ready, &info),
+                                    "wait for matrices");
             }
         }
     }

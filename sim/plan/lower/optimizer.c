@@ -3,21 +3,23 @@
  * Per tensor, an optimizer is a row of element-wise kernels, each reading and writing whole tensors; multi-tensor
  * implementations run the same row over chunks of all tensors; a fused one reads and writes everything once. Kernels
  * and passes per tensor are counted from PyTorch's single-tensor implementations (torch/optim/sgd.py, adamw.py,
- * adafactor and 8-bit from their published update rules), in tensor reads + writes: sgd            param.add_(grad) 1
- * kernel,  3 passes sgd-momentum   buf.mul_, buf.add_, param.add_                                          3 kernels, 8
- * passes adam, adamw    decay, m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add eps, addcdiv  9 kernels, 22 passes
+ * adafactor and 8-bit from their published update rules), in tensor reads + writes:
+ *
+ *   sgd            param.add_(grad)                                                        1 kernel,   3 passes
+ *   sgd-momentum   buf.mul_, buf.add_, param.add_                                          3 kernels,  8 passes
+ *   adam, adamw    decay, m.mul_, m.add_, v.mul_, v.addcmul_, sqrt, div, add eps, addcdiv  9 kernels, 22 passes
  *   lamb           as adam, two norms, ratio                                              13 kernels, 28 passes
  *   lion           sign update and one moment                                              5 kernels, 12 passes
- *   adafactor      squares, row and column means, rsqrt, product, clip, update             12 kernels, 20 passes
+ *   adafactor      squares, row and column means, rsqrt, product, clip, update            12 kernels, 20 passes
  *   with momentum  and m.mul_, m.add_                                                     14 kernels, 25 passes
- *   muon           adamw of what muon.c leaves
- *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,  3 passes + 4
- * bytes
+ *   muon           as adamw what muon.c leaves
+ *   adamw-8bit     one fused kernel: parameter, gradient, two one-byte moments             1 kernel,   3 passes + 4 B
  *
  * [2] Ren et al., "ZeRO-Offload", 2021, section 4: the step on the CPU, and its copies. */
 #include <math.h>
 
 #include "plan/lower/builder.h"
+#include "plan/lower/data_parallel.h"
 
 typedef struct optimizer_work {
     int kernels;         /* per tensor and step */
@@ -398,15 +400,13 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
     dts_stage *stage = &b->stages[p];
     const dts_held *held = &stage->held[b->style];
     stage->copy = plan->copies == 2 && p >= plan->pipeline / 2; /* both ranks of a pair gather as the same group */
-    static const dts_group_kind groups[] = {
-        [DTS_SET_COMMON] = DTS_GROUP_DATA, [DTS_SET_EXPERTS] = DTS_GROUP_EXPERT_DATA};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
         if (sharded && dts_plan_owns_tensors(plan)) {
-            add_broadcasts(b, stage, groups[set], (dts_parameter_set)set, updated[p]);
+            add_broadcasts(b, stage, dts_sync_group((dts_parameter_set)set), (dts_parameter_set)set, updated[p]);
         } else if (dts_plan_shards_optimizer(plan) && !dts_plan_shards_parameters(plan) && sharded) {
             dts_task_info gather = {.microbatch = -1, .layer = -1, .name = "all-gather parameters"};
-            dts_build_collective(b, stage, groups[set], DTS_ALL_GATHER,
+            dts_build_collective(b, stage, dts_sync_group((dts_parameter_set)set), DTS_ALL_GATHER,
                                  dts_plan_gathered_B(plan, held->parameters[set], held->quantised[set]), false,
                                  updated[p], &gather);
         }

@@ -23,11 +23,17 @@ typedef struct sizes {
     size_t count;
 } sizes;
 
-dts_tensor_size dts_tensor_size_of(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s) {
-    const double tensors = (double)dts_operator_tensors(plan, o);
-    return (dts_tensor_size){.elements = o->parameters[tensor] / tensors,
-                             .orthogonal_s = orthogonal_s / tensors,
-                             .matrices = orthogonal_s > 0 ? dts_orthogonal_matrices(plan, o) : 0};
+int64_t dts_handed_out(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s, bool all,
+                       dts_tensor_size *out) {
+    const double own_s = tensor == 0 ? orthogonal_s : 0;
+    if (!(o->parameters[tensor] > 0) || !(all || own_s > 0)) {
+        return 0;
+    }
+    const int64_t tensors = dts_operator_tensors(plan, o);
+    *out = (dts_tensor_size){.elements = o->parameters[tensor] / (double)tensors,
+                             .orthogonal_s = own_s / (double)tensors,
+                             .matrices = own_s > 0 ? dts_orthogonal_matrices(plan, o) : 0};
+    return tensors;
 }
 
 static void add_size(sizes *all, dts_tensor_size size) {
@@ -43,11 +49,11 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];
         for (int t = 0; t < DTS_PARAMETER_TENSORS && dts_operator_set(b->plan, o) == set; t++) {
-            const double orthogonal_s = t == 0 ? work->times[i].orthogonal_s : 0;
-            const bool handed_out = orthogonal_s > 0 || dts_plan_owns_tensors(b->plan);
-            const int64_t tensors = handed_out ? dts_operator_tensors(b->plan, o) : 0;
-            for (int64_t k = 0; k < tensors; k++) {
-                add_size(all, dts_tensor_size_of(b->plan, o, t, orthogonal_s));
+            dts_tensor_size size = {0};
+            int64_t left =
+                dts_handed_out(b->plan, o, t, work->times[i].orthogonal_s, dts_plan_owns_tensors(b->plan), &size);
+            for (; left > 0; left--) {
+                add_size(all, size);
             }
         }
     }
@@ -178,7 +184,7 @@ double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_par
     if (dts_plan_owns_tensors(plan)) {
         return all > 0 ? held->owned[set].most / all : 0;
     }
-    if (dts_plan_owns_matrices(plan) && !dts_plan_shards_parameters(plan)) {
+    if (dts_plan_keeps_matrices(plan)) {
         return all > 0 ? (held->owned[set].most + (all - held->orthogonal[set].elements) * even) / all : 0;
     }
     return even;

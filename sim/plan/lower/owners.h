@@ -34,8 +34,10 @@ typedef struct dts_owned {
 
 /* How many matrices a tensor of an operator's weight is. */
 int dts_orthogonal_matrices(const dts_plan *plan, const dts_operator *o);
-/* One of an operator's tensors of parameters; orthogonal_s is what all those of its weight take. */
-dts_tensor_size dts_tensor_size_of(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s);
+/* How many tensors of one kind of an operator's parameters are handed out whole, each of size *out: matrices that are
+ * orthogonalised, which take orthogonal_s together, or with all every tensor. */
+int64_t dts_handed_out(const dts_plan *plan, const dts_operator *o, int tensor, double orthogonal_s, bool all,
+                       dts_tensor_size *out);
 
 /* Hands tensors of all these sizes, which it sorts, to out->ranks ranks; heap and owners have room for one each. */
 void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, int64_t *heap, dts_owner *owners);

@@ -177,13 +177,12 @@ static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) 
              (dts_offload_target)offload->parameters);
     term.category = DTS_MEMORY_OPTIMIZER;
     /* then these are the fullest rank's own tensors, or matrices */
-    const bool owns =
-        dts_plan_owns_tensors(plan) || (dts_plan_owns_matrices(plan) && !dts_plan_shards_parameters(plan));
+    const bool owns = dts_plan_owns_tensors(plan) || dts_plan_keeps_matrices(plan);
     term.ranks = dts_plan_shards_optimizer(plan) && !owns ? (double)dts_plan_shards(plan, set) : 1;
     term.elements = owns ? parameters * optimizer_share : parameters;
     add_term(b, stage, term, parameters * storage->optimizer_B * optimizer_share,
              (dts_offload_target)offload->optimizer);
-    const double statistics_share = dts_plan_owns_matrices(plan) && !dts_plan_owns_tensors(plan)
+    const double statistics_share = dts_plan_keeps_matrices(plan)
                                         ? 1 / (double)dts_plan_shards(plan, set) /* of none of the matrices */
                                         : optimizer_share;
     if (set == DTS_SET_COMMON && !dts_plan_infers(plan)) {

@@ -26,7 +26,6 @@
  * of the reduction's output, made on a stream of its own; [4], _post_backward_hook, makes its shard the same way.
  */
 #include <math.h>
-#include <string.h>
 
 #include "plan/lower/costs.h"
 #include "plan/lower/data_parallel.h"
@@ -55,9 +54,9 @@ static bool ends_root(const dts_gradient_sync *sync, const dts_chunk *chunk, int
 
 static void unit_add(dts_unit *u, const dts_part_work *work) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        u->elements[set] += work->parameters[set];
-        u->quantised[set] += work->quantised[set];
-        u->frozen_B[set] += work->frozen_B[set];
+        u->size.elements[set] += work->parameters[set];
+        u->size.quantised[set] += work->quantised[set];
+        u->size.frozen_B[set] += work->frozen_B[set];
     }
     u->tensors += work->tensors;
 }
@@ -69,8 +68,8 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
     dts_unit *root = &sync->roots[stage];
     *root = (dts_unit){.root = true, .gather = DTS_NO_ID};
     if (chunk->head && b->style == 0) {
-        root->elements[DTS_SET_COMMON] += sync->stage->tied_copy;
-        root->frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
+        root->size.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
+        root->size.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
     }
     sync->units[stage] = dts_arena_array(b->arena, (size_t)chunk_parts(chunk), sizeof **sync->units);
     if (sync->units[stage] == NULL) {
@@ -117,14 +116,6 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
     return true;
 }
 
-static dts_unit_size size_of(const dts_unit *u) {
-    dts_unit_size size;
-    memcpy(size.elements, u->elements, sizeof size.elements);
-    memcpy(size.quantised, u->quantised, sizeof size.quantised);
-    memcpy(size.frozen_B, u->frozen_B, sizeof size.frozen_B);
-    return size;
-}
-
 /* [set] */
 static void shards_of(const dts_gradient_sync *sync, double *shards) {
     for (int set = 0; set < DTS_SET_COUNT; set++) {
@@ -133,17 +124,18 @@ static void shards_of(const dts_gradient_sync *sync, double *shards) {
 }
 
 static double gathered_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
-    return dts_plan_unit_B(sync->b->plan, u->elements[set], u->quantised[set], u->frozen_B[set]);
+    return dts_plan_unit_B(sync->b->plan, u->size.elements[set], u->size.quantised[set], u->size.frozen_B[set]);
 }
 
 /* Bytes of a unit's shard where it rests in host memory. */
 static double shard_B(const dts_gradient_sync *sync, const dts_unit *u, dts_parameter_set set) {
     const dts_plan *plan = sync->b->plan;
-    return (u->elements[set] * plan->storage.parameter_B + u->frozen_B[set]) / (double)dts_plan_shards(plan, set);
+    return (u->size.elements[set] * plan->storage.parameter_B + u->size.frozen_B[set]) /
+           (double)dts_plan_shards(plan, set);
 }
 
 static bool has_parameters(const dts_unit *u, dts_parameter_set set) {
-    return u->elements[set] > 0 || u->frozen_B[set] > 0;
+    return u->size.elements[set] > 0 || u->size.frozen_B[set] > 0;
 }
 
 static bool is_empty(const dts_unit *u) {
@@ -204,10 +196,9 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_par
             dts_nvme_ring_put(&sync->buffers, shard);
         }
     }
-    const dts_unit_size size = size_of(u);
     double all_shards[DTS_SET_COUNT];
     shards_of(sync, all_shards);
-    const double quantise_B = dts_unit_quantise_B(plan, &size, all_shards, (int)set);
+    const double quantise_B = dts_unit_quantise_B(plan, &u->size, all_shards, (int)set);
     if (quantise_B > 0) {
         dts_task_info cast = {.role = (uint8_t)(backward ? DTS_ROLE_BACKWARD : DTS_ROLE_FORWARD),
                               .microbatch = -1,
@@ -254,10 +245,9 @@ static dts_id copy_unit(dts_gradient_sync *sync, double bytes, bool backward, dt
 
 /* Of a unit, what is gathered. */
 static double whole_B(const dts_gradient_sync *sync, const dts_unit *u) {
-    const dts_unit_size size = size_of(u);
     double shards[DTS_SET_COUNT];
     shards_of(sync, shards);
-    return dts_unit_whole_B(sync->b->plan, &size, shards);
+    return dts_unit_whole_B(sync->b->plan, &u->size, shards);
 }
 
 /* FSDP2: parameters leave the gathered buffer before the unit runs; both are there while they do. */
@@ -276,10 +266,9 @@ dts_id dts_unit_use(dts_gradient_sync *sync, dts_unit *u, bool backward) {
 
 /* Before the gather, beside other kernels, as the gradients below. */
 static void cast_shard(dts_gradient_sync *sync, const dts_unit *u, bool backward) {
-    const dts_unit_size size = size_of(u);
     double shards[DTS_SET_COUNT];
     shards_of(sync, shards);
-    const double bytes = dts_unit_cast_B(sync->b->plan, &size, shards);
+    const double bytes = dts_unit_cast_B(sync->b->plan, &u->size, shards);
     if (bytes > 0) {
         copy_unit(sync, bytes, backward, DTS_NO_ID, "cast shard");
     }
@@ -289,11 +278,10 @@ static void cast_shard(dts_gradient_sync *sync, const dts_unit *u, bool backward
  * take the GPU from it, also those behind the reduction: they are counted where the unit's backward ends, and wait for
  * nothing. */
 static dts_id hand_in_gradients(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
-    const dts_unit_size size = size_of(u);
     double shards[DTS_SET_COUNT];
     shards_of(sync, shards);
     dts_unit_copy copies[DTS_UNIT_COPIES];
-    const size_t count = dts_unit_hand_in_copies(sync->b->plan, &size, shards, u->reduced, copies);
+    const size_t count = dts_unit_hand_in_copies(sync->b->plan, &u->size, shards, u->reduced, copies);
     for (size_t i = 0; i < count; i++) {
         last = copy_unit(sync, copies[i].bytes, true, last, copies[i].name);
     }
@@ -407,7 +395,7 @@ static void make_shard(dts_gradient_sync *sync, const dts_unit *u, dts_id last) 
     const dts_plan *plan = sync->b->plan;
     double bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT && !u->reduced && dts_plan_gradients_come(plan); set++) {
-        bytes += u->elements[set] / (double)dts_plan_shards(plan, (dts_parameter_set)set) *
+        bytes += u->size.elements[set] / (double)dts_plan_shards(plan, (dts_parameter_set)set) *
                  dts_plan_stored_gradient_B(plan, (dts_parameter_set)set);
     }
     dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_SHARDS, floor(bytes));
@@ -425,10 +413,10 @@ static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     u->reduced = true;
     dts_task_info info = dts_sync_transfer_info("reduce-scatter");
     for (int set = DTS_SET_COUNT; set-- > 0;) {
-        double gradient_B = u->elements[set] * b->plan->storage.reduce_B;
+        double gradient_B = u->size.elements[set] * b->plan->storage.reduce_B;
         if (gradient_B > 0) {
             dts_block_allocate(b, last, sync->stage, DTS_MEMORY_COMMUNICATION, gradient_B);
-            dts_sync_reduce(sync, (dts_parameter_set)set, u->elements[set], gradient_B, last, &info);
+            dts_sync_reduce(sync, (dts_parameter_set)set, u->size.elements[set], gradient_B, last, &info);
             dts_build_memory(b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -gradient_B);
         }
     }
@@ -439,7 +427,7 @@ static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
 static void sum_gradients(dts_gradient_sync *sync, dts_unit *u, bool last_microbatch, dts_id last) {
     double bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        bytes += floor(u->elements[set] * sync->b->plan->storage.reduce_B);
+        bytes += floor(u->size.elements[set] * sync->b->plan->storage.reduce_B);
     }
     if (u->summed == last_microbatch) {
         dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_GRADIENTS,
