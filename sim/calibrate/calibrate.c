@@ -17,6 +17,33 @@ enum { ITERATIONS_MOST = 30, ITERATIONS_OF_FOLD = 6 };
 
 /* ---- what the data determine ------------------------------------------------------------------------------------ */
 
+/* Parameter j stays as it is in the rows, for the reason, and is told of: the data say nothing of it. */
+static dts_status refuse(dts_fit_work *w, size_t j, const char *help, dts_text *reason) {
+    dts_calibration *c = w->c;
+    const dts_fit_refused refused = {.key = c->parameters[j].key,
+                                     .reason = dts_arena_strdup(c->arena, dts_text_string(reason)),
+                                     .help = dts_arena_strdup(c->arena, help)};
+    const bool failed = dts_text_status(reason) != DTS_OK || refused.reason == NULL || refused.help == NULL;
+    dts_text_free(reason);
+    if (failed) {
+        return dts_diag_nomem(w->diag);
+    }
+    c->refused[c->refused_count++] = refused;
+    dts_predictor_drop(&w->predictor, j, c->parameters[j].start);
+    memmove(&c->parameters[j], &c->parameters[j + 1], (c->parameter_count - j - 1) * sizeof *c->parameters);
+    c->parameter_count--;
+    return DTS_OK;
+}
+
+/* With no parameter left there is nothing to show: then the reasons are errors. */
+static dts_status check_any_left(dts_fit_work *w) {
+    const dts_calibration *c = w->c;
+    for (size_t i = 0; c->parameter_count == 0 && i < c->refused_count; i++) {
+        dts_diag_error(w->diag, NULL, c->refused[i].key, c->refused[i].help, "%s", c->refused[i].reason);
+    }
+    return c->parameter_count == 0 ? DTS_INVALID : DTS_OK;
+}
+
 /* Refuses parameters that change nothing between their bounds. */
 static dts_status refuse_flat(dts_fit_work *w) {
     dts_calibration *c = w->c;
@@ -34,80 +61,100 @@ static dts_status refuse_flat(dts_fit_work *w) {
         return status;
     }
     dts_fit_errors(&w->predictor, NULL, at[2 * count], &c->before_pct, &c->bias_before_pct);
-    for (size_t j = 0; j < count; j++) {
+    for (size_t j = count; j-- > 0 && status == DTS_OK;) { /* backwards: those behind move up */
         double most = 0;
         for (size_t r = 0; r < c->records; r++) {
             most = fmax(most, fabs(at[2 * j][r] - at[2 * count][r]));
             most = fmax(most, fabs(at[2 * j + 1][r] - at[2 * count][r]));
         }
         if (most < FLAT) {
-            status = dts_diag_error(w->diag, NULL, c->parameters[j].key, "leave it out, or add rows that depend on it",
-                                    "the data cannot determine it: no prediction changes between its bounds");
+            dts_text reason = {0};
+            dts_text_add(&reason, "the data cannot determine it: no prediction changes between its bounds");
+            status = refuse(w, j, "leave it out, or add rows that depend on it", &reason);
         }
     }
-    return status;
+    return status == DTS_OK ? check_any_left(w) : status;
 }
 
-/* The parameters of the combination that leaves predictions as they are. */
+/* Of the parameters whose common change leaves predictions as they are, the one that was named last. */
 static dts_status refuse_combination(dts_fit_work *w, const dts_fit *fit) {
-    dts_text names = {0};
+    dts_text reason = {0};
+    size_t last = 0;
+    const char *between = "the data cannot tell ";
     for (size_t j = 0; j < w->c->parameter_count; j++) {
         if (fabs(fit->weakest[j]) >= SHARE_OF_WEAKEST) {
-            dts_text_printf(&names, "%s%s", names.length > 0 ? " and " : "", w->c->parameters[j].key);
+            dts_text_printf(&reason, "%s%s", between, w->c->parameters[j].key);
+            between = " and ";
+            last = j;
         }
     }
-    dts_status status =
-        dts_diag_error(w->diag, NULL, NULL, "fit one of them, or add rows in which they act differently",
-                       "the data cannot tell %s apart: a common change leaves all predictions as they are (ratio of "
-                       "singular values %.2g)",
-                       dts_text_string(&names), fit->worst_influence);
-    dts_text_free(&names);
-    return status;
+    dts_text_printf(&reason,
+                    " apart: a common change leaves all predictions as they are (ratio of singular values %.2g)",
+                    fit->worst_influence);
+    return refuse(w, last, "fit one of them, or add rows in which they act differently", &reason);
 }
 
 /* Predictions do change between its bounds (refuse_flat), but not where the fit went. */
-static dts_status refuse_without_influence(dts_fit_work *w, const dts_fitted *f) {
-    dts_text value = {0}, help = {0};
+static dts_status refuse_without_influence(dts_fit_work *w, size_t j) {
+    const dts_fitted *f = &w->c->parameters[j];
+    dts_text value = {0}, help = {0}, reason = {0};
     dts_quantity_format(f->value, f->dimension, 3, &value);
     dts_text_printf(&help,
                     "what is left of the error has another cause: leave it out, or hold it where it has an effect with "
                     "--fit %s=LOW:HIGH",
                     f->key);
-    const dts_status status =
-        dts_diag_error(w->diag, NULL, f->key, dts_text_string(&help),
-                       "the data cannot determine it: the fit went %s to %s%s, where no prediction "
-                       "depends on it any more",
-                       f->value < f->start ? "down" : "up", dts_text_string(&value), f->at_bound ? ", its bound" : "");
+    dts_text_printf(&reason,
+                    "the data cannot determine it: the fit went %s to %s%s, where no prediction "
+                    "depends on it any more",
+                    f->value < f->start ? "down" : "up", dts_text_string(&value), f->at_bound ? ", its bound" : "");
+    const dts_status status = refuse(w, j, dts_text_string(&help), &reason);
     dts_text_free(&value);
     dts_text_free(&help);
     return status;
 }
 
+/* Of the parameters with a standard error that says no more than the bounds do, the one with the widest. Without it the
+ * others may be known better. */
+static dts_status refuse_unsure(dts_fit_work *w) {
+    const dts_calibration *c = w->c;
+    size_t worst = 0;
+    double widest = 0.5;
+    for (size_t j = 0; j < c->parameter_count; j++) {
+        const dts_fitted *f = &c->parameters[j];
+        const double width = f->at_bound ? 0 : f->standard_error / (f->high - f->low);
+        worst = width > widest ? j : worst;
+        widest = fmax(width, widest);
+    }
+    if (!(widest > 0.5)) {
+        return DTS_OK;
+    }
+    dts_text reason = {0};
+    dts_text_printf(&reason,
+                    "the data cannot determine it: its standard error, %.3g, is larger than half of the range between "
+                    "its bounds",
+                    c->parameters[worst].standard_error);
+    return refuse(w, worst, "leave it out, or add rows that depend on it more", &reason);
+}
+
+/* Refuses what the fit could not determine; parameters without effect first, as their errors mean nothing. */
 static dts_status refuse_undetermined(dts_fit_work *w, const dts_fit *fit) {
     dts_calibration *c = w->c;
-    dts_status status = DTS_OK;
-    for (size_t j = 0; j < c->parameter_count; j++) {
-        dts_fitted *f = &c->parameters[j];
+    const size_t count = c->parameter_count;
+    for (size_t j = 0; j < count; j++) {
+        c->parameters[j].most_influence = 0;
         for (size_t r = 0; r < c->records; r++) {
-            f->most_influence = fmax(f->most_influence, fabs(fit->influence[r * c->parameter_count + j]));
-        }
-        if (f->most_influence < INFLUENCE_LEAST) {
-            status = refuse_without_influence(w, f);
+            c->parameters[j].most_influence =
+                fmax(c->parameters[j].most_influence, fabs(fit->influence[r * count + j]));
         }
     }
-    if (status == DTS_OK && fit->worst_influence < RATIO_LEAST) {
-        return refuse_combination(w, fit);
+    dts_status status = DTS_OK;
+    for (size_t j = count; j-- > 0 && status == DTS_OK;) {
+        status = c->parameters[j].most_influence < INFLUENCE_LEAST ? refuse_without_influence(w, j) : DTS_OK;
     }
-    for (size_t j = 0; j < c->parameter_count && status == DTS_OK; j++) {
-        const dts_fitted *f = &c->parameters[j];
-        if (!f->at_bound && f->standard_error > (f->high - f->low) / 2) {
-            status = dts_diag_error(w->diag, NULL, f->key, "leave it out, or add rows that depend on it more",
-                                    "the data cannot determine it: its standard error, %.3g, is larger than half of "
-                                    "the range between its bounds",
-                                    f->standard_error);
-        }
+    if (status == DTS_OK && c->parameter_count == count && fit->worst_influence < RATIO_LEAST) {
+        status = refuse_combination(w, fit);
     }
-    return status;
+    return status == DTS_OK && c->parameter_count == count ? refuse_unsure(w) : status;
 }
 
 /* ---- fitting ---------------------------------------------------------------------------------------------------- */
@@ -125,32 +172,46 @@ static void take(dts_fit_work *w, const dts_fit *fit) {
     c->iterations = fit->iterations;
 }
 
-static dts_status fit_all(dts_fit_work *w) {
+static dts_status fit_once(dts_fit_work *w, const bool *all) {
     dts_calibration *c = w->c;
-    dts_fit fit = {.influence = dts_arena_array(c->arena, c->records * c->parameter_count, sizeof(double))};
-    c->correlation = dts_arena_array(c->arena, c->parameter_count * c->parameter_count, sizeof *c->correlation);
-    bool *all = dts_arena_array(c->arena, c->records, sizeof *all);
-    if (fit.influence == NULL || c->correlation == NULL || all == NULL) {
+    const size_t count = c->parameter_count;
+    dts_fit fit = {.influence = dts_arena_array(c->arena, c->records * count, sizeof(double))};
+    c->correlation = dts_arena_array(c->arena, count * count, sizeof *c->correlation);
+    if (fit.influence == NULL || c->correlation == NULL) {
         return dts_diag_nomem(w->diag);
     }
-    for (size_t r = 0; r < c->records; r++) {
-        all[r] = true;
-    }
     double from[DTS_FIT_PARAMETERS_MOST];
-    for (size_t j = 0; j < c->parameter_count; j++) {
+    for (size_t j = 0; j < count; j++) {
         from[j] = c->parameters[j].start;
     }
-    dts_status status = dts_fit_records(&w->predictor, all, from, ITERATIONS_MOST, &fit);
-    if (status != DTS_OK) {
-        return status;
-    }
-    take(w, &fit);
     const double *at = NULL;
-    status = dts_predict_at(&w->predictor, fit.value, 1, &at);
+    dts_status status = dts_fit_records(&w->predictor, all, from, ITERATIONS_MOST, &fit);
+    if (status == DTS_OK) {
+        take(w, &fit);
+        status = dts_predict_at(&w->predictor, fit.value, 1, &at);
+    }
     if (status == DTS_OK) {
         dts_fit_errors(&w->predictor, NULL, at, &c->after_pct, &c->bias_after_pct);
         status = refuse_undetermined(w, &fit);
     }
+    return status == DTS_OK ? check_any_left(w) : status;
+}
+
+/* Again without what was refused, until the data determine all that is left. */
+static dts_status fit_all(dts_fit_work *w) {
+    bool *all = dts_arena_array(w->c->arena, w->c->records, sizeof *all);
+    if (all == NULL) {
+        return dts_diag_nomem(w->diag);
+    }
+    for (size_t r = 0; r < w->c->records; r++) {
+        all[r] = true;
+    }
+    size_t before = 0;
+    dts_status status = DTS_OK;
+    do {
+        before = w->c->parameter_count;
+        status = fit_once(w, all);
+    } while (status == DTS_OK && w->c->parameter_count < before);
     return status;
 }
 

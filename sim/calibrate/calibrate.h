@@ -53,11 +53,18 @@ typedef struct dts_fit_failure {
     const char *id, *reason;
 } dts_fit_failure;
 
+/* A parameter that stays as it is in every row. */
+typedef struct dts_fit_refused {
+    const char *key, *reason, *help;
+} dts_fit_refused;
+
 typedef struct dts_calibration {
     dts_arena *arena; /* owns everything below */
     dts_fitted *parameters;
     size_t parameter_count;
-    double *correlation;       /* [parameter][parameter] */
+    double *correlation;      /* [parameter][parameter] */
+    dts_fit_refused *refused; /* that the data do not determine; the others are fitted without them */
+    size_t refused_count;
     size_t rows, records;      /* that were fitted; a row may have several measured values */
     dts_fit_failure *failures; /* rows that could not be simulated at the start */
     size_t failure_count;
@@ -75,8 +82,9 @@ typedef struct dts_calibration {
     const char *base_key; /* "cluster.gpu", "cluster", "stack"; "" for a fragment of a scenario */
 } dts_calibration;
 
-/* Fits. DTS_INVALID with the reason when a parameter is unknown, starts from different values, is not determined by
- * the data, or cannot be told apart from another. *out is owned by the caller. */
+/* Fits. Parameters that the data do not determine, or cannot tell apart from one named before, are refused and the
+ * rest is fitted. DTS_INVALID with the reason when a parameter is unknown or starts from different values, or none is
+ * left. *out is owned by the caller. */
 dts_status dts_calibrate(const dts_calibrate_request *request, dts_calibration **out, dts_diag *diag);
 void dts_calibration_free(dts_calibration *calibration);
 

@@ -1,15 +1,19 @@
 /* Bounded, robust non-linear least squares on relative errors.
  *
  * With y_i the measured and f_i(θ) the predicted value of record i,
- *   r_i(θ) = log f_i(θ) - log y_i                                     relative error; over and under count alike (1)
- *   θ_j    = low_j + (high_j - low_j) · (1 + sin u_j) / 2             no value outside the bounds can be proposed (2)
- *   minimise Σ w_i r_i², w_i = min(1, c·s / |r_i|), c = 1.345, s = 1.4826 · median |r_i| (3) by Levenberg-Marquardt in
- * u (GSL, multifit_nlinear) inside a loop that sets the weights anew: Huber's estimator [1]. Derivatives are central
- * differences of θ with steps of 0.5 % (simulations are exact to a picosecond, but maxima and rounding up make kinks,
- * so steps must not be small). At the solution, with σ² = Σ w r² / (n - p), covariance of u = σ² (Jᵀ W J)⁻¹,   standard
- * error of θ_j = sqrt(cov_jj) · |dθ_j/du_j|                             (4) What the data determine: E_ij = ∂ log f_i /
- * ∂ log θ_j with its columns scaled to length 1; the ratio of its smallest singular value to its largest says whether
- * some combination of parameters leaves all predictions as they are.      (5)
+ *
+ *   r_i(θ) = log f_i(θ) - log y_i                         relative error; over and under count alike              (1)
+ *   θ_j    = low_j + (high_j - low_j) · (1 + sin u_j) / 2 no value outside the bounds can be proposed             (2)
+ *   minimise Σ w_i r_i²,  w_i = min(1, c·s / |r_i|), c = 1.345, s = 1.4826 · median |r_i|                         (3)
+ *
+ * by Levenberg-Marquardt in u (GSL, multifit_nlinear) inside a loop that sets the weights anew: Huber's estimator [1].
+ * Derivatives are central differences of θ with steps of 0.5 % (simulations are exact to a picosecond, but maxima and
+ * rounding up make kinks, so steps must not be small). At the solution, with σ² = Σ w r² / (n - p),
+ *
+ *   covariance of u = σ² (Jᵀ W J)⁻¹,   standard error of θ_j = sqrt(cov_jj) · |dθ_j/du_j|                         (4)
+ *
+ * What the data determine: E_ij = ∂ log f_i / ∂ log θ_j with its columns scaled to length 1; the ratio of its smallest
+ * singular value to its largest says whether some combination of parameters leaves all predictions as they are. (5)
  *
  * [1] Huber, Robust Estimation of a Location Parameter, Annals of Mathematical Statistics 35(1), 1964. */
 #include "calibrate/fit.h"

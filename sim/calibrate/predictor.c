@@ -147,3 +147,17 @@ dts_status dts_predict_at(dts_predictor *p, const double *values, size_t count, 
     free(jobs);
     return status;
 }
+
+void dts_predictor_drop(dts_predictor *p, size_t j, double start) {
+    dts_point **next = &p->points;
+    while (*next != NULL) {
+        double *values = (*next)->values;
+        if (values[j] == start) {
+            memmove(&values[j], &values[j + 1], (p->parameter_count - j - 1) * sizeof *values);
+            next = &(*next)->next;
+        } else {
+            *next = (*next)->next;
+        }
+    }
+    p->parameter_count--;
+}

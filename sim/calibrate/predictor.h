@@ -32,4 +32,8 @@ typedef struct dts_predictor {
  * array per point. DTS_INVALID after reporting when a row cannot be simulated there. */
 dts_status dts_predict_at(dts_predictor *p, const double *values, size_t count, const double **out);
 
+/* Parameter j, which its caller takes out of p->parameters, stays at the rows' own value: known points where it has
+ * that value stay known. */
+void dts_predictor_drop(dts_predictor *p, size_t j, double start);
+
 #endif

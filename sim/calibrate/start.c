@@ -142,8 +142,9 @@ static dts_status start(dts_fit_work *w) {
     dts_calibration *c = w->c;
     c->parameter_count = w->request->parameter_count;
     c->parameters = dts_arena_array(c->arena, c->parameter_count, sizeof *c->parameters);
+    c->refused = dts_arena_array(c->arena, c->parameter_count, sizeof *c->refused);
     c->failures = dts_arena_array(c->arena, rows, sizeof *c->failures);
-    if (w->rows == NULL || w->used == NULL || c->parameters == NULL || c->failures == NULL) {
+    if (w->rows == NULL || w->used == NULL || c->parameters == NULL || c->refused == NULL || c->failures == NULL) {
         return dts_diag_nomem(w->diag);
     }
     dts_parallel_for(rows, w->request->threads, start_row, w);

@@ -89,9 +89,15 @@ static void write_errors(const dts_calibration *c, const dts_style *style, dts_t
 
 dts_status dts_calibration_text(const dts_calibration *c, const dts_style *style, dts_text *out) {
     dts_style_add(style, DTS_PAINT_STRONG, c->data, out);
-    dts_text_printf(out, ": %zu measured values, %zu parameters; %" PRIu64 " simulations\n", c->records,
-                    c->parameter_count, c->simulations);
+    dts_text_printf(out, ": %zu measured values, %zu parameter%s; %" PRIu64 " simulations\n", c->records,
+                    c->parameter_count, c->parameter_count == 1 ? "" : "s", c->simulations);
     write_parameters(c, style, out);
+    if (c->refused_count > 0) {
+        heading(style, "Refused, left as they are", out);
+    }
+    for (size_t i = 0; i < c->refused_count; i++) {
+        dts_text_printf(out, "  %s: %s\n    help: %s\n", c->refused[i].key, c->refused[i].reason, c->refused[i].help);
+    }
     write_errors(c, style, out);
     if (c->failure_count > 0) {
         heading(style, "Rows that cannot be simulated, left out", out);
@@ -124,6 +130,13 @@ dts_status dts_calibration_json(const dts_calibration *c, dts_text *out) {
         for (size_t k = 0; k < c->parameter_count; k++) {
             dts_json_number(&json, correlations, NULL, c->correlation[j * c->parameter_count + k]);
         }
+    }
+    cJSON *refused = dts_json_array(&json, root, "refused");
+    for (size_t i = 0; i < c->refused_count; i++) {
+        cJSON *object = dts_json_object(&json, refused, NULL);
+        dts_json_string(&json, object, "key", c->refused[i].key);
+        dts_json_string(&json, object, "reason", c->refused[i].reason);
+        dts_json_string(&json, object, "help", c->refused[i].help);
     }
     dts_json_number(&json, root, "mape_before_pct", c->before_pct);
     dts_json_number(&json, root, "mape_after_pct", c->after_pct);

@@ -72,7 +72,9 @@ static void fill_in(const dts_measurement *row, const dts_scenario_values *value
         /* seven digits: rows with the same work must tie, whatever rounding their times have left */
         .ideal_s = (double)(float)(result->mfu * result->iteration_time_s),
         .bubble_factor = 1 + (p - 1) / ((double)(result->microbatches > 0 ? result->microbatches : 1) * chunks),
-        .tokens_per_gpu = result->tokens_per_s_per_gpu * result->iteration_time_s};
+        .tokens_per_gpu = result->tokens_per_s_per_gpu * result->iteration_time_s,
+        .gpus = (double)result->gpus,
+        .sequence_length = (double)values->training.sequence_length};
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         out->predicted[m] = dts_metric_predicted(result, m);
     }

@@ -37,6 +37,7 @@ typedef struct dts_validate_record {
     double ideal_s;                      /* time at the full peak: model FLOPs / peak */
     double bubble_factor;                /* 1 + (p-1)/(m·v) */
     double tokens_per_gpu;               /* per iteration */
+    double gpus, sequence_length;
 } dts_validate_record;
 
 typedef struct dts_validate_failure {
@@ -108,6 +109,10 @@ dts_status dts_validation_group_summary(const dts_validation *validation, int me
  * row says that its GPUs did more than they can: a fact of it is wrong or lacks (padding that was left out, sequences
  * shorter than their limit, another precision). */
 double dts_validate_measured_mfu(const dts_validate_record *record);
+
+/* The unit that all of a table's values of a metric seem to be in, where it is not the metric's: "milliseconds". NULL:
+ * the metric's own, as far as one can see, or there are none. */
+const char *dts_validation_other_unit(const dts_validation *validation, size_t table, int metric);
 
 /* Indices of the records with the largest errors of all metrics, the largest first: at most validation->worst, into
  * out; returns how many. */

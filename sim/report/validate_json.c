@@ -108,6 +108,13 @@ static void add_tables(dts_json *json, cJSON *root, const dts_validation *v) {
         dts_json_integer(json, object, "rows", (int64_t)table->rows);
         dts_json_integer(json, object, "simulated", (int64_t)table->simulated);
         dts_json_integer(json, object, "not_simulated", (int64_t)(table->rows - table->simulated));
+        cJSON *units = dts_json_object(json, object, "other_unit");
+        for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+            const char *unit = dts_validation_other_unit(v, t, m);
+            if (unit != NULL) {
+                dts_json_string(json, units, dts_metrics[m].name, unit);
+            }
+        }
         cJSON *fitted = dts_json_object(json, object, "fitted_utilisation");
         for (int b = 0; b < DTS_BASELINE_COUNT; b++) {
             dts_json_number(json, fitted, dts_baseline_names[b], table->utilisation[b]);

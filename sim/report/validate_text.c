@@ -10,6 +10,9 @@
 
 enum { INDENT = 2, BAR_HALF_LEAST = 4, BAR_HALF_MOST = 10, IDS_SHOWN = 3, NUMBERS_COLUMNS = 34, GROUP_BAR_HALF = 7 };
 
+/* When rows lean one way: so many, off by so much, nearly all in one direction. */
+enum { LEANING_LEAST = 4 };
+static const double LEANING_PCT = 10, LEANING_SHARE = 0.95;
 static const double bar_full_pct = 50; /* the error at which a bar is full */
 
 /* The error as a bar of half columns to the left (too low) or right (too high) of the middle. */
@@ -327,9 +330,10 @@ static void write_failures(const dts_validation *v, const dts_style *style, dts_
 static void write_impossible(const dts_validation *v, const dts_style *style, dts_text *out) {
     dts_text line = {0};
     for (size_t i = 0; i < v->record_count; i++) {
-        const double mfu = dts_validate_measured_mfu(&v->records[i]);
-        if (mfu > 1) {
-            dts_text_printf(&line, "%s %s (%.0f %%)", line.length == 0 ? "" : ",", v->records[i].id, 100 * mfu);
+        const dts_validate_record *record = &v->records[i];
+        const double mfu = dts_validate_measured_mfu(record);
+        if (mfu > 1 && dts_validation_other_unit(v, record->table, record->metric) == NULL) {
+            dts_text_printf(&line, "%s %s (%.0f %%)", line.length == 0 ? "" : ",", record->id, 100 * mfu);
         }
     }
     if (line.length > 0) {
@@ -343,6 +347,59 @@ static void write_impossible(const dts_validation *v, const dts_style *style, dt
     }
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
+}
+
+static bool write_units(const dts_validation *v, const dts_style *style, dts_text *out) {
+    bool any = false;
+    for (size_t t = 0; t < v->table_count; t++) {
+        for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+            const char *unit = dts_validation_other_unit(v, t, m);
+            if (unit == NULL) {
+                continue;
+            }
+            dts_text_add(out, any ? "" : "\n");
+            if (!any) {
+                dts_style_add(style, DTS_PAINT_STRONG, "Another unit", out);
+                dts_text_add(out, "\n");
+            }
+            any = true;
+            dts_text line = {0};
+            dts_text_printf(&line, "measured.%s of %s looks like %s: it is in %s.", dts_metrics[m].name,
+                            v->tables[t].path, unit, dts_metrics[m].unit);
+            dts_text_add(out, "  ");
+            dts_style_wrap(style, dts_text_string(&line), INDENT, out);
+            out->failed = out->failed || line.failed;
+            dts_text_free(&line);
+        }
+    }
+    return any;
+}
+
+/* Where nearly all rows are off in one direction, one cause may be behind them. */
+static dts_status write_lean(const dts_validation *v, const dts_style *style, dts_text *out) {
+    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+        dts_validate_summary s;
+        const dts_status status = dts_validation_summary(v, m, -1, &s);
+        if (status != DTS_OK) {
+            return status;
+        }
+        if (dts_metrics[m].kind == DTS_METRIC_MEMORY || s.n < LEANING_LEAST || s.time_mape_pct < LEANING_PCT ||
+            fabs(s.time_bias_pct) < LEANING_SHARE * s.time_mape_pct) {
+            continue;
+        }
+        dts_text line = {0};
+        dts_text_printf(&line,
+                        "All rows lean one way: they are predicted %.0f %% too %s on average. Where a fact that they "
+                        "share is not the cause (network, stack, what is fused; `dtsim explain` says where the time "
+                        "goes), `dtsim calibrate TABLE --fit KEY` fits a number of a profile to them.",
+                        fabs(s.time_bias_pct), s.time_bias_pct < 0 ? "fast" : "slow");
+        dts_text_add(out, "\n  ");
+        dts_style_wrap(style, dts_text_string(&line), INDENT, out);
+        const bool failed = line.failed;
+        dts_text_free(&line);
+        return failed ? DTS_NOMEM : DTS_OK;
+    }
+    return DTS_OK;
 }
 
 dts_status dts_validation_text(const dts_validation *validation, const dts_style *style, dts_text *out) {
@@ -362,6 +419,9 @@ dts_status dts_validation_text(const dts_validation *validation, const dts_style
     status = status == DTS_OK ? write_groups(validation, style, out) : status;
     status = status == DTS_OK ? write_summary(validation, style, out) : status;
     write_fitted(validation, style, out);
+    if (!write_units(validation, style, out) && status == DTS_OK) {
+        status = write_lean(validation, style, out);
+    }
     write_impossible(validation, style, out);
     write_failures(validation, style, out);
     return status != DTS_OK ? status : dts_text_status(out);

@@ -4,7 +4,7 @@ $ for n in 1 2 4; do for b in 4 8; do echo "r$n$b,mingpt-small,gcp-a2-highgpu-8g
 $ (cat head.csv; sed 's/$/,1/' rows.csv) >ones.csv; dtsim validate ones.csv --set cluster.inter.flow_cap="1.7 GB/s" --format json | sed -nE 's/.*"predicted":\s*([0-9.e-]+).*/\1/p' | paste -d, rows.csv - >made.csv; cat head.csv made.csv >t.csv; wc -l <t.csv
 7
 $ dtsim calibrate t.csv --fit cluster.inter.flow_cap --profile net.yaml | sed "s|[0-9][0-9]* simulations|# simulations|; s|before.*|before|; s|after  .*|after|; s|2.15 GB/s|#|; s|GB/s .*|GB/s|"
-t.csv (6 rows): 6 measured values, 1 parameters; # simulations
+t.csv (6 rows): 6 measured values, 1 parameter; # simulations
 
 Parameters (error: standard error of the fitted value)
   parameter                   start    fitted      error         low      high
@@ -33,6 +33,18 @@ $ dtsim calibrate t.csv --fit cluster.inter.flow_cap --where cluster.nodes=1
 error: the data cannot determine it: no prediction changes between its bounds [cluster.inter.flow_cap]
   help: leave it out, or add rows that depend on it
 [1]
+% One of two is refused, the other fitted.
+$ dtsim calibrate t.csv --fit cluster.inter.flow_cap --fit cluster.gpu.pcie_bandwidth --folds 0 | sed -n '/cap/p; /Refused/,/^$/p' | sed 's/1.7 GB.*/1.7 GB/'
+  cluster.inter.flow_cap  2.15 GB/s  1.7 GB
+Refused, left as they are
+  cluster.gpu.pcie_bandwidth: the data cannot determine it: no prediction changes between its bounds
+    help: leave it out, or add rows that depend on it
+$ dtsim calibrate t.csv --fit cluster.gpu.pcie_bandwidth --fit cluster.inter.flow_cap --folds 0 --format json | sed -n '/refused/,/]/p'
+	"refused":	[{
+			"key":	"cluster.gpu.pcie_bandwidth",
+			"reason":	"the data cannot determine it: no prediction changes between its bounds",
+			"help":	"leave it out, or add rows that depend on it"
+		}],
 % Wrong usage.
 $ dtsim calibrate t.csv
 error: nothing to fit: --fit KEY is missing

@@ -196,7 +196,7 @@ int dts_cmd_calibrate(dts_tool *tool, int argc, char **argv) {
         "Fits numbers of profiles to tables of measurements: bounded, robust least squares of relative errors."
         "\vKeys are those of scenarios, e.g. cluster.gpu.memory_kernel.efficiency; all rows must start from the same "
         "value. Beside the fitted values stand their standard errors and the error of rows that a fit has not seen. A "
-        "parameter that the data cannot determine is refused with the reason.",
+        "parameter that the data cannot determine is refused with the reason, and the others are fitted.",
         NULL,
         NULL,
         NULL};
