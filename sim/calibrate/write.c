@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "calibrate/calibrate.h"
+#include "report/format.h"
 #include "report/grid.h"
 #include "report/json_tree.h"
 
@@ -59,8 +60,11 @@ static void write_parameters(const dts_calibration *c, const dts_style *style, d
 
 static void write_errors(const dts_calibration *c, const dts_style *style, dts_text *out) {
     heading(style, "Mean error of the predictions", out);
-    dts_text_printf(out, "  before    %5.1f %%  (bias %+.1f %%)\n", c->before_pct, c->bias_before_pct);
-    dts_text_printf(out, "  after     %5.1f %%  (bias %+.1f %%)\n", c->after_pct, c->bias_after_pct);
+    char bias[32];
+    dts_text_printf(out, "  before    %5.1f %%  (bias %s)\n", c->before_pct,
+                    dts_formatted(dts_format_change, c->bias_before_pct / 100, bias, sizeof bias));
+    dts_text_printf(out, "  after     %5.1f %%  (bias %s)\n", c->after_pct,
+                    dts_formatted(dts_format_change, c->bias_after_pct / 100, bias, sizeof bias));
     if (c->folds > 0) {
         dts_text_printf(out, "  held out  %5.1f %%  (each of %zu parts predicted by a fit on the others)\n",
                         c->held_out_pct, c->folds);

@@ -136,7 +136,7 @@ static void add_term(const comparison *c, const section *s, const term *t, dts_g
         dts_grid_add(grid, dts_formatted(t->format, value, buffer, sizeof buffer));
         const bool known = whole > 0 && (t->derived == NULL || value > 0);
         if (i > 0 && known) {
-            dts_grid_printf(grid, "%+.1f %%", 100 * (value - first) / whole);
+            dts_grid_add(grid, dts_formatted(dts_format_change, (value - first) / whole, buffer, sizeof buffer));
         } else if (i > 0) {
             dts_grid_add(grid, "");
         }

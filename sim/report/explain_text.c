@@ -394,6 +394,11 @@ static void tell_strain(const page *p, dts_strain most) {
     dts_text_end(&text, p->out);
 }
 
+static void add_change(dts_grid *grid, double share) {
+    char buffer[32];
+    dts_grid_add(grid, dts_formatted(dts_format_change, share, buffer, sizeof buffer));
+}
+
 static void write_what_ifs(const page *p) {
     static const char *const titles[] = {"what if", "changed", "iteration", "time", "samples/s", "memory"};
     if (p->e->what_if_count == 0) {
@@ -408,8 +413,8 @@ static void write_what_ifs(const page *p) {
         dts_grid_add(grid, row->name);
         dts_grid_add(grid, row->change);
         add_time(grid, row->iteration_s);
-        dts_grid_printf(grid, "%+.1f %%", 100 * (row->iteration_s / r->iteration_time_s - 1));
-        dts_grid_printf(grid, "%+.1f %%", 100 * (row->samples_per_s / r->samples_per_s - 1));
+        add_change(grid, row->iteration_s / r->iteration_time_s - 1);
+        add_change(grid, row->samples_per_s / r->samples_per_s - 1);
         const dts_strain strain = {row->unserved_gib, row->retry_share};
         dts_grid_printf(grid, "%.1f GiB%s", row->peak_device_gib, dts_report_fit_mark(row->fits, strain));
         dts_strain_add(&most, strain);

@@ -9,6 +9,11 @@ typedef struct unit {
     const char *name;
 } unit;
 
+/* What is rounded to zero has no sign. */
+static double plain_zero(double value, int digits) {
+    return fabs(value) < 0.5 * pow(10, -digits) ? 0 : value;
+}
+
 /* value in the largest unit it fills, with the same number of digits always, so that columns line up: 65.00 ms. */
 static void add_scaled(double value, const unit *units, size_t count, int digits, dts_text *out) {
     size_t u = 0;
@@ -51,7 +56,7 @@ void dts_format_duration(double seconds, dts_text *out) {
 void dts_format_bytes(double bytes, dts_text *out) {
     static const unit units[] = {{1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
     if (fabs(bytes) < 1024) {
-        dts_text_printf(out, "%.0f B", bytes);
+        dts_text_printf(out, "%.0f B", plain_zero(bytes, 0));
         return;
     }
     add_scaled(bytes, units, sizeof units / sizeof units[0], 3, out);
@@ -63,7 +68,7 @@ void dts_format_count(double count, dts_text *out) {
         return;
     }
     if (fabs(count) < 999.5) {
-        dts_text_printf(out, count == floor(count) ? "%.0f" : "%.3g", count);
+        dts_text_printf(out, count == floor(count) ? "%.0f" : "%.3g", count == 0 ? 0 : count);
         return;
     }
     char digits[32];
@@ -88,7 +93,11 @@ void dts_format_large(double count, dts_text *out) {
 }
 
 void dts_format_percent(double share, dts_text *out) {
-    dts_text_printf(out, "%.1f %%", 100 * share);
+    dts_text_printf(out, "%.1f %%", plain_zero(100 * share, 1));
+}
+
+void dts_format_change(double share, dts_text *out) {
+    dts_text_printf(out, "%+.1f %%", plain_zero(100 * share, 1));
 }
 
 const char *dts_formatted(dts_formatter *formatter, double value, char *buffer, size_t size) {

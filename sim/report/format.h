@@ -1,4 +1,4 @@
-/* Numbers as people write them. All functions add to out. */
+/* Numbers as people write them. All functions add to out; none writes a negative zero. */
 #ifndef DTS_REPORT_FORMAT_H
 #define DTS_REPORT_FORMAT_H
 
@@ -21,6 +21,9 @@ void dts_format_large(double count, dts_text *out);
 
 /* 72.8 %. */
 void dts_format_percent(double share, dts_text *out);
+
+/* The same of a difference, with its sign: +0.4 %, -7.0 %. */
+void dts_format_change(double share, dts_text *out);
 
 /* Short-lived copy of a format for tables: formats into buffer and returns it. */
 typedef void dts_formatter(double value, dts_text *out);

@@ -44,12 +44,17 @@ static const char *mark_of(const dts_validate_record *record) {
     return record->lack.of != NULL ? " *" : dts_report_fit_mark(true, record->strain);
 }
 
+static void add_signed(dts_grid *grid, double percent) {
+    char buffer[32];
+    dts_grid_add(grid, dts_formatted(dts_format_change, percent / 100, buffer, sizeof buffer));
+}
+
 static void add_record(dts_grid *grid, const dts_validate_record *record, const dts_style *style, size_t half) {
     double error_pct = 100 * (record->predicted - record->measured) / record->measured;
     dts_grid_printf(grid, "%s%s", record->id, mark_of(record));
     dts_grid_printf(grid, "%.4g", record->measured);
     dts_grid_printf(grid, "%.4g", record->predicted);
-    dts_grid_printf(grid, "%+.1f %%", error_pct);
+    add_signed(grid, error_pct);
     if (half > 0) {
         dts_text bar = {0};
         add_error_bar(style, error_pct, half, &bar);
@@ -147,7 +152,7 @@ static void add_summary_row(dts_grid *grid, const char *metric, const char *by, 
     dts_grid_printf(grid, "%.1f %%", s->mape_pct);
     dts_grid_printf(grid, "%.1f %%", s->median_ape_pct);
     dts_grid_printf(grid, "%.1f %%", s->p90_ape_pct);
-    dts_grid_printf(grid, "%+.1f %%", s->bias_pct);
+    add_signed(grid, s->bias_pct);
     if (isfinite(s->spearman)) {
         dts_grid_printf(grid, "%.3f", s->spearman);
     } else {
@@ -163,7 +168,7 @@ static void add_time_row(dts_grid *grid, const dts_validate_summary *s) {
     dts_grid_printf(grid, "%.1f %%", s->time_mape_pct);
     dts_grid_add(grid, "");
     dts_grid_add(grid, "");
-    dts_grid_printf(grid, "%+.1f %%", s->time_bias_pct);
+    add_signed(grid, s->time_bias_pct);
     dts_grid_add(grid, "");
 }
 
@@ -219,7 +224,7 @@ static dts_status write_groups(const dts_validation *v, const dts_style *style, 
             dts_grid_printf(grid, "%zu", s.n);
             dts_grid_printf(grid, "%.1f %%", s.mape_pct);
             dts_grid_printf(grid, "%.1f %%", s.p90_ape_pct);
-            dts_grid_printf(grid, "%+.1f %%", s.bias_pct);
+            add_signed(grid, s.bias_pct);
             dts_grid_printf(grid, isfinite(s.spearman) ? "%.3f" : "-", s.spearman);
             dts_text bar = {0};
             add_error_bar(style, s.bias_pct, GROUP_BAR_HALF, &bar);
@@ -253,7 +258,7 @@ static dts_status write_worst(const dts_validation *v, const dts_style *style, d
         dts_grid_add(grid, dts_metrics[record->metric].name);
         dts_grid_printf(grid, "%.4g", record->measured);
         dts_grid_printf(grid, "%.4g", record->predicted);
-        dts_grid_printf(grid, "%+.1f %%", error_pct);
+        add_signed(grid, error_pct);
         dts_text bar = {0};
         add_error_bar(style, error_pct, GROUP_BAR_HALF, &bar);
         dts_grid_add(grid, dts_text_string(&bar));

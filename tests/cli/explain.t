@@ -147,7 +147,7 @@ $ dtsim explain pipelines/zbv --width 80 | sed -n '/^What if/,$p' | grep -A1 'GP
   GPU memory         +10 %                877.5 ms   -0.9 %     +0.9 %  19.1 GiB
     bandwidth
   GPU memory size    +10 %                885.5 ms   +0.0 %     +0.0 %  19.1 GiB
-  links inside a     +10 %                885.5 ms   -0.0 %     +0.0 %  19.1 GiB
+  links inside a     +10 %                885.5 ms   +0.0 %     +0.0 %  19.1 GiB
 $ for width in 40 80 100 130; do dtsim explain pipelines/zbv --width $width | sed 's/·/-/g' | awk -v w=$width 'length > w'; done
 % What stands in backticks is code in a page.
 $ dtsim explain gcp-data-parallel/scaling-pdp --html advice.html >advice.txt; grep -o '<code>dtsim search</code>' advice.html; grep -c '`' advice.html

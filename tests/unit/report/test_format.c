@@ -45,6 +45,12 @@ static void writes_counts(void **state) {
     assert_written(dts_format_large, 175e9, "175 billion");
     assert_written(dts_format_large, 1e12, "1.00 trillion");
     assert_written(dts_format_percent, 0.728, "72.8 %");
+    assert_written(dts_format_percent, -0.0004, "0.0 %");
+    assert_written(dts_format_change, -0.0004, "+0.0 %");
+    assert_written(dts_format_change, -0.0006, "-0.1 %");
+    assert_written(dts_format_change, 0.07, "+7.0 %");
+    assert_written(dts_format_count, -0.0, "0");
+    assert_written(dts_format_bytes, -0.3, "0 B");
 }
 
 static void escapes_json(void **state) {
