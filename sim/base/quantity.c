@@ -35,6 +35,11 @@ const dts_unit dts_units[DTS_UNIT_COUNT] = {
     {"W", DTS_DIM_POWER, 0, 1, DTS_PREFIX_LARGE | DTS_PREFIX_SMALL},
     {"USD/h", DTS_DIM_MONEY_RATE, 0, 1, 0},
     {"USD", DTS_DIM_MONEY, 0, 1, DTS_PREFIX_LARGE},
+    {"K", DTS_DIM_COUNT, 3, 1, 0},
+    {"k", DTS_DIM_COUNT, 3, 1, 0},
+    {"M", DTS_DIM_COUNT, 6, 1, 0},
+    {"B", DTS_DIM_COUNT, 9, 1, 0}, /* billions: bytes elsewhere */
+    {"T", DTS_DIM_COUNT, 12, 1, 0},
 };
 
 /* A unit with its prefix. */
@@ -54,10 +59,16 @@ static meaning meaning_of(const dts_unit *u, const dts_prefix *p) {
     return m;
 }
 
-static bool unit_find(const char *text, size_t length, meaning *out) {
+/* Suffixes of counts mean something only where one is asked for, and nothing else does there. */
+static bool is_open_to(dts_dimension asked, dts_dimension unit) {
+    return (asked == DTS_DIM_COUNT) == (unit == DTS_DIM_COUNT);
+}
+
+static bool unit_find(const char *text, size_t length, dts_dimension asked, meaning *out) {
     for (size_t i = 0; i < DTS_UNIT_COUNT; i++) {
         size_t tail = strlen(dts_units[i].text);
-        if (tail > length || memcmp(text + length - tail, dts_units[i].text, tail) != 0) {
+        if (!is_open_to(asked, dts_units[i].dimension) || tail > length ||
+            memcmp(text + length - tail, dts_units[i].text, tail) != 0) {
             continue;
         }
         size_t head = length - tail;
@@ -182,6 +193,8 @@ static names_of_dimension names_of(dts_dimension dimension) {
     switch (dimension) {
         case DTS_DIM_NUMBER:
             return (names_of_dimension){"a plain number", "", "0.8 or 80 %"};
+        case DTS_DIM_COUNT:
+            return (names_of_dimension){"a count", "", "300e9 or 300B"};
         case DTS_DIM_BYTES:
             return (names_of_dimension){"a size", "B", "40 GiB or 25 MB"};
         case DTS_DIM_BANDWIDTH:
@@ -214,6 +227,10 @@ const char *dts_dimension_example(dts_dimension dimension) {
     return names_of(dimension).example;
 }
 
+static bool needs_unit(dts_dimension dimension) {
+    return dimension != DTS_DIM_NUMBER && dimension != DTS_DIM_COUNT;
+}
+
 static dts_status parse_trimmed(const dts_quantity_request *r, double *out) {
     dts_number n = number_split(r->text);
     if (n.length == 0) {
@@ -225,10 +242,10 @@ static dts_status parse_trimmed(const dts_quantity_request *r, double *out) {
     const char *unit = r->text + n.length;
     unit += strspn(unit, " ");
     meaning m = {.dimension = r->dimension, .scale = 1};
-    if (unit[0] == '\0' && r->dimension != DTS_DIM_NUMBER && !mantissa_is_zero(&n)) {
+    if (unit[0] == '\0' && needs_unit(r->dimension) && !mantissa_is_zero(&n)) {
         return dts_quantity_refuse_missing_unit(r);
     }
-    if (unit[0] != '\0' && !unit_find(unit, strlen(unit), &m)) {
+    if (unit[0] != '\0' && !unit_find(unit, strlen(unit), r->dimension, &m)) {
         return dts_quantity_refuse_unit(r, &n, unit);
     }
     if (m.dimension != r->dimension) {

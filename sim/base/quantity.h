@@ -2,8 +2,8 @@
  *
  * Bits and bytes, decimal (k M G T P E) and binary (Ki Mi Gi Ti Pi) prefixes are kept apart: 1 GB = 1e9 B,
  * 1 GiB = 2^30 B, 1 Gbit = 1.25e8 B. The unit is case sensitive ("Gb" is refused with the hint "Gbit or GB?").
- * A quantity with a dimension needs its unit; only 0 may stand alone. It is never negative, NaN or infinite. Numbers
- * are decimal ("1.5e3"); the decimal point is a point in every locale. */
+ * A quantity with a dimension needs its unit; only 0 may stand alone, and counts. It is never negative, NaN or
+ * infinite. Numbers are decimal ("1.5e3"); the decimal point is a point in every locale. */
 #ifndef DTS_BASE_QUANTITY_H
 #define DTS_BASE_QUANTITY_H
 
@@ -11,6 +11,7 @@
 
 typedef enum dts_dimension {
     DTS_DIM_NUMBER,     /* plain number; "%" allowed: 80 % = 0.8; k M G T B suffixes are not allowed */
+    DTS_DIM_COUNT,      /* plain number, or with the suffix that people write: 300B = 300e9; K k M B T */
     DTS_DIM_BYTES,      /* B */
     DTS_DIM_BANDWIDTH,  /* B/s */
     DTS_DIM_TIME,       /* s */

@@ -20,6 +20,7 @@ typedef struct shown_unit {
 
 static const shown_unit shown_units[] = {
     {DTS_DIM_NUMBER, "", 1, 0},
+    {DTS_DIM_COUNT, "", 1, 0},
     {DTS_DIM_BYTES, "B", 1, 0},
     {DTS_DIM_BYTES, "KiB", KIBI, KIBI},
     {DTS_DIM_BYTES, "MiB", KIBI *KIBI, KIBI *KIBI},

@@ -23,7 +23,7 @@ typedef struct dts_unit {
     unsigned families;
 } dts_unit;
 
-enum { DTS_PREFIX_COUNT = 17, DTS_UNIT_COUNT = 14 };
+enum { DTS_PREFIX_COUNT = 17, DTS_UNIT_COUNT = 19 };
 extern const dts_prefix dts_prefixes[DTS_PREFIX_COUNT];
 extern const dts_unit dts_units[DTS_UNIT_COUNT];
 

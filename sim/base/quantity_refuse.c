@@ -155,7 +155,8 @@ static void example_help(dts_dimension dimension, char *help) {
 dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit) {
     char help[HELP_LONGEST];
     size_t length = strlen(unit);
-    bool suggested = (r->dimension == DTS_DIM_NUMBER && suggest_written_out(n, unit, help, sizeof help)) ||
+    const bool plain = r->dimension == DTS_DIM_NUMBER || r->dimension == DTS_DIM_COUNT;
+    bool suggested = (plain && suggest_written_out(n, unit, help, sizeof help)) ||
                      suggest_habit(n, unit, length, r->dimension, help) ||
                      suggest_case(unit, length, r->dimension, help, sizeof help);
     if (!suggested) {

@@ -88,11 +88,14 @@ static void member_quantity(writer *w, const dts_field *field) {
     dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER ? "^[-+]?" : "^[+]?");
     dts_text_add(&pattern, "[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)? *(");
     dts_dimension_write_pattern(field->dimension, &pattern);
-    dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER ? ")$" : ")$|^0$");
+    const bool plain = field->dimension == DTS_DIM_NUMBER || field->dimension == DTS_DIM_COUNT;
+    dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER  ? ")$"
+                           : field->dimension == DTS_DIM_COUNT ? ")?$"
+                                                               : ")$|^0$");
     member(w, "type");
     dts_text_add(w->out, "[\"number\", \"string\"]");
     member_string(w, "pattern", dts_text_string(&pattern));
-    if (field->dimension == DTS_DIM_NUMBER) {
+    if (plain) {
         member_bounds(w, field);
     } else { /* only 0 may stand without its unit */
         member(w, "minimum");

@@ -253,8 +253,8 @@ static const dts_field training_fields[] = {
     {FIELD(adapters), .type = DTS_FIELD_CUSTOM, .parse = dts_plan_parse_adapters, .preset = "none",
      .help = "parameter-efficient fine-tuning: none, or {lora: {rank: 16, targets: query-value, base: native, "
              "double_quantisation: true, dropout: true}}: low-rank adapters are trained, all other weights are frozen"},
-    {FIELD(tokens), .type = DTS_FIELD_QUANTITY, .minimum = 1, .maximum = 1e18,
-     .help = "tokens of the whole run, e.g. 300e9: asks for its time and money with failures and checkpoints"},
+    {FIELD(tokens), .type = DTS_FIELD_QUANTITY, .dimension = DTS_DIM_COUNT, .minimum = 1, .maximum = 1e18,
+     .help = "tokens of the whole run, e.g. 300B (300e9): asks for its time and money with failures and checkpoints"},
     {.key = "checkpoint_interval",
      .offset = offsetof(STRUCT, checkpoint_interval_s),
      .type = DTS_FIELD_QUANTITY,

@@ -114,7 +114,7 @@ error: --budget: '-5' is not above 0
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e300
 error: --tokens: '1e300' is not at most 1e18
-  help: write a number such as 300e9
+  help: write a number such as 300B
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --clusters mingpt-large
 error: 'mingpt-large' is a model, not a cluster
@@ -293,11 +293,11 @@ $ (echo id; yes a,b | head -30) >uneven.csv; dtsim validate uneven.csv 2>&1 | gr
 uneven.csv: error: 20 more rows with another number of cells
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens 0
 error: --tokens: must be above 0, got 0
-  help: for instance --tokens 300e9
+  help: for instance --tokens 300B
 [2]
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens -5
 error: --tokens: must be above 0, got -5
-  help: for instance --tokens 300e9
+  help: for instance --tokens 300B
 [2]
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.clock=0
 --set: error: must be between 1 Hz and 100 GHz, got 0 [cluster.gpu.clock]

@@ -83,10 +83,10 @@ static error_t parse_time(run_arguments *a, const char *option, const char *text
 static error_t parse_tokens(run_arguments *a, const char *text) {
     double tokens = 0;
     dts_diag *why = dts_diag_new();
-    const bool number = dts_quantity_parse(text, DTS_DIM_NUMBER, &tokens, NULL, NULL, why) == DTS_OK;
+    const bool number = dts_quantity_parse(text, DTS_DIM_COUNT, &tokens, NULL, NULL, why) == DTS_OK;
     dts_diag_free(why);
-    if (number && !(tokens > 0)) {
-        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "--tokens: must be above 0, got %s", text);
+    if (number ? !(tokens > 0) : text[strspn(text, " ")] == '-') {
+        return dts_tool_usage(a->tool, "for instance --tokens 300B", "--tokens: must be above 0, got %s", text);
     }
     return dts_overrides_add(&a->overrides, a->tool, "--tokens", "training.tokens", text);
 }
