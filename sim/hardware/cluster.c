@@ -23,6 +23,12 @@ int64_t dts_cluster_joined(const dts_cluster *cluster) {
     return nodes * cluster->gpus_per_node;
 }
 
+double dts_cluster_usd_per_hour(const dts_cluster *cluster) {
+    const int64_t unit = cluster->price_gpus;
+    const int64_t units = unit > 0 ? (cluster->gpus_per_node + unit - 1) / unit : 1; /* of a node */
+    return cluster->price_usd_per_hour * (double)(units * cluster->nodes);
+}
+
 /* A mean of 0 would be a cluster that always fails, which nobody means. What is no time at all gets the help of this
  * key, not that of all times, whose examples are microseconds. */
 dts_status dts_mtbf_parse(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hardware/cluster_parts.h"
 #include "hardware/timings.h"
 
 static const char *const intra_kinds[] = {"nvswitch", "mesh", "pcie", "none", NULL};
@@ -419,7 +420,14 @@ static const dts_field cluster_fields[] = {
      .dimension = DTS_DIM_MONEY_RATE,
      .maximum = 1e6,
      .offset = offsetof(dts_cluster, price_usd_per_hour),
-     .help = "one node; 0 or left out: unknown"},
+     .help = "one node, all of it, also where gpus_per_node uses a part; 0 or left out: unknown"},
+    {.key = "price_gpus",
+     .type = DTS_FIELD_INT,
+     .preset = "0",
+     .maximum = 4096,
+     .offset = offsetof(dts_cluster, price_gpus),
+     .help = "offers that rent parts of a node: GPUs that price buys, in multiples of which they are rented; 0 or left "
+             "out: a node"},
     {.key = "jitter",
      .type = DTS_FIELD_QUANTITY,
      .maximum = 1,
@@ -499,50 +507,6 @@ static dts_status check_stragglers(dts_binder *binder, const dts_place *place, c
     return status;
 }
 
-/* Links, NICs and memory of a profile are those of its node: with more GPUs in it they are another machine's. */
-static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
-    const dts_node *own = node == NULL ? NULL : dts_node_get(node, "gpus_per_node");
-    const long long had = own == NULL || own->replaced == NULL ? 0 : strtoll(own->replaced, NULL, 10);
-    if (had <= 0 || cluster->gpus_per_node <= had) {
-        return;
-    }
-    char help[160], name[64];
-    snprintf(name, sizeof name, "%s%sgpus_per_node", key, *key == '\0' ? "" : ".");
-    snprintf(help, sizeof help,
-             "use more nodes of %lld GPUs, or describe the larger node in a profile of its own (extends: NAME)", had);
-    dts_diag_warning(binder->diag, &own->place, name, help,
-                     "%lld GPUs in a node of %s, which has %lld: its links, NICs and memory stay those of %lld",
-                     (long long)cluster->gpus_per_node, cluster->name, had, had);
-}
-
-/* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
-static const char *other_gpu(const dts_node *cluster) {
-    const dts_node *gpu = dts_node_get(cluster, "gpu");
-    const dts_node *named = gpu != NULL && gpu->kind == DTS_NODE_MAP ? dts_node_get(gpu, "profile") : gpu;
-    if (named == NULL || named->text == NULL || named->implied || gpu->replaced == NULL) {
-        return NULL;
-    }
-    return strcmp(named->text, gpu->replaced) != 0 ? named->text : NULL;
-}
-
-/* A profile's name and price are those of its own GPU: with another, the name says so and the price is unknown, unless
- * they were given with it. */
-static dts_status settle_gpu(dts_binder *binder, const dts_node *node, dts_cluster *cluster) {
-    if (node == NULL || other_gpu(node) == NULL) {
-        return DTS_OK;
-    }
-    const unsigned over = dts_node_get(node, "gpu")->inherited;
-    const dts_node *name = dts_node_get(node, "name");
-    const dts_node *price = dts_node_get(node, "price");
-    if (price != NULL && price->inherited > over) {
-        cluster->price_usd_per_hour = 0;
-    }
-    if (name != NULL && name->inherited > over && cluster->gpu.name != NULL) {
-        cluster->name = dts_arena_printf(binder->arena, "%s with %s", cluster->name, cluster->gpu.name);
-    }
-    return cluster->name == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
-}
-
 static dts_status cluster_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     dts_cluster *cluster = bound;
     const dts_place *place = node ? &node->place : NULL;
@@ -565,8 +529,7 @@ static dts_status cluster_check(dts_binder *binder, const dts_node *node, const 
                                 "several nodes without a network between them");
     }
     if (status == DTS_OK) {
-        warn_of_wide_nodes(binder, node, key, cluster);
-        status = settle_gpu(binder, node, cluster);
+        status = dts_cluster_settle(binder, node, key, cluster);
     }
     return status;
 }

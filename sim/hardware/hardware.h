@@ -217,7 +217,9 @@ typedef struct dts_cluster {
     dts_intra intra;
     dts_inter inter;
     dts_host host;
-    double price_usd_per_hour; /* one node; 0: unknown */
+    double price_usd_per_hour; /* one node, or price_gpus of its GPUs; 0: unknown */
+    int64_t price_gpus;        /* 0: nodes are rented whole */
+    int64_t idle_gpus;         /* of each node: rented, but not used */
     double jitter, gpu_spread; /* relative standard deviations: of a kernel's time, and of a GPU's speed */
     dts_list stragglers;       /* of dts_straggler */
     double mtbf_s;             /* of one GPU with its share of the node: failures that stop a job; 0: none */
@@ -226,6 +228,9 @@ typedef struct dts_cluster {
     double storage_Bps;        /* all nodes together; 0: no such limit */
     dts_timings *timings;      /* of collectives; NULL: none */
 } dts_cluster;
+
+/* What all nodes cost in an hour; 0: unknown. */
+double dts_cluster_usd_per_hour(const dts_cluster *cluster);
 
 /* GPUs that the links of a node can join: its own, or those of the rack whose trays are nodes. */
 int64_t dts_cluster_domain(const dts_cluster *cluster);

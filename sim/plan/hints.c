@@ -97,6 +97,8 @@ const dts_key_hint dts_precision_hints[] = {
     {"float32", "write fp32"},
     {"float", "write fp32"},
     {"full", "write fp32"},
+    {"fp4", "write nvfp4: the products of 4 bits that are simulated"},
+    {"mxfp4", "write nvfp4: the products of 4 bits that are simulated"},
     {"mixed", "write amp-bf16 or amp-fp16"},
     {"amp", "write amp-bf16 or amp-fp16"},
     {"int8", "frozen weights are stored so by training.adapters: {lora: {rank: 16, base: int8}}"},

@@ -110,19 +110,32 @@ static bool buffers_are_too_narrow(const dts_job *job) {
     return buffers && (precision == DTS_PRECISION_FP32 || precision == DTS_PRECISION_TF32);
 }
 
+static bool fits_nodes(const dts_plan *plan, int64_t tensor) {
+    return tensor <= plan->gpus_per_node ? plan->gpus_per_node % tensor == 0 : tensor % plan->gpus_per_node == 0;
+}
+
+/* The largest degree up to the plan's that the model, the nodes and the other degrees all allow. */
+static int64_t legal_tensor(const dts_plan *plan, const dts_model *model) {
+    const int64_t others = plan->context * plan->pipeline;
+    int64_t best = 1;
+    for (int64_t d = 2; d <= plan->tensor; d++) {
+        best = model->heads % d == 0 && fits_nodes(plan, d) && plan->gpus % (d * others) == 0 ? d : best;
+    }
+    return best;
+}
+
 static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     const dts_model *m = job->model;
     char help[120];
     dts_status status = DTS_OK;
     if (m->heads % plan->tensor != 0) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, dts_divisor_below(m->heads, plan->tensor));
+        snprintf(help, sizeof help, "use tensor: %" PRId64, legal_tensor(plan, m));
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not divide the model's %" PRId64 " attention heads",
                                 plan->tensor, m->heads);
     }
-    if (plan->tensor <= plan->gpus_per_node ? plan->gpus_per_node % plan->tensor != 0
-                                            : plan->tensor % plan->gpus_per_node != 0) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, dts_divisor_below(plan->gpus_per_node, plan->tensor));
+    if (!fits_nodes(plan, plan->tensor)) {
+        snprintf(help, sizeof help, "use tensor: %" PRId64, legal_tensor(plan, m));
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
                                 plan->gpus_per_node);

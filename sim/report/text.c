@@ -142,6 +142,9 @@ static void write_speed(const page *p) {
     if (r->price_usd_per_hour > 0) {
         dts_text price[3] = {{0}, {0}, {0}};
         dts_text_printf(&price[0], "%.2f USD/h", r->price_usd_per_hour);
+        if (r->idle_gpus > 0) {
+            dts_text_printf(&price[2], "%" PRId64 " GPU%s idle in it", r->idle_gpus, r->idle_gpus == 1 ? "" : "s");
+        }
         const double usd_per_billion = r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9;
         if (!r->fits) {
             dts_text_add(&price[1], "no price of tokens: it does not fit");

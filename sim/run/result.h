@@ -183,7 +183,8 @@ typedef struct dts_result {
     dts_cure *cures; /* where the plan does not fit or has retries, and it was asked for: the fastest that suffice, or
                         one that does not fit either */
     size_t cure_count, cures_tried;
-    double price_usd_per_hour; /* of all GPUs used; 0: unknown */
+    double price_usd_per_hour; /* of all that is rented; 0: unknown */
+    int64_t idle_gpus;         /* rented with those that are used: the rest of their nodes */
     dts_whole_run whole_run;
     struct {
         uint64_t events, tasks;

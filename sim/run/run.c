@@ -41,7 +41,8 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->microbatches = plan->microbatches;
     result->sequence_length = values->training.sequence_length;
     result->parameters = dts_model_parameters(&values->model);
-    result->price_usd_per_hour = values->cluster.price_usd_per_hour * (double)values->cluster.nodes;
+    result->price_usd_per_hour = dts_cluster_usd_per_hour(&values->cluster);
+    result->idle_gpus = values->cluster.idle_gpus * values->cluster.nodes;
 }
 
 /* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass, if there is one, twice, or
@@ -241,6 +242,20 @@ static void warn_of_estimates(const dts_plan *plan, dts_result *result) {
     }
 }
 
+/* With the replicas given, the GPUs that they leave become further stages. */
+static void warn_of_stages(const dts_plan *plan, dts_result *result) {
+    const dts_parallelism *p = plan->job.parallelism;
+    if (p->data > 0 && p->pipeline == 0 && plan->pipeline > 1) {
+        warn(result,
+             dts_arena_printf(result->arena,
+                              "parallelism.pipeline is left out, so it follows from the GPU count: %" PRId64
+                              " stages, since data %" PRId64 " × tensor %" PRId64 " × context %" PRId64
+                              " use only %" PRId64 " of %" PRId64 " GPUs; leave data out instead for more replicas",
+                              plan->pipeline, plan->data, plan->tensor, plan->context, plan->gpus / plan->pipeline,
+                              plan->gpus));
+    }
+}
+
 static void warn_of_recipe(const dts_plan *plan, dts_result *result) {
     if (dts_plan_asks_recipe(&plan->job) && plan->storage.product != DTS_FP8) {
         warn(result,
@@ -284,6 +299,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     }
     warn_of_units(plan, result);
     warn_of_experts(plan->job.model, result);
+    warn_of_stages(plan, result);
     warn_of_recipe(plan, result);
     warn_of_estimates(plan, result);
     const char *unused[2] = {NULL, NULL};

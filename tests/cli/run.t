@@ -183,8 +183,8 @@ Whole run: 1.00 billion tokens are never reached: failures undo the work faster 
   A failure every 0.062 s. A checkpoint of 1.55 GiB every 1.1 s (1 iteration)
   holds up 1.7 s; a restart takes 31.7 years.
 $ dtsim run gcp-data-parallel/scaling-ddp --tokens lots
---tokens: error: expected a plain number, got 'lots' [training.tokens]
-  help: write a plain number such as 0.8 or 80 %
+--tokens: error: expected a count, got 'lots' [training.tokens]
+  help: write a count such as 300e9 or 300B
 [1]
 % A key of its own makes no other one of the same map vanish.
 $ dtsim run fine-tuning/lora-8b --set training.adapters.dropout=0.1
@@ -300,3 +300,18 @@ $ grep -o '[0-9.]* million trained (.*), on' page.html
 41.9 million trained (LoRA of rank 16, base gptq), on
 $ dtsim run fine-tuning/lora-8b --width 120 | sed -n 2p
   Model                 llama-3-8b, 8.03 billion parameters, 41.9 million trained (LoRA of rank 16)
+% GPUs that are rented and not used; a price of single ones; stages that follow from the GPU count.
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.nodes=1 --set cluster.gpus_per_node=1 --set training.global_batch=16 | grep Price
+  Price                 29.39 USD/h      338.17 USD per billion tokens  7 GPUs idle in it
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.nodes=1 --set cluster.gpus_per_node=3 --set cluster.price_gpus=2 --set 'cluster.price=5 USD/h' --set training.global_batch=48 | grep Price
+  Price                 10.00 USD/h      40.73 USD per billion tokens  1 GPU idle in it
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.nodes=1 --set cluster.gpus_per_node=3 --set cluster.price_gpus=1 --set 'cluster.price=5 USD/h' --set training.global_batch=48 | grep Price
+  Price                 15.00 USD/h      61.10 USD per billion tokens
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.nodes=1 --set parallelism.data=4 --width 200 2>&1 | grep -i 'left out'
+  ! parallelism.pipeline is left out, so it follows from the GPU count: 2 stages, since data 4 × tensor 1 × context 1 use only 4 of 8 GPUs; leave data out instead for more replicas
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.nodes=1 --set training.precision=fp4
+--set: error: unknown value 'fp4' [training.precision]
+  help: write nvfp4: the products of 4 bits that are simulated; allowed are fp32, tf32, fp16, bf16, amp-fp16, amp-bf16, fp8, mxfp8, nvfp4, amp-fp8
+[1]
+$ dtsim run gcp-data-parallel/scaling-ddp --tokens 15.6T | grep '^Whole run'
+Whole run: 15.6 trillion tokens in 16.8 years for 8,651,010 USD

@@ -1,0 +1,74 @@
+/* What follows for a cluster from a scenario's own words over its profile's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hardware/cluster_parts.h"
+
+/* GPUs of a node of the profile that a scenario lays its own number over; 0: it does not. */
+static long long profile_gpus(const dts_node *cluster) {
+    const dts_node *own = cluster == NULL ? NULL : dts_node_get(cluster, "gpus_per_node");
+    return own == NULL || own->replaced == NULL ? 0 : strtoll(own->replaced, NULL, 10);
+}
+
+/* Links, NICs and memory of a profile are those of its node: with more GPUs in it they are another machine's. */
+static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
+    const long long had = profile_gpus(node);
+    if (had <= 0 || cluster->gpus_per_node <= had) {
+        return;
+    }
+    const dts_node *own = dts_node_get(node, "gpus_per_node");
+    char help[160], name[64];
+    snprintf(name, sizeof name, "%s%sgpus_per_node", key, *key == '\0' ? "" : ".");
+    snprintf(help, sizeof help,
+             "use more nodes of %lld GPUs, or describe the larger node in a profile of its own (extends: NAME)", had);
+    dts_diag_warning(binder->diag, &own->place, name, help,
+                     "%lld GPUs in a node of %s, which has %lld: its links, NICs and memory stay those of %lld",
+                     (long long)cluster->gpus_per_node, cluster->name, had, had);
+}
+
+/* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
+static const char *other_gpu(const dts_node *cluster) {
+    const dts_node *gpu = dts_node_get(cluster, "gpu");
+    const dts_node *named = gpu != NULL && gpu->kind == DTS_NODE_MAP ? dts_node_get(gpu, "profile") : gpu;
+    if (named == NULL || named->text == NULL || named->implied || gpu->replaced == NULL) {
+        return NULL;
+    }
+    return strcmp(named->text, gpu->replaced) != 0 ? named->text : NULL;
+}
+
+/* A profile's name and price are those of its own GPU: with another, the name says so and the price is unknown, unless
+ * they were given with it. */
+static dts_status settle_gpu(dts_binder *binder, const dts_node *node, dts_cluster *cluster) {
+    if (node == NULL || other_gpu(node) == NULL) {
+        return DTS_OK;
+    }
+    const unsigned over = dts_node_get(node, "gpu")->inherited;
+    const dts_node *name = dts_node_get(node, "name");
+    const dts_node *price = dts_node_get(node, "price");
+    if (price != NULL && price->inherited > over) {
+        cluster->price_usd_per_hour = 0;
+    }
+    if (name != NULL && name->inherited > over && cluster->gpu.name != NULL) {
+        cluster->name = dts_arena_printf(binder->arena, "%s with %s", cluster->name, cluster->gpu.name);
+    }
+    return cluster->name == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
+}
+
+/* A part of a profile's node leaves the rest idle, which is paid for unless parts are rented. A profile that extends
+ * another describes a node of its own. */
+static void settle_idle(const dts_node *node, dts_cluster *cluster) {
+    const long long had = profile_gpus(node);
+    const bool own = had > 0 && dts_node_get(node, "gpus_per_node")->inherited == 0;
+    cluster->idle_gpus = own && had > cluster->gpus_per_node ? had - cluster->gpus_per_node : 0;
+    if (cluster->price_gpus > 0) {
+        const int64_t rest = cluster->gpus_per_node % cluster->price_gpus;
+        cluster->idle_gpus = rest > 0 ? cluster->price_gpus - rest : 0;
+    }
+}
+
+dts_status dts_cluster_settle(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster) {
+    warn_of_wide_nodes(binder, node, key, cluster);
+    settle_idle(node, cluster);
+    return settle_gpu(binder, node, cluster);
+}
