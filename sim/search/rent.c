@@ -45,10 +45,18 @@ static bool is_of_own_cluster(const dts_override *override) {
            (strncmp(override->key, "cluster.", strlen("cluster.")) == 0 && override->place.origin != DTS_ORIGIN_SET);
 }
 
+static const char *price_of(const dts_rent_request *request, const char *cluster) {
+    const char *price = NULL;
+    for (size_t i = 0; i < request->price_count && cluster != NULL; i++) {
+        price = strcmp(request->prices[i].cluster, cluster) == 0 ? request->prices[i].usd_per_hour : price;
+    }
+    return price;
+}
+
 /* The scenario on this offer's machines: whole ones, whatever the scenario says of its own, but for --set. */
 static dts_status load_scenario(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
     size_t count = 0;
-    dts_override *overrides = calloc(request->override_count + 2, sizeof *overrides);
+    dts_override *overrides = calloc(request->override_count + 3, sizeof *overrides);
     if (overrides == NULL) {
         return dts_diag_nomem(diag);
     }
@@ -63,6 +71,10 @@ static dts_status load_scenario(const dts_rent_request *request, dts_offer *offe
     if (offer->nodes != NULL) {
         overrides[count++] =
             (dts_override){.key = "cluster.nodes", .value = offer->nodes, .place = {.file = "--nodes"}};
+    }
+    if (offer->price != NULL) {
+        overrides[count++] =
+            (dts_override){.key = "cluster.price", .value = offer->price, .place = {.file = "--price"}};
     }
     dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, &offer->scenario, diag);
     free(overrides);
@@ -104,8 +116,10 @@ static char *explain(const dts_search *search) {
         dts_text_add(&text, is_open(search) ? "nothing that was simulated fits in memory (--simulate looks at more)"
                                             : "nothing fits in memory");
     } else {
-        dts_text_printf(&text, "no layout is legal%s%s", search->counts.illegal_reason[0] != '\0' ? ": " : "",
-                        search->counts.illegal_reason);
+        const bool said = search->counts.illegal_reason[0] != '\0';
+        dts_text_printf(&text, "no layout is legal: %s",
+                        said ? search->counts.illegal_reason
+                             : "with the values that are searched, no degrees divide its GPUs and the global batch");
     }
     return text.data;
 }
@@ -302,7 +316,8 @@ static dts_status check_scenario(const dts_rent_request *request, const dts_rent
             return DTS_OK;
         }
     }
-    dts_offer again = {.cluster = rent->offers[0].cluster, .nodes = rent->offers[0].nodes};
+    dts_offer again = {
+        .cluster = rent->offers[0].cluster, .nodes = rent->offers[0].nodes, .price = rent->offers[0].price};
     const dts_status status = load_scenario(request, &again, diag);
     dts_scenario_free(again.scenario);
     return status;
@@ -366,6 +381,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
         dts_offer *offer = &rent->offers[rent->count++];
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
+        offer->price = price_of(request, offer->cluster);
         offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : rent->own_nodes;
         status = load(request, offer, diag);
         tell(request, i, clusters * sizes, offer->cluster);

@@ -5,6 +5,11 @@
 
 #include "search/search.h"
 
+/* What a node of this cluster costs, in place of what its profile says: "30 USD/h". */
+typedef struct dts_rent_price {
+    const char *cluster, *usd_per_hour;
+} dts_rent_price;
+
 typedef struct dts_rent_request {
     const char *path; /* the scenario's file */
     const dts_override *overrides;
@@ -14,6 +19,8 @@ typedef struct dts_rent_request {
     size_t cluster_count;
     const char *const *nodes; /* numbers of nodes; empty: the scenario's own */
     size_t node_count;
+    const dts_rent_price *prices;
+    size_t price_count;
     double tokens;             /* to train on */
     double deadline_s;         /* 0: none */
     double budget_usd;         /* 0: none */
@@ -25,6 +32,7 @@ typedef struct dts_rent_request {
 
 typedef struct dts_offer {
     const char *cluster, *nodes; /* as asked, or the scenario's number of nodes; borrowed. NULL: the scenario's own */
+    const char *price;           /* of a node, where the request names one; borrowed. NULL: the profile's */
     dts_scenario *scenario;      /* NULL: it could not be read */
     dts_search *search;          /* NULL: not searched */
     char *reason;                /* why there is no plan */

@@ -71,7 +71,8 @@ Rent 2 × dgx-a100-40gb (16 A100-SXM4-40GB): 14.6 min, the soonest of 4 offers t
 * no other is both sooner and cheaper. = a tie: within 3 % of the first.
 An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node is left out (--set keeps it).
 Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
-The price of 2 offers is unknown: set cluster.price, the USD per hour of a node.
+Compared: 4 offers with a plan, of 6.
+Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 2, 1 (--price 'CLUSTER=30 USD/h').
 
 Without a plan
 titan-rtx-nvlink-2 × 1: no layout is legal: TITAN RTX has no bf16 arithmetic
@@ -111,7 +112,7 @@ $ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload
   help: cluster.profile=gcp-a2-highgpu-8g keeps them
 $ dtsim search small.yaml --nodes 1..4
 error: time and money of a training run need --tokens
-  help: for instance --tokens 300e9
+  help: for instance --tokens 300B
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
 error: --deadline: expected a time, got 'soon'
@@ -158,18 +159,52 @@ $ dtsim search small.yaml --tokens 1e9 --budget 5000
 error: --budget: '5000' has no unit
   help: write an amount such as "150 kUSD"
 [2]
-$ dtsim search small.yaml --tokens 300B
-error: --tokens: expected a plain number, got a size: '300B'
-  help: write a number such as 300e9
+$ dtsim search small.yaml --tokens 300b
+error: --tokens: unknown unit 'b' in '300b'
+  help: write a number such as 300B
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline 10
 error: --deadline: '10' has no unit
   help: write a time such as "10 d" or "36 h"
 [2]
-$ dtsim search small.yaml --tokens 1e9 --top 3
-error: --top is for a table of plans, not for time and money of a training run
-  help: time and money are told of the best plan of each cluster and number of nodes; leave --top out, or search without --tokens for a table of plans
+% Few of many offers; by name or GPU; with prices of one's own; a part of a node.
+$ dtsim search small.yaml --tokens 1B --clusters '*A100*' --nodes 1,2 --price 'dgx-a100-40gb=20 USD/h' --top 1 --over offload=none --simulate 2 --objective cost --width 200 >some.txt; sed -nE 's/[0-9.,]+ (h|min|days|USD)/N \1/g; 2p; /^Compared|with --top/p; s/(profiles have no price: [^,]*),.*[(]/\1, … (/p' some.txt
+Rent 1 × dgx-a100-40gb (8 A100-SXM4-40GB): N min, N USD, the cheapest of 10 offers that can do it.
+  the first 1 and all with *; 8 more with --top 10
+Compared: 10 offers with a plan, of 10.
+$ grep -o "cluster.price=.*" some.txt
+cluster.price=20 USD/h' \
+$ dtsim search small.yaml --tokens 1B --clusters dgx-a100-40gb,gcp-a2-highgpu-8g --over offload=none --simulate 2 --objective cost --width 200 | sed -nE '/cheapest|only offer/s/.*, the/the/p; /^Compared/p; /^Not/p'
+the only offer with a price that can do it.
+Compared: 2 offers with a plan, of 2.
+Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 1 (--price 'CLUSTER=30 USD/h').
+$ dtsim search small.yaml --tokens 1B --clusters '*z80*'
+error: --clusters: no cluster or GPU has such a name
+  help: `dtsim list clusters` names all
 [2]
+$ dtsim search small.yaml --tokens 1B --clusters '*titan*'
+error: --clusters: none of those has a price
+  help: --price 'CLUSTER=30 USD/h' gives one a price
+[2]
+$ dtsim search small.yaml --tokens 1B --clusters dgx-2 --price 'dgx-1=3 USD/h'
+error: --price: dgx-1 is none of the clusters that are offered
+  help: `dtsim list clusters` names all profiles
+[2]
+$ dtsim search small.yaml --tokens 1B --price dgx-1
+error: --price: 'dgx-1' names no cluster and its price
+  help: write for instance --price 'dgx-h100=30 USD/h'
+[2]
+$ dtsim search small.yaml --tokens 1B --price dgx-1=3
+error: --price: '3' has no unit
+  help: write for instance --price 'dgx-h100=30 USD/h'
+[2]
+$ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g,aws-p4d-24xlarge --set cluster.gpus_per_node=1 --over offload=none --simulate 2 --width 200 | grep idle
+Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
+Of each node 7 GPUs are paid for and idle (cluster.gpus_per_node).
+% A reason that many have is told once.
+$ dtsim search small.yaml --tokens 1B --clusters aws-p4d-24xlarge,aws-p5-48xlarge,aws-p3-16xlarge --nodes 1,2 --over parallelism.tensor=3 --width 200 | sed -n '/^Without/,$p'
+Without a plan
+aws-p4d-24xlarge × 1, 2; aws-p5-48xlarge × 1, 2; aws-p3-16xlarge × 1, 2: no layout is legal: with the values that are searched, no degrees divide its GPUs and the global batch
 % The microbatch is searched and need not be given; what is wrong with the scenario is no offer's fault.
 $ sed 's/micro_batch: 1, //' small.yaml >less.yaml; dtsim search less.yaml --over offload=none --simulate 4 --format json >less.json; dtsim search small.yaml --over offload=none --simulate 4 --format json | cmp - less.json
 $ dtsim search less.yaml --tokens 1e9 --over offload=none --simulate 2 --width 200 | grep -oE '^Rent .*GB[)]'
@@ -189,7 +224,7 @@ $ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost 
 1
 $ dtsim search small.yaml --space rent
 error: time and money of a training run need --tokens
-  help: for instance --tokens 300e9
+  help: for instance --tokens 300B
 [2]
 % A launcher gets the best plan that it can express; better ones are told with the reason.
 $ dtsim search small.yaml --export deepspeed 2>&1 >ds.json | grep -A1 -E 'passed over|exported' | sed -E 's/rank [0-9]+/rank N/; s/, .* more:/, P:/; s/\([0-9.]+ m?s\)/(T)/; s/[0-9.]+ %/N %/'; grep stage ds.json

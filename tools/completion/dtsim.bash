@@ -50,7 +50,7 @@ _dtsim_options() {
         compare) echo "--set --with --rows --threads --format --html $common" ;;
         search)
             echo "--export --over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
-                "--threads --format --html --wall-time --tokens --clusters --nodes --deadline --budget $common"
+                "--threads --format --html --wall-time --tokens --clusters --nodes --price --deadline --budget $common"
             ;;
         schedule)
             echo "--stages --microbatches --chunks --group --flushes --forward --backward-input --backward-weight --latency" \

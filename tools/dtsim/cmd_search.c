@@ -30,6 +30,7 @@ enum {
     OPTION_WALL_TIME,
     OPTION_CLUSTERS,
     OPTION_NODES,
+    OPTION_PRICE,
     OPTION_TOKENS,
     OPTION_DEADLINE,
     OPTION_BUDGET,
@@ -57,15 +58,19 @@ static const struct argp_option options[] = {
     {"chains", OPTION_CHAINS, "N", 0, "soap: Markov chains, each from another start (default 8)", 2},
     {"proposals", OPTION_PROPOSALS, "N", 0, "soap: strategies that each chain tries (default 10000)", 2},
     {"clusters", OPTION_CLUSTERS, "NAMES", 0,
-     "what to rent: search on each of these cluster profiles (--space rent: all that have a price)", 4},
+     "what to rent: search on each of these cluster profiles (--space rent: all that have a price); '*h100*': those "
+     "with a price whose name or GPU is like that",
+     4},
     {"nodes", OPTION_NODES, "VALUES", 0,
      "with each of these numbers of nodes, e.g. 4..32*2 (--space rent: 1 to 64, doubling)", 4},
-    {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300e9: tells time and money", 4},
+    {"price", OPTION_PRICE, "CLUSTER=USD/h", 0,
+     "what a node of this cluster profile costs, e.g. dgx-h100=\"30 USD/h\"; repeatable", 4},
+    {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300B (300e9): tells time and money", 4},
     {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"10 d\"", 4},
     {"budget", OPTION_BUDGET, "MONEY", 0, "what costs more comes last, e.g. \"150 kUSD\"", 4},
     {"export", OPTION_EXPORT, "LAUNCHER", 0,
      "write the best plan for this launcher (see `dtsim export`), not the table", 3},
-    {"top", OPTION_TOP, "N", 0, "plans to show (default 5)", 3},
+    {"top", OPTION_TOP, "N", 0, "plans to show (default 5), or offers to rent (default 20)", 3},
     {"store", OPTION_STORE, "FILE.db", 0, "write every result to this SQLite file as it comes, and take what is there",
      3},
     {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 3},
@@ -79,6 +84,7 @@ enum {
     MOST_SIMULATIONS = 1000000,
     MOST_SHOWN = 10000,
     MOST_CHAINS = 1024,
+    MOST_PRICES = 64,
     MOST_PROPOSALS = 1000000000,
     USUAL_CHAINS = 8,
     USUAL_PROPOSALS = 10000
@@ -100,6 +106,8 @@ typedef struct search_arguments {
     bool wall_time, simulations_given, top_given, chains_given, proposals_given;
     const char **clusters, **nodes;
     size_t cluster_count, node_count;
+    dts_rent_price prices[MOST_PRICES];
+    size_t price_count;
     double tokens, deadline_s, budget_usd;
 } search_arguments;
 
@@ -177,6 +185,23 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
     return good ? 0 : DTS_EXIT_USAGE;
 }
 
+/* dgx-h100="30 USD/h" */
+static error_t parse_price(search_arguments *a, const char *text) {
+    static const char help[] = "write for instance --price 'dgx-h100=30 USD/h'";
+    const char *equals = strchr(text, '=');
+    double usd_per_hour = 0;
+    if (equals == NULL || equals == text || a->price_count == MOST_PRICES) {
+        return dts_tool_usage(a->tool, help,
+                              equals == NULL || equals == text ? "--price: '%.80s' names no cluster and its price"
+                                                               : "--price: '%.80s' is one too many",
+                              text);
+    }
+    const error_t code = parse_quantity(a, "--price", equals + 1, DTS_DIM_MONEY_RATE, help, &usd_per_hour);
+    char *name = dts_arena_printf(a->tool->arena, "%.*s", (int)(equals - text), text);
+    a->prices[a->price_count++] = (dts_rent_price){.cluster = name, .usd_per_hour = equals + 1};
+    return name == NULL ? dts_tool_exit(dts_diag_nomem(a->tool->diag)) : code;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
     search_arguments *a = state->input;
     switch (key) {
@@ -203,8 +228,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_values(a, "--clusters", argument, &a->clusters, &a->cluster_count);
         case OPTION_NODES:
             return parse_nodes(a, argument);
+        case OPTION_PRICE:
+            return parse_price(a, argument);
         case OPTION_TOKENS:
-            return parse_quantity(a, "--tokens", argument, DTS_DIM_NUMBER, "write a number such as 300e9", &a->tokens);
+            return parse_quantity(a, "--tokens", argument, DTS_DIM_COUNT, "write a number such as 300B", &a->tokens);
         case OPTION_DEADLINE:
             return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, "write a time such as \"10 d\" or \"36 h\"",
                                   &a->deadline_s);
@@ -323,7 +350,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
 }
 
 /* Fewer candidates are simulated on each of many clusters than on one, or on those that the answer names. */
-enum { SIMULATIONS_OF_OFFER = 8 };
+enum { SIMULATIONS_OF_OFFER = 8, TOP_OFFERS = 20 };
 
 /* What to rent. */
 static int rent(const search_arguments *a, const dts_subject *subject, dts_store *store) {
@@ -337,6 +364,9 @@ static int rent(const search_arguments *a, const dts_subject *subject, dts_store
                                 .nodes = a->nodes,
                                 .cluster_count = a->cluster_count,
                                 .node_count = a->node_count,
+                                .prices = a->prices,
+                                .price_count = a->price_count,
+                                .top = a->top_given ? (size_t)a->top : TOP_OFFERS,
                                 .tokens = a->tokens,
                                 .deadline_s = a->deadline_s,
                                 .budget_usd = a->budget_usd,
@@ -403,7 +433,7 @@ static int search_one(const search_arguments *a, const dts_subject *subject, dts
 
 static bool is_renting(const search_arguments *a) {
     return a->space == dts_search_spaces[DTS_SPACE_RENT] || a->cluster_count > 0 || a->node_count > 0 ||
-           a->deadline_s > 0 || a->budget_usd > 0 || a->tokens > 0;
+           a->price_count > 0 || a->deadline_s > 0 || a->budget_usd > 0 || a->tokens > 0;
 }
 
 /* What does not go together with renting; 0: all does. */
@@ -424,14 +454,8 @@ static int check_renting(const search_arguments *a) {
     if (chains != 0) {
         return chains;
     }
-    if (a->top_given) {
-        return dts_tool_usage(a->tool,
-                              "time and money are told of the best plan of each cluster and number of nodes; leave "
-                              "--top out, or search without --tokens for a table of plans",
-                              "--top is for a table of plans, not for time and money of a training run");
-    }
     if (!(a->tokens > 0)) {
-        return dts_tool_usage(a->tool, "for instance --tokens 300e9", "time and money of a training run need --tokens");
+        return dts_tool_usage(a->tool, "for instance --tokens 300B", "time and money of a training run need --tokens");
     }
     return 0;
 }

@@ -269,7 +269,7 @@ dts_status dts_rent_write_html(const dts_rent *rent, const dts_search_writing *o
     write_plot(rent, out);
     if (rent->plans > 0) {
         dts_text_add(out, "<h2>Offers</h2>\n");
-        dts_grid *grid = dts_rent_grid(rent);
+        dts_grid *grid = dts_rent_grid(rent, rent->count);
         dts_grid_html(grid, out);
         dts_grid_free(grid);
         dts_text_add(out,
@@ -277,7 +277,7 @@ dts_status dts_rent_write_html(const dts_rent *rent, const dts_search_writing *o
                      "first.</p>\n");
     }
     dts_text_clear(&text);
-    dts_rent_remarks(rent, &text);
+    dts_rent_remarks(rent, options, &text);
     dts_html_lines(dts_text_string(&text), " class=\"faint\"", out);
     dts_text_clear(&text);
     dts_rent_missing(rent, &text);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/cure.h"
@@ -88,6 +89,15 @@ static bool is_sooner(const dts_offer *a, const dts_offer *b) {
     return a != NULL && a != b && a->duration_s * (1 + dts_tie) < b->duration_s;
 }
 
+/* Of those within the limits: only they can be the cheapest. */
+static size_t count_priced(const dts_rent *rent) {
+    size_t count = 0;
+    for (size_t i = 0; i < rent->plans; i++) {
+        count += is_within(&rent->offers[i]) && rent->offers[i].usd > 0;
+    }
+    return count;
+}
+
 static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *out) {
     const dts_scenario_values *base = dts_scenario_get(best->scenario);
     const bool money = rent->objective != DTS_OBJECTIVE_TIME && best->usd > 0;
@@ -97,10 +107,12 @@ static void answer_with(const dts_rent *rent, const dts_offer *best, dts_text *o
                     base->cluster.gpu.name);
     add_price(best, out);
     const bool partly = rent->searched < rent->asked;
-    if (rent->within > 1) {
-        dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest", rent->within);
+    if (rent->within > 1 && !(money && count_priced(rent) == 1)) {
+        dts_text_printf(out, ", the %s of %zu offers that can do it", money ? "cheapest" : "soonest",
+                        money ? count_priced(rent) : rent->within);
     } else {
-        dts_text_add(out, partly ? ", the only one found that can do it" : ", the only offer that can do it");
+        dts_text_printf(out, partly ? ", the only one found%s that can do it" : ", the only offer%s that can do it",
+                        rent->within > 1 ? " with a price" : "");
     }
     add_limits(rent, out);
     if (partly) {
@@ -170,7 +182,10 @@ static void answer_without(const dts_rent *rent, dts_text *out) {
         add_formatted(dts_format_duration, cheap->duration_s - rent->deadline_s, out);
         dts_text_add(out, " too late.\n");
     } else if (rent->budget_usd > 0 && cheap == NULL && cheapest != NULL && cheapest != timely) {
-        add_takes("The cheapest at all", cheapest, out);
+        char which[CELL];
+        snprintf(which, sizeof which, "The cheapest of the %zu offers with a plan and a price",
+                 rent->plans - rent->unpriced);
+        add_takes(which, cheapest, out);
         dts_text_add(out, ".\n");
     }
 }
@@ -194,7 +209,80 @@ static dts_strain most_strain(const dts_rent *rent) {
     return most;
 }
 
-void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
+/* "aws-p4d-24xlarge × 1, 2; aws-p5-48xlarge × 4": the offers after the first that chosen holds for, too. */
+typedef bool choice(const dts_offer *first, const dts_offer *offer);
+
+static const char *name_of(const dts_offer *offer) {
+    return offer->cluster != NULL ? offer->cluster : "the scenario's cluster";
+}
+
+/* Returns the last of them. */
+static const dts_offer *add_offers(const dts_rent *rent, size_t first, choice *chosen, dts_text *out) {
+    const dts_offer *last = &rent->offers[first];
+    const char *separator = "";
+    for (size_t i = first; i < rent->count; i++) {
+        const dts_offer *offer = &rent->offers[i];
+        if (i > first && !chosen(&rent->offers[first], offer)) {
+            continue;
+        }
+        if (i == first || strcmp(name_of(offer), name_of(last)) != 0) {
+            dts_text_printf(out, "%s%s × ", separator, name_of(offer));
+            separator = "";
+        }
+        dts_text_printf(out, "%s%s", separator, offer->nodes != NULL ? offer->nodes : "its nodes");
+        last = offer;
+        separator = "; ";
+        const dts_offer *next = i + 1 < rent->count ? &rent->offers[i + 1] : NULL;
+        if (next != NULL && chosen(&rent->offers[first], next) && strcmp(name_of(next), name_of(offer)) == 0) {
+            separator = ", ";
+        }
+    }
+    return last;
+}
+
+static bool is_unpriced(const dts_offer *first, const dts_offer *offer) {
+    (void)first;
+    return dts_offer_plan(offer) != NULL && !(offer->usd > 0);
+}
+
+/* What stands behind "cheapest": how many offers were held against each other, and which were not. */
+static void remark_comparison(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
+    size_t ruled_out = 0;
+    for (size_t i = 0; i < rent->count; i++) {
+        ruled_out += rent->offers[i].times_deadline > 0;
+    }
+    if (rent->count > 1) {
+        dts_text_printf(out, "Compared: %zu offer%s with a plan, of %zu", rent->plans, rent->plans == 1 ? "" : "s",
+                        rent->asked);
+        if (ruled_out > 0) {
+            dts_text_printf(out, "; %zu that cannot keep the deadline were not searched", ruled_out);
+        }
+        dts_text_add(out, ".\n");
+    }
+    for (size_t i = 0; i < rent->plans; i++) {
+        const dts_cluster *cluster = &dts_scenario_get(rent->offers[i].scenario)->cluster;
+        if (cluster->idle_gpus > 0) {
+            dts_text_printf(out, "Of each node %" PRId64 " GPU%s paid for and idle (cluster.gpus_per_node).\n",
+                            cluster->idle_gpus, cluster->idle_gpus == 1 ? " is" : "s are");
+            break;
+        }
+    }
+    for (size_t i = 0; i < rent->count && rent->unpriced > 0; i++) {
+        if (is_unpriced(NULL, &rent->offers[i])) {
+            dts_text_printf(out, "Not compared in money, as the price of a node is unknown: ");
+            add_offers(rent, i, is_unpriced, out);
+            dts_text_add(out, rent->offers[i].cluster == NULL ? " (--set 'cluster.price=30 USD/h').\n"
+                                                              : " (--price 'CLUSTER=30 USD/h').\n");
+            break;
+        }
+    }
+    if (options->unpriced != NULL) {
+        dts_text_printf(out, "No offers, as their profiles have no price: %s (--price 'CLUSTER=30 USD/h' adds one).\n",
+                        options->unpriced);
+    }
+}
+
+void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
     if (rent->left_out != NULL) {
         dts_text_printf(out,
                         "An offer is the whole machine of its cluster profile: what the scenario says of %s is left "
@@ -219,10 +307,7 @@ void dts_rent_remarks(const dts_rent *rent, dts_text *out) {
                                            "date there (dtsim show CLUSTER)."
                                          : "");
     }
-    if (rent->unpriced > 0) {
-        dts_text_printf(out, "The price of %zu offer%s is unknown: set cluster.price, the USD per hour of a node.\n",
-                        rent->unpriced, rent->unpriced == 1 ? "" : "s");
-    }
+    remark_comparison(rent, options, out);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------
@@ -267,7 +352,12 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
     dts_text_free(&text);
 }
 
-dts_grid *dts_rent_grid(const dts_rent *rent) {
+/* Of the best first; what no other beats in time and money always has a row. */
+static bool is_shown(const dts_rent *rent, size_t index, size_t top) {
+    return index < top || rent->offers[index].pareto;
+}
+
+dts_grid *dts_rent_grid(const dts_rent *rent, size_t top) {
     static const char *const titles[] = {"cluster",    "nodes", "GPUs",      "time",   "goodput", "USD",
                                          "tokens/USD", "MFU",   "simulated", "Pareto", "plan"};
     dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 9 | 1U << 10);
@@ -275,35 +365,38 @@ dts_grid *dts_rent_grid(const dts_rent *rent) {
     dts_grid_spare(
         grid, 1U << 4 | 1U << 7 | 1U << 8 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
     for (size_t i = 0; i < rent->plans; i++) {
-        add_offer(rent, &rent->offers[i], grid);
+        if (is_shown(rent, i, top)) {
+            add_offer(rent, &rent->offers[i], grid);
+        }
     }
     return grid;
 }
 
-/* Offers of one cluster that lie side by side with the same reason, but for its number, share a line. */
+/* Is it without a plan for the same reason? Deadlines that are missed by different numbers are one of a cluster. */
 static bool is_alike(const dts_offer *a, const dts_offer *b) {
-    const char *x = a->reason, *y = b->reason;
-    if (x == NULL || y == NULL || a->cluster != b->cluster) {
+    if (a->reason == NULL || b->reason == NULL) {
         return false;
     }
-    return strcmp(x, y) == 0 || (a->times_deadline > 0 && b->times_deadline > 0);
+    return strcmp(a->reason, b->reason) == 0 ||
+           (a->cluster == b->cluster && a->times_deadline > 0 && b->times_deadline > 0);
+}
+
+static bool is_told(const dts_rent *rent, size_t index) {
+    bool told = false;
+    for (size_t i = 0; i < index && !told; i++) {
+        told = is_alike(&rent->offers[i], &rent->offers[index]);
+    }
+    return told;
 }
 
 void dts_rent_missing(const dts_rent *rent, dts_text *out) {
-    for (size_t i = 0; i < rent->count;) {
+    for (size_t i = 0; i < rent->count; i++) {
         const dts_offer *offer = &rent->offers[i];
-        size_t end = i + 1;
-        if (offer->reason != NULL) {
-            dts_text_printf(out, "%s × %s", offer->cluster != NULL ? offer->cluster : "the scenario's cluster",
-                            offer->nodes != NULL ? offer->nodes : "its nodes");
-            for (; end < rent->count && is_alike(offer, &rent->offers[end]); end++) {
-                dts_text_printf(out, ", %s", rent->offers[end].nodes);
-            }
-            /* the last of them lacks least */
-            const char *last = rent->offers[end - 1].reason;
-            dts_text_printf(out, ": %s%s\n", strcmp(offer->reason, last) != 0 ? "at least " : "", last);
+        if (offer->reason == NULL || is_told(rent, i)) {
+            continue;
         }
-        i = end;
+        const char *last = add_offers(rent, i, is_alike, out)->reason; /* it lacks least */
+        dts_text_printf(out, ": %s%s\n", strcmp(offer->reason, last) != 0 ? "at least " : "", last);
     }
 }
 
@@ -313,6 +406,7 @@ void dts_rent_again(const dts_rent *rent, const dts_search_writing *options, dts
         dts_search_writing on = *options;
         on.cluster = first->cluster;
         on.nodes = first->nodes;
+        on.price = first->price;
         dts_search_command(first->search, &on, out);
     }
 }
@@ -335,6 +429,17 @@ static void write_lines(const dts_text *lines, const dts_style *style, size_t in
     out->failed = out->failed || lines->failed;
 }
 
+static void write_left_out(const dts_rent *rent, size_t top, dts_text *out) {
+    size_t shown = 0;
+    for (size_t i = 0; i < rent->plans; i++) {
+        shown += is_shown(rent, i, top);
+    }
+    if (shown < rent->plans) {
+        dts_text_printf(out, "  the first %zu and all with *; %zu more with --top %zu\n", top, rent->plans - shown,
+                        rent->plans);
+    }
+}
+
 dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
     const dts_style *style = options->style;
     dts_text text = {0};
@@ -345,18 +450,19 @@ dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *o
     write_lines(&text, style, 2, out);
     dts_text_add(out, "\n");
     if (rent->plans > 0) {
-        dts_grid *grid = dts_rent_grid(rent);
+        dts_grid *grid = dts_rent_grid(rent, options->top);
         dts_grid_print(grid, style, 2, out);
         dts_grid_free(grid);
+        write_left_out(rent, options->top, out);
         dts_text_add(out, "\n* no other is both sooner and cheaper. = a tie: within 3 % of the first.\n");
     }
     dts_text_clear(&text);
-    dts_rent_remarks(rent, &text);
+    dts_rent_remarks(rent, options, &text);
     write_lines(&text, style, 2, out);
     dts_text_clear(&text);
     dts_rent_missing(rent, &text);
     if (text.length > 0) {
-        dts_text_printf(out, "%sWithout a plan\n", rent->plans > 0 ? "\n" : "");
+        dts_text_printf(out, "%sWithout a plan\n", rent->count > 1 || rent->plans > 0 ? "\n" : "");
         write_lines(&text, style, 4, out);
     }
     dts_text_clear(&text);

@@ -15,11 +15,12 @@ void dts_rent_title(const dts_rent *rent, dts_text *out);
 /* The answer in sentences, one a line: what to rent, and what is sooner or cheaper. */
 void dts_rent_answer(const dts_rent *rent, dts_text *out);
 /* What the answer does not count, and what is unknown; one remark a line. */
-void dts_rent_remarks(const dts_rent *rent, dts_text *out);
+void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out);
 /* "16 × aws-p4de-24xlarge" */
 void dts_rent_name(const dts_offer *offer, dts_text *out);
-/* Offers with a plan as a table, those without as lines; NULL: memory ran out. */
-dts_grid *dts_rent_grid(const dts_rent *rent);
+/* Offers with a plan as a table, the first of them and those that no other beats in time and money, those without as
+ * lines; NULL: memory ran out. */
+dts_grid *dts_rent_grid(const dts_rent *rent, size_t top);
 void dts_rent_missing(const dts_rent *rent, dts_text *out);
 /* The command that simulates the first offer's plan; nothing where there is none. */
 void dts_rent_again(const dts_rent *rent, const dts_search_writing *options, dts_text *out);

@@ -1,5 +1,7 @@
 #include "search_rent.h"
 
+#include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "kinds.h"
@@ -7,6 +9,12 @@
 
 /* Numbers of nodes that are offered unless the user names some. */
 static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
+
+typedef struct offers {
+    const char *const *clusters;
+    size_t count;
+    dts_text unpriced; /* "dgx-2, dgx-a100-40gb" */
+} offers;
 
 /* Are all clusters that the user names profiles? A name that is none is a mistake, not an offer without a plan. */
 static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
@@ -19,29 +27,109 @@ static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
     return status;
 }
 
-/* The cluster profiles that have a price. */
-static dts_status find_priced(dts_tool *tool, const char *const **out, size_t *count) {
+static bool is_priced(const dts_rent_command *c, const char *name, const dts_cluster *cluster) {
+    bool priced = cluster->price_usd_per_hour > 0;
+    for (size_t i = 0; i < c->price_count; i++) {
+        priced = priced || strcmp(c->prices[i].cluster, name) == 0;
+    }
+    return priced;
+}
+
+/* Whatever the case. */
+static bool is_like(const char *text, const char *pattern) {
+    enum { LONGEST = 128 };
+    char small[2][LONGEST];
+    const char *both[2] = {text, pattern};
+    for (int k = 0; k < 2; k++) {
+        size_t i = 0;
+        for (; both[k][i] != '\0' && i + 1 < LONGEST; i++) {
+            small[k][i] = (char)tolower((unsigned char)both[k][i]);
+        }
+        small[k][i] = '\0';
+    }
+    return fnmatch(small[1], small[0], 0) == 0;
+}
+
+/* Is the name of the cluster or of its GPU one that a pattern means ("*h100*")? Without patterns all are. */
+static bool is_meant(const dts_rent_command *c, const char *name, const dts_cluster *cluster) {
+    bool meant = c->cluster_count == 0;
+    for (size_t i = 0; i < c->cluster_count; i++) {
+        meant = meant || is_like(name, c->clusters[i]) || is_like(cluster->gpu.name, c->clusters[i]);
+    }
+    return meant;
+}
+
+/* The cluster profiles that are meant and have a price, and the names of those that have none. */
+static dts_status find_priced(dts_tool *tool, const dts_rent_command *c, offers *out) {
     const dts_profile_kind *kind = dts_profile_kind_named("clusters");
     const char **names;
-    size_t all = 0, kept = 0;
+    size_t all = 0;
     dts_status status = dts_profile_list(&tool->profiles, kind->folder, tool->arena, &names, &all, tool->diag);
     for (size_t i = 0; i < all && status == DTS_OK; i++) {
         dts_profile profile;
         dts_diag *why = dts_diag_new();
-        if (dts_profile_read(tool, kind, names[i], &profile, why) == DTS_OK &&
-            ((const dts_cluster *)profile.bound)->price_usd_per_hour > 0) {
-            names[kept++] = names[i];
+        const bool read = dts_profile_read(tool, kind, names[i], &profile, why) == DTS_OK;
+        if (read && is_meant(c, names[i], profile.bound)) {
+            if (is_priced(c, names[i], profile.bound)) {
+                names[out->count++] = names[i];
+            } else {
+                dts_text_printf(&out->unpriced, "%s%s", out->unpriced.length > 0 ? ", " : "", names[i]);
+            }
         }
         dts_document_free(profile.document);
         dts_diag_free(why);
     }
-    *out = names;
-    *count = kept;
+    out->clusters = names;
     return status;
 }
 
-static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const dts_rent *rent) {
+static bool has_pattern(const dts_rent_command *c) {
+    bool any = false;
+    for (size_t i = 0; i < c->cluster_count; i++) {
+        any = any || strpbrk(c->clusters[i], "*?") != NULL;
+    }
+    return any;
+}
+
+/* What --clusters names, or all that has a price. */
+static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offers *out) {
+    const bool patterns = has_pattern(c);
+    if (!patterns && (c->cluster_count > 0 || c->offers_given)) {
+        out->clusters = c->clusters;
+        out->count = c->cluster_count;
+        return check_named(tool, c);
+    }
+    dts_status status = find_priced(tool, c, out);
+    if (status == DTS_OK && out->count == 0) {
+        status =
+            dts_diag_fail(tool->diag, DTS_USAGE,
+                          out->unpriced.length > 0 ? "--price 'CLUSTER=30 USD/h' gives one a price"
+                                                   : "`dtsim list clusters` names all",
+                          "--clusters: %s",
+                          out->unpriced.length > 0 ? "none of those has a price" : "no cluster or GPU has such a name");
+    }
+    return status;
+}
+
+/* A price of what is no offer would do nothing. */
+static dts_status check_prices(dts_tool *tool, const dts_rent_command *c, const offers *of) {
+    for (size_t i = 0; i < c->price_count; i++) {
+        bool any = false;
+        for (size_t k = 0; k < of->count; k++) {
+            any = any || strcmp(of->clusters[k], c->prices[i].cluster) == 0;
+        }
+        if (!any) {
+            return dts_diag_fail(tool->diag, DTS_USAGE, "`dtsim list clusters` names all profiles",
+                                 "--price: %s is none of the clusters that are offered", c->prices[i].cluster);
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const dts_rent *rent, const char *unpriced) {
     const dts_search_writing options = {.style = &tool->style,
+                                        .top = c->top,
+                                        .unpriced = unpriced,
                                         .scenario = c->scenario,
                                         .overrides = c->overrides->items,
                                         .override_count = c->overrides->count};
@@ -75,8 +163,8 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
                                 .overrides = c->subject->overrides,
                                 .override_count = c->subject->override_count,
                                 .profiles = &tool->profiles,
-                                .clusters = c->clusters,
-                                .cluster_count = c->cluster_count,
+                                .prices = c->prices,
+                                .price_count = c->price_count,
                                 .nodes = c->nodes,
                                 .node_count = c->node_count,
                                 .tokens = c->tokens,
@@ -85,10 +173,11 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
                                 .search = c->search,
                                 .space = dts_search_spaces[DTS_SPACE_LAYOUTS]};
     request.search.study = dts_text_string(&study);
-    dts_status status = check_named(tool, c);
-    if (status == DTS_OK && !c->offers_given && c->cluster_count == 0) {
-        status = find_priced(tool, &request.clusters, &request.cluster_count);
-    }
+    offers of = {0};
+    dts_status status = find_clusters(tool, c, &of);
+    status = status == DTS_OK ? check_prices(tool, c, &of) : status;
+    request.clusters = of.clusters;
+    request.cluster_count = of.count;
     if (!c->offers_given && c->node_count == 0) {
         request.nodes = usual_nodes;
         request.node_count = sizeof usual_nodes / sizeof usual_nodes[0];
@@ -98,13 +187,14 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     dts_rent *made = NULL;
     status = status == DTS_OK ? dts_rent_search(&request, &made, tool->diag) : status;
     dts_progress_end(c->progress);
-    status = status == DTS_OK ? write_answer(tool, c, made) : status;
+    status = status == DTS_OK ? write_answer(tool, c, made, of.unpriced.length > 0 ? of.unpriced.data : NULL) : status;
     if (status == DTS_OK && made->searched < made->asked) {
         dts_diag_warning(tool->diag, NULL, NULL, dts_tool_go_on(c->search.store != NULL),
                          "interrupted: %zu of %zu offers searched", made->searched, made->asked);
     }
     const int code = status == DTS_OK ? code_of(made) : dts_tool_exit(status);
     dts_text_free(&study);
+    dts_text_free(&of.unpriced);
     dts_rent_free(made);
     return code;
 }

@@ -14,6 +14,9 @@ typedef struct dts_rent_command {
     bool offers_given; /* not --space rent: the scenario's own cluster and nodes stand for what is not given */
     const char *const *clusters, *const *nodes;
     size_t cluster_count, node_count;
+    const dts_rent_price *prices; /* --price */
+    size_t price_count;
+    size_t top; /* offers to show */
     double tokens, deadline_s, budget_usd;
     dts_search_request search;
     size_t first_simulations; /* as in dts_rent_request, where there are several offers */

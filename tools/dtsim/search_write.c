@@ -313,6 +313,9 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     if (options->nodes != NULL) {
         dts_text_printf(out, " \\\n    --set 'cluster.nodes=%s'", options->nodes);
     }
+    if (options->price != NULL) {
+        dts_text_printf(out, " \\\n    --set 'cluster.price=%s'", options->price);
+    }
     for (size_t i = 0; i < count; i++) {
         out->failed = out->failed || settings[i].value == NULL;
         dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);

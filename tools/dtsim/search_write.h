@@ -15,7 +15,8 @@ typedef struct dts_search_writing {
     const char *scenario;          /* as the user named it */
     const dts_override *overrides; /* --set, which its commands repeat */
     size_t override_count;
-    const char *cluster, *nodes; /* what else its commands set; NULL: nothing */
+    const char *cluster, *nodes, *price; /* what else its commands set; NULL: nothing */
+    const char *unpriced;                /* clusters that are no offers, for want of a price; NULL: none */
 } dts_search_writing;
 
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
