@@ -4,6 +4,7 @@
 #define DTS_SEARCH_CASE_H
 
 #include "search/frame.h"
+#include "search/pace.h"
 
 enum { DTS_CASE_NONE, DTS_CASE_SELECTIVE, DTS_CASE_FULL };
 
@@ -49,6 +50,17 @@ typedef struct dts_case_passes {
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits);
 /* Host time around one collective of each unit. */
 double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c);
+
+/* What a pipeline's ranks do for one microbatch. */
+typedef struct dts_case_pipeline {
+    double busiest_s;                         /* all passes of the rank that takes longest */
+    dts_case_passes mean;                     /* of all ranks, without first gathers */
+    dts_pace_class classes[DTS_PACE_CLASSES]; /* of the first so many */
+    double input_frees;                       /* as in dts_pace */
+} dts_case_pipeline;
+
+/* Of all microbatches, from the first pass to the last. */
+double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method, const dts_case_pipeline *p);
 
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);

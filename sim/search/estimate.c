@@ -17,6 +17,8 @@
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
  *                 stage that waits for activations has its parameters by then                           [1]
+ *                 schedules without a formula for unequal passes, or with one of a rank's span: their order's longest
+ *                 chain of passes that wait for each other, each with its own rank's times (pace.c)
  *                 of the latency what comes with every microbatch less m (busiest - mean)
  *   gradients     added to stored ones in w, unless they are reduced at once
  *                 DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
@@ -132,7 +134,10 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_sc
             }
             return fmax(x->scatter_last_s, x->scatter_s - hides_s) + exposed_gather_s(k, c, method, p) + copies_s;
         case DTS_DP_ZERO2:
-            return k->microbatches * fmax(0, x->scatter_s - backward_s) + x->scatter_last_s + x->gather_s;
+            /* reductions run in turn from the first backward on, beside all passes */
+            return fmax(x->scatter_last_s,
+                        k->microbatches * (x->scatter_s - p->forward_s - backward_s) + p->forward_s) +
+                   x->gather_s;
         case DTS_DP_ZERO3:
         case DTS_DP_FSDP:
             return x->unit_gather_s[k->hybrid] / c->layer_units + fmax(unit_reduction_s(k, c), root_reduction_s(k, c));
@@ -236,43 +241,6 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
     return fmax(gpu_s, fmax(forward_s, backward_s));
 }
 
-/* Of what hops cost a schedule, the ways of the first microbatch there and of the last one back are waited for, and in
- * between as much as the other stages, being less busy than the busiest, have no time for. */
-static double latency_s(const dts_case *k, double busiest_s, const dts_case_passes *mean, double all_s) {
-    const double ends_s =
-        fmin(all_s, 2 * (double)k->plan->flushes * (double)(k->plan->pipeline - 1) * k->frame->send_s);
-    const double idle_s = k->microbatches * (busiest_s - mean->forward_s - mean->input_s - mean->weight_s);
-    return ends_s + fmax(0, all_s - ends_s - fmax(0, idle_s));
-}
-
-/* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
-static double pipeline_s(const dts_case *k, const dts_schedule_method *method, double busiest_s,
-                         const dts_case_passes *mean) {
-    double stages = (double)k->plan->pipeline;
-    double length_s = k->microbatches * busiest_s;
-    if (k->plan->pipeline == 1) {
-        return length_s;
-    }
-    dts_schedule_shape shape = {
-        .stages = (int)k->plan->pipeline,
-        .microbatches = (int)k->plan->microbatches,
-        .chunks = (int)k->frame->chunks,
-        .flushes = (int)k->plan->flushes,
-        .forward = mean->forward_s,
-        .backward_input = mean->input_s,
-        .backward_weight = mean->weight_s,
-        .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
-    double fill_s = (double)k->plan->flushes * (stages - 1) * mean->forward_s / (double)k->frame->chunks;
-    if (method->bubble == NULL || method->bubble_of_span) {
-        const double span_s = method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape);
-        return length_s + fmax(0, fill_s + span_s); /* no rank is busier than the busiest, however long W is */
-    }
-    const double bubble_s = dts_schedule_bubble(method, &shape);
-    shape.latency = 0;
-    const double alone_s = dts_schedule_bubble(method, &shape);
-    return length_s + fmax(fill_s, alone_s + latency_s(k, busiest_s, mean, bubble_s - alone_s));
-}
-
 static dts_case case_make(const dts_frame *frame, const dts_candidate *candidate) {
     const int32_t *v = candidate->value;
     int32_t recompute = v[DTS_AXIS_RECOMPUTE];
@@ -361,7 +329,9 @@ static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *cand
     if (!same_sharding || t->recompute != v[DTS_AXIS_RECOMPUTE] || t->method != method) {
         for (int i = 0; i < frame->class_count; i++) {
             const dts_rank_class *c = &frame->classes[i];
-            t->classes[i] = (class_terms){.alone = dts_case_passes_of(k, c, method->splits_backward),
+            const bool splits = method->splits_backward;
+            const dts_case_passes alone = dts_case_passes_of(k, c, splits);
+            t->classes[i] = (class_terms){.alone = alone,
                                           .least_s = least_s(k, c, method),
                                           .activations = dts_case_activations_of(k, c)};
         }
@@ -438,22 +408,34 @@ static double loop_behind_s(const dts_case *k, const dts_rank_class *c, const dt
     return fmax(0, stack->step_host_s - ahead_s);
 }
 
+/* The part of what a forward leaves on the first rank that the first half of its backward frees: (1) of
+ * plan/lower/profile.c. */
+static double input_frees(const dts_case_activations *a, double sent_B) {
+    return 1 - (a->halves_B + sent_B) / (a->kept_B + sent_B);
+}
+
 /* terms: brought up to the candidate. */
 static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_schedule_method *method) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = frame->plan->job.stack;
-    dts_case_passes mean = {0};
-    double busiest_s = 0, tail_s = 0, issued_s = 0, stepped_s = 0, loop_s = 0;
+    const dts_case_activations *first = &t->classes[0].activations;
+    dts_case_pipeline pipeline = {.input_frees = input_frees(first, frame->costs.boundary_B)};
+    dts_case_passes *mean = &pipeline.mean;
+    double tail_s = 0, issued_s = 0, stepped_s = 0, loop_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
         const offload_terms *o = &t->offloads[k->offload][i];
         const double kept_B = t->classes[i].activations.kept_B;
         const dts_case_passes p = with_offloads(k, o, kept_B, method->splits_backward, t->classes[i].alone);
         const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
-        mean.forward_s += ranks * (p.forward_s - p.first_forward_s);
-        mean.input_s += ranks * (p.input_s - p.first_input_s);
-        mean.weight_s += ranks * p.weight_s;
-        busiest_s = fmax(busiest_s, p.forward_s + p.input_s + p.weight_s);
+        mean->forward_s += ranks * (p.forward_s - p.first_forward_s);
+        mean->input_s += ranks * (p.input_s - p.first_input_s);
+        mean->weight_s += ranks * p.weight_s;
+        if (i < DTS_PACE_CLASSES) {
+            pipeline.classes[i] =
+                (dts_pace_class){c->last, {p.forward_s, p.input_s, p.weight_s, p.first_forward_s, p.first_input_s}};
+        }
+        pipeline.busiest_s = fmax(pipeline.busiest_s, p.forward_s + p.input_s + p.weight_s);
         tail_s = fmax(tail_s, exposed_s(k, c, method, &p) + o->step_s);
         stepped_s += (c->last - c->first + 1) * o->step_host_s;
         loop_s = fmax(loop_s, loop_behind_s(k, c, &p));
@@ -461,11 +443,11 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
     }
     if (stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
-        busiest_s = fmax(busiest_s, issued_s * stack->pipeline_launch_factor);
+        pipeline.busiest_s = fmax(pipeline.busiest_s, issued_s * stack->pipeline_launch_factor);
         tail_s = fmax(tail_s, stepped_s);
         loop_s = stack->step_host_s;
     }
-    return pipeline_s(k, method, busiest_s, &mean) + tail_s + loop_s;
+    return dts_case_pipeline_s(k, method, &pipeline) + tail_s + loop_s;
 }
 
 double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method) {
@@ -495,8 +477,8 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
                         const dts_rank_class *c, const dts_moments *moments, double *busy_s, double *memory_B) {
     dts_case k = case_make(frame, candidate);
     const offload_terms o = offload_terms_of(&k, c);
-    const dts_case_activations a = dts_case_activations_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
+    const dts_case_activations a = dts_case_activations_of(&k, c);
     const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);

@@ -99,10 +99,11 @@ typedef struct dts_frame {
     double least_estimate_s; /* of the closed forms of all candidates */
     double send_s;           /* from stage to stage, with the gather behind it */
     dts_step_work step;
-    double copy_s;            /* between GPU and host memory, s/B */
-    double cpu_step_s;        /* step on the CPU, s/B */
-    dts_frame_owners *owners; /* room to hand out tensors; NULL: no rank owns whole ones */
-    dts_frame_terms *terms;   /* what the next candidate has in common with the last one */
+    double copy_s;               /* between GPU and host memory, s/B */
+    double cpu_step_s;           /* step on the CPU, s/B */
+    dts_frame_owners *owners;    /* room to hand out tensors; NULL: no rank owns whole ones */
+    struct dts_pace_cache *pace; /* lengths of orders that have no formula; NULL: theirs are near enough */
+    dts_frame_terms *terms;      /* what the next candidate has in common with the last one */
 } dts_frame;
 
 /* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "search/moments.h"
+#include "search/pace.h"
 #include "search/space.h"
 
 enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1 };
@@ -42,6 +43,7 @@ typedef struct walk {
     bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
     basis bases[BASES];
     dts_moment_cache moments;
+    dts_pace_cache *pace;
     dts_status status;
 } walk;
 
@@ -244,6 +246,7 @@ static const dts_frame *frame_for(walk *w, int32_t kind, dts_layout layout) {
     basis *b = basis_for(w, kind);
     if (b != NULL && !b->has_frame[as]) {
         w->status = dts_frame_make(&b->plan, &b->costs, as, w->frame_arena, &b->frames[as], w->diag);
+        b->frames[as].pace = w->pace;
         b->has_frame[as] = true;
     }
     return b == NULL || w->status != DTS_OK ? NULL : &b->frames[as];
@@ -513,7 +516,8 @@ dts_status dts_layout_space_watch(const dts_layout_space *space, size_t pair, co
     *w = (walk){.space = space, .watch = *watch, .context = context, .counts = counts, .diag = diag};
     w->refusals = dts_diag_new();
     w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    w->status = w->refusals == NULL || w->arena == NULL ? DTS_NOMEM : DTS_OK;
+    w->pace = w->arena == NULL ? NULL : dts_pace_cache_new(w->arena);
+    w->status = w->refusals == NULL || w->pace == NULL ? DTS_NOMEM : DTS_OK;
     set(w, DTS_AXIS_TENSOR, pair / pipelines);
     set(w, DTS_AXIS_PIPELINE, pair % pipelines);
     int64_t gpus = space->base->cluster.nodes * space->base->cluster.gpus_per_node;

@@ -1,0 +1,75 @@
+/* The closed form of a pipeline's length (estimate.c). */
+#include <math.h>
+#include <string.h>
+
+#include "search/case.h"
+
+/* Of what hops cost a schedule, the ways of the first microbatch there and of the last one back are waited for, and in
+ * between as much as the other stages, being less busy than the busiest, have no time for. */
+static double latency_s(const dts_case *k, double busiest_s, const dts_case_passes *mean, double all_s) {
+    const double ends_s =
+        fmin(all_s, 2 * (double)k->plan->flushes * (double)(k->plan->pipeline - 1) * k->frame->send_s);
+    const double idle_s = k->microbatches * (busiest_s - mean->forward_s - mean->input_s - mean->weight_s);
+    return ends_s + fmax(0, all_s - ends_s - fmax(0, idle_s));
+}
+
+/* Schedules that have no formula for these passes, or one for a rank's span only. */
+static bool is_walked(const dts_schedule_method *method, const dts_schedule_shape *shape) {
+    if (method->layout == DTS_LAYOUT_BIDIR || method->asynchronous) {
+        return false;
+    }
+    return method->bubble == NULL || method->bubble_of_span || dts_schedule_bubble_limit(method, shape) != NULL;
+}
+
+/* As the order takes that is walked; 0: it is not. */
+static double walked_s(const dts_case *k, const dts_schedule_method *method, const dts_schedule_shape *shape,
+                       const dts_case_pipeline *p) {
+    const dts_frame *frame = k->frame;
+    dts_schedule_shape alone = *shape;
+    alone.latency = 0; /* formulas have it apart */
+    if (frame->pace == NULL || frame->class_count > DTS_PACE_CLASSES || !is_walked(method, &alone)) {
+        return 0;
+    }
+    const int flushes = shape->flushes > 1 ? shape->flushes : 1;
+    dts_pace pace = {.method = method,
+                     .stages = shape->stages,
+                     .chunks = shape->chunks,
+                     .microbatches = shape->microbatches / flushes,
+                     .input_frees = p->input_frees,
+                     .latency_s = shape->latency,
+                     .class_count = frame->class_count};
+    memcpy(pace.classes, p->classes, (size_t)frame->class_count * sizeof *p->classes);
+    return fmax(0, dts_pace_length_s(frame->pace, &pace)) * flushes;
+}
+
+/* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
+double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method, const dts_case_pipeline *p) {
+    const dts_case_passes *mean = &p->mean;
+    double stages = (double)k->plan->pipeline;
+    double length_s = k->microbatches * p->busiest_s;
+    if (k->plan->pipeline == 1) {
+        return length_s;
+    }
+    dts_schedule_shape shape = {
+        .stages = (int)k->plan->pipeline,
+        .microbatches = (int)k->plan->microbatches,
+        .chunks = (int)k->frame->chunks,
+        .flushes = (int)k->plan->flushes,
+        .forward = mean->forward_s,
+        .backward_input = mean->input_s,
+        .backward_weight = mean->weight_s,
+        .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
+    const double order_s = walked_s(k, method, &shape, p);
+    if (order_s > 0) {
+        return fmax(length_s, order_s);
+    }
+    double fill_s = (double)k->plan->flushes * (stages - 1) * mean->forward_s / (double)k->frame->chunks;
+    if (method->bubble == NULL || method->bubble_of_span) {
+        const double span_s = method->bubble == NULL ? 0 : dts_schedule_bubble(method, &shape);
+        return length_s + fmax(0, fill_s + span_s); /* no rank is busier than the busiest, however long W is */
+    }
+    const double bubble_s = dts_schedule_bubble(method, &shape);
+    shape.latency = 0;
+    const double alone_s = dts_schedule_bubble(method, &shape);
+    return length_s + fmax(fill_s, alone_s + latency_s(k, p->busiest_s, mean, bubble_s - alone_s));
+}
