@@ -89,7 +89,8 @@ typedef struct dts_case_activations {
     double least_chunk_B, least_halves_B;
 } dts_case_activations;
 
-dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,
+                                             bool splits);
 
 /* What a rank has at the end of a step, and what of that comes with the step's backward passes. */
 typedef struct dts_case_resident {

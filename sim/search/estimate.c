@@ -23,7 +23,7 @@
  *   gradients     added to stored ones in w, unless they are reduced at once
  *                 DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
  *                 the parameters
- *                 ZeRO-2: m max(0, buckets - (b + w)) + last bucket, and copies into them in w
+ *                 ZeRO-2: max(last bucket, m (buckets - (f + b + w)) + f), and copies into them in w
  *   step          elements · bytes per element / memory bandwidth and the products of Muon (plan/lower/muon.c), or all
  *                 launches; on the CPU: the longest of copies out, step and copies in
  *   loop          the training loop's own time, less what the GPU has still to do by then
@@ -333,7 +333,7 @@ static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *cand
             const dts_case_passes alone = dts_case_passes_of(k, c, splits);
             t->classes[i] = (class_terms){.alone = alone,
                                           .least_s = least_s(k, c, method),
-                                          .activations = dts_case_activations_of(k, c)};
+                                          .activations = dts_case_activations_of(k, c, &alone, splits)};
         }
         t->has_classes = true;
         t->kind = k->kind;
@@ -478,7 +478,7 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     dts_case k = case_make(frame, candidate);
     const offload_terms o = offload_terms_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
-    const dts_case_activations a = dts_case_activations_of(&k, c);
+    const dts_case_activations a = dts_case_activations_of(&k, c, &alone, method->splits_backward);
     const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);

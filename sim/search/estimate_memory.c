@@ -3,7 +3,8 @@
  *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
  *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
  *                   a layer runs, without what a head has saved; embedding or head run, without units and
- *                   gradients of layers
+ *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them,
+ *                   and what reductions that are slower than passes have left
  *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [no activations in host memory]),
  *                   where gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
@@ -201,8 +202,7 @@ static double communication_B(const dts_case *k, const dts_rank_class *c, bool l
     if (dts_case_shards_parameters(k)) {
         return units_B(k, c, layers) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
     }
-    double buckets_B = fmin(2 * k->plan->job.stack->ddp_bucket_B, parameters * k->reduce_B);
-    return k->kind == DTS_DP_ZERO2 ? buckets_B : 0;
+    return 0;
 }
 
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
@@ -222,11 +222,40 @@ static double least_halves_B(const dts_case *k, const dts_rank_class *c) {
     return c->fewest_layers * fmax(0, least_B - k->frame->most_copies_B);
 }
 
-dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
-    const double ends_B = communication_B(k, c, false);
+/* ZeRO-2: gradients fill their buckets while the backward of a chunk frees what its layers kept, the head's ahead of
+ * them. One bucket is reduced while the next one fills; where reductions wait for the end of a pass, all of a chunk's
+ * are there by then. Where reductions are slower than passes, more of them are left with every microbatch. */
+static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p, bool splits) {
+    const dts_stack *stack = k->plan->job.stack;
+    double all_B = 0, layer_B = 0, head_B = 0;
+    if (k->kind != DTS_DP_ZERO2 || !dts_plan_replicates(k->plan)) {
+        return 0;
+    }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        if (dts_plan_replicates_set(k->plan, (dts_parameter_set)set)) {
+            const double ends = (c->embedding ? 1 : 0) + (c->head ? 1 : 0);
+            all_B += c->parameters[set] * k->reduce_B;
+            layer_B += c->unit[set] * k->reduce_B;
+            head_B += c->head ? (c->parameters[set] - c->layers * c->unit[set]) / ends * k->reduce_B : 0;
+        }
+    }
+    const double chunk_B = all_B / (double)k->frame->chunks;
+    const double most_B =
+        stack->ddp_overlap ? fmin(chunk_B, stack->ddp_bucket_B + fmax(stack->ddp_bucket_B, head_B)) : chunk_B;
+    const double freed_B = (splits ? halves_B(k, c) : dts_case_kept_B(k, c, c->layers)) / fmax(1, c->layers);
+    const double filled_B = layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
+    const double pace_s = p->forward_s + p->input_s + p->weight_s, reduced_s = c->collectives.scatter_s;
+    const double left = reduced_s > pace_s ? 1 - pace_s / reduced_s : 0;
+    const double left_B = fmax(0, k->microbatches - (double)k->plan->pipeline) * left * all_B;
+    return fmax(filled_B, fmin(head_B, most_B)) + left_B;
+}
+
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,
+                                             bool splits) {
+    const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c, p, splits);
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
                                   .halves_B = halves_B(k, c),
-                                  .layer_B = of_layer_B(k, c) + communication_B(k, c, true),
+                                  .layer_B = of_layer_B(k, c) + communication_B(k, c, true) + filled_B,
                                   .head_B = c->transient_B + ends_B,
                                   .embedding_B = c->embedding_transient_B + ends_B,
                                   .root_B = root_B(k, c),

@@ -212,9 +212,9 @@ static const limit limits[] = {
     {"schedule v-min", 0.04, 0.08},
     {"schedule zb1p-heuristic", 0.035, 0.12}, /* the order depends on the memory of its passes */
     {"schedule dualpipev", 0.055, 0.075},
-    {"schedule zbv", 0.045, 0.08},
+    {"schedule zbv", 0.035, 0.06},
     {"context 2", 0.06, 0.06},
-    {"", 0.06, 0.07},
+    {"", 0.045, 0.06},
 };
 
 static void check_group(const group *g) {
