@@ -133,18 +133,17 @@ static const char *cure_of(const dts_result *r, remedy_kind kind) {
 }
 
 static void add_cure(const dts_result *r, const dts_cure *c, dts_text *out) {
-    dts_text_printf(out, "%s (%.1f GiB, ", c->change, c->peak_device_gib);
-    if (c->unserved_gib > 0) {
-        dts_text_add(out, "may run out of memory, ");
-    } else if (c->retry_share >= 0.005) {
-        dts_text_printf(out, "retries cost %.0f %%, ", 100 * c->retry_share);
+    const char *about = c->coarse ? "about " : "";
+    dts_text_printf(out, "%s (%s%.1f GiB, ", c->change, about, c->peak_device_gib);
+    if (c->unserved_gib > 0 || c->retry_share >= dts_retries_told) {
+        dts_text_printf(out, "%s, ", c->verdict);
     }
     if (c->gpus != r->gpus) {
         dts_text_printf(out, "on %" PRId64 " GPUs)", c->gpus);
         return;
     }
     const double change = 100 * (c->tokens_per_s / r->tokens_per_s - 1);
-    dts_text_printf(out, "%+.0f %% tokens/s)", fabs(change) < 0.5 ? 0.0 : change);
+    dts_text_printf(out, "%s%+.0f %% tokens/s)", about, fabs(change) < 0.5 ? 0.0 : change);
 }
 
 void dts_report_cures(const dts_result *result, dts_text *out) {
@@ -158,7 +157,9 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
                         result->cures_tried);
     } else if (!cures[0].fits) {
         dts_text_printf(
-            out, " None of the %zu changes that were simulated suffices; nearest comes %s, which needs %.1f GiB.",
+            out,
+            " None of the %zu changes that were simulated suffices, alone, together or on more nodes; nearest comes "
+            "%s, which needs %.1f GiB.",
             result->cures_tried, cures[0].change, cures[0].needed_gib);
     } else {
         dts_text_printf(out, " What helps, simulated: ");
@@ -167,6 +168,9 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
             add_cure(result, &cures[i], out);
         }
         dts_text_add(out, ".");
+    }
+    if (result->look_further != NULL) {
+        dts_text_printf(out, " `%s` looks at every legal plan.", result->look_further);
     }
 }
 

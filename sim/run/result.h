@@ -127,8 +127,11 @@ typedef struct dts_cure {
     double needed_gib;      /* live tensors and context of the fullest GPU: what has to fit */
     double peak_device_gib; /* with what the allocator holds */
     double unserved_gib;    /* as of dts_result.allocator */
+    int64_t retries;        /* the same */
     double retry_share;     /* of its iteration */
     double tokens_per_s;
+    bool coarse;         /* the figures are those of a first look: the whole takes long */
+    const char *verdict; /* as of dts_result */
 } dts_cure;
 
 typedef struct dts_result {
@@ -183,6 +186,7 @@ typedef struct dts_result {
     dts_cure *cures; /* where the plan does not fit or has retries, and it was asked for: the fastest that suffice, or
                         one that does not fit either */
     size_t cure_count, cures_tried;
+    const char *look_further;  /* the command that looks at more, where none of them suffices; or NULL */
     double price_usd_per_hour; /* of all that is rented; 0: unknown */
     int64_t idle_gpus;         /* rented with those that are used: the rest of their nodes */
     dts_whole_run whole_run;

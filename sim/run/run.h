@@ -10,6 +10,7 @@ typedef struct dts_run_options {
     bool timeline;           /* keep spans and memory samples in the result (for traces and pictures) */
     bool graph;              /* keep every task of the graph, with what it waited for and when it ran */
     bool cures;              /* simulate what helps a plan that does not fit or has retries: result->cures */
+    const char *named;       /* for cures, how a command line names the scenario: "planning/llama-3-8b --set …" */
     bool explain;            /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
     const atomic_bool *stop; /* set by another thread or a signal: DTS_INTERRUPTED instead of a result. NULL: nobody */
     dts_block_cache *blocks; /* for many runs: what layers and stages took in earlier ones (plan/lower/lower.h); NULL:

@@ -13,6 +13,7 @@
 #include <math.h>
 
 const double dts_retries_told = 0.01;
+const double dts_retries_many = 0.1; /* what is less is told by the verdict alone */
 
 void dts_strain_add(dts_strain *most, dts_strain plan) {
     most->unserved_gib = fmax(most->unserved_gib, plan.unserved_gib);
@@ -24,14 +25,13 @@ double dts_retry_share(const dts_result *result) {
 }
 
 bool dts_retries_limit(const dts_result *result) {
-    static const double least = 0.1; /* what is less is told by the verdict alone */
     const dts_time_shares *t = &result->time_s;
     const double cost_s = result->allocator.cost_s;
     const double passed_on_s = fmax(0, cost_s - t->allocator); /* other stages wait for one with retries */
     const double others_s =
         fmax(fmax(fmax(t->exposed_communication, t->bubble - passed_on_s), fmax(t->launches, t->token_counts)),
              fmax(t->exposed_offload, t->input_wait));
-    return result->fits && cost_s >= least * result->iteration_time_s && cost_s >= others_s;
+    return result->fits && cost_s >= dts_retries_many * result->iteration_time_s && cost_s >= others_s;
 }
 
 void dts_retry_cost(int64_t retries, double share, dts_text *out) {
@@ -40,19 +40,24 @@ void dts_retry_cost(int64_t retries, double share, dts_text *out) {
 }
 
 const char *dts_verdict_of(const dts_result *result) {
-    if (!result->fits) {
+    return dts_verdict_text(result->arena, result->fits, result->allocator.unserved_gib, result->allocator.retries,
+                            dts_retry_share(result));
+}
+
+const char *dts_verdict_text(dts_arena *arena, bool fits, double unserved_gib, int64_t retries, double retry_share) {
+    if (!fits) {
         return "does not fit";
     }
-    if (result->allocator.unserved_gib > 0) {
+    if (unserved_gib > 0) {
         return "may run out of memory";
     }
-    if (result->allocator.retries == 0) {
+    if (retries == 0) {
         return "fits";
     }
     dts_text text = {0};
     dts_text_add(&text, "fits, but ");
-    dts_retry_cost(result->allocator.retries, dts_retry_share(result), &text);
-    const char *copy = text.failed ? NULL : dts_arena_strdup(result->arena, dts_text_string(&text));
+    dts_retry_cost(retries, retry_share, &text);
+    const char *copy = text.failed ? NULL : dts_arena_strdup(arena, dts_text_string(&text));
     dts_text_free(&text);
     return copy;
 }

@@ -15,6 +15,8 @@ void dts_strain_add(dts_strain *most, dts_strain plan);
 
 /* The share of the iteration from which on retries are told of, 1 %. */
 extern const double dts_retries_told;
+/* The share from which on they may be what limits it, 10 %. */
+extern const double dts_retries_many;
 
 /* Of the iteration, what retries of the caching allocator take; 0: none, or the plan does not fit. */
 double dts_retry_share(const dts_result *result);
@@ -28,6 +30,9 @@ void dts_retry_cost(int64_t retries, double share, dts_text *out);
 /* "fits", "fits, but 2 allocator retries cost 46 % of the iteration", "may run out of memory", "does not fit". NULL:
  * memory ran out. */
 const char *dts_verdict_of(const dts_result *result);
+
+/* The same of its parts, in arena. */
+const char *dts_verdict_text(dts_arena *arena, bool fits, double unserved_gib, int64_t retries, double retry_share);
 
 /* What happens in retries. NULL: memory ran out. */
 const char *dts_retries_text(const dts_result *result);

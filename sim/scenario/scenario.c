@@ -359,3 +359,27 @@ dts_status dts_scenario_parse(const char *text, size_t length, const char *name,
     const origin from = {.text = text, .length = length, .name = name};
     return load(&from, overrides, override_count, profiles, out, diag);
 }
+
+static dts_status change_one(dts_scenario_values *values, const dts_override *override, dts_binder *binder) {
+    size_t offset = 0;
+    const dts_field *field = dts_schema_find(&dts_scenario_schema, override->key, &offset);
+    if (field == NULL || field->type == DTS_FIELD_PROFILE) {
+        return dts_diag_error(binder->diag, &override->place, override->key, NULL, "not a single value of a scenario");
+    }
+    dts_status status =
+        dts_document_set(binder->document, override->key, override->value, &override->place, binder->diag);
+    const dts_node *node = dts_node_find(dts_document_root(binder->document), override->key);
+    return status == DTS_OK ? dts_bind_value(binder, field, node, override->key, (unsigned char *)values + offset)
+                            : status;
+}
+
+dts_status dts_scenario_change(dts_scenario_values *values, const dts_override *overrides, size_t override_count,
+                               dts_arena *arena, dts_diag *diag) {
+    dts_binder binder = {.arena = arena, .document = dts_document_new(), .diag = diag};
+    dts_status status = binder.document == NULL ? dts_diag_nomem(diag) : DTS_OK;
+    for (size_t i = 0; i < override_count && status == DTS_OK; i++) {
+        status = change_one(values, &overrides[i], &binder);
+    }
+    dts_document_free(binder.document);
+    return status;
+}

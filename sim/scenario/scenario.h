@@ -72,6 +72,11 @@ dts_status dts_scenario_parse(const char *text, size_t length, const char *name,
  * as long as scenario. */
 dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current, const dts_profile_paths *profiles,
                                dts_scenario **out, dts_diag *diag);
+/* Overrides of values that are bound already, in order: of single keys below `cluster`, `stack`, `training` and the
+ * like, not of profiles, which take files. Strings and lists go to arena; what keys say together is left to the rules
+ * of the plan. */
+dts_status dts_scenario_change(dts_scenario_values *values, const dts_override *overrides, size_t override_count,
+                               dts_arena *arena, dts_diag *diag);
 void dts_scenario_free(dts_scenario *scenario);
 const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario);
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario);

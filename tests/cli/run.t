@@ -63,7 +63,7 @@ Warnings
     waits for the GPU, gives back all that it has cached, and asks for it anew,
     7712 calls in all (num_alloc_retries of torch.cuda.memory_stats counts the
     failures)
-$ dtsim run near.yaml --format json | grep -E '"(retries|bottleneck|verdict)"'
+$ dtsim run near.yaml --format json | grep -E '"(retries|bottleneck|verdict)"' | head -3
 		"retries":	2,
 	"bottleneck":	"memory near the GPU's capacity: the GPU waits for retries of the caching allocator (46 % of the iteration)",
 	"verdict":	"fits, but 2 allocator retries cost 46 % of the iteration",

@@ -137,6 +137,18 @@ static void still_simulating(int number) {
     (void)written;
 }
 
+/* What stands behind `dtsim run`, as another command takes it: without what only a run has. */
+static dts_status name_subject(const run_arguments *a, dts_text *out) {
+    const char *quote = strchr(a->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
+    dts_text_printf(out, "%s%s%s", quote, a->scenario, quote);
+    for (size_t i = 0; i < a->overrides.count; i++) {
+        const dts_override *o = &a->overrides.items[i];
+        const bool plain = strpbrk(o->value, " \t{}[]*?$&|;<>()\"'\\`") == NULL;
+        dts_text_printf(out, plain ? " --set %s=%s" : " --set '%s=%s'", o->key, o->value);
+    }
+    return dts_text_status(out);
+}
+
 static dts_status simulate(const run_arguments *a, dts_result **out) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -163,11 +175,15 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     if (isatty(STDERR_FILENO)) {
         setitimer(ITIMER_REAL, &second, NULL);
     }
+    dts_text named = {0};
+    status = name_subject(a, &named) == DTS_OK ? DTS_OK : dts_diag_nomem(a->tool->diag);
     const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
                                             .graph = a->dump_path != NULL,
-                                            .cures = true};
-    status = dts_run(scenario, &options_of_run, out, a->tool->diag);
+                                            .cures = true,
+                                            .named = dts_text_string(&named)};
+    status = status == DTS_OK ? dts_run(scenario, &options_of_run, out, a->tool->diag) : status;
     setitimer(ITIMER_REAL, &never, NULL);
+    dts_text_free(&named);
     dts_scenario_free(scenario);
     return status;
 }

@@ -218,10 +218,14 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
                                         : NULL;
 }
 
-dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network) {
+double dts_lower_kernels(const dts_plan *plan) {
     /* about 60 kernels of a layer, forward and backward: only the order of magnitude matters */
-    double kernels = 60 * (double)plan->job.model->layers * (double)plan->microbatches;
-    return kernels > many_kernels && dts_blocks_possible(plan) && dts_coarse_leaves_out(plan, flow_network) == NULL
+    return 60 * (double)plan->job.model->layers * (double)plan->microbatches;
+}
+
+dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network) {
+    return dts_lower_kernels(plan) > many_kernels && dts_blocks_possible(plan) &&
+                   dts_coarse_leaves_out(plan, flow_network) == NULL
                ? DTS_DETAIL_BLOCK
                : DTS_DETAIL_KERNEL;
 }

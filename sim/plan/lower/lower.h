@@ -267,6 +267,9 @@ typedef struct dts_lower_options {
 /* Do rows of ranks lie on the nodes in another way than the first, so that it does not stand for all? */
 bool dts_lower_rows_differ(const dts_plan *plan);
 
+/* About how many kernels an iteration has. */
+double dts_lower_kernels(const dts_plan *plan);
+
 /* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (detail.c). */
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
 /* Can a pass be a block at all? If not, every detail is KERNEL. */

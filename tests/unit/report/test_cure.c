@@ -32,6 +32,20 @@ static void page_names_a_cure_when_it_does_not_fit(void **state) {
     dts_text_free(&text);
 }
 
+/* A plan with one sample a microbatch that needs a fifth more than GPUs of 79 GiB have. */
+static dts_result crowded(int64_t gpus, int64_t nodes, const char *plan, bool recomputes) {
+    return (dts_result){.gpus = gpus,
+                        .nodes = nodes,
+                        .micro_batch = 1,
+                        .plan = plan,
+                        .mfu = 0.3,
+                        .hfu = recomputes ? 0.4 : 0.3,
+                        .capacity_gib = 79,
+                        .peak_device_gib = 95,
+                        .peak_allocated_gib = 94,
+                        .host_capacity_gib = 1000};
+}
+
 static void assert_cure(const dts_result *r, const char *told, const char *untold) {
     dts_text text = {0};
     dts_report_cure(r, &text);
@@ -70,20 +84,12 @@ static void cures_can_be_applied(void **state) {
         {1, 1, 1, "ddp 1", 1, 1, 50, true, 0, "training.sequence_length", "micro_batch"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const dts_result r = {
-            .gpus = rows[i].gpus,
-            .nodes = rows[i].nodes,
-            .micro_batch = rows[i].micro_batch,
-            .plan = rows[i].plan,
-            .mfu = 0.3,
-            .hfu = rows[i].recomputes ? 0.4 : 0.3,
-            .capacity_gib = 40,
-            .peak_device_gib = 52,
-            .peak_allocated_gib = 52,
-            .host_peak_gib = rows[i].host_gib,
-            .host_capacity_gib = 1000,
-            .memory_gib = {
-                .parameters = rows[i].parameters, .activations = rows[i].activations, .temporary = rows[i].temporary}};
+        dts_result r = crowded(rows[i].gpus, rows[i].nodes, rows[i].plan, rows[i].recomputes);
+        r.micro_batch = rows[i].micro_batch;
+        r.host_peak_gib = rows[i].host_gib;
+        r.memory_gib.parameters = rows[i].parameters;
+        r.memory_gib.activations = rows[i].activations;
+        r.memory_gib.temporary = rows[i].temporary;
         assert_cure(&r, rows[i].told, rows[i].untold);
     }
 }
@@ -107,18 +113,11 @@ static void cures_of_experts_split_experts(void **state) {
         {"zero1 16, expert 8", 2, true, 2, "data_parallel=fsdp or", "experts"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const dts_result r = {
-            .gpus = 16,
-            .nodes = 2,
-            .micro_batch = 1,
-            .plan = rows[i].plan,
-            .mfu = 0.3,
-            .hfu = rows[i].recomputes ? 0.4 : 0.3,
-            .capacity_gib = 79,
-            .peak_device_gib = 86,
-            .peak_allocated_gib = 84,
-            .memory_gib = {.optimizer = 32.6, .activations = 29, .gradients = 14},
-            .experts = {.optimizer_gib = rows[i].experts_gib, .copies = rows[i].copies, .wide_moments = true}};
+        dts_result r = crowded(16, 2, rows[i].plan, rows[i].recomputes);
+        r.memory_gib = (dts_memory_gib){.optimizer = 32.6, .activations = 29, .gradients = 14};
+        r.experts.optimizer_gib = rows[i].experts_gib;
+        r.experts.copies = rows[i].copies;
+        r.experts.wide_moments = true;
         assert_cure(&r, rows[i].told, rows[i].untold);
     }
 }
@@ -126,18 +125,9 @@ static void cures_of_experts_split_experts(void **state) {
 /* Outputs that a pipeline keeps of all microbatches are not what recomputation makes smaller. */
 static void kept_outputs_are_a_part_of_their_own(void **state) {
     (void)state;
-    dts_result r = {.gpus = 8,
-                    .nodes = 1,
-                    .micro_batch = 1,
-                    .plan = "pipeline 4 x ddp 2",
-                    .mfu = 0.3,
-                    .hfu = 0.3,
-                    .capacity_gib = 79,
-                    .peak_device_gib = 163,
-                    .peak_allocated_gib = 160,
-                    .memory_gib = {.activations = 66, .temporary = 64, .optimizer = 20},
-                    .kept_outputs_gib = 62,
-                    .joined_outputs_gib = 62};
+    dts_result r = crowded(8, 1, "pipeline 4 x ddp 2", false);
+    r.memory_gib = (dts_memory_gib){.activations = 66, .temporary = 64, .optimizer = 20};
+    r.kept_outputs_gib = r.joined_outputs_gib = 62;
     static const char *const told[] = {"keeps_outputs=none", "recompute=full"};
     for (int i = 0; i < 2; i++) {
         assert_cure(&r, told[i], told[1 - i]);
@@ -150,9 +140,21 @@ static void simulated_cures_come_first(void **state) {
     (void)state;
     sample s;
     sample_fill(&s);
-    dts_cure cures[] = {
-        {"training.micro_batch=1", true, s.result.gpus, 30, 31.25, 0, 0, 0.96 * s.result.tokens_per_s},
-        {"parallelism.data_parallel=fsdp cluster.nodes=9", true, 99, 30, 38, 0, 0.02, s.result.tokens_per_s}};
+    dts_cure cures[] = {{.change = "training.micro_batch=1",
+                         .fits = true,
+                         .gpus = s.result.gpus,
+                         .needed_gib = 30,
+                         .peak_device_gib = 31.25,
+                         .tokens_per_s = 0.96 * s.result.tokens_per_s,
+                         .verdict = "fits"},
+                        {.change = "parallelism.data_parallel=fsdp cluster.nodes=9",
+                         .fits = true,
+                         .gpus = 99,
+                         .needed_gib = 30,
+                         .peak_device_gib = 38,
+                         .retry_share = 0.02,
+                         .tokens_per_s = s.result.tokens_per_s,
+                         .verdict = "fits, but 1 allocator retry costs 2.0 % of the iteration"}};
     s.result.fits = false;
     s.result.peak_device_gib = 55;
     s.result.cures = cures;
@@ -163,14 +165,21 @@ static void simulated_cures_come_first(void **state) {
     assert_non_null(strstr(dts_text_string(&text),
                            "What helps, simulated: training.micro_batch=1 (31.2 GiB, -4 % tokens/s) "
                            "or parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
-                           "retries cost 2 %, on 99 GPUs)."));
+                           "fits, but 1 allocator retry costs 2.0 % of the iteration, on 99 GPUs)."));
+    cures[0].coarse = true;
+    dts_text_clear(&text);
+    dts_report_cure(&s.result, &text);
+    assert_non_null(strstr(dts_text_string(&text), "(about 31.2 GiB, about -4 % tokens/s)"));
     cures[0].fits = false;
+    s.result.look_further = "dtsim search here.yaml --set training.micro_batch=2";
     s.result.cure_count = 1;
     dts_text_clear(&text);
     dts_report_cure(&s.result, &text);
     assert_non_null(strstr(dts_text_string(&text),
-                           "None of the 12 changes that were simulated suffices; nearest comes "
-                           "training.micro_batch=1, which needs 30.0 GiB."));
+                           "None of the 12 changes that were simulated suffices, alone, together or on more nodes; "
+                           "nearest comes training.micro_batch=1, which needs 30.0 GiB. `dtsim search here.yaml --set "
+                           "training.micro_batch=2` looks at every legal plan."));
+    s.result.look_further = NULL;
     s.result.fits = true;
     s.result.allocator.retries = 3;
     s.result.allocator.cost_s = 0.25 * s.result.iteration_time_s;
