@@ -285,7 +285,12 @@ typedef enum dts_fp32_gradients {
 } dts_fp32_gradients;
 
 /* Transfers between stages hold the compute stream, or not, or not where schedules split backward. */
-typedef enum dts_p2p_overlap { DTS_P2P_BLOCKS, DTS_P2P_OVERLAPS, DTS_P2P_OVERLAPS_SPLIT } dts_p2p_overlap;
+typedef enum dts_p2p_overlap {
+    DTS_P2P_BLOCKS,
+    DTS_P2P_OVERLAPS,
+    DTS_P2P_OVERLAPS_SPLIT,
+    DTS_P2P_OVERLAPS_INTERLEAVED
+} dts_p2p_overlap;
 
 /* What adds a new gradient to the stored one: the weight-gradient product itself, or a kernel per tensor (HALF: only
  * where gradients are stored in half, because the fused product writes fp32). */

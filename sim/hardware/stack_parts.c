@@ -415,7 +415,7 @@ const dts_schema dts_stack_ring_attention_schema = {
     .struct_size = WITHIN(ring_waits, ring_fp32_gradients) + sizeof(bool),
 };
 
-static const char *const p2p_overlaps[] = {"false", "true", "split", NULL};
+static const char *const p2p_overlaps[] = {"false", "true", "split", "interleaved", NULL};
 
 static const char *const kept_outputs[] = {"none", "last", "all", NULL};
 
@@ -425,7 +425,8 @@ static const dts_field pipeline_fields[] = {
      .names = p2p_overlaps,
      .required = true,
      .offset = WITHIN(p2p_overlap, p2p_overlap),
-     .help = "transfers between stages do not hold the compute stream; split: only where schedules split backward"},
+     .help = "transfers between stages do not hold the compute stream; split: only where schedules split backward; "
+             "interleaved: only where stages have several chunks"},
     {.key = "p2p_sms",
      .type = DTS_FIELD_INT,
      .maximum = 64,

@@ -102,24 +102,6 @@ double dts_plan_weights_B(const dts_plan *plan, double elements, double quantise
     return elements * stored_B + (caches_weights(plan) ? quantised * narrow_B : 0);
 }
 
-/* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */
-static double unit_element_B(const dts_plan *plan) {
-    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->job.stack->fsdp_mixed_precision;
-    return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
-}
-
-double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
-    const double wide_B = dts_plan_shards_parameters(plan) ? unit_element_B(plan) : plan->storage.parameter_B;
-    double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
-    return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
-}
-
-double dts_plan_unit_B(const dts_plan *plan, double elements, double quantised, double frozen_B) {
-    const double bytes = dts_plan_shards_parameters(plan) ? dts_plan_gathered_B(plan, elements, quantised)
-                                                          : elements * unit_element_B(plan);
-    return bytes + dts_plan_gathered_frozen_B(plan, frozen_B);
-}
-
 /* Products of gradients add up in fp32, those of forward do not: the default of Transformer Engine (common/recipe,
  * _2X_ACC_DGRAD, _2X_ACC_WGRAD) and of torchao (float8/config.py, use_fast_accum), where the rowwise kernel is that of
  * forward only (float8_python_api.py). Blockwise moves its sums with every block. */
@@ -254,9 +236,11 @@ bool dts_plan_clips_microbatches(const dts_plan *plan) {
     return plan->job.stack->clips_microbatches && plan->microbatches > 1 && !dts_plan_infers(plan);
 }
 
-bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits) {
-    int overlap = plan->job.stack->p2p_overlap;
-    return overlap == DTS_P2P_OVERLAPS || (overlap == DTS_P2P_OVERLAPS_SPLIT && splits);
+bool dts_plan_overlaps_p2p(const dts_plan *plan, const dts_schedule_method *method) {
+    const int overlap = plan->job.stack->p2p_overlap;
+    const bool splits = method != NULL && method->splits_backward;
+    return overlap == DTS_P2P_OVERLAPS || (overlap == DTS_P2P_OVERLAPS_SPLIT && splits) ||
+           (overlap == DTS_P2P_OVERLAPS_INTERLEAVED && plan->virtual_stages > 1);
 }
 
 bool dts_plan_may_post_validate(const dts_plan *plan, const dts_schedule_method *method) {

@@ -502,8 +502,8 @@ bool dts_plan_ties_across(const dts_plan *plan);
 bool dts_plan_needs_global_number(const dts_plan *plan);
 /* Are gradients clipped microbatch by microbatch, where there are several to add up? */
 bool dts_plan_clips_microbatches(const dts_plan *plan);
-/* Do transfers between stages go on beside the kernels, with a schedule that splits backward or not? */
-bool dts_plan_overlaps_p2p(const dts_plan *plan, bool splits);
+/* Do transfers between stages go on beside the kernels with a schedule? NULL: none of those that have names. */
+bool dts_plan_overlaps_p2p(const dts_plan *plan, const dts_schedule_method *method);
 /* Does a stage step without that number, and begin the next iteration while other stages still finish this one? */
 bool dts_plan_post_validates(const dts_plan *plan);
 /* The same by a schedule, whatever is sharded and in host memory. */

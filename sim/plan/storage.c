@@ -163,3 +163,21 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     s.optimizer_B = master_B + dts_optimizer_moments((dts_optimizer)training->optimizer) * moment_B;
     return s;
 }
+
+/* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */
+static double unit_element_B(const dts_plan *plan) {
+    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->job.stack->fsdp_mixed_precision;
+    return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
+}
+
+double dts_plan_gathered_B(const dts_plan *plan, double elements, double quantised) {
+    const double wide_B = dts_plan_shards_parameters(plan) ? unit_element_B(plan) : plan->storage.parameter_B;
+    double narrow = dts_plan_gathers_quantised(plan) ? quantised : 0;
+    return (elements - narrow) * wide_B + narrow * dts_numeric_bytes(plan->storage.product);
+}
+
+double dts_plan_unit_B(const dts_plan *plan, double elements, double quantised, double frozen_B) {
+    const double bytes = dts_plan_shards_parameters(plan) ? dts_plan_gathered_B(plan, elements, quantised)
+                                                          : elements * unit_element_B(plan);
+    return bytes + dts_plan_gathered_frozen_B(plan, frozen_B);
+}

@@ -157,6 +157,9 @@ static void of_stages(const dts_plan *plan, rules *out) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool one = plan->pipeline == 1, whole = p->partition.kind != DTS_PARTITION_AUTO;
     static const char none[] = "there is no pipeline", set[] = "set parallelism.pipeline";
+    const bool beside = dts_plan_overlaps_p2p(plan, plan->method);
+    static const char in_line[] = "transfers stand in line with the kernels",
+                      overlap[] = "set stack.pipeline.p2p_overlap=true";
     static const char cut[] = "parallelism.partition says how layers are cut",
                       out_[] = "leave parallelism.partition out";
     RULES({"stack.pipeline.", one, none, set}, {"parallelism.virtual_stages", one && p->virtual_stages > 1, none, set},
@@ -171,6 +174,10 @@ static void of_stages(const dts_plan *plan, rules *out) {
           {"stack.optimizer.post_validation", !dts_plan_post_validates(plan),
            "it is about schedules in one direction that split the backward, and a norm of all gradients",
            "set parallelism.schedule=zb-h1"},
+          {"stack.pipeline.host_waits", beside, "transfers go on beside the kernels",
+           "set stack.pipeline.p2p_overlap=false"},
+          {"stack.pipeline.p2p_sms", !beside, in_line, overlap},
+          {"stack.pipeline.p2p_node_sms", !beside, in_line, overlap},
           {"stack.pipeline.uniform_stages", whole, cut, out_}, {"stack.pipeline.parameter_stages", whole, cut, out_},
           {"stack.pipeline.product_stages", whole, cut, out_});
 }

@@ -67,8 +67,8 @@ typedef struct offload_terms {
     double parameters_s, gradients_s; /* copies for a pass */
 } offload_terms;
 
-static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B, bool splits,
-                                     dts_case_passes p) {
+static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B,
+                                     const dts_schedule_method *method, dts_case_passes p) {
     const dts_frame *frame = k->frame;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
         double copies_s = kept_B * frame->copy_s;
@@ -82,7 +82,7 @@ static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, 
     if ((k->offload & DTS_OFFLOAD_GRADIENTS) != 0 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k)) {
         p.input_s = fmax(p.input_s, o->gradients_s - p.weight_s);
     }
-    if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, splits)) {
+    if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, method)) {
         p.forward_s += (double)frame->chunks * frame->send_s;
         p.input_s += (double)frame->chunks * frame->send_s;
     }
@@ -426,7 +426,7 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
         const dts_rank_class *c = &frame->classes[i];
         const offload_terms *o = &t->offloads[k->offload][i];
         const double kept_B = t->classes[i].activations.kept_B;
-        const dts_case_passes p = with_offloads(k, o, kept_B, method->splits_backward, t->classes[i].alone);
+        const dts_case_passes p = with_offloads(k, o, kept_B, method, t->classes[i].alone);
         const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean->forward_s += ranks * (p.forward_s - p.first_forward_s);
         mean->input_s += ranks * (p.input_s - p.first_input_s);
@@ -479,7 +479,7 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     const offload_terms o = offload_terms_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
     const dts_case_activations a = dts_case_activations_of(&k, c, &alone, method->splits_backward);
-    const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method->splits_backward, alone);
+    const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, method, &p) + o.step_s;

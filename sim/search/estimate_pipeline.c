@@ -50,15 +50,14 @@ double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method,
     if (k->plan->pipeline == 1) {
         return length_s;
     }
-    dts_schedule_shape shape = {
-        .stages = (int)k->plan->pipeline,
-        .microbatches = (int)k->plan->microbatches,
-        .chunks = (int)k->frame->chunks,
-        .flushes = (int)k->plan->flushes,
-        .forward = mean->forward_s,
-        .backward_input = mean->input_s,
-        .backward_weight = mean->weight_s,
-        .latency = dts_plan_overlaps_p2p(k->plan, method->splits_backward) ? k->frame->send_s : 0};
+    dts_schedule_shape shape = {.stages = (int)k->plan->pipeline,
+                                .microbatches = (int)k->plan->microbatches,
+                                .chunks = (int)k->frame->chunks,
+                                .flushes = (int)k->plan->flushes,
+                                .forward = mean->forward_s,
+                                .backward_input = mean->input_s,
+                                .backward_weight = mean->weight_s,
+                                .latency = dts_plan_overlaps_p2p(k->plan, method) ? k->frame->send_s : 0};
     const double order_s = walked_s(k, method, &shape, p);
     if (order_s > 0) {
         return fmax(length_s, order_s);

@@ -42,7 +42,9 @@ bool dts_brief_waits_later(const dts_builder *b) {
 }
 
 bool dts_brief_gathers_inside(const dts_builder *b) {
-    return dts_brief_waits_later(b) && b->plan->job.stack->pipeline_host_waits && !dts_build_blocks(b);
+    const dts_plan *plan = b->plan;
+    const bool waits = plan->job.stack->pipeline_host_waits && !dts_plan_overlaps_p2p(plan, plan->method);
+    return waits && dts_brief_waits_later(b) && !dts_build_blocks(b);
 }
 
 bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time all, double launch_s) {

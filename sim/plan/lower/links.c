@@ -114,8 +114,7 @@ static void groups_of(const dts_plan *base, bool *sharing) {
 
 int64_t dts_p2p_sms(const dts_plan *plan) {
     const dts_stack *stack = plan->job.stack;
-    const bool splits = plan->method != NULL && plan->method->splits_backward;
-    if (plan->pipeline == 1 || !dts_plan_overlaps_p2p(plan, splits)) {
+    if (plan->pipeline == 1 || !dts_plan_overlaps_p2p(plan, plan->method)) {
         return 0;
     }
     bool inside = true;

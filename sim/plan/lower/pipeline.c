@@ -516,7 +516,7 @@ static dts_status turns_new(turns *t) {
             t->heads_first[p] = dts_build_heads_first(plan, p);
         }
     }
-    t->blocking = !dts_plan_overlaps_p2p(plan, plan->method != NULL && plan->method->splits_backward);
+    t->blocking = !dts_plan_overlaps_p2p(plan, plan->method);
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
     t->overlaps = dts_build_may_overlap(t->b);
     t->copy_s = dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * t->b->boundary_B);

@@ -172,9 +172,15 @@ static double time_with(const char *schedule, const char *overlap) {
     return time_s;
 }
 
-/* split: the schedules that split backward overlap, the others wait. */
+/* split: the schedules that split backward overlap, the others wait; interleaved: those with several chunks do. */
 static void transfers_overlap_by_schedule(void **state) {
     (void)state;
+    static const char chunks[] = "interleaved-1f1b parallelism.virtual_stages=2";
+    assert_true(time_with("1f1b", "interleaved") == time_with("1f1b", "false"));
+    assert_true(time_with("zb-h1", "interleaved") == time_with("zb-h1", "false"));
+    assert_true(time_with(chunks, "interleaved") == time_with(chunks, "true"));
+    assert_true(time_with(chunks, "interleaved") < time_with(chunks, "false"));
+    assert_true(time_with(chunks, "split") == time_with(chunks, "false"));
     assert_true(time_with("1f1b", "false") > time_with("1f1b", "true"));
     assert_true(time_with("1f1b", "split") == time_with("1f1b", "false"));
     assert_true(time_with("zb-h1", "split") == time_with("zb-h1", "true"));
