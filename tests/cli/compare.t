@@ -49,7 +49,7 @@ $ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera p
 Speed
                            A         B                 C
   iteration time    
-  samples/s             
+  samples/s               
   tokens/s            
   tokens/s per GPU    
   MFU                 

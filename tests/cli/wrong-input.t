@@ -353,7 +353,7 @@ Warnings
   ! stack.fp8.dispatch does nothing here: training.precision has no products in
     8 or 4 bits; set training.precision=fp8
 
-Simulated 26,796 tasks, 26,892 events; detail kernel, network flow, ranks
+Simulated 26,988 tasks, 27,084 events; detail kernel, network flow, ranks
 folded.
 $ dtsim run optimizers/llama-3-8b-muon --width 120 --set training.optimizer=adamw --set parallelism.data_parallel=fsdp --set stack.optimizer.newton_schulz_steps=9 --set stack.ddp.bucket='500 MB' --set stack.fsdp.zero3_prefetch=5 | grep 'nothing here'
   ! stack.ddp.bucket does nothing here: shards of parameters have units, not buckets; set parallelism.data_parallel=ddp

@@ -213,7 +213,7 @@ static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set se
         term.name = "half gradients beside wide ones";
         add_term(b, stage, term, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
-    if (plan->data > 1 && !dts_plan_infers(plan) && b->style == 0) {
+    if (dts_plan_replicates_set(plan, set) && !dts_plan_infers(plan) && b->style == 0) {
         add(b, stage, DTS_MEMORY_COMMUNICATION, "a bucket that gradients pass through",
             fmin(plan->job.stack->ddp_staging_B, staged_elements(b, stage, set) * storage->reduce_B), DTS_OFFLOAD_NONE);
     }

@@ -201,6 +201,32 @@ static void what_cannot_wait_is_refused(void **state) {
     }
 }
 
+/* DeepSpeed's bucket is there where gradients are reduced, be it among ranks that share sequences. */
+static void a_bucket_where_gradients_are_reduced(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        double bucket_B;
+    } cases[] = {
+        {"cluster.gpus_per_node=1", 0},
+        {"cluster.gpus_per_node=2", 1e9},
+        {"cluster.gpus_per_node=2 parallelism.context=2", 1e9},
+        {"cluster.gpus_per_node=2 parallelism.tensor=2", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double taken_B[2];
+        for (int with = 0; with < 2; with++) {
+            char settings[LONGEST_SETTINGS];
+            snprintf(settings, sizeof settings, "parallelism.data_parallel=ddp stack.ddp.staging=%s %s",
+                     with == 0 ? "0" : "1GB", cases[i].settings);
+            dts_result *r = simulate_text(base, settings);
+            taken_B[with] = r->memory_gib.communication * GIB;
+            dts_result_free(r);
+        }
+        assert_close(taken_B[1] - taken_B[0], cases[i].bucket_B, 1e-6, 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fsdp_reduces_once_a_step),
@@ -210,6 +236,7 @@ int main(void) {
         cmocka_unit_test(a_pipeline_gathers_and_reduces_once),
         cmocka_unit_test(a_stack_says_what_its_pipelines_keep),
         cmocka_unit_test(what_cannot_wait_is_refused),
+        cmocka_unit_test(a_bucket_where_gradients_are_reduced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
