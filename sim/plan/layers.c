@@ -146,6 +146,15 @@ static style base_style(const dts_plan *plan) {
                    plan->job.training->recompute.modules};
 }
 
+bool dts_job_shards_layers(const dts_job *job) {
+    const dts_parallelism *p = job->parallelism;
+    bool shards = p->data_parallel >= DTS_DP_ZERO3;
+    for (size_t i = 0; i < p->layers.count; i++) {
+        shards |= ((const dts_layer_choice *)p->layers.items)[i].sharding >= DTS_DP_ZERO3;
+    }
+    return shards;
+}
+
 static style style_of(const dts_plan *plan, const dts_layer_choice *choice) {
     style s = base_style(plan);
     s.tensor = choice->tensor > 0 ? choice->tensor : s.tensor;
@@ -289,6 +298,8 @@ static dts_status make_style(const dts_plan *plan, const style *s, dts_arena *ar
         dts_diag_error(diag, NULL, "parallelism.layers", m->help, "layers of their own: %s", m->text);
     }
     dts_diag_free(refusal);
+    out->storage =
+        dts_storage_of(t, job.stack, &job.cluster->gpu, s->data_parallel == DTS_DP_FSDP, plan->storage.mixed);
     out->schedule = plan->schedule;
     out->chunks = plan->chunks;
     return status;

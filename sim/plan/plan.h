@@ -260,9 +260,15 @@ typedef struct dts_storage {
     double optimizer_B;      /* optimizer states (and a separate master copy), B per element */
     double step_B;           /* what the optimizer computes with: its own copy of an element, B */
     bool autocast;           /* parameters are cast for each use (AMP) */
+    bool mixed;              /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
 } dts_storage;
 
-dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp);
+/* Are parameters of some layers sharded, or of all? */
+bool dts_job_shards_layers(const dts_job *job);
+
+/* mixed: half precision is FSDP's where the stack says so, as dts_job_shards_layers. */
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp,
+                           bool mixed);
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
 typedef struct dts_chunk {

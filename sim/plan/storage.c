@@ -96,8 +96,10 @@ static void widen_adapters(dts_storage *s, const dts_stack *stack, const dts_gpu
     s->step_B = 4;
 }
 
-dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp) {
+dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp,
+                           bool mixed) {
     dts_storage s = {.compute = DTS_FP32, .activation = DTS_FP32, .parameter_B = 4, .gradient_B = 4};
+    s.mixed = mixed && stack->fsdp_mixed_precision;
     switch ((dts_precision)training->precision) {
         case DTS_PRECISION_FP32:
             s.compute = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
@@ -140,7 +142,7 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     }
     s.reduce_B = s.gradient_B;
     s.fresh_gradient_B = s.parameter_B;
-    if (is_half(s.compute) && s.autocast && stack->fsdp_mixed_precision) {
+    if (is_half(s.compute) && s.autocast && s.mixed) {
         s.autocast = false; /* shards stay in fp32 */
         s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
     }
@@ -166,7 +168,7 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
 
 /* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */
 static double unit_element_B(const dts_plan *plan) {
-    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->job.stack->fsdp_mixed_precision;
+    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->storage.mixed;
     return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
 }
 

@@ -13,8 +13,8 @@
 
 enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1 };
 
-/* Kinds of data parallelism differ in what an outline of them says: where products are narrow, kernels depend on
- * whether parameters are sharded, and formats of gradients on whose they are. */
+/* Kinds of data parallelism differ in what an outline of them says: where products are narrow, or half precision is
+ * FSDP's, kernels depend on whether parameters are sharded, and formats of gradients on whose they are. */
 enum { WHOLE, ZERO3, FSDP, BASES };
 
 typedef struct basis {
@@ -160,7 +160,8 @@ static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
     }
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
     bool needs = (offload & (DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_GRADIENTS)) != 0;
-    return needs ? sharded : kind == w->space->axes[DTS_AXIS_DATA_PARALLEL].items[0];
+    const bool first = kind == w->space->axes[DTS_AXIS_DATA_PARALLEL].items[0];
+    return needs ? sharded : first || (kind == DTS_DP_FSDP && w->plan.job.stack->fsdp_mixed_precision);
 }
 
 static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method,
@@ -201,10 +202,15 @@ static int basis_of(int32_t kind) {
     return kind == DTS_DP_ZERO3 ? ZERO3 : kind == DTS_DP_FSDP ? FSDP : WHOLE;
 }
 
-/* Costs as the plan's own, or where products are narrow by themselves; they last as long as the walk's. */
+/* May kernels depend on whether parameters are sharded? */
+static bool kernels_differ(const walk *w) {
+    return dts_plan_quantises(&w->plan) || w->plan.job.stack->fsdp_mixed_precision;
+}
+
+/* Costs as the plan's own, or where kernels differ by themselves; they last as long as the walk's. */
 static dts_status make_costs(walk *w, basis *b) {
     dts_status status = DTS_OK;
-    if (!dts_plan_quantises(&b->plan)) {
+    if (!kernels_differ(w)) {
         b->costs = w->costs;
     } else if (!b->has_costs || fabs(dts_build_slowest(&b->plan) - b->costs.slowest) > 0) {
         status = dts_block_costs_of(&b->plan, &w->space->selections, w->arena, w->frame_arena, &b->costs, w->refusals);
@@ -390,7 +396,7 @@ static double least_estimate_s(walk *w) {
     const dts_candidate kept = w->candidate;
     EACH(DTS_AXIS_DATA_PARALLEL, d) {
         const int32_t kind = w->candidate.value[DTS_AXIS_DATA_PARALLEL];
-        const bool own = basis_of(kind) != WHOLE && dts_plan_quantises(&w->plan);
+        const bool own = basis_of(kind) != WHOLE && kernels_differ(w);
         const basis *b = own ? basis_for(w, kind) : NULL;
         least_s = b != NULL ? fmin(least_s, dts_least_estimate_s(&b->plan, &b->costs)) : least_s;
     }

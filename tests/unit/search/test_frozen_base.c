@@ -82,11 +82,33 @@ static void what_pipelines_keep(void **state) {
     }
 }
 
+/* On a stack whose FSDP has a half precision of its own, whole parameters have autocast: other kernels, other kept
+ * tensors. */
+static void half_precision_of_shards(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {profile: llama-3-8b, layers: 4, vocab: 32000}\n"
+        "cluster: {profile: dgx-a100-80gb, nodes: 1}\n"
+        "stack: {profile: pytorch-2, fsdp: {mixed_precision: true}}\n"
+        "training: {global_batch: 32, micro_batch: 1, sequence_length: 2048, precision: amp-bf16}\n";
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
+                             AXIS("parallelism.context", "1"),
+                             AXIS("parallelism.order", "tensor-data-pipeline"),
+                             AXIS("parallelism.partition", "auto"),
+                             AXIS("parallelism.pipeline", "1"),
+                             AXIS("parallelism.data_parallel", "ddp", "zero1", "zero3", "fsdp"),
+                             AXIS("offload", "none"),
+                             AXIS("training.recompute", "none", "full"),
+                             AXIS("training.micro_batch", "1")};
+    check_layouts(text, over, sizeof over / sizeof over[0], 8, 0.2, 0.02);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_of_tied_weights),
         cmocka_unit_test(gathered_weights),
         cmocka_unit_test(what_pipelines_keep),
+        cmocka_unit_test(half_precision_of_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
