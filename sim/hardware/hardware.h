@@ -392,7 +392,7 @@ typedef struct dts_stack {
     bool keeps_half_gradients; /* with fp32 gradients: the half ones stay beside them */
     /* fusions: each removes whole memory passes and launches */
     bool fuse_bias_gelu, fuse_bias_dropout_add, fuse_softmax, fuse_norm, fuse_rotary, fuse_loss, fuse_permute;
-    bool fuse_scaled_rotary, fuse_clamp, fuse_expert_bias;
+    bool fuse_scaled_rotary, fuse_clamp, fuse_expert_bias, fuse_epilogues;
     bool persistent_norm;  /* LayerNorm keeps its rows in registers (apex FastLayerNorm, Transformer Engine) */
     int experts;           /* dts_expert_style */
     int64_t experts_sms;   /* multiprocessors that exchanges of experts take from products of another pass */

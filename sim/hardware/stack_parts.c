@@ -60,6 +60,12 @@ static const dts_field fuse_fields[] = {
      .preset = "true",
      .offset = WITHIN(fuse_bias_gelu, fuse_expert_bias),
      .help = "mixture of experts: biases of all experts' outputs, weighed by the gates, in one kernel"},
+    {.key = "epilogues",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fuse_bias_gelu, fuse_epilogues),
+     .help = "products add their bias and apply GELU as they store, and in backward its derivative and the sum of the "
+             "bias's gradient (cublasLt's epilogues: FusedDense of apex and FlashAttention)"},
 };
 
 const dts_schema dts_stack_fuse_schema = {
@@ -67,7 +73,7 @@ const dts_schema dts_stack_fuse_schema = {
     .help = "fusions: each removes whole passes over memory and launches",
     .fields = fuse_fields,
     .field_count = sizeof fuse_fields / sizeof *fuse_fields,
-    .struct_size = WITHIN(fuse_bias_gelu, fuse_expert_bias) + sizeof(bool),
+    .struct_size = WITHIN(fuse_bias_gelu, fuse_epilogues) + sizeof(bool),
 };
 
 static const dts_field bert_fields[] = {

@@ -414,7 +414,7 @@ void dts_add_attention(dts_builder *builder) {
     } else {
         add_materialised(builder);
     }
-    const bool deferred = builder->execution->fuse_bias_dropout_add;
+    const bool deferred = dts_defers_output_bias(builder);
     const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
     const bool bias = model->bias && !model->unbiased_projection;
     dts_linear output = {.name = "attention_output",
@@ -437,10 +437,10 @@ void dts_add_attention(dts_builder *builder) {
         dts_add_norm(builder, "attention_post_norm", l->b * l->shard, false);
     }
     if (sums) {
-        dts_add_branch(builder, "attention_bias_dropout", "attention_output_dropout", bias);
+        dts_add_branch(builder, "attention_bias_dropout", "attention_output_dropout", bias && deferred);
     } else {
-        dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual", bias,
-                         true);
+        dts_add_residual(builder, "attention_bias_dropout_add", "attention_output_dropout", "attention_residual",
+                         bias && deferred, true);
     }
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "attention_norm", l->b * l->shard, true);

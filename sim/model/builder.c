@@ -92,11 +92,20 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
     return product;
 }
 
-/* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. */
+bool dts_defers_output_bias(const dts_builder *builder) {
+    const bool joined = builder->execution->fuse_epilogues && !builder->local.parallel;
+    return builder->execution->fuse_bias_dropout_add && !joined;
+}
+
+/* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. With
+ * epilogues the product adds it, and that of the weight's gradient sums its own. */
 static void add_own_bias(dts_builder *builder, const dts_linear *linear, double output_B) {
     const dts_local *l = &builder->local;
     const bool reduced = linear->row_split && !linear->partial && linear->experts == 0;
     double rows_B = reduced && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
+    if (builder->execution->fuse_epilogues && !(reduced && l->parallel)) {
+        return;
+    }
     bool separate = builder->execution->separate_bias || (reduced && l->parallel);
     bool trained = !dts_model_adapts(builder->execution);
     dts_add_memory(builder, "bias",

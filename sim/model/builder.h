@@ -134,6 +134,9 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
 /* Takes the gradients of a frozen norm's scale and shift, and what is kept for them, out of its passes. */
 void dts_freeze_norm(dts_passes *passes, double input_B, bool eager);
 
+/* Do fused kernels behind them add the biases of attention's and the feed-forward block's outputs? */
+bool dts_defers_output_bias(const dts_builder *builder);
+
 /* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);
 

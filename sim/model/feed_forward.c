@@ -18,9 +18,10 @@ static void add_up(dts_builder *builder) {
     const bool gated = model->gated_ffn, separate = gated && builder->execution->separate_qkv;
     const bool kept = model->parallel_block == DTS_PARALLEL_SHARED_NORM &&
                       !l->keeps_narrow; /* the input, by the products of the attention */
-    dts_bias bias = !model->bias                         ? DTS_BIAS_NONE
-                    : builder->execution->fuse_bias_gelu ? DTS_BIAS_DEFERRED
-                                                         : DTS_BIAS_OWN;
+    const bool epilogue = builder->execution->fuse_epilogues && !gated;
+    dts_bias bias = !model->bias                                      ? DTS_BIAS_NONE
+                    : builder->execution->fuse_bias_gelu && !epilogue ? DTS_BIAS_DEFERRED
+                                                                      : DTS_BIAS_OWN;
     dts_linear linear = {
         .rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = kept ? 0 : l->column_B};
     dts_operator *last; /* to run in backward */
@@ -125,8 +126,13 @@ void dts_add_feed_forward(dts_builder *builder) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);
     }
     add_up(builder);
-    dts_add_inner_activation(builder, inner);
-    const bool deferred = builder->execution->fuse_bias_dropout_add;
+    if (model->gated_ffn || !builder->execution->fuse_epilogues) {
+        dts_add_inner_activation(builder, inner);
+    } else { /* the product stores what it had before, too, for backward */
+        const double T = inner * l->e;
+        dts_add_memory(builder, "mlp_epilogue", (dts_passes){.input_B = T, .output_B = T, .saved_B = T});
+    }
+    const bool deferred = dts_defers_output_bias(builder);
     dts_linear down = {.name = "mlp_down",
                        .rows = l->b * l->s,
                        .n = l->h,
@@ -144,9 +150,9 @@ void dts_add_feed_forward(dts_builder *builder) {
         dts_add_norm(builder, "mlp_post_norm", l->b * l->shard, false);
     }
     if (dts_sums_branches(builder)) {
-        dts_add_branches_sum(builder, model->bias);
+        dts_add_branches_sum(builder, model->bias && deferred);
     } else {
-        dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias, true);
+        dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", model->bias && deferred, true);
     }
     if (model->architecture == DTS_ARCH_BERT) {
         dts_add_norm(builder, "mlp_norm", l->b * l->shard, true);

@@ -238,6 +238,7 @@ typedef struct dts_execution {
     bool fuse_permute;     /* tokens are sorted by expert in one kernel */
     bool stores_narrow;    /* inputs of fused gated activations are kept in one byte an element */
     bool fuse_clamp;       /* the inner activation cuts its inputs off itself */
+    bool fuse_epilogues;   /* products do what their biases and GELU need as they store */
     bool fuse_expert_bias; /* the bias behind the experts, weighed by the gates, is added in one kernel */
     bool reads_sizes;      /* a dispatcher on the device tells the host how many rows came: sizes of library calls */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */

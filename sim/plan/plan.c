@@ -178,6 +178,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_permute = stack->fuse_permute || stack->compile,
         .stores_narrow = stack->fp8_activation_input,
         .fuse_clamp = stack->fuse_clamp || stack->compile,
+        .fuse_epilogues = stack->fuse_epilogues,
         .fuse_expert_bias = stack->fuse_expert_bias || stack->compile,
         .reads_sizes = stack->device_dispatch_reads,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),

@@ -17,7 +17,7 @@ typedef struct silence {
     const char *why, *cure;
 } silence;
 
-enum { RULES_MOST = 32, GROUPS = 7 };
+enum { RULES_MOST = 40, GROUPS = 7 };
 
 typedef struct rules {
     silence items[RULES_MOST];
@@ -236,6 +236,8 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
           {"stack.scores_buffer", flash, fused, eager_help}, {"stack.softmax_keys", flash, fused, eager_help},
           {"stack.keeps_softmax_input", flash, fused, eager_help}, {"stack.fuse.softmax", flash, fused, eager_help},
           {"stack.compile_loss", !s->compile, "nothing is compiled", "set stack.compile=true"},
+          {"stack.fuse.epilogues", !m->bias && !m->qkv_bias && m->gated_ffn,
+           "products have no bias, and no plain activation behind them", "set model.bias=true"},
           {"stack.fuse.rotary", !m->rotary, "the model has no rotary embedding", "set model.rotary=true"},
           {"stack.complex_rotary", !m->rotary, "the model has no rotary embedding", "set model.rotary=true"},
           {"stack.matrix_rotary", !m->rotary, "the model has no rotary embedding", "set model.rotary=true"},

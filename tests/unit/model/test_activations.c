@@ -66,6 +66,40 @@ static void test_fusions_keep_the_same(void **state) {
     assert_close(layer_saved(&model, &x, false), plain, 0, 0);
     x.separate_qkv = true;
     assert_close(layer_saved(&model, &x, false), plain, 0, 0);
+    x.fuse_epilogues = true;
+    assert_close(layer_saved(&model, &x, false), plain, 0, 0);
+}
+
+static double moved_B(const dts_model *model, const dts_execution *execution) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_operators operators = operators_of(model, DTS_PART_LAYER, execution, arena);
+    double sum = 0;
+    for (size_t i = 0; i < operators.count; i++) {
+        const dts_operator *o = &operators.items[i];
+        sum += o->kind == DTS_OPERATOR_MEMORY ? o->forward_B + o->backward_B : 0;
+    }
+    dts_arena_free(arena);
+    return sum;
+}
+
+/* With epilogues GELU moves nothing by itself (2 and 3 times its 8sbh) and no kernel sums gradients of biases (outputs
+ * of 6, 2, 8 and 2 sbh), nor adds them where products of old versions do not. Across a tensor-parallel exchange biases
+ * of the blocks' outputs stay kernels. Gated activations do, too. */
+static void test_epilogues_move_less(void **state) {
+    (void)state;
+    dts_model model = gpt_175b();
+    dts_execution x = plain_fp16(2, 2048), with = x;
+    with.fuse_epilogues = true;
+    const double sbh = 2048.0 * 2 * 12288;
+    assert_close(moved_B(&model, &x) - moved_B(&model, &with), (5 * 8 + 6 + 2 + 8 + 2) * sbh, 1e-12, 0);
+    x.fuse_bias_gelu = x.fuse_bias_dropout_add = with.fuse_bias_gelu = with.fuse_bias_dropout_add = true;
+    assert_close(moved_B(&model, &x) - moved_B(&model, &with), (5 * 8 + 6 + 2 + 8 + 2) * sbh, 1e-12, 0);
+    x.separate_bias = with.separate_bias = true; /* of queries, keys and values alone: others are in fused kernels */
+    assert_close(moved_B(&model, &x) - moved_B(&model, &with), (5 * 8 + 6 + 2 + 8 + 2 + 2 * 6) * sbh, 1e-12, 0);
+    x.tensor = with.tensor = 2;
+    assert_close(moved_B(&model, &x) - moved_B(&model, &with), (5 * 8 + 6 + 8 + 2 * 6) / 2.0 * sbh, 1e-12, 0);
+    const dts_model gated = llama_3_70b();
+    assert_close(moved_B(&gated, &x), moved_B(&gated, &with), 0, 0);
 }
 
 /* BERT, with its norms behind the blocks, keeps as much. */
@@ -283,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_tensor_parallel),
         cmocka_unit_test(test_sequence_parallel),
         cmocka_unit_test(test_fusions_keep_the_same),
+        cmocka_unit_test(test_epilogues_move_less),
         cmocka_unit_test(test_bert_keeps_as_much),
         cmocka_unit_test(test_flash),
         cmocka_unit_test(test_without_dropout),
