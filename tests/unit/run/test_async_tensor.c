@@ -9,7 +9,7 @@ static const char base[] =
     "vocab: 32000}\n"
     "cluster: {profile: dgx-h100, nodes: 1, gpus_per_node: 8}\n"
     "stack: {profile: torchtitan, compile: true}\n"
-    "training: {global_batch: 4, micro_batch: 4, sequence_length: 8192, precision: amp-bf16}\n"
+    "training: {global_batch: 4, micro_batch: 4, sequence_length: 8192, precision: bf16}\n"
     "parallelism: {data_parallel: ddp, tensor: 8, sequence: true}\n";
 
 /* What a rank sends for tensor parallelism, B. */
