@@ -339,6 +339,13 @@ static void keep_spare(dts_soap_timing *t, dts_soap_group group) {
     }
 }
 
+static void drop_saved(dts_soap_timing *t) {
+    for (size_t i = 0; i < t->saved_count; i++) {
+        keep_spare(t, t->saved[i].group);
+    }
+    t->saved_count = 0;
+}
+
 void dts_soap_timing_accept(dts_soap_timing *t) {
     size_t groups = 3 * t->operators, row = t->streams;
     for (size_t position = t->first; position < groups; position++) {
@@ -358,10 +365,7 @@ void dts_soap_timing_accept(dts_soap_timing *t) {
         memcpy(t->before + (t->first + 1) * row, t->trial_before + (t->first + 1) * row,
                (groups - t->first) * row * sizeof *t->before);
     }
-    for (size_t i = 0; i < t->saved_count; i++) {
-        keep_spare(t, t->saved[i].group);
-    }
-    t->saved_count = 0;
+    drop_saved(t);
     memcpy(t->memory_B, t->trial_memory_B, t->devices * sizeof *t->memory_B);
     t->end = t->trial_end;
 }
@@ -387,7 +391,7 @@ bool dts_soap_timing_set(dts_soap_timing *t, const dts_soap_choice *choices) {
     memset(t->memory_B, 0, t->devices * sizeof *t->memory_B);
     memset(t->before, 0, t->streams * sizeof *t->before);
     t->trial++;
-    t->saved_count = 0;
+    drop_saved(t); /* of one that was told to stop */
     t->undo_count = 0;
     t->first = 0;
     for (size_t i = 0; i < 3 * t->operators; i++) {

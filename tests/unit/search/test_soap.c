@@ -218,6 +218,13 @@ static void test_closed_form(void **state) {
     assert_int_equal(dts_soap_timing_new(&w.problem, &timing, w.p.diag), DTS_OK);
     dts_soap_baseline_choices(&w.problem, DTS_SOAP_DATA, choices);
     assert_true(dts_soap_timing_set(timing, choices));
+    /* one that is told to stop leaves nothing behind that the next would lose */
+    atomic_bool stop = true;
+    dts_soap_timing_stop_by(timing, &stop);
+    assert_false(dts_soap_timing_set(timing, choices));
+    assert_true(dts_soap_timing_stopped(timing));
+    atomic_store(&stop, false);
+    assert_true(dts_soap_timing_set(timing, choices));
     double data_s = dts_time_to_s(dts_soap_timing_end(timing));
 
     dts_gemm_shape forward = {.batch = 1, .m = BATCH / 4, .n = 4096, .k = 512};
