@@ -183,6 +183,7 @@ typedef struct simulation_work {
     pthread_mutex_t lock; /* of the store and the progress */
     dts_diag *diag;
     size_t done, count;
+    bool twins; /* now come those that are twins of others in the batch, one after the other */
 } simulation_work;
 
 /* What the store knows a result by: the scenario's document and the settings on top. */
@@ -279,7 +280,23 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     return status;
 }
 
+/* The one of this batch, before index, that a finding is the twin of; NULL: none is. */
+static const dts_finding *twin_in_batch(const simulation_work *w, size_t index) {
+    dts_candidate twin;
+    const bool any = dts_layouts_twin(w->c, &w->findings[index].candidate, &twin);
+    const dts_finding *found = NULL;
+    for (size_t i = 0; any && i < index && found == NULL; i++) {
+        found = dts_candidate_compare(&w->findings[i].candidate, &twin) == 0 ? &w->findings[i] : NULL;
+    }
+    return found;
+}
+
 static dts_status simulate(simulation_work *w, dts_finding *f) {
+    const dts_finding *here = twin_in_batch(w, (size_t)(f - w->findings));
+    const dts_finding *twin = here != NULL ? here : dts_layouts_find_twin(w->c, &f->candidate, false);
+    if (twin != NULL && dts_finding_serves(twin)) {
+        return dts_finding_take(twin, f);
+    }
     dts_scenario_values values;
     dts_layouts_values(w->c, &f->candidate, &values);
     const dts_run_options options = {.blocks = dts_layouts_take_cache(w->c, &w->lock), .stop = w->c->request->stop};
@@ -289,15 +306,22 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
 }
 
 dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding *f) {
-    dts_scenario_values values;
-    dts_candidate_apply(&f->candidate, c->request->base, &values);
-    const dts_run_options options = {.stop = c->request->stop};
+    const dts_finding *twin = dts_layouts_find_twin(c, &f->candidate, true);
     dts_finding again = *f;
     again.outcome = (dts_outcome){.kind = DTS_OUTCOME_PENDING};
-    dts_status status = simulate_values(&values, &options, c->request->base, &again);
+    dts_status status = DTS_OK;
+    if (twin != NULL) {
+        status = dts_finding_take(twin, &again);
+    } else {
+        dts_scenario_values values;
+        dts_candidate_apply(&f->candidate, c->request->base, &values);
+        const dts_run_options options = {.stop = c->request->stop};
+        status = simulate_values(&values, &options, c->request->base, &again);
+    }
     if (status == DTS_OK && again.outcome.kind == DTS_OUTCOME_SIMULATED) {
         dts_outcome_clear(&f->outcome);
         again.full_s = f->full_s;
+        again.again = true;
         *f = again;
     } else {
         dts_outcome_clear(&again.outcome);
@@ -351,7 +375,8 @@ void dts_layouts_tell(const dts_search_context *c, size_t done, size_t count, co
 
 static void simulate_one(void *context, size_t index) {
     simulation_work *w = context;
-    if (dts_layouts_stopped(w->c)) {
+    const bool waits = !w->twins && twin_in_batch(w, index) != NULL;
+    if (waits || dts_layouts_stopped(w->c) || w->findings[index].outcome.kind != DTS_OUTCOME_PENDING) {
         return;
     }
     w->status[index] = simulate_stored(w, index);
@@ -417,6 +442,8 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
         }
     }
     dts_parallel_for(w.count, c->request->threads, simulate_one, &w);
+    w.twins = true;
+    dts_parallel_for(w.count, 1, simulate_one, &w);
     pthread_mutex_destroy(&w.lock);
     dts_status status = keep(c, &w);
     free(w.findings);

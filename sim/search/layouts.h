@@ -138,6 +138,15 @@ dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding 
 /* The scenario of a candidate as a search simulates it. */
 void dts_layouts_values(const dts_search_context *c, const dts_candidate *candidate, dts_scenario_values *out);
 
+/* Sets *out to the candidate's twin, whose simulation has the same result; false: it has none (twins.c). */
+bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidate, dts_candidate *out);
+/* The finding of a candidate's twin that has been simulated, once or again; NULL: there is none. */
+const dts_finding *dts_layouts_find_twin(const dts_search_context *c, const dts_candidate *candidate, bool again);
+/* Is all known of a finding that its twin takes from it? */
+bool dts_finding_serves(const dts_finding *f);
+/* Gives a finding what was simulated for its twin. */
+dts_status dts_finding_take(const dts_finding *from, dts_finding *to);
+
 /* A cache of blocks that no other simulation uses, for one simulation at a time; lock: of the caches. NULL: none. */
 dts_block_cache *dts_layouts_take_cache(dts_search_context *c, pthread_mutex_t *lock);
 void dts_layouts_give_back(dts_search_context *c, pthread_mutex_t *lock, dts_block_cache *cache);

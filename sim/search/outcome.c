@@ -109,6 +109,19 @@ dts_status dts_outcome_of_errors(const dts_diag *diag, dts_outcome *out) {
     return out->reason == NULL ? DTS_NOMEM : DTS_OK;
 }
 
+dts_status dts_outcome_copy(const dts_outcome *from, dts_outcome *out) {
+    *out = *from;
+    out->plan = from->plan == NULL ? NULL : copy(from->plan);
+    out->reason = from->reason == NULL ? NULL : copy(from->reason);
+    out->help = from->help == NULL ? NULL : copy(from->help);
+    const bool all = (out->plan == NULL) == (from->plan == NULL) && (out->reason == NULL) == (from->reason == NULL) &&
+                     (out->help == NULL) == (from->help == NULL);
+    if (!all) {
+        dts_outcome_clear(out);
+    }
+    return all ? DTS_OK : DTS_NOMEM;
+}
+
 void dts_outcome_clear(dts_outcome *outcome) {
     free(outcome->plan);
     free(outcome->reason);

@@ -60,6 +60,8 @@ double dts_figures_cost(const dts_figures *figures);
 dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out);
 /* The first error in diag and its help. */
 dts_status dts_outcome_of_errors(const dts_diag *diag, dts_outcome *out);
+/* Texts are copied. */
+dts_status dts_outcome_copy(const dts_outcome *from, dts_outcome *out);
 void dts_outcome_clear(dts_outcome *outcome);
 
 /* Everything that decides the result, as YAML: the bound scenario without its name and remarks. */

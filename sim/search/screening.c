@@ -49,13 +49,43 @@ typedef struct screen_work {
     dts_status *status;
     dts_outcome *failures; /* of what could not be simulated */
     size_t count, done;
+    bool twins;           /* now come the twins of others, one after the other */
     pthread_mutex_t lock; /* of the caches and the progress */
 } screen_work;
+
+/* The one that a candidate is the twin of, of those that have been looked at and those before it in the batch; NULL:
+ * none is. */
+static const dts_screened *twin_of(const screen_work *w, size_t index) {
+    const dts_search_context *c = w->c;
+    dts_candidate twin;
+    const bool any = dts_layouts_twin(c, &w->items[index].of.candidate, &twin);
+    const dts_screened *found = NULL;
+    for (size_t i = 0; any && i < c->screened_count + index && found == NULL; i++) {
+        found = dts_candidate_compare(&c->screened[i].of.candidate, &twin) == 0 ? &c->screened[i] : NULL;
+    }
+    return found;
+}
+
+static void tell_one(screen_work *w) {
+    pthread_mutex_lock(&w->lock);
+    w->done++;
+    dts_layouts_tell(w->c, w->done, w->count, "a first look");
+    pthread_mutex_unlock(&w->lock);
+}
 
 static void screen_one(void *context, size_t index) {
     screen_work *w = context;
     dts_screened *s = &w->items[index];
-    if (dts_layouts_stopped(w->c)) {
+    const dts_screened *twin = twin_of(w, index);
+    const bool waits = !w->twins && twin != NULL;
+    if (waits || s->done || dts_layouts_stopped(w->c)) {
+        return;
+    }
+    if (twin != NULL && twin->done) {
+        s->screening = twin->screening;
+        s->failed = twin->failed;
+        s->done = true;
+        tell_one(w);
         return;
     }
     dts_scenario_values values;
@@ -71,10 +101,7 @@ static void screen_one(void *context, size_t index) {
     dts_diag_free(diag);
     s->done = status == DTS_OK || s->failed;
     w->status[index] = s->done || status == DTS_INTERRUPTED ? DTS_OK : status;
-    pthread_mutex_lock(&w->lock);
-    w->done++;
-    dts_layouts_tell(w->c, w->done, w->count, "a first look");
-    pthread_mutex_unlock(&w->lock);
+    tell_one(w);
 }
 
 static bool make_room(dts_search_context *c, size_t more) {
@@ -99,6 +126,8 @@ dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidate
         w.items[i] = (dts_screened){.of = candidates[i]};
     }
     dts_parallel_for(count, c->request->threads, screen_one, &w);
+    w.twins = true;
+    dts_parallel_for(count, 1, screen_one, &w);
     pthread_mutex_destroy(&w.lock);
     dts_status status = DTS_OK;
     for (size_t i = 0; i < count; i++) {

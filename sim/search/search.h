@@ -32,6 +32,7 @@ typedef struct dts_finding {
     double full_s;    /* its time as first simulated in full: without stalls of the caching allocator */
     double tasks;     /* of its simulation; 0: it was found in the store */
     bool as_run;      /* its figures are those of `dtsim run`: not estimated, not folded (dts_layouts_settle) */
+    bool again;       /* its figures are of a second simulation, which made them so */
     dts_acceptance acceptance;
     size_t answer;   /* after the ranking: the number of different answers before it; of what fits */
     size_t equal_to; /* the first finding that is the same answer: itself, or one that it differs from in something that

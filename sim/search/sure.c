@@ -200,11 +200,25 @@ typedef struct replays {
     dts_search_context *c;
     dts_finding *of[BATCH];
     dts_status status[BATCH];
+    bool twins; /* now come those that have waited */
 } replays;
+
+/* One of a pair of twins waits for the other. */
+static bool waits(const replays *r, size_t index) {
+    dts_candidate twin;
+    bool found = false;
+    const bool any = dts_layouts_twin(r->c, &r->of[index]->candidate, &twin);
+    for (size_t i = 0; any && i < index && !found; i++) {
+        found = dts_candidate_compare(&r->of[i]->candidate, &twin) == 0;
+    }
+    return found;
+}
 
 static void replay_one(void *context, size_t index) {
     replays *r = context;
-    r->status[index] = dts_layouts_simulate_as_run(r->c, r->of[index]);
+    if (waits(r, index) == r->twins) {
+        r->status[index] = dts_layouts_simulate_as_run(r->c, r->of[index]);
+    }
 }
 
 static dts_status replay(sure *s, dts_diag *diag) {
@@ -228,6 +242,8 @@ static dts_status replay(sure *s, dts_diag *diag) {
             }
         }
         dts_parallel_for(found, c->request->threads, replay_one, &work);
+        work.twins = true;
+        dts_parallel_for(found, 1, replay_one, &work);
         for (size_t i = 0; i < found; i++) {
             s->cost = fmax(s->cost, 1 + work.of[i]->tasks / LONG);
             status = work.status[i] == DTS_NOMEM ? dts_diag_nomem(diag) : status;
