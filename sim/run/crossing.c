@@ -35,7 +35,7 @@ static crossing *list_crossings(const dts_rhythm *r, size_t *count) {
     size_t capacity = 0;
     crossing *all = dts_array_room(NULL, &capacity, 1, sizeof *all);
     *count = 0;
-    for (dts_id task = 0; all != NULL && task < r->m->lowered->info_count; task++) {
+    for (dts_id task = r->first; all != NULL && task < r->m->lowered->info_count; task++) {
         const dts_task view = dts_graph_task(graph, task);
         const bool here = view.hop_count > 0 && (dts_rhythm_has(r, task) || dts_rhythm_is_behind(r, task));
         if (!here) {

@@ -146,7 +146,7 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
     const dts_lowered *lowered = r->m->lowered;
     const dts_time *starts = dts_simulation_starts(r->m->simulation);
     const dts_time *ends = dts_simulation_ends(r->m->simulation);
-    for (dts_id task = 0; task < lowered->info_count; task++) {
+    for (dts_id task = r->first; task < r->end; task++) {
         const dts_task_info *info = &lowered->infos[task];
         if (!dts_rhythm_has(r, task)) {
             continue;

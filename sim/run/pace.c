@@ -14,6 +14,7 @@
  * fewer microbatches, simulated before, have shown that it does not matter.                                       (3)
  */
 #include <math.h>
+#include <string.h>
 
 #include "run/rhythm.h"
 
@@ -71,8 +72,8 @@ static int compare_with_round_before(const dts_rhythm *r, dts_id task) {
 
 /* (1) */
 static bool none_falls_behind(dts_rhythm *r) {
-    for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
-        r->pace[task] = UNKNOWN;
+    memset(r->pace, UNKNOWN, r->m->lowered->info_count);
+    for (dts_id task = r->first; task < r->end; task++) {
         if (dts_rhythm_has(r, task) && has_stream(r, task)) {
             r->pace[task] = (uint8_t)compare_with_round_before(r, task);
             if (r->pace[task] == UNKNOWN) {
@@ -93,7 +94,7 @@ static dts_id blocker_on_stream(const dts_rhythm *r, dts_id task) {
 
 /* (2): what belongs to the round before or behind of its device stands for the same of the round. */
 static bool pace_is_kept(const dts_rhythm *r) {
-    for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
+    for (dts_id task = r->first; task < r->end; task++) {
         if (!dts_rhythm_has(r, task) || r->pace[task] != KEEPS) {
             continue;
         }
@@ -130,7 +131,7 @@ static double all_of_it(const dts_rhythm *r) {
 /* Does a transfer of the round come earlier with every round? */
 static bool a_transfer_moves(const dts_rhythm *r) {
     bool moves = false;
-    for (dts_id task = 0; task < r->m->lowered->info_count && !moves; task++) {
+    for (dts_id task = r->first; task < r->end && !moves; task++) {
         moves = dts_rhythm_has(r, task) && dts_graph_task(r->m->lowered->graph, task).hop_count > 0 &&
                 r->pace[task] != KEEPS;
     }
@@ -146,7 +147,7 @@ static dts_time moving(dts_rhythm *r) {
         return DTS_TIME_MAX;
     }
     dts_time time = 0;
-    for (dts_id task = 0; task < r->m->lowered->info_count; task++) {
+    for (dts_id task = r->first; task < r->m->lowered->info_count; task++) {
         const bool has = dts_rhythm_has(r, task);
         if ((has || dts_rhythm_is_behind(r, task)) && dts_graph_task(r->m->lowered->graph, task).hop_count > 0 &&
             (!look || r->meets[task]) && pace_of(r, task) != KEEPS) {

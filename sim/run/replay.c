@@ -33,14 +33,33 @@ enum { MOST_ITERATIONS = 8, LEAST_ITERATIONS = 2, SLOTS = 1 << 14 };
 
 void dts_memory_log_add(void *context, dts_time now, dts_id device, unsigned category, int64_t bytes, dts_id task) {
     dts_memory_log *log = context;
-    dts_memory_event *events = dts_array_room(log->events, &log->capacity, log->count + 1, sizeof *events);
-    if (events == NULL) {
+    dts_memory_events *of = &log->devices[device];
+    dts_memory_event *items = dts_array_room(of->items, &of->capacity, of->count + 1, sizeof *items);
+    if (items == NULL) {
         log->failed = true;
         return;
     }
-    log->events = events;
-    log->events[log->count++] =
-        (dts_memory_event){.when = now, .bytes = bytes, .task = task, .device = device, .category = (uint8_t)category};
+    const bool begins = task != log->task || now != log->when || device != log->device;
+    of->items = items;
+    items[of->count++] =
+        (dts_memory_event){.when = now, .bytes = bytes, .task = task, .category = (uint8_t)category, .begins = begins};
+    log->when = now;
+    log->task = task;
+    log->device = device;
+}
+
+dts_status dts_memory_log_new(size_t devices, dts_memory_log *out) {
+    *out = (dts_memory_log){.device_count = devices, .task = DTS_NO_ID, .device = DTS_NO_ID};
+    out->devices = calloc(devices + 1, sizeof *out->devices);
+    return out->devices == NULL ? DTS_NOMEM : DTS_OK;
+}
+
+void dts_memory_log_free(dts_memory_log *log) {
+    for (size_t d = 0; log->devices != NULL && d < log->device_count; d++) {
+        free(log->devices[d].items);
+    }
+    free(log->devices);
+    *log = (dts_memory_log){0};
 }
 
 /* ---- live tensors ----------------------------------------------------------------------------------------------- */
@@ -414,19 +433,15 @@ static void drop_gradients(replayer *r) {
     }
 }
 
-static void iterate(replayer *r, const dts_memory_log *log, dts_id device, bool bears) {
+static void iterate(replayer *r, const dts_memory_events *events, bool bears) {
     r->next_born = bears && r->apart[DTS_MEMORY_GRADIENTS] ? 0 : r->known.count;
-    for (size_t from = 0; from < log->count;) {
-        const dts_memory_event *first = &log->events[from];
+    for (size_t from = 0; from < events->count;) {
         size_t to = from + 1;
-        while (to < log->count && log->events[to].task == first->task && log->events[to].when == first->when &&
-               log->events[to].device == first->device) {
+        while (to < events->count && !events->items[to].begins) {
             to++;
         }
-        if (first->device == device) {
-            bear(r, first->when);
-            replay_group(r, first, to - from);
-        }
+        bear(r, events->items[from].when);
+        replay_group(r, &events->items[from], to - from);
         from = to;
     }
     bear(r, DTS_TIME_MAX);
@@ -439,7 +454,7 @@ static void iterate(replayer *r, const dts_memory_log *log, dts_id device, bool 
     dts_caching_advance(r->allocator, DTS_TIME_MAX); /* the host reads the loss */
 }
 
-static void repeat(replayer *r, const dts_memory_log *log, dts_id device, const int64_t *static_B) {
+static void repeat(replayer *r, const dts_memory_events *events, const int64_t *static_B) {
     dts_caching_counts last = {.retries = -1};
     int64_t retries = -1, calls = -1;
     set_up(r, static_B, false);
@@ -447,7 +462,7 @@ static void repeat(replayer *r, const dts_memory_log *log, dts_id device, const 
         r->stall_count = 0;
         dts_caching_counts was = dts_caching_count(r->allocator);
         bool drops = r->plan->job.stack->zero_grad_to_none;
-        iterate(r, log, device, drops || i == 0);
+        iterate(r, events, drops || i == 0);
         if (i == 0) {
             set_up(r, static_B, true);
         }
@@ -491,7 +506,7 @@ dts_status dts_replay_device(const dts_plan *plan, const dts_lowered *lowered, c
     if (!r.failed) {
         memset(r.slots, 0xff, SLOTS * sizeof *r.slots);
         memset(r.born, 0xff, (r.known.count + 1) * sizeof *r.born);
-        repeat(&r, log, device, dts_simulation_peak(simulation, device)->final_bytes);
+        repeat(&r, &log->devices[device], dts_simulation_peak(simulation, device)->final_bytes);
         dts_caching_counts counts = dts_caching_count(r.allocator);
         out->peak_reserved_B = counts.peak_reserved_B;
         out->peak_allocated_B = counts.peak_allocated_B;

@@ -118,6 +118,8 @@ static bool a_stage_sets_the_pace(const dts_rhythm *r, observed o) {
 static void find_spans(dts_rhythm *r) {
     const dts_time *ends = dts_simulation_ends(r->m->simulation);
     int64_t end = r->each - r->fold->draining - 1;
+    r->first = DTS_NO_ID;
+    r->end = 0;
     for (size_t d = 0; d < r->devices; d++) {
         const dts_id *last = last_kernels(r, d, 0);
         r->spans[d] = (span){.before = end >= 2 * r->round ? last[end - 2 * r->round] : DTS_NO_ID,
@@ -125,6 +127,8 @@ static void find_spans(dts_rhythm *r) {
                              .until = last[end],
                              .from = ends[last[end - r->round]],
                              .to = ends[last[end]]};
+        r->first = r->spans[d].after < r->first ? r->spans[d].after + 1 : r->first;
+        r->end = r->spans[d].until >= r->end ? r->spans[d].until + 1 : r->end;
     }
 }
 
@@ -178,16 +182,19 @@ static bool rounds_are_whole(const dts_rhythm *r) {
     return true;
 }
 
-/* Is a task of the round of the device that issues it? One process that drives all GPUs issues everything. */
-bool dts_rhythm_has(const dts_rhythm *r, dts_id task) {
-    dts_id device = r->m->lowered->infos[task].device;
-    const span *s = &r->spans[device < r->devices ? device : 0];
-    return task > s->after && task <= s->until;
-}
-
-bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task) {
-    dts_id device = r->m->lowered->infos[task].device;
-    return task > r->spans[device < r->devices ? device : 0].until;
+static void add_up_launches(dts_rhythm *r) {
+    const dts_lowered *lowered = r->m->lowered;
+    const dts_time *starts = dts_simulation_starts(r->m->simulation);
+    const dts_time *ends = dts_simulation_ends(r->m->simulation);
+    memset(r->launching, 0, dts_graph_streams(lowered->graph) * sizeof *r->launching);
+    for (dts_id task = 0; task < lowered->info_count; task++) {
+        if (lowered->infos[task].role == DTS_ROLE_HOST) {
+            const dts_task view = dts_graph_task(lowered->graph, task);
+            for (size_t i = 0; i < view.stream_count; i++) {
+                r->launching[view.streams[i]] += ends[task] - starts[task];
+            }
+        }
+    }
 }
 
 static void add_up_round(dts_rhythm *r) {
@@ -196,26 +203,20 @@ static void add_up_round(dts_rhythm *r) {
     const dts_time *ends = dts_simulation_ends(r->m->simulation);
     memset(r->counts, 0, dts_graph_streams(lowered->graph) * sizeof *r->counts);
     memset(r->busy, 0, dts_graph_streams(lowered->graph) * sizeof *r->busy);
-    memset(r->launching, 0, dts_graph_streams(lowered->graph) * sizeof *r->launching);
     memset(r->kept_B, 0, dts_graph_devices(lowered->graph) * sizeof *r->kept_B);
     r->flops = 0;
-    for (dts_id task = 0; task < lowered->info_count; task++) {
-        const dts_task_info *info = &lowered->infos[task];
-        bool round = dts_rhythm_has(r, task);
-        if (!round && info->role != DTS_ROLE_HOST) {
+    for (dts_id task = r->first; task < r->end; task++) {
+        if (!dts_rhythm_has(r, task)) {
             continue;
         }
-        dts_task view = dts_graph_task(lowered->graph, task);
+        const dts_task_info *info = &lowered->infos[task];
+        const dts_task view = dts_graph_task(lowered->graph, task);
         for (size_t i = 0; i < view.stream_count; i++) {
-            dts_time time = ends[task] - starts[task];
-            r->counts[view.streams[i]] += round;
-            r->busy[view.streams[i]] += round ? time : 0;
-            r->launching[view.streams[i]] += info->role == DTS_ROLE_HOST ? time : 0;
+            r->counts[view.streams[i]]++;
+            r->busy[view.streams[i]] += ends[task] - starts[task];
         }
-        if (round) {
-            r->flops += info->device < (dts_id)r->m->plan->pipeline ? info->flops : 0;
-            dts_graph_memory_changes(lowered->graph, task, r->kept_B);
-        }
+        r->flops += info->device < (dts_id)r->m->plan->pipeline ? info->flops : 0;
+        dts_graph_memory_changes(lowered->graph, task, r->kept_B);
     }
 }
 
@@ -317,6 +318,7 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
         return DTS_NOMEM;
     }
     find_last_kernels(r);
+    add_up_launches(r);
     bool steady = false;
     for (int64_t round = 1; round < fold->round && !steady; round *= 2) {
         steady = repeats(r, round);

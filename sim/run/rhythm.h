@@ -22,6 +22,7 @@ struct dts_rhythm {
     int64_t round;            /* u, of each direction */
     dts_time length;          /* D */
     span *spans;              /* [device] */
+    dts_id first, end;        /* tasks of the round are among those from first up to this, not included */
     size_t *counts;           /* [stream] tasks of a round */
     dts_time *busy;           /* [stream] in a round */
     dts_time *launching;      /* [stream] of hosts, in the whole iteration */
@@ -37,11 +38,22 @@ struct dts_rhythm {
 /* Are two lengths the same but for rounding? */
 bool dts_rhythm_same_length(dts_time a, dts_time b);
 
-/* Is a task of the round of the device that issues it? */
-bool dts_rhythm_has(const dts_rhythm *r, dts_id task);
+/* Of the device that issues a task. One process that drives all GPUs issues everything. */
+static inline const span *dts_rhythm_span(const dts_rhythm *r, dts_id task) {
+    const dts_id device = r->m->lowered->infos[task].device;
+    return &r->spans[device < r->devices ? device : 0];
+}
 
-/* Does the device that issues it do so behind its round? */
-bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task);
+/* Is a task of the round of the device that issues it? Always false outside of r->first … r->end. */
+static inline bool dts_rhythm_has(const dts_rhythm *r, dts_id task) {
+    const span *s = dts_rhythm_span(r, task);
+    return task > s->after && task <= s->until;
+}
+
+/* Does the device that issues it do so behind its round? Always false before r->first. */
+static inline bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task) {
+    return task > dts_rhythm_span(r, task)->until;
+}
 
 /* Will all that follows be as the round is (pace.c)? */
 bool dts_rhythm_goes_on(dts_rhythm *r);

@@ -86,10 +86,13 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
         status = dts_lower(plan, how, arena, &s->lowered, diag);
         if (status == DTS_OK) {
             bool kernels = s->lowered.detail == DTS_DETAIL_KERNEL;
-            if (log != NULL) {
-                log->count = 0;
+            if (log != NULL && kernels) {
+                dts_memory_log_free(log);
+                status = dts_memory_log_new(dts_graph_devices(s->lowered.graph), log);
             }
-            status = simulate(&s->lowered, record, kernels ? log : NULL, how->stop, &s->simulation, result, diag);
+            status = status == DTS_OK
+                         ? simulate(&s->lowered, record, kernels ? log : NULL, how->stop, &s->simulation, result, diag)
+                         : dts_diag_nomem(diag);
         }
         bool staggers = false;
         if (status == DTS_OK &&
@@ -176,7 +179,7 @@ static dts_status follow_few(const dts_plan *plan, const dts_lower_options *how,
         status = dts_replay_stages(&part, &beside.lowered, beside.simulation, &log, &s->replays);
         status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }
-    free(log.events);
+    dts_memory_log_free(&log);
     dts_simulated_free(&beside, plan->pipeline);
     return status;
 }
@@ -191,7 +194,7 @@ dts_status dts_simulate_plan(const dts_plan *plan, dts_allocator_detail allocato
     } else if (status == DTS_OK && allocator == DTS_ALLOCATOR_REPLAY) {
         status = follow_few(plan, how, arena, s, result, diag);
     }
-    free(log.events);
+    dts_memory_log_free(&log);
     return status;
 }
 
