@@ -280,20 +280,21 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     return status;
 }
 
-/* The one of this batch, before index, that a finding is the twin of; NULL: none is. */
-static const dts_finding *twin_in_batch(const simulation_work *w, size_t index) {
+/* The one of this batch, before index, that a finding is the twin of, or DTS_NOWHERE. */
+static long twin_in_batch(const simulation_work *w, size_t index) {
     dts_candidate twin;
     const bool any = dts_layouts_twin(w->c, &w->findings[index].candidate, &twin);
-    const dts_finding *found = NULL;
-    for (size_t i = 0; any && i < index && found == NULL; i++) {
-        found = dts_candidate_compare(&w->findings[i].candidate, &twin) == 0 ? &w->findings[i] : NULL;
+    long found = DTS_NOWHERE;
+    for (size_t i = 0; any && i < index && found == DTS_NOWHERE; i++) {
+        found = dts_candidate_compare(&w->findings[i].candidate, &twin) == 0 ? (long)i : DTS_NOWHERE;
     }
     return found;
 }
 
 static dts_status simulate(simulation_work *w, dts_finding *f) {
-    const dts_finding *here = twin_in_batch(w, (size_t)(f - w->findings));
-    const dts_finding *twin = here != NULL ? here : dts_layouts_find_twin(w->c, &f->candidate, false);
+    const long here = twin_in_batch(w, (size_t)(f - w->findings));
+    const dts_finding *twin =
+        here != DTS_NOWHERE ? &w->findings[here] : dts_layouts_find_twin(w->c, &f->candidate, false);
     if (twin != NULL && dts_finding_serves(twin)) {
         return dts_finding_take(twin, f);
     }
@@ -375,7 +376,7 @@ void dts_layouts_tell(const dts_search_context *c, size_t done, size_t count, co
 
 static void simulate_one(void *context, size_t index) {
     simulation_work *w = context;
-    const bool waits = !w->twins && twin_in_batch(w, index) != NULL;
+    const bool waits = !w->twins && twin_in_batch(w, index) != DTS_NOWHERE;
     if (waits || dts_layouts_stopped(w->c) || w->findings[index].outcome.kind != DTS_OUTCOME_PENDING) {
         return;
     }

@@ -84,7 +84,7 @@ static void nodes_that_are_full_have_no_order(void **state) {
         "stack: megatron-lm\n"
         "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: bf16}\n",
         331);
-    assert_true(s.pairs > 10 * 331 && s.alone > 0);
+    assert_true(s.pairs / 331 > 10 && s.alone > 0);
 }
 
 static void experts_too(void **state) {
@@ -95,7 +95,7 @@ static void experts_too(void **state) {
         "stack: megatron-core\n"
         "training: {global_batch: 32, micro_batch: 1, sequence_length: 2048, precision: bf16}\n",
         1009);
-    assert_true(s.pairs > 10 * 1009 && s.alone > 0);
+    assert_true(s.pairs / 1009 > 10 && s.alone > 0);
 }
 
 static void nodes_that_differ_have_one(void **state) {
