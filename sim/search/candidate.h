@@ -68,6 +68,9 @@ int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
 /* The scenario with the candidate's plan; borrows base's strings and lists. */
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out);
 
+/* Is the candidate the same plan in the other order of ranks (twins.c)? */
+bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base);
+
 /* "tensor 8 · pipeline 4 × 2 (interleaved-1f1b) · zero1 16 · micro 1 · recompute selective" */
 void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_values *base, dts_text *out);
 

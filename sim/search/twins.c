@@ -13,14 +13,19 @@ static bool nodes_are_alike(const dts_cluster *cluster) {
     return cluster->stragglers.count == 0 && !(cluster->jitter > 0) && !(cluster->gpu_spread > 0);
 }
 
-bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidate, dts_candidate *out) {
-    const dts_cluster *cluster = &c->request->base->cluster;
+bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base) {
     const int32_t *v = candidate->value;
     const int64_t together = (int64_t)v[DTS_AXIS_TENSOR] * v[DTS_AXIS_CONTEXT];
+    return together % dts_cluster_joined(&base->cluster) == 0 && candidate->layers == NULL &&
+           nodes_are_alike(&base->cluster);
+}
+
+bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidate, dts_candidate *out) {
+    const int32_t *v = candidate->value;
     *out = *candidate;
     out->value[DTS_AXIS_ORDER] = v[DTS_AXIS_ORDER] == DTS_ORDER_TENSOR_DATA_PIPELINE ? DTS_ORDER_TENSOR_PIPELINE_DATA
                                                                                      : DTS_ORDER_TENSOR_DATA_PIPELINE;
-    return together % dts_cluster_joined(cluster) == 0 && candidate->layers == NULL && nodes_are_alike(cluster);
+    return dts_candidate_has_twin(candidate, c->request->base);
 }
 
 bool dts_finding_serves(const dts_finding *f) {

@@ -41,6 +41,7 @@ typedef struct walk {
     dts_block_costs costs;
     bool has_costs;
     bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
+    bool both_orders;              /* what is visited stands for its twin in the other order of ranks, too (twins.c) */
     basis bases[BASES];
     dts_moment_cache moments;
     dts_pace_cache *pace;
@@ -106,6 +107,10 @@ static bool passes(walk *w, dts_layout_axis last, double least_s) {
     return passed;
 }
 
+static void count_illegal(walk *w) {
+    w->counts->illegal += w->both_orders ? 2 : 1;
+}
+
 static bool set(walk *w, dts_layout_axis axis, size_t index) {
     w->candidate.value[axis] = w->space->axes[axis].items[index];
     return true;
@@ -164,6 +169,20 @@ static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
     return needs ? sharded : first || (kind == DTS_DP_FSDP && w->plan.job.stack->fsdp_mixed_precision);
 }
 
+/* Its twin has the same closed forms. */
+static void visit_one(walk *w, const dts_estimate *estimate) {
+    int32_t *order = &w->candidate.value[DTS_AXIS_ORDER];
+    const int32_t first = *order;
+    w->counts->legal++;
+    w->watch.visit(w->context, &w->candidate, estimate);
+    if (w->both_orders) {
+        *order = w->space->axes[DTS_AXIS_ORDER].items[1];
+        w->counts->legal++;
+        w->watch.visit(w->context, &w->candidate, estimate);
+        *order = first;
+    }
+}
+
 static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method,
                         const dts_moments *moments) {
     int32_t *v = w->candidate.value;
@@ -179,8 +198,7 @@ static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_meth
                 (w->watch.passes == NULL ||
                  !passes(w, DTS_AXIS_OFFLOAD, dts_frame_time_s(frame, &w->candidate, method)))) {
                 dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, moments);
-                w->counts->legal++;
-                w->watch.visit(w->context, &w->candidate, &estimate);
+                visit_one(w, &estimate);
             }
         }
     }
@@ -323,7 +341,7 @@ static void visit_schedule(walk *w, int32_t schedule) {
     dts_diag_free(refusal);
     const dts_moments *ranks = legal ? dts_moments_of(&w->moments, &w->plan, &w->costs, method, w->arena) : NULL;
     if (ranks == NULL) {
-        w->counts->illegal++;
+        count_illegal(w);
         return;
     }
     visit_sharding(w, method, ranks);
@@ -415,7 +433,7 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
         if (status != DTS_OK) { /* shapes that the model cannot be cut into */
             w->status = status == DTS_NOMEM ? status : w->status;
             note_refusal(w);
-            w->counts->illegal++;
+            count_illegal(w);
             return;
         }
         w->has_costs = true;
@@ -457,7 +475,7 @@ static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
             }
             neutral_inner(w);
             if (!outline(w, w->frame_arena, &w->values, &w->plan)) {
-                w->counts->illegal++;
+                count_illegal(w);
                 continue;
             }
             visit_cut(w, has_first ? &first : NULL, asked);
@@ -465,6 +483,13 @@ static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
             has_first = true;
         }
     }
+}
+
+/* Are both orders of ranks the same plans, so that one is worked out? */
+static bool orders_are_one(const walk *w, int64_t data) {
+    enum { ORDERS = 2 };
+    return w->space->axes[DTS_AXIS_ORDER].count == ORDERS && w->watch.wants == NULL && data > 1 &&
+           w->candidate.value[DTS_AXIS_PIPELINE] > 1 && dts_candidate_has_twin(&w->candidate, w->space->base);
 }
 
 static void visit_batches(walk *w, int64_t data) {
@@ -483,9 +508,13 @@ static void visit_batches(walk *w, int64_t data) {
                 continue;
             }
             w->has_costs = false;
+            w->both_orders = orders_are_one(w, data);
             EACH(DTS_AXIS_ORDER, o) {
-                visit_order(w, data, o, &asked);
+                if (o == 0 || !w->both_orders) {
+                    visit_order(w, data, o, &asked);
+                }
             }
+            w->both_orders = false;
         }
     }
 }
