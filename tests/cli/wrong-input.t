@@ -367,7 +367,7 @@ $ dtsim run pipelines/dualpipe --set stack=megatron-bridge --set stack.ddp.overl
   ! stack.ddp.overlap_gather does nothing here: schedules in two directions have
     no first forward pass to gather beside; leave it out
 
-Simulated 54,825 tasks, 55,516 events; detail kernel, network flow, ranks
+Simulated 54,889 tasks, 55,580 events; detail kernel, network flow, ranks
 $ dtsim run pipelines/1f1b --set stack.fp8.half_weights=true
 --set: error: weights in bf16 alone (fp8.half_weights) contradict fp32 master copies (master_weights), which the stack has [stack.fp8.half_weights]
   help: set stack.master_weights=false, or leave fp8.half_weights out

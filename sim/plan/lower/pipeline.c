@@ -172,7 +172,9 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
                           .chunk = x->op->chunk,
                           .name = to.forward ? "send activation" : "send gradient"};
     const size_t base = stand_above(t, to.forward ? x->stage : to.stage);
-    *sent = dts_build_send(b, from, &b->stages[to.rank], to.up, t->blocking && b->brief, sent_B(t), x->made, &info);
+    const dts_stage *receiver = &b->stages[to.rank];
+    *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, sent_B(t), x->made, &info)
+                        : dts_build_post(b, from, receiver, to.up, sent_B(t), x->made, &info);
     if (from->last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
@@ -180,7 +182,7 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
     if (t->posted != NULL) {
         dts_graph_hold(b->graph, from->multiprocessors, (double)t->sms, DTS_NO_ID, *sent);
     }
-    return *sent;
+    return t->blocking ? *sent : dts_build_arrival(b, from, receiver, *sent, &info);
 }
 
 /* Brief: a transfer that holds its sender and needs not wait for the receiver goes on where the pass ends. */

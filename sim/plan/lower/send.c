@@ -1,5 +1,6 @@
 /* Transfers between two stages. A link carries the same bytes for every microbatch: what it takes is looked up once. */
 #include "plan/lower/builder.h"
+#include "plan/lower/posted.h"
 
 /* What sends from one stage to another cross. */
 static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage *to, double bytes, dts_link *out) {
@@ -28,15 +29,14 @@ dts_link *dts_build_link(const dts_builder *b, dts_stage *from, const dts_stage 
     return link;
 }
 
-dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
-                      dts_id after, const dts_task_info *info) {
-    dts_link *link = dts_build_link(b, from, to, up, bytes);
+static dts_id add_send(dts_builder *b, dts_stage *from, dts_link *link, bool holds, dts_id after,
+                       const dts_task_info *info) {
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.collective = -1;
-    what.bytes = bytes;
+    what.bytes = link->bytes;
     what.device = from->device;
-    what.peer = to->device;
+    what.peer = link->to->device;
     const dts_id streams[] = {link->stream, from->compute};
     link->task.streams = streams;
     link->task.stream_count = holds ? 2 : 1;
@@ -44,6 +44,43 @@ dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool
     link->task.streams = NULL;
     dts_graph_depend(b->graph, task, after);
     return task;
+}
+
+dts_id dts_build_send(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, bool holds, double bytes,
+                      dts_id after, const dts_task_info *info) {
+    return add_send(b, from, dts_build_link(b, from, to, up, bytes), holds, after, info);
+}
+
+/* Of the latency of a transfer: what passes in the network. */
+static dts_time on_the_way(const dts_builder *b, const dts_stage *from, const dts_stage *to) {
+    return from->node == to->node ? 0 : dts_time_from_s(b->plan->job.cluster->inter.hop_latency_s);
+}
+
+dts_id dts_build_post(dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes, dts_id after,
+                      const dts_task_info *info) {
+    dts_link *link = dts_build_link(b, from, to, up, bytes);
+    const dts_time whole = link->task.duration;
+    link->task.duration -= on_the_way(b, from, to);
+    const dts_id task = add_send(b, from, link, false, after, info);
+    link->task.duration = whole;
+    return task;
+}
+
+dts_id dts_build_arrival(dts_builder *b, const dts_stage *from, const dts_stage *to, dts_id sent,
+                         const dts_task_info *info) {
+    const dts_time duration = on_the_way(b, from, to);
+    if (duration == 0) {
+        return sent;
+    }
+    dts_task_info what = *info;
+    what.role = DTS_ROLE_COMMUNICATION;
+    what.collective = -1;
+    what.device = from->device;
+    what.peer = to->device;
+    what.name = "on the way";
+    const dts_id arrival = dts_build_add(b, &(dts_task){.duration = duration}, &what);
+    dts_graph_depend(b->graph, arrival, sent);
+    return arrival;
 }
 
 dts_id dts_build_with_send(dts_builder *b, dts_stage *stage, dts_time duration, const dts_task_info *info) {
