@@ -6,6 +6,9 @@
  *                 FSDP: f = gathers of the root and of the first unit + max(f, other gathers), b + w = the same with
  *                 the scatters, and with the root where it is not whole any more; in a pipeline first units come while
  *                 the pass before ends, and w gathers nothing that b has gathered;
+ *                 without a pipeline: f >= gathers + last layer + head, and each but the first f begins with the
+ *                 last scatter of the microbatch before
+ *                 ZeRO-2: b + w beside the reductions of its buckets
  *                 products beside a collective have fewer multiprocessors while both run, and exchanges less of the
  *                 link; kernels around the collectives (plan/lower/unit_copies.c), the host's hooks and launches;
  *                 where the host reads token counts it asks for the next unit behind these; layers of one checkpoint

@@ -3,18 +3,23 @@
 
 #include "search/case.h"
 
-/* A chain beside transfers of FSDP's units that it does not wait for: while both run its products make do with the
- * multiprocessors that these leave, and its exchanges with their part of the GPU's link. products: their share of the
- * chain. */
-static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
+/* A chain beside transfers of gradients and units that it does not wait for: while both run its products make do with
+ * the multiprocessors that these leave, and its exchanges with their part of the GPU's link. products: their share of
+ * the chain. */
+static double slowed_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
                        double exchange_s, double transfers_s) {
     const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
     const double lost_s = products * fmin(chain_s * share / (1 - share), transfers_s * share);
     /* exchanges have what is left of the link, half of it at least; both together take what each takes of it */
     const double link = fmin(x->unit_link[k->hybrid], 0.5);
     const double both = chain_s > 0 ? fmin(1, transfers_s / chain_s) : 1;
-    const double slowed_s = exchange_s * both * link / (1 - link);
-    return fmax(chain_s + lost_s + slowed_s, transfers_s + fmin(exchange_s, transfers_s) * x->unit_link[k->hybrid]);
+    return chain_s + lost_s + exchange_s * both * link / (1 - link);
+}
+
+static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
+                       double exchange_s, double transfers_s) {
+    return fmax(slowed_s(k, x, chain_s, products, exchange_s, transfers_s),
+                transfers_s + fmin(exchange_s, transfers_s) * x->unit_link[k->hybrid]);
 }
 
 /* Parameters that no pass lets go before the step. */
@@ -145,6 +150,14 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
                            : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].chain_s : 0);
     const double weight_s = splits ? c->weight_s : c->backward_s - c->input_s;
     dts_case_passes p = {c->forward_s, c->input_s + repeats_s, weight_s + gradients_s(k, c), 0, 0};
+    if (k->kind == DTS_DP_ZERO2 && dts_plan_replicates(k->plan)) {
+        const double again = k->recompute == DTS_CASE_FULL ? dts_case_repeated_share(k, c) : 0;
+        const double chain_s = p.input_s + p.weight_s;
+        const double products = fmin(1, (c->products_backward_s + again * c->products_full_s) / chain_s);
+        p.weight_s += slowed_s(k, &c->collectives, chain_s, products,
+                               c->exchange_backward_s + again * c->exchange_full_s, c->collectives.scatter_s) -
+                      chain_s;
+    }
     if (dts_case_shards_parameters(k) && dts_plan_replicates(k->plan)) {
         const unit_passes u = unit_passes_of(k, c);
         p.forward_s += u.forward.seconds;
@@ -177,11 +190,22 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         p.first_input_s = again ? first_s - behind_s + (dts_case_regathers_root(k, c) ? root_s : 0) : 0;
         const double again_products_s =
             k->recompute == DTS_CASE_FULL ? c->products_full_s * dts_case_repeated_share(k, c) : 0;
+        /* without a pipeline the last unit of a backward is reduced ahead of the next forward's first gather, and
+         * nothing is gathered while a microbatch's last layer and its head run */
+        const bool alone = k->plan->pipeline == 1 && c->layers > 0;
+        const double left_s = alone && !splits && !dts_case_defers_reduction(k)
+                                  ? x->unit_scatter_s[k->fsdp][k->hybrid] / c->layer_units
+                                  : 0;
+        const double layer_s = (p.forward_s - c->head_forward_s) / fmax(1, c->layers);
+        const double last_s = alone ? layer_s + c->head_forward_s : 0;
+        scatters_s -= left_s;
         double forward = fmin(1, c->products_forward_s / p.forward_s);
         double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
         const double read_s = p.forward_s + reads_wait_s(k, c);
-        p.forward_s = beside_s(k, x, p.forward_s, forward, c->exchange_forward_s, gathers_s + (apart ? root_s : 0));
-        p.forward_s = fmax(fmax(p.forward_s, read_s), host.forward_s) + p.first_forward_s;
+        const double gathered_s = gathers_s + (apart ? root_s : 0);
+        p.forward_s = beside_s(k, x, p.forward_s, forward, c->exchange_forward_s, gathered_s);
+        p.forward_s = fmax(fmax(p.forward_s, gathered_s + last_s), fmax(read_s, host.forward_s)) + p.first_forward_s;
+        p.forward_s += left_s * (k->microbatches - 1) / k->microbatches;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;

@@ -43,6 +43,7 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     const dts_part_cost *part = &frame->costs.parts[which];
     const bool is_layer = dts_part_is_layer(which);
     c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
+    c->head_forward_s += which == DTS_PART_HEAD ? times * dts_pass_chain_s(plan, &part->forward, false) : 0;
     c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
     const dts_pass_cost both = joined(part);
     c->weight_s += times * dts_pass_chain_s(plan, &part->weight, true);
@@ -297,24 +298,34 @@ static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, dou
     }
 }
 
-/* What the gather of a layer's units takes beside its chain; scattering them has the same rate. */
+/* What the gather of a layer's units takes beside its chain, of the set that takes longest; scattering them has the
+ * same rate. */
 static void cost_beside(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
-    const dts_cluster *cluster = frame->plan->job.cluster;
-    double sharing = 1;
-    dts_placement group = group_of(frame->plan, rank, DTS_SET_COMMON, busy_share(frame->plan), &sharing);
-    group = hybrid ? (dts_placement){.ranks = frame->group, .nodes = 1} : group;
-    dts_transfer gather;
-    const double unit_B = dts_plan_unit_B(frame->plan, c->unit[DTS_SET_COMMON], c->unit_quantised[DTS_SET_COMMON],
-                                          c->unit_frozen_B[DTS_SET_COMMON]);
-    dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B / c->layer_units, &gather);
-    const double most = (double)frame->plan->job.stack->communication_sms;
-    const bool moves = gather.work_B > 0;
-    const double port_Bps = dts_gpu_port_Bps(cluster);
-    c->collectives.unit_sms[hybrid] =
-        moves && most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
-    c->collectives.unit_link[hybrid] =
-        moves && port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, &gather, sharing) * gather.gpu_weight / port_Bps)
-                              : 0;
+    const dts_plan *plan = frame->plan;
+    const dts_cluster *cluster = plan->job.cluster;
+    const double most = (double)plan->job.stack->communication_sms, port_Bps = dts_gpu_port_Bps(cluster);
+    double longest_s = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        double sharing = 1;
+        dts_placement group = group_of(plan, rank, set, busy_share(plan), &sharing);
+        if (hybrid) {
+            const int64_t groups = plan->replicas / frame->group;
+            group = (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups,
+                                    .nodes = 1};
+        }
+        dts_transfer gather;
+        const double unit_B =
+            dts_plan_unit_B(plan, c->unit[set], c->unit_quantised[set], c->unit_frozen_B[set]) / c->layer_units;
+        dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B, &gather);
+        const double takes_s = dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, unit_B, sharing);
+        if (!(gather.work_B > 0) || takes_s <= longest_s) {
+            continue;
+        }
+        longest_s = takes_s;
+        c->collectives.unit_sms[hybrid] = most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
+        c->collectives.unit_link[hybrid] =
+            port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, &gather, sharing) * gather.gpu_weight / port_Bps) : 0;
+    }
 }
 
 /* Kernels around the collectives of so many units that are equal shares of all. */

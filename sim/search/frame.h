@@ -53,8 +53,9 @@ typedef struct dts_rank_class {
     double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
-    double backward_s;   /* both halves where no schedule splits them: the host runs ahead from one to the other */
-    double accumulate_s; /* beside it: new gradients are added to stored ones, where they are not reduced at once */
+    double head_forward_s; /* of these, the head's */
+    double backward_s;     /* both halves where no schedule splits them: the host runs ahead from one to the other */
+    double accumulate_s;   /* beside it: new gradients are added to stored ones, where they are not reduced at once */
     /* gradients on their way into buckets, of one microbatch; how many buckets they fill, and the largest tensor of the
      * embedding, which is the last */
     double bucket_s, buckets[DTS_SET_COUNT], embedding_elements;
