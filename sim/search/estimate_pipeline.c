@@ -13,9 +13,13 @@ static double latency_s(const dts_case *k, double busiest_s, const dts_case_pass
     return ends_s + fmax(0, all_s - ends_s - fmax(0, idle_s));
 }
 
+/* Orders that are made for their passes are made often: with more stages that costs more than it tells. */
+enum { MADE_STAGES = 16 };
+
 /* Schedules that have no formula for these passes, or one for a rank's span only. */
 static bool is_walked(const dts_schedule_method *method, const dts_schedule_shape *shape) {
-    if (method->layout == DTS_LAYOUT_BIDIR || method->asynchronous) {
+    if (method->layout == DTS_LAYOUT_BIDIR || method->asynchronous ||
+        (method->follows_costs && shape->stages > MADE_STAGES)) {
         return false;
     }
     return method->bubble == NULL || method->bubble_of_span || dts_schedule_bubble_limit(method, shape) != NULL;

@@ -20,7 +20,8 @@ enum { F, B, W, FIRST_F, FIRST_B, PARTS = DTS_PACE_PARTS };
 enum {
     STEPS = 64,
     HOP_STEPS = 16 * STEPS, /* hops are short, but many */
-    ORDERS = 64,
+    COARSE = 4,             /* steps that orders are not made for */
+    ORDERS = 256,
     SLOTS = 4096,
     SOME = 4, /* times the stages: microbatches of a walk, and of a longer one */
     MORE = 6
@@ -54,7 +55,7 @@ typedef struct cell {
 
 typedef struct known_order {
     const dts_schedule_method *method;
-    int chunks, microbatches;
+    dts_schedule_shape shape;
     dts_schedule order;
 } known_order;
 
@@ -239,48 +240,60 @@ static const int *classes_of(const key *k, int stages, dts_arena *scratch) {
     return class_of;
 }
 
-/* As the zero-bubble repository measures it for its orders (plan/lower/profile.c). */
-static dts_schedule_shape shape_of(const key *k, int stages, int microbatches) {
-    int middle = 0;
-    while (k->n.last[middle] < stages / 2) {
-        middle++;
-    }
-    const int32_t *median = k->n.passes[middle];
-    return (dts_schedule_shape){.stages = stages,
-                                .microbatches = microbatches,
-                                .chunks = k->n.chunks,
-                                .forward = median[F] - median[FIRST_F],
-                                .backward_input = median[B] - median[FIRST_B],
-                                .backward_weight = median[W],
-                                .latency = (double)k->n.hop * STEPS / HOP_STEPS,
-                                .input_frees = (double)k->n.frees / STEPS};
+static double coarsely(double count) {
+    return fmax(1, round(count / COARSE)) * COARSE;
 }
 
-static bool build(const key *k, int stages, int microbatches, dts_arena *arena, dts_schedule *out) {
-    const dts_schedule_shape shape = shape_of(k, stages, microbatches);
+/* As the zero-bubble repository measures it for its orders (plan/lower/profile.c), but in coarse steps: making such an
+ * order takes longer than walking it. */
+static dts_schedule_shape shape_of(const key *k, int stages, int microbatches) {
+    dts_schedule_shape shape = {.stages = stages, .microbatches = microbatches, .chunks = k->n.chunks};
+    if (k->method->follows_costs) {
+        int middle = 0;
+        while (k->n.last[middle] < stages / 2) {
+            middle++;
+        }
+        const int32_t *median = k->n.passes[middle];
+        shape.forward = coarsely(median[F] - median[FIRST_F]);
+        shape.backward_input = coarsely(median[B] - median[FIRST_B]);
+        shape.backward_weight = coarsely(median[W]);
+        shape.latency = round((double)k->n.hop * STEPS / HOP_STEPS);
+        shape.input_frees = round((double)k->n.frees / COARSE) * COARSE / STEPS;
+    }
+    return shape;
+}
+
+static bool same_shape(const dts_schedule_shape *a, const dts_schedule_shape *b) {
+    const double apart = fabs(a->forward - b->forward) + fabs(a->backward_input - b->backward_input) +
+                         fabs(a->backward_weight - b->backward_weight) + fabs(a->latency - b->latency) +
+                         fabs(a->input_frees - b->input_frees);
+    return a->chunks == b->chunks && a->microbatches == b->microbatches && apart <= 0;
+}
+
+static bool build(const key *k, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
     dts_diag *diag = dts_diag_new();
-    const bool built = diag != NULL && dts_schedule_build(k->method->name, &shape, arena, out, diag) == DTS_OK;
+    const bool built = diag != NULL && dts_schedule_build(k->method->name, shape, arena, out, diag) == DTS_OK;
     dts_diag_free(diag);
     return built;
 }
 
-/* NULL: there is none. One that is made for its passes is made anew for each key, in scratch. */
+/* NULL: there is none. One for which there is no room is made anew each time, in scratch. */
 static const dts_schedule *order_for(dts_pace_cache *cache, const key *k, int stages, int microbatches,
                                      dts_arena *scratch) {
-    const bool follows = k->method->follows_costs;
-    for (size_t i = 0; i < cache->order_count && !follows; i++) {
+    const dts_schedule_shape shape = shape_of(k, stages, microbatches);
+    for (size_t i = 0; i < cache->order_count; i++) {
         const known_order *known = &cache->orders[i];
-        if (known->method == k->method && known->chunks == k->n.chunks && known->microbatches == microbatches) {
+        if (known->method == k->method && same_shape(&known->shape, &shape)) {
             return &known->order;
         }
     }
-    if (follows || cache->order_count == ORDERS) {
+    if (cache->order_count == ORDERS) {
         dts_schedule *order = dts_arena_array(scratch, 1, sizeof *order);
-        return order != NULL && build(k, stages, microbatches, scratch, order) ? order : NULL;
+        return order != NULL && build(k, &shape, scratch, order) ? order : NULL;
     }
     known_order *known = &cache->orders[cache->order_count];
-    *known = (known_order){.method = k->method, .chunks = k->n.chunks, .microbatches = microbatches};
-    if (!build(k, stages, microbatches, cache->arena, &known->order)) {
+    *known = (known_order){.method = k->method, .shape = shape};
+    if (!build(k, &shape, cache->arena, &known->order)) {
         return NULL;
     }
     cache->order_count++;
