@@ -465,6 +465,7 @@ typedef struct dts_stack {
     bool fsdp_reshard_in_pipeline; /* parameters are freed between forward and backward in pipelines too */
     bool fsdp_root_reshards;       /* the root unit is freed after forward, too */
     bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */
+    dts_list schedules;            /* const char *: of pipelines, that its launcher offers; empty: nobody has said */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */
     int64_t p2p_sms;                /* multiprocessors that such a transfer holds on either side */
@@ -510,6 +511,9 @@ typedef struct dts_stack {
 } dts_stack;
 
 extern const dts_schema dts_stack_schema;
+
+/* Can the stack's launcher run pipelines in this order? True where nobody has said which it can. */
+bool dts_stack_offers(const dts_stack *stack, const char *schedule);
 
 /* What communicators and libraries hold beyond the GPU's own context, B: nothing to speak of where there is one GPU,
  * which needs no communicator. */

@@ -1,5 +1,9 @@
 /* The keys of hardware/stacks/NAME.yaml. */
+#include <stdio.h>
+
+#include "base/excerpt.h"
 #include "hardware/stack_parts.h"
+#include "schedule/schedule.h"
 
 static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
@@ -450,6 +454,11 @@ static const dts_field stack_fields[] = {
      .help =
          "with communication_sms: bytes of device memory that it moves for each byte that a GPU sends; kernels bound "
          "by memory get the rest"},
+    {.key = "schedules",
+     .type = DTS_FIELD_LIST,
+     .element_type = DTS_FIELD_STRING,
+     .offset = offsetof(dts_stack, schedules),
+     .help = "pipeline schedules that its launcher offers, for `dtsim search`; empty: unknown, and none is marked"},
     {.key = "context",
      .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_BYTES,
@@ -459,8 +468,39 @@ static const dts_field stack_fields[] = {
      .help = "NCCL buffers and framework workspaces beyond the GPU's own context, with two GPUs or more"},
 };
 
+/* A misspelt schedule would mark one that the launcher has. */
+static dts_status check_schedules(dts_binder *binder, const dts_node *node, const dts_stack *stack) {
+    const char *const *names = stack->schedules.items;
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < stack->schedules.count; i++) {
+        if (dts_schedule_find(names[i]) == NULL) {
+            const dts_node *list = node == NULL ? NULL : dts_node_get(node, "schedules");
+            const char *nearest = dts_schedule_nearest(names[i]);
+            char help[120];
+            snprintf(help, sizeof help, "%s%s%s`dtsim list schedules` names all",
+                     nearest == NULL ? "" : "did you mean ", nearest == NULL ? "" : nearest,
+                     nearest == NULL ? "" : "? ");
+            status = dts_diag_error(binder->diag, list == NULL ? NULL : &list->place, "stack.schedules", help,
+                                    "unknown schedule '%s'", dts_excerpt_of(names[i]).text);
+        }
+    }
+    return status;
+}
+
+bool dts_stack_offers(const dts_stack *stack, const char *schedule) {
+    const char *const *names = stack->schedules.items;
+    bool offered = stack->schedules.count == 0;
+    for (size_t i = 0; i < stack->schedules.count; i++) {
+        offered = offered || dts_schedule_find(names[i]) == dts_schedule_find(schedule);
+    }
+    return offered;
+}
+
 static dts_status stack_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_stack *stack = bound;
+    if (check_schedules(binder, node, stack) != DTS_OK) {
+        return DTS_INVALID;
+    }
     if (stack->ddp_first_bucket_B > stack->ddp_bucket_B) {
         return dts_diag_error(binder->diag, node ? &node->place : NULL, key,
                               "the first bucket is small so that communication starts early",

@@ -386,6 +386,21 @@ bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at) {
     return false;
 }
 
+/* Of the plans that are accepted the best that surely fits, else the best that fits. */
+static long choose(const dts_search_context *c) {
+    long first = DTS_NOWHERE;
+    for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        if (c->request->accepts == NULL || f->acceptance == DTS_ACCEPTED) {
+            if (dts_finding_surely_fits(f)) {
+                return (long)i;
+            }
+            first = first == DTS_NOWHERE ? (long)i : first;
+        }
+    }
+    return first;
+}
+
 /* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers,
  * all that are asked for where the allocator may not serve the best, or a baseline. */
 static long unsettled(const dts_search_context *c) {
@@ -394,6 +409,7 @@ static long unsettled(const dts_search_context *c) {
     const dts_search *search = c->search;
     const bool sure = !(search->findings[0].outcome.figures.unserved_gib > 0);
     const size_t answers = sure || c->request->answers < ANSWERS ? ANSWERS : c->request->answers;
+    const long chosen = c->request->accepts != NULL ? choose(c) : DTS_NOWHERE;
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
         bool told =
@@ -401,6 +417,7 @@ static long unsettled(const dts_search_context *c) {
         for (int b = 0; b < DTS_RULE_COUNT; b++) {
             told |= search->baselines[b] == (long)i;
         }
+        told |= chosen == (long)i;
         if (told && !f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED) {
             return (long)i;
         }
@@ -423,21 +440,6 @@ static dts_status settle(dts_search_context *c, dts_diag *diag) {
         status = status == DTS_OK ? rank(c, diag) : dts_diag_nomem(diag);
     }
     return status;
-}
-
-/* Of the plans that are accepted the best that surely fits, else the best that fits. */
-static long choose(const dts_search_context *c) {
-    long first = DTS_NOWHERE;
-    for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
-        const dts_finding *f = &c->search->findings[i];
-        if (c->request->accepts == NULL || f->acceptance == DTS_ACCEPTED) {
-            if (dts_finding_surely_fits(f)) {
-                return (long)i;
-            }
-            first = first == DTS_NOWHERE ? (long)i : first;
-        }
-    }
-    return first;
 }
 
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {

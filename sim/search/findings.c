@@ -124,6 +124,9 @@ const dts_finding *dts_search_plan(const dts_search *search) {
     if (search == NULL || !dts_search_any_fits(search)) {
         return NULL;
     }
+    if (search->chosen >= 0) {
+        return &search->findings[search->chosen];
+    }
     for (size_t i = 0; i < search->count; i++) {
         if (dts_finding_surely_fits(&search->findings[i])) {
             return &search->findings[i];

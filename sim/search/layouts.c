@@ -351,6 +351,9 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
         dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);
+    if (status == DTS_OK && request->only_offered) {
+        dts_layout_space_keep_offered(&search->space);
+    }
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         status = dts_top_new(KEPT_OF_BASELINE, &baselines[b]) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }

@@ -168,7 +168,8 @@ static dts_status search_offer(const dts_rent_request *request, bool thorough, d
     offer->search = NULL;
     search.progress = NULL; /* offers are what is told */
     search.needs_more = needs_more;
-    search.only_here = true; /* plain baselines and ways out are for those who have chosen a cluster */
+    search.only_offered = true; /* what is paid for has to be launched */
+    search.only_here = true;    /* plain baselines and ways out are for those who have chosen a cluster */
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);

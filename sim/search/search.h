@@ -81,6 +81,7 @@ typedef struct dts_search_request {
     bool only_here;              /* the best: no baselines, no way out where nothing fits, no count of the others */
     dts_search_accepts *accepts; /* NULL: every plan may be the answer */
     void *accepts_context;
+    bool only_offered; /* among the schedules that are searched unless --over names some: those that the stack offers */
 } dts_search_request;
 
 /* What became of the candidates; legal = the sum of the others. */
@@ -189,7 +190,13 @@ bool dts_search_any_fits(const dts_search *search);
 /* Is it known that the caching allocator serves it? */
 bool dts_finding_surely_fits(const dts_finding *f);
 
-/* The best plan of which it is known that the caching allocator serves it, else the best that fits; NULL: none fits. */
+/* Can the launcher of the scenario's stack run it (stack.schedules)? */
+bool dts_candidate_offered(const dts_candidate *candidate, const dts_scenario_values *base);
+/* The same as dts_search_request.accepts; context: const dts_scenario_values. */
+dts_status dts_search_offered(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
+
+/* Of what is accepted, else of all: the best plan of which it is known that the caching allocator serves it, else the
+ * best that fits; NULL: none fits. */
 const dts_finding *dts_search_plan(const dts_search *search);
 
 /* Is finding b as good as a, within what the model can tell apart (3 %)? */

@@ -1,5 +1,6 @@
 #include "search/space.h"
 
+#include "schedule/schedule.h"
 #include "search/modules.h"
 
 #include <inttypes.h>
@@ -236,6 +237,20 @@ dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis
         }
     }
     return status == DTS_OK ? list_selections(out, diag) : status;
+}
+
+void dts_layout_space_keep_offered(dts_layout_space *space) {
+    size_t kept = 0, count = 0;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    int32_t *items = space->axes[DTS_AXIS_SCHEDULE].items;
+    for (size_t i = 0; i < space->axes[DTS_AXIS_SCHEDULE].count && !space->axes[DTS_AXIS_SCHEDULE].given; i++) {
+        if (dts_stack_offers(&space->base->stack, methods[items[i]]->name)) {
+            items[kept++] = items[i];
+        }
+    }
+    if (kept > 0) {
+        space->axes[DTS_AXIS_SCHEDULE].count = kept;
+    }
 }
 
 size_t dts_layout_space_find(const dts_layout_space *space, dts_layout_axis axis, int32_t value) {

@@ -25,6 +25,9 @@ typedef struct dts_layout_space {
 dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis *restrictions, size_t count,
                                  dts_layout_space *out, dts_diag *diag);
 
+/* Leaves out the schedules that the stack's launcher lacks, unless the user named them, or it has none of them. */
+void dts_layout_space_keep_offered(dts_layout_space *space);
+
 /* Where among an axis's values is this one; their count: nowhere. */
 size_t dts_layout_space_find(const dts_layout_space *space, dts_layout_axis axis, int32_t value);
 bool dts_layout_space_holds(const dts_layout_space *space, dts_layout_axis axis, int32_t value);

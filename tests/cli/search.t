@@ -359,3 +359,29 @@ The first that surely fits again (rank 3, not a plan with ?): dtsim run outputs.
     --set 'parallelism.pipeline=2' \
 $ dtsim run outputs.yaml --set parallelism.data=2 --set parallelism.pipeline=4 --set parallelism.schedule=zb-h1 --set parallelism.data_parallel=zero1 --width 500 | grep -oE 'That is .* leaves room'
 That is the outputs of all microbatches, joined as the step ends: stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a smaller training.global_batch leaves room
+% Plans that the stack's launcher lacks are marked, and not what the answer writes out.
+$ printf 'model: {profile: gpt, layers: 8, hidden: 2048, heads: 16, vocab: 8192}\ncluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 2}\nstack: megatron-core\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16}\n' >bubbles.yaml
+$ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --html bubbles.html --width 200 >bubbles.txt; sed -nE '3,5s/^( +[0-9]+ [=†]*).*[(]([a-z0-9-]+)[)].*/\1 \2/p; /^†/s/rank.*/rank N/p; s/[(]rank [0-9]+/(rank N/; /^The first/p; /schedule=/p' bubbles.txt; grep -c '<p class="faint">†' bubbles.html
+  1 † zbv
+  2 = zbv
+  7  interleaved-1f1b
+† Megatron-Core 2024 has no launcher flag for the schedule; it has 1f1b, interleaved-1f1b and interleaved-1f1b-moe-overlap. The best that it can launch is rank N
+The first that can be launched again (rank N, not a plan with †): dtsim run bubbles.yaml \
+    --set 'parallelism.schedule=interleaved-1f1b' \
+1
+$ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --format json | grep launchable | sort | uniq -c | sed -E 's/^ +//'
+2 			"launchable":	false,
+2 			"launchable":	true,
+$ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --over parallelism.schedule=zbv --simulate 8 --top 1 --width 200 | grep -E '^†|^The first'
+† Megatron-Core 2024 has no launcher flag for the schedule; it has 1f1b, interleaved-1f1b and interleaved-1f1b-moe-overlap. Nothing that was simulated and fits can be launched with it.
+The first again: dtsim run bubbles.yaml \
+$ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --export megatron-lm 2>messages | grep -cE 'pipeline-model-parallel-size'; sed -E 's/rank [0-9]+/rank N/; s/, (.*) and [0-9]+ more:/, P:/; s/[(][0-9.]+ m?s[)]/(T)/; s/[0-9.]+ %/N %/' messages | grep -A1 zbv | head -2
+1
+warning: passed over rank N, P: megatron-lm cannot express parallelism.schedule = zbv
+  help: Megatron-LM has 1F1B and its interleaved form: interleaved-1f1b is nearest
+$ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --over parallelism.schedule=zbv --simulate 8 --export megatron-lm 2>&1 >plan.sh | tail -2; grep -c zbv plan.sh
+warning: megatron-lm cannot express parallelism.schedule = zbv
+  help: Megatron-LM has 1F1B and its interleaved form: interleaved-1f1b is nearest
+1
+$ dtsim search bubbles.yaml --tokens 1B --nodes 2 --clusters dgx-a100-40gb --over parallelism.pipeline=4 --over offload=none --simulate 24 --format json | grep '"plan"' | grep -cE '1f1b|1F1B'
+1

@@ -310,6 +310,15 @@ static dts_status check_price(const search_arguments *a, const dts_scenario_valu
                           "the price of cluster %s is unknown", base->cluster.name);
 }
 
+/* Whoever names schedules knows who can run them. */
+static bool names_schedules(const search_arguments *a) {
+    bool named = false;
+    for (size_t i = 0; i < a->axes.count; i++) {
+        named = named || strcmp(a->axes.items[i].key, "parallelism.schedule") == 0;
+    }
+    return named;
+}
+
 static int answer(const search_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
                   dts_store *store) {
     dts_text study = {0}, document = {0};
@@ -331,6 +340,11 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     if (a->launcher != NULL) {
         request.accepts = dts_search_export_accepts;
         request.accepts_context = &export;
+    }
+    dts_scenario_values base = *request.base;
+    if (a->launcher == NULL && base.stack.schedules.count > 0 && !names_schedules(a)) {
+        request.accepts = dts_search_offered;
+        request.accepts_context = &base;
     }
     dts_search *search = NULL;
     status = status == DTS_OK ? dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag) : status;

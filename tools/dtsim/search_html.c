@@ -64,8 +64,10 @@ static void write_answer(const dts_search *search, dts_text *out) {
     dts_text_free(&plan);
     if (f != first) {
         const double gain = x->iteration_time_s / first->outcome.figures.iteration_time_s - 1;
-        dts_text_printf(out, "<p class=\"faint\">Rank %zu: what is before it may run out of memory",
-                        (size_t)(f - first) + 1);
+        const bool unoffered = dts_search_offered_mark(search, first)[0] != '\0';
+        dts_text_printf(
+            out, "<p class=\"faint\">Rank %zu: what is before it %s", (size_t)(f - first) + 1,
+            unoffered ? "cannot be launched with this stack, or may run out of memory" : "may run out of memory");
         if (gain > 0) {
             dts_text_printf(out, " (the first is %.1f %% faster)", 100 * gain);
         }
@@ -216,8 +218,9 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     const char *rule = dts_search_baseline(search, index);
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
-    dts_text_printf(out, "<tr><td style=\"white-space:nowrap\">%zu%s</td><td class=\"left\" style=\"min-width:12rem\">",
-                    index + 1, tie ? " =" : "");
+    dts_text_printf(out,
+                    "<tr><td style=\"white-space:nowrap\">%zu%s%s</td><td class=\"left\" style=\"min-width:12rem\">",
+                    index + 1, tie ? " =" : "", dts_search_offered_mark(search, f));
     dts_html_escaped(dts_text_string(&plan), out);
     if (rule[0] != '\0') {
         dts_text_add(out, " <span class=\"faint\">(");
@@ -284,6 +287,12 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
         out,
         "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
         "number does not fit; with &quot;host&quot;, it is the memory or drives of the nodes that lack room.</p>\n");
+    dts_text offered = {0};
+    dts_search_offered_text(search, top, &offered);
+    if (offered.length > 0) {
+        dts_html_element("<p class=\"faint\">", dts_text_string(&offered), "</p>\n", out);
+    }
+    dts_text_end(&offered, out);
     if (all > shown) {
         dts_text_printf(out, "<details><summary>All %zu simulated plans</summary>\n", all);
         write_table(search, is_any, top, out);

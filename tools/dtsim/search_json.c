@@ -46,6 +46,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
             dts_json_number(json, row, figure->name, value);
         }
     }
+    dts_json_flag(json, row, "launchable", dts_candidate_offered(&f->candidate, search->base));
     dts_json_flag(json, row, "tie", f->outcome.figures.fits && dts_search_tie(search, &search->findings[0], f));
     if (f->outcome.figures.fits && f->equal_to != index) {
         dts_json_integer(json, row, "equal_to_rank", (int64_t)f->equal_to + 1);
@@ -114,7 +115,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
         const bool best = f->outcome.figures.fits ? f->answer < options->top : i < options->top;
-        if (best || dts_search_baseline(search, i)[0] != '\0') {
+        if (best || f == dts_search_plan(search) || dts_search_baseline(search, i)[0] != '\0') {
             json_finding(&json, plans, search, i);
         }
     }

@@ -85,7 +85,7 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid, dts_
     char buffer[CELL];
     dts_text plan = {0};
     bool tie = index > 0 && x->fits && dts_search_tie(search, &search->findings[0], f);
-    dts_grid_printf(grid, "%zu%s", index + 1, tie ? " =" : "");
+    dts_grid_printf(grid, "%zu%s%s", index + 1, tie ? " =" : "", dts_search_offered_mark(search, f));
     dts_grid_add(grid, dts_formatted(dts_format_time, x->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
@@ -325,15 +325,6 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     dts_arena_free(arena);
 }
 
-void dts_search_again(const dts_search *search, dts_text *out) {
-    const dts_finding *plan = dts_search_plan(search);
-    const bool first = plan == NULL || plan == search->findings;
-    dts_text_add(out, first ? "The first again" : "The first that surely fits again");
-    if (!first) {
-        dts_text_printf(out, " (rank %zu, not a plan with ?)", (size_t)(plan - search->findings) + 1);
-    }
-}
-
 static void write_settings(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     dts_text command = {0};
     dts_search_command(search, options, &command);
@@ -509,6 +500,7 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
+    dts_search_offered_write(search, options, out);
     dts_report_strain(dts_search_strain(search, options->top), options->style, 0, out);
     dts_search_binding(search, options->style, out);
     dts_search_baselines(search, options->style, out);

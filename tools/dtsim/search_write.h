@@ -28,6 +28,11 @@ const char *dts_search_baseline(const dts_search *search, size_t index);
  */
 const char *dts_search_lacks(const dts_finding *finding);
 bool dts_search_shows(const dts_search *search, size_t index, size_t top);
+/* What a plan is marked with that the stack's launcher cannot run, and what is said of it and of the best that it can;
+ * nothing where no such plan is shown. */
+const char *dts_search_offered_mark(const dts_search *search, const dts_finding *finding);
+void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out);
+void dts_search_offered_write(const dts_search *search, const dts_search_writing *options, dts_text *out);
 /* "also: training.recompute=full (5.0 GiB)": what has no row because it is the same answer; or nothing. */
 void dts_search_equals(const dts_search *search, size_t index, dts_text *out);
 /* The largest request that fails in the replay of the plans that are shown; 0: none may run out of memory. */

@@ -1,0 +1,98 @@
+/* Plans that the stack's launcher lacks: ranked as all are, but not what the answer writes out. */
+#include "closed_form.h"
+#include "search/search.h"
+
+#define PIPELINES                                                              \
+    "model: {profile: gpt, layers: 8, hidden: 2048, heads: 16, vocab: 8192}\n" \
+    "cluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 2}\n"          \
+    "training: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16}\n"
+
+static const char known[] = PIPELINES "stack: {profile: megatron-lm, schedules: [1f1b]}\n";
+static const char unknown[] = PIPELINES "stack: {profile: megatron-lm, schedules: []}\n";
+static const char other[] = PIPELINES "stack: {profile: megatron-lm, schedules: [dualpipe]}\n";
+
+static int32_t schedule(const char *name) {
+    int32_t value = -1;
+    assert_true(dts_candidate_parse(DTS_AXIS_SCHEDULE, name, &value));
+    return value;
+}
+
+static void only_pipelines_need_a_schedule(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(known), *any = parse_text(unknown);
+    const dts_scenario_values *base = dts_scenario_get(scenario);
+    dts_candidate c = {.value = {[DTS_AXIS_PIPELINE] = 2, [DTS_AXIS_SCHEDULE] = schedule("zbv")}};
+
+    assert_false(dts_candidate_offered(&c, base));
+    assert_true(dts_candidate_offered(&c, dts_scenario_get(any)));
+    c.value[DTS_AXIS_SCHEDULE] = schedule("1f1b");
+    assert_true(dts_candidate_offered(&c, base));
+    c.value[DTS_AXIS_SCHEDULE] = schedule("zbv");
+    c.value[DTS_AXIS_PIPELINE] = 1;
+    assert_true(dts_candidate_offered(&c, base));
+    dts_scenario_free(scenario);
+    dts_scenario_free(any);
+}
+
+static size_t schedules_kept(const char *text, const dts_axis *over, size_t count) {
+    static dts_layout_space space;
+    dts_scenario *scenario = parse_text(text);
+    dts_diag *diag = dts_diag_new();
+    assert_int_equal(dts_layout_space_make(dts_scenario_get(scenario), over, count, &space, diag), DTS_OK);
+    dts_layout_space_keep_offered(&space);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+    return space.axes[DTS_AXIS_SCHEDULE].count;
+}
+
+/* What the user names stays, and there is always something to search. */
+static void what_is_not_offered_is_left_out_of_offers(void **state) {
+    (void)state;
+    const char *named[] = {"zbv", "1f1b"};
+    const dts_axis over = {.key = "parallelism.schedule", .values = named, .count = 2};
+    assert_int_equal(schedules_kept(known, NULL, 0), 1);
+    assert_int_equal(schedules_kept(unknown, NULL, 0), 5);
+    assert_int_equal(schedules_kept(other, NULL, 0), 5);
+    assert_int_equal(schedules_kept(known, &over, 1), 2);
+}
+
+/* The ranking is that of a search that asks nobody; the plan is the best that is offered, simulated as `dtsim run`. */
+static void the_answer_is_offered(void **state) {
+    (void)state;
+    const char *pipeline[] = {"2", "4"}, *none[] = {"none"};
+    const dts_axis over[] = {{.key = "parallelism.pipeline", .values = pipeline, .count = 2},
+                             {.key = "offload", .values = none, .count = 1}};
+    dts_scenario *scenario = parse_text(known);
+    dts_scenario_values base = *dts_scenario_get(scenario);
+    dts_diag *diag = dts_diag_new();
+    dts_search *search = NULL;
+    dts_search_request request = {.base = &base,
+                                  .restrictions = over,
+                                  .restriction_count = 2,
+                                  .method = "exhaustive",
+                                  .simulations = 48,
+                                  .answers = 3,
+                                  .accepts = dts_search_offered,
+                                  .accepts_context = &base};
+    assert_int_equal(dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, diag), DTS_OK);
+    const dts_finding *plan = dts_search_plan(search);
+    assert_non_null(plan);
+    assert_true(plan->as_run);
+    assert_true(dts_candidate_offered(&plan->candidate, &base));
+    assert_false(dts_candidate_offered(&search->findings[0].candidate, &base));
+    for (const dts_finding *f = search->findings; f < plan; f++) {
+        assert_false(dts_finding_surely_fits(f) && dts_candidate_offered(&f->candidate, &base));
+    }
+    dts_search_free(search);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_pipelines_need_a_schedule),
+        cmocka_unit_test(what_is_not_offered_is_left_out_of_offers),
+        cmocka_unit_test(the_answer_is_offered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

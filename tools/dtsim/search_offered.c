@@ -1,0 +1,87 @@
+/* What a search says of plans that the stack's launcher cannot run. */
+#include "report/format.h"
+#include "search_write.h"
+
+enum { CELL = 64 };
+
+void dts_search_again(const dts_search *search, dts_text *out) {
+    const dts_finding *plan = dts_search_plan(search);
+    const bool first = plan == NULL || plan == search->findings;
+    const bool offered = plan != NULL && dts_candidate_offered(&plan->candidate, search->base);
+    bool unsure = false, unoffered = false;
+    for (const dts_finding *f = search->findings; !first && f < plan; f++) {
+        const bool lacking = offered && !dts_candidate_offered(&f->candidate, search->base);
+        unoffered = unoffered || lacking;
+        unsure = unsure || !lacking;
+    }
+    dts_text_add(out, first    ? "The first again"
+                      : unsure ? "The first that surely fits again"
+                               : "The first that can be launched again");
+    if (!first) {
+        dts_text_printf(out, " (rank %zu, not a plan with %s)", (size_t)(plan - search->findings) + 1,
+                        !unoffered ? "?"
+                        : unsure   ? "? or †"
+                                   : "†");
+    }
+}
+
+const char *dts_search_offered_mark(const dts_search *search, const dts_finding *finding) {
+    return dts_candidate_offered(&finding->candidate, search->base) ? "" : " †";
+}
+
+/* The best that the launcher can run, of what fits; NULL: none was found. */
+static const dts_finding *best_offered(const dts_search *search) {
+    const dts_finding *plan = dts_search_plan(search);
+    if (plan != NULL && dts_candidate_offered(&plan->candidate, search->base)) {
+        return plan;
+    }
+    for (size_t i = 0; i < search->count && search->findings[i].outcome.figures.fits; i++) {
+        if (dts_candidate_offered(&search->findings[i].candidate, search->base)) {
+            return &search->findings[i];
+        }
+    }
+    return NULL;
+}
+
+void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out) {
+    bool any = false;
+    for (size_t i = 0; i < search->count && !any; i++) {
+        any = dts_search_shows(search, i, top) && dts_search_offered_mark(search, &search->findings[i])[0] != '\0';
+    }
+    if (!any) {
+        return;
+    }
+    const dts_list *offered = &search->base->stack.schedules;
+    dts_text_printf(out, "† %s has no launcher flag for the schedule; it has ", search->base->stack.name);
+    for (size_t i = 0; i < offered->count; i++) {
+        dts_text_printf(out, "%s%s",
+                        i == 0                   ? ""
+                        : i + 1 < offered->count ? ", "
+                                                 : " and ",
+                        ((const char *const *)offered->items)[i]);
+    }
+    const dts_finding *best = best_offered(search);
+    if (best == NULL) {
+        dts_text_add(out, ". Nothing that was simulated and fits can be launched with it.");
+    } else {
+        char buffer[CELL];
+        const double first = dts_search_value(search->objective, &search->findings[0].outcome.figures);
+        const double behind = dts_search_value(search->objective, &best->outcome.figures) / first - 1;
+        dts_text_printf(out, ". The best that it can launch is rank %zu: ", (size_t)(best - search->findings) + 1);
+        dts_candidate_describe(&best->candidate, search->base, out);
+        dts_text_printf(out, " (%s behind the first in %s).",
+                        dts_formatted(dts_format_percent, behind, buffer, sizeof buffer),
+                        dts_objective_names[search->objective]);
+    }
+    dts_text_add(out, "\n");
+}
+
+void dts_search_offered_write(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    dts_text line = {0};
+    dts_search_offered_text(search, options->top, &line);
+    if (line.length > 0) {
+        line.data[line.length - 1] = '\0'; /* its end */
+        dts_style_wrap(options->style, dts_text_string(&line), 2, out);
+    }
+    dts_text_end(&line, out);
+}
