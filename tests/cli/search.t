@@ -157,7 +157,7 @@ error: --nodes: 'two' is not a whole number
 [2]
 $ dtsim search small.yaml --tokens 1e9 --budget 5000
 error: --budget: '5000' has no unit
-  help: write an amount such as "150 kUSD"
+  help: write an amount such as "150 kUSD" or "3 MUSD"
 [2]
 $ dtsim search small.yaml --tokens 300b
 error: --tokens: unknown unit 'b' in '300b'

@@ -236,8 +236,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, "write a time such as \"10 d\" or \"36 h\"",
                                   &a->deadline_s);
         case OPTION_BUDGET:
-            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY, "write an amount such as \"150 kUSD\"",
-                                  &a->budget_usd);
+            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY,
+                                  "write an amount such as \"150 kUSD\" or \"3 MUSD\"", &a->budget_usd);
         case OPTION_SIMULATE:
             a->simulations_given = true;
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);

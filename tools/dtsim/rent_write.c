@@ -276,7 +276,10 @@ static void remark_comparison(const dts_rent *rent, const dts_search_writing *op
             break;
         }
     }
-    if (options->unpriced != NULL) {
+    const bool money = rent->objective != DTS_OBJECTIVE_TIME || rent->budget_usd > 0;
+    if (options->unpriced != NULL && !money) {
+        dts_text_add(out, "Clusters without a price are no offers (--price 'CLUSTER=30 USD/h' adds one).\n");
+    } else if (options->unpriced != NULL) {
         dts_text_printf(out, "No offers, as their profiles have no price: %s (--price 'CLUSTER=30 USD/h' adds one).\n",
                         options->unpriced);
     }

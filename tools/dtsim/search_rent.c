@@ -1,6 +1,5 @@
 #include "search_rent.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -35,19 +34,23 @@ static bool is_priced(const dts_rent_command *c, const char *name, const dts_clu
     return priced;
 }
 
+enum { LONGEST_NAME = 128 };
+
+static void make_small(const char *text, char out[LONGEST_NAME]) {
+    size_t length = 0;
+    for (; text[length] != '\0' && length + 1 < LONGEST_NAME; length++) {
+        const char c = text[length];
+        out[length] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    out[length] = '\0';
+}
+
 /* Whatever the case. */
 static bool is_like(const char *text, const char *pattern) {
-    enum { LONGEST = 128 };
-    char small[2][LONGEST];
-    const char *both[2] = {text, pattern};
-    for (int k = 0; k < 2; k++) {
-        size_t i = 0;
-        for (; both[k][i] != '\0' && i + 1 < LONGEST; i++) {
-            small[k][i] = (char)tolower((unsigned char)both[k][i]);
-        }
-        small[k][i] = '\0';
-    }
-    return fnmatch(small[1], small[0], 0) == 0;
+    char small_text[LONGEST_NAME], small_pattern[LONGEST_NAME];
+    make_small(text, small_text);
+    make_small(pattern, small_pattern);
+    return fnmatch(small_pattern, small_text, 0) == 0;
 }
 
 /* Is the name of the cluster or of its GPU one that a pattern means ("*h100*")? Without patterns all are. */
