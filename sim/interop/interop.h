@@ -102,6 +102,12 @@ dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
                       const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag);
 
+/* What users of the scenario's software write for a change: "torchtitan: --parallelism.context_parallel_degree 8", or a
+ * variable of the environment. changes: what makes after of before; both plans are legal. *out, in arena, is NULL where
+ * that software has no exact words for all of it. */
+dts_status dts_spell_change(const dts_scenario *before, const dts_scenario *after, const dts_override *changes,
+                            size_t count, dts_arena *arena, const char **out, dts_diag *diag);
+
 /* Every key of a scenario, with plan.… where the plan is legal (plan not NULL). */
 void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out);
 /* The other way: what plan.… says in words of a scenario. Adds to ours; base gives what the file leaves open. A layout

@@ -139,11 +139,12 @@ static void add_cure(const dts_result *r, const dts_cure *c, dts_text *out) {
         dts_text_printf(out, "%s, ", c->verdict);
     }
     if (c->gpus != r->gpus) {
-        dts_text_printf(out, "on %" PRId64 " GPUs)", c->gpus);
-        return;
+        dts_text_printf(out, "on %" PRId64 " GPUs", c->gpus);
+    } else {
+        const double change = 100 * (c->tokens_per_s / r->tokens_per_s - 1);
+        dts_text_printf(out, "%s%+.0f %% tokens/s", about, fabs(change) < 0.5 ? 0.0 : change);
     }
-    const double change = 100 * (c->tokens_per_s / r->tokens_per_s - 1);
-    dts_text_printf(out, "%s%+.0f %% tokens/s)", about, fabs(change) < 0.5 ? 0.0 : change);
+    dts_text_printf(out, c->spelled != NULL ? "; %s)" : ")", c->spelled);
 }
 
 void dts_report_cures(const dts_result *result, dts_text *out) {

@@ -40,7 +40,7 @@ typedef struct dts_trials {
 /* Fills trials, with room for DTS_TRIALS_MOST in items. result: of the plan as it is; strings go to its arena. */
 dts_status dts_trials_make(const dts_scenario_values *base, const dts_result *result, dts_trials *trials);
 
-/* Does a make all changes of b? */
-bool dts_trial_contains(const dts_trial *a, const dts_trial *b);
+/* Does a say nothing new beside b: all changes of b and more, or one of them further? */
+bool dts_trial_repeats(const dts_trial *a, const dts_trial *b);
 
 #endif

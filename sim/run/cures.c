@@ -10,6 +10,7 @@
 #include "run/cures.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/parallel.h"
 #include "run/cure_trials.h"
@@ -19,7 +20,7 @@
 enum { TOLD_MOST = 3, ROUND = 6, WHOLE_MOST = 18 };
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
-static const double LARGEST_KERNELS = 1e6; /* some seconds where they cannot be joined to blocks */
+static const double LARGEST_KERNELS = 4e5; /* some seconds where they cannot be joined to blocks */
 static const double SLOW = 0.5;            /* of the fastest: not worth telling for being a single change */
 static const double TIGHT = 0.9;           /* of the capacity: retries are near, so a stronger change is tried, too */
 
@@ -238,6 +239,12 @@ static void simulate_one(void *context, size_t index) {
     simulate_chosen(r->f, r->items[index]);
 }
 
+/* Would nobody take it beside the best? By GPU, since some trials have more of them. */
+static bool is_far_slower(const dts_trial *t, const dts_trial *best) {
+    static const double far = 0.25;
+    return t->cure.tokens_per_s / (double)t->cure.gpus < far * best->cure.tokens_per_s / (double)best->cure.gpus;
+}
+
 /* The fastest that are not simulated in whole yet, and the fastest of single changes in any case. */
 static void fill_round(finder *f, turn *r) {
     const dts_trial *alone = NULL;
@@ -250,17 +257,54 @@ static void fill_round(finder *f, turn *r) {
     for (size_t i = 0; i < f->pick_count && r->count < most; i++) {
         dts_trial *t = f->picks[i];
         const bool last = r->count + 1 == most && alone != NULL && !alone->whole && t != alone;
-        bool taken = t->whole || (last && t->cure.tokens_per_s > alone->cure.tokens_per_s);
+        bool taken =
+            t->whole || is_far_slower(t, f->picks[0]) || (last && t->cure.tokens_per_s > alone->cure.tokens_per_s);
         if (!taken) {
             r->items[r->count++] = t;
         }
     }
 }
 
-static size_t count_good(const finder *f) {
+/* What may run out of memory is better than nothing on these GPUs. */
+static bool is_worth(const finder *f, const dts_trial *t, const dts_trial *const *told, size_t count) {
+    bool worth = t->whole && grade_of(t) <= STRAINED && helps(f, t);
+    bool strained = grade_of(t) == STRAINED;
+    for (size_t k = 0; k < count && told[k] != NULL; k++) {
+        worth &= told[k]->ladder != t->ladder && !dts_trial_repeats(t, told[k]);
+        worth &= !is_far_slower(t, told[0]);
+        worth &= !strained || told[k]->cure.gpus != t->cure.gpus;
+    }
+    return worth && !(strained && f->result->fits);
+}
+
+/* The best of what was simulated in whole; a single change is among them where one suffices and is not much slower. */
+static size_t select_told(finder *f, const dts_trial *told[TOLD_MOST]) {
+    const dts_trial *alone = NULL;
+    size_t count = 0;
+    qsort(f->picks, f->pick_count, sizeof f->picks[0], compare);
+    for (size_t i = 0; i < f->pick_count && alone == NULL; i++) {
+        const dts_trial *t = f->picks[i];
+        const bool fast = t->cure.tokens_per_s > SLOW * f->picks[0]->cure.tokens_per_s;
+        alone = is_alone(f, t) && t->whole && suffices(f, t) && fast ? t : NULL;
+    }
+    for (size_t i = 0; i < f->pick_count && count < TOLD_MOST; i++) {
+        const dts_trial *t = f->picks[i];
+        const bool kept = count + 1 == TOLD_MOST && alone != NULL && t != alone; /* the last place */
+        if (!kept && is_worth(f, t, told, count)) {
+            alone = is_alone(f, t) ? NULL : alone;
+            told[count++] = t;
+        }
+    }
+    return count;
+}
+
+/* How many of them surely fit. */
+static size_t count_good(finder *f) {
+    const dts_trial *told[TOLD_MOST] = {NULL};
+    const size_t count = select_told(f, told);
     size_t good = 0;
-    for (size_t i = 0; i < f->pick_count; i++) {
-        good += f->picks[i]->whole && suffices(f, f->picks[i]);
+    for (size_t i = 0; i < count; i++) {
+        good += suffices(f, told[i]);
     }
     return good;
 }
@@ -291,45 +335,28 @@ static dts_trial *nearest(finder *f) {
     return best;
 }
 
-/* What may run out of memory is better than nothing on these GPUs. */
-static bool is_worth(const finder *f, const dts_trial *t, const dts_trial *const *told, size_t count) {
-    bool worth = t->whole && grade_of(t) <= STRAINED && helps(f, t);
-    bool strained = grade_of(t) == STRAINED;
-    for (size_t k = 0; k < count && told[k] != NULL; k++) {
-        worth &= told[k]->ladder != t->ladder && !dts_trial_contains(t, told[k]);
-        worth &= !strained || told[k]->cure.gpus != t->cure.gpus;
-    }
-    return worth && !(strained && f->result->fits);
-}
-
 static dts_status tell(dts_result *result, const dts_trial *t) {
     dts_cure *c = &result->cures[result->cure_count++];
     *c = t->cure;
+    dts_override *changes = dts_arena_array(result->arena, t->change_count, sizeof *changes);
+    if (changes == NULL) {
+        return DTS_NOMEM;
+    }
+    memcpy(changes, t->changes, t->change_count * sizeof *changes);
+    c->changes = changes;
+    c->change_count = t->change_count;
     c->verdict = dts_verdict_text(result->arena, c->fits, c->unserved_gib, c->retries, c->retry_share);
     return c->verdict == NULL ? DTS_NOMEM : DTS_OK;
 }
 
-/* Of what was simulated in whole; a single change is among them where one suffices and is not much slower. */
 static dts_status take(finder *f) {
     dts_result *result = f->result;
     result->cures = dts_arena_array(result->arena, TOLD_MOST, sizeof *result->cures);
     dts_status status = result->cures == NULL ? DTS_NOMEM : DTS_OK;
-    qsort(f->picks, f->pick_count, sizeof f->picks[0], compare);
     const dts_trial *told[TOLD_MOST] = {NULL};
-    const dts_trial *alone = NULL;
-    for (size_t i = 0; i < f->pick_count && alone == NULL; i++) {
-        const dts_trial *t = f->picks[i];
-        const bool fast = t->cure.tokens_per_s > SLOW * f->picks[0]->cure.tokens_per_s;
-        alone = is_alone(f, t) && t->whole && suffices(f, t) && fast ? t : NULL;
-    }
-    for (size_t i = 0; i < f->pick_count && result->cure_count < TOLD_MOST && status == DTS_OK; i++) {
-        const dts_trial *t = f->picks[i];
-        const bool kept = result->cure_count + 1 == TOLD_MOST && alone != NULL && t != alone; /* the last place */
-        if (is_worth(f, t, told, result->cure_count) && !kept) {
-            alone = is_alone(f, t) ? NULL : alone;
-            told[result->cure_count] = t;
-            status = tell(result, t);
-        }
+    const size_t count = select_told(f, told);
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        status = tell(result, told[i]);
     }
     for (size_t i = 0; i < f->trials.count; i++) {
         result->cures_tried += f->trials.items[i].known;

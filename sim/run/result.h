@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "run/explanation.h"
+#include "scenario/scenario.h"
 
 typedef struct dts_memory_gib {
     double parameters, gradients, optimizer, activations, temporary, communication, context, fragmentation;
@@ -121,7 +122,9 @@ typedef struct dts_whole_run {
 
 /* A change against too little memory, simulated. */
 typedef struct dts_cure {
-    const char *change; /* "training.micro_batch=1", as --set takes it; several stand one behind the other */
+    const char *change;          /* "training.micro_batch=1", as --set takes it; several stand one behind the other */
+    const dts_override *changes; /* the same, one by one */
+    size_t change_count;
     bool fits;
     int64_t gpus;
     double needed_gib;      /* live tensors and context of the fullest GPU: what has to fit */
@@ -132,6 +135,7 @@ typedef struct dts_cure {
     double tokens_per_s;
     bool coarse;         /* the figures are those of a first look: the whole takes long */
     const char *verdict; /* as of dts_result */
+    const char *spelled; /* in the words of the scenario's software, where the caller knows them (interop/spell.c) */
 } dts_cure;
 
 typedef struct dts_result {

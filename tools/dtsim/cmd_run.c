@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "command.h"
 #include "dump.h"
+#include "interop/interop.h"
 #include "report/report.h"
 #include "run/run.h"
 #include "subject.h"
@@ -149,6 +150,33 @@ static dts_status name_subject(const run_arguments *a, dts_text *out) {
     return dts_text_status(out);
 }
 
+/* The cures in the words of the scenario's software. What it has no words for, or refuses, is told as it is. */
+static dts_status spell_cures(const run_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
+                              dts_result *result) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < result->cure_count && status == DTS_OK; i++) {
+        dts_cure *c = &result->cures[i];
+        const size_t count = subject->override_count + c->change_count;
+        dts_override *all = dts_arena_array(a->tool->arena, count, sizeof *all);
+        dts_diag *refusal = dts_diag_new();
+        dts_scenario *changed = NULL;
+        status = all == NULL || refusal == NULL ? DTS_NOMEM : DTS_OK;
+        for (size_t k = 0; k < count && status == DTS_OK; k++) {
+            all[k] = k < subject->override_count ? subject->overrides[k] : c->changes[k - subject->override_count];
+        }
+        status = status == DTS_OK ? dts_scenario_load(subject->path, all, count, &a->tool->profiles, &changed, refusal)
+                                  : status;
+        if (status == DTS_OK) {
+            status =
+                dts_spell_change(scenario, changed, c->changes, c->change_count, result->arena, &c->spelled, refusal);
+        }
+        dts_scenario_free(changed);
+        dts_diag_free(refusal);
+        status = status == DTS_NOMEM ? dts_diag_nomem(a->tool->diag) : DTS_OK;
+    }
+    return status;
+}
+
 static dts_status simulate(const run_arguments *a, dts_result **out) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -183,6 +211,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
                                             .named = dts_text_string(&named)};
     status = status == DTS_OK ? dts_run(scenario, &options_of_run, out, a->tool->diag) : status;
     setitimer(ITIMER_REAL, &never, NULL);
+    status = status == DTS_OK ? spell_cures(a, &subject, scenario, *out) : status;
     dts_text_free(&named);
     dts_scenario_free(scenario);
     return status;

@@ -167,9 +167,10 @@ static void simulated_cures_come_first(void **state) {
                            "or parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
                            "fits, but 1 allocator retry costs 2.0 % of the iteration, on 99 GPUs)."));
     cures[0].coarse = true;
+    cures[0].spelled = "Trainer: per_device_train_batch_size=1";
     dts_text_clear(&text);
     dts_report_cure(&s.result, &text);
-    assert_non_null(strstr(dts_text_string(&text), "(about 31.2 GiB, about -4 % tokens/s)"));
+    assert_non_null(strstr(dts_text_string(&text), "(about 31.2 GiB, about -4 % tokens/s; Trainer: "));
     cures[0].fits = false;
     s.result.look_further = "dtsim search here.yaml --set training.micro_batch=2";
     s.result.cure_count = 1;
