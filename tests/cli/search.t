@@ -364,7 +364,7 @@ $ printf 'model: {profile: gpt, layers: 8, hidden: 2048, heads: 16, vocab: 8192}
 $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --html bubbles.html --width 200 >bubbles.txt; sed -nE '3,5s/^( +[0-9]+ [=†]*).*[(]([a-z0-9-]+)[)].*/\1 \2/p; /^†/s/rank.*/rank N/p; s/[(]rank [0-9]+/(rank N/; /^The first/p; /schedule=/p' bubbles.txt; grep -c '<p class="faint">†' bubbles.html
   1 † zbv
   2 = zbv
-  7  interleaved-1f1b
+  5  interleaved-1f1b
 † Megatron-Core 2024 has no launcher flag for the schedule; it has 1f1b, interleaved-1f1b and interleaved-1f1b-moe-overlap. The best that it can launch is rank N
 The first that can be launched again (rank N, not a plan with †): dtsim run bubbles.yaml \
     --set 'parallelism.schedule=interleaved-1f1b' \
