@@ -80,9 +80,13 @@ static dts_status refuse_flat(dts_fit_work *w) {
 static dts_status refuse_combination(dts_fit_work *w, const dts_fit *fit) {
     dts_text reason = {0};
     size_t last = 0;
+    double most = 0; /* of many parameters each has a small share */
+    for (size_t j = 0; j < w->c->parameter_count; j++) {
+        most = fmax(most, fabs(fit->weakest[j]));
+    }
     const char *between = "the data cannot tell ";
     for (size_t j = 0; j < w->c->parameter_count; j++) {
-        if (fabs(fit->weakest[j]) >= SHARE_OF_WEAKEST) {
+        if (fabs(fit->weakest[j]) >= fmin(most, SHARE_OF_WEAKEST)) {
             dts_text_printf(&reason, "%s%s", between, w->c->parameters[j].key);
             between = " and ";
             last = j;

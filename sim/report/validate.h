@@ -110,8 +110,8 @@ dts_status dts_validation_group_summary(const dts_validation *validation, int me
  * shorter than their limit, another precision). */
 double dts_validate_measured_mfu(const dts_validate_record *record);
 
-/* The unit that all of a table's values of a metric seem to be in, where it is not the metric's: "milliseconds". NULL:
- * the metric's own, as far as one can see, or there are none. */
+/* The unit that all of a table's values of a metric may be in, where it is not the metric's: "milliseconds". NULL: the
+ * metric's own, as far as one can see, or there are none. */
 const char *dts_validation_other_unit(const dts_validation *validation, size_t table, int metric);
 
 /* Indices of the records with the largest errors of all metrics, the largest first: at most validation->worst, into

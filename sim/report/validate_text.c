@@ -337,7 +337,7 @@ static void write_impossible(const dts_validation *v, const dts_style *style, dt
     for (size_t i = 0; i < v->record_count; i++) {
         const dts_validate_record *record = &v->records[i];
         const double mfu = dts_validate_measured_mfu(record);
-        if (mfu > 1 && dts_validation_other_unit(v, record->table, record->metric) == NULL) {
+        if (mfu > 1) {
             dts_text_printf(&line, "%s %s (%.0f %%)", line.length == 0 ? "" : ",", record->id, 100 * mfu);
         }
     }
@@ -354,7 +354,7 @@ static void write_impossible(const dts_validation *v, const dts_style *style, dt
     dts_text_free(&line);
 }
 
-static bool write_units(const dts_validation *v, const dts_style *style, dts_text *out) {
+static void write_units(const dts_validation *v, const dts_style *style, dts_text *out) {
     bool any = false;
     for (size_t t = 0; t < v->table_count; t++) {
         for (int m = 0; m < DTS_METRIC_COUNT; m++) {
@@ -364,12 +364,12 @@ static bool write_units(const dts_validation *v, const dts_style *style, dts_tex
             }
             dts_text_add(out, any ? "" : "\n");
             if (!any) {
-                dts_style_add(style, DTS_PAINT_STRONG, "Another unit", out);
+                dts_style_add(style, DTS_PAINT_STRONG, "Another unit?", out);
                 dts_text_add(out, "\n");
             }
             any = true;
             dts_text line = {0};
-            dts_text_printf(&line, "measured.%s of %s looks like %s: it is in %s.", dts_metrics[m].name,
+            dts_text_printf(&line, "measured.%s of %s: is it %s? The column is for %s.", dts_metrics[m].name,
                             v->tables[t].path, unit, dts_metrics[m].unit);
             dts_text_add(out, "  ");
             dts_style_wrap(style, dts_text_string(&line), INDENT, out);
@@ -377,7 +377,25 @@ static bool write_units(const dts_validation *v, const dts_style *style, dts_tex
             dts_text_free(&line);
         }
     }
+}
+
+static bool is_in_another_unit(const dts_validation *v, int metric) {
+    bool any = false;
+    for (size_t t = 0; t < v->table_count; t++) {
+        any = any || dts_validation_other_unit(v, t, metric) != NULL;
+    }
     return any;
+}
+
+/* Rows whose time is predicted too short. */
+static size_t count_fast(const dts_validation *v, int metric) {
+    size_t fast = 0;
+    for (size_t i = 0; i < v->record_count; i++) {
+        const dts_validate_record *r = &v->records[i];
+        const bool rate = dts_metrics[metric].kind == DTS_METRIC_RATE;
+        fast += r->metric == metric && (rate ? r->predicted > r->measured : r->predicted < r->measured);
+    }
+    return fast;
 }
 
 /* Where nearly all rows are off in one direction, one cause may be behind them. */
@@ -389,15 +407,17 @@ static dts_status write_lean(const dts_validation *v, const dts_style *style, dt
             return status;
         }
         if (dts_metrics[m].kind == DTS_METRIC_MEMORY || s.n < LEANING_LEAST || s.time_mape_pct < LEANING_PCT ||
-            fabs(s.time_bias_pct) < LEANING_SHARE * s.time_mape_pct) {
+            fabs(s.time_bias_pct) < LEANING_SHARE * s.time_mape_pct || is_in_another_unit(v, m)) {
             continue;
         }
+        const bool fast = s.time_bias_pct < 0;
+        const size_t fast_rows = count_fast(v, m);
         dts_text line = {0};
         dts_text_printf(&line,
-                        "All rows lean one way: they are predicted %.0f %% too %s on average. Where a fact that they "
-                        "share is not the cause (network, stack, what is fused; `dtsim explain` says where the time "
-                        "goes), `dtsim calibrate TABLE --fit KEY` fits a number of a profile to them.",
-                        fabs(s.time_bias_pct), s.time_bias_pct < 0 ? "fast" : "slow");
+                        "%zu of %zu rows are predicted too %s, all of them by %.0f %% on average. Where a fact that "
+                        "they share is not the cause (network, stack, what is fused; `dtsim explain` says where the "
+                        "time goes), `dtsim calibrate TABLE --fit KEY` fits a number of a profile to them.",
+                        fast ? fast_rows : s.n - fast_rows, s.n, fast ? "fast" : "slow", fabs(s.time_bias_pct));
         dts_text_add(out, "\n  ");
         dts_style_wrap(style, dts_text_string(&line), INDENT, out);
         const bool failed = line.failed;
@@ -424,9 +444,8 @@ dts_status dts_validation_text(const dts_validation *validation, const dts_style
     status = status == DTS_OK ? write_groups(validation, style, out) : status;
     status = status == DTS_OK ? write_summary(validation, style, out) : status;
     write_fitted(validation, style, out);
-    if (!write_units(validation, style, out) && status == DTS_OK) {
-        status = write_lean(validation, style, out);
-    }
+    write_units(validation, style, out);
+    status = status == DTS_OK ? write_lean(validation, style, out) : status;
     write_impossible(validation, style, out);
     write_failures(validation, style, out);
     return status != DTS_OK ? status : dts_text_status(out);
