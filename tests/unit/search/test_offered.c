@@ -1,5 +1,8 @@
 /* Plans that the stack's launcher lacks: ranked as all are, but not what the answer writes out. */
+#include <glob.h>
+
 #include "closed_form.h"
+#include "config/table.h"
 #include "search/search.h"
 
 #define PIPELINES                                                              \
@@ -88,11 +91,57 @@ static void the_answer_is_offered(void **state) {
     dts_scenario_free(scenario);
 }
 
+static bool offers(const char *stack, const char *schedule) {
+    char text[600];
+    snprintf(text, sizeof text, PIPELINES "stack: %s\n", stack);
+    dts_scenario *scenario = parse_text(text);
+    const bool offered = dts_stack_offers(&dts_scenario_get(scenario)->stack, schedule);
+    dts_scenario_free(scenario);
+    return offered;
+}
+
+/* How many rows of a table run a stack with a schedule; the stack must offer it, or its schedules be unknown. */
+static size_t check_runs(const char *path) {
+    dts_arena *arena = dts_arena_new(0);
+    dts_diag *diag = dts_diag_new();
+    dts_table table;
+    assert_int_equal(dts_table_read(path, arena, &table, diag), DTS_OK);
+    const size_t stack = dts_table_column(&table, "stack.profile");
+    const size_t schedule = dts_table_column(&table, "parallelism.schedule");
+    size_t runs = 0;
+    for (size_t row = 0; row < table.rows && stack != SIZE_MAX && schedule != SIZE_MAX; row++) {
+        const dts_table_cell *cells = table.cells + row * table.columns;
+        const char *name = cells[stack].text, *order = cells[schedule].text;
+        if (*name != '\0' && *order != '\0') {
+            runs++;
+            if (!offers(name, order)) {
+                fail_msg("%s:%u: %s does not offer %s, with which it ran", path, cells[stack].place.line, name, order);
+            }
+        }
+    }
+    dts_diag_free(diag);
+    dts_arena_free(arena);
+    return runs;
+}
+
+static void what_was_run_is_offered(void **state) {
+    (void)state;
+    glob_t tables;
+    size_t runs = 0;
+    assert_int_equal(glob("scenarios/published/*.csv", 0, NULL, &tables), 0);
+    for (size_t i = 0; i < tables.gl_pathc; i++) {
+        runs += check_runs(tables.gl_pathv[i]);
+    }
+    globfree(&tables);
+    assert_true(runs > 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_pipelines_need_a_schedule),
         cmocka_unit_test(what_is_not_offered_is_left_out_of_offers),
         cmocka_unit_test(the_answer_is_offered),
+        cmocka_unit_test(what_was_run_is_offered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
