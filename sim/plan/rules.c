@@ -114,14 +114,25 @@ static bool fits_nodes(const dts_plan *plan, int64_t tensor) {
     return tensor <= plan->gpus_per_node ? plan->gpus_per_node % tensor == 0 : tensor % plan->gpus_per_node == 0;
 }
 
-/* The largest degree up to the plan's that the model, the nodes and the other degrees all allow. */
-static int64_t legal_tensor(const dts_plan *plan, const dts_model *model) {
-    const int64_t others = plan->context * plan->pipeline;
+/* The largest degree up to the plan's that the model, the nodes and the other degrees all allow: those that were given;
+ * of the rest data follows, or the pipeline where data was given. 0: with all of them given there is no other. */
+static int64_t legal_tensor(const dts_job *job, const dts_plan *plan) {
+    const dts_parallelism *p = job->parallelism;
+    if (p->data > 0 && p->pipeline > 0) {
+        return 0;
+    }
+    const int64_t others = plan->context * (p->data > 0 ? plan->data : plan->pipeline);
     int64_t best = 1;
     for (int64_t d = 2; d <= plan->tensor; d++) {
-        best = model->heads % d == 0 && fits_nodes(plan, d) && plan->gpus % (d * others) == 0 ? d : best;
+        best = job->model->heads % d == 0 && fits_nodes(plan, d) && plan->gpus % (d * others) == 0 ? d : best;
     }
     return best;
+}
+
+static void help_with_tensor(const dts_job *job, const dts_plan *plan, char *out, size_t size) {
+    const int64_t degree = legal_tensor(job, plan);
+    snprintf(out, size,
+             degree > 0 ? "use tensor: %" PRId64 : "use another tensor, and another data or pipeline with it", degree);
 }
 
 static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *diag) {
@@ -129,13 +140,13 @@ static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *dia
     char help[120];
     dts_status status = DTS_OK;
     if (m->heads % plan->tensor != 0) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, legal_tensor(plan, m));
+        help_with_tensor(job, plan, help, sizeof help);
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not divide the model's %" PRId64 " attention heads",
                                 plan->tensor, m->heads);
     }
     if (!fits_nodes(plan, plan->tensor)) {
-        snprintf(help, sizeof help, "use tensor: %" PRId64, legal_tensor(plan, m));
+        help_with_tensor(job, plan, help, sizeof help);
         status = dts_diag_error(diag, NULL, "parallelism.tensor", help,
                                 "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
                                 plan->gpus_per_node);
