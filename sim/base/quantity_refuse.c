@@ -125,18 +125,25 @@ static bool suggest_case(const char *text, size_t length, dts_dimension wanted, 
     return false;
 }
 
-/* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. */
-static bool suggest_written_out(const dts_number *n, const char *text, char *help, size_t help_B) {
+/* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. Counts take the
+ * letters themselves: "300b" is 300B. */
+static bool suggest_written_out(const dts_number *n, const char *text, bool count, char *help, size_t help_B) {
+    static const char letters[] = " kMBT";
     static const struct {
         const char *text;
         int exponent;
-    } suffixes[] = {{"k", 3},       {"K", 3},         {"M", 6},  {"m", 6},        {"B", 9},
-                    {"b", 9},       {"G", 9},         {"T", 12}, {"thousand", 3}, {"million", 6},
-                    {"billion", 9}, {"trillion", 12}, {"bn", 9}, {"millions", 6}, {"billions", 9}};
+    } suffixes[] = {{"k", 3},  {"K", 3},        {"M", 6},        {"m", 6},       {"B", 9},       {"b", 9},
+                    {"G", 9},  {"T", 12},       {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12},
+                    {"bn", 9}, {"millions", 6}, {"billions", 9}, {"t", 12}};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         double value = 0;
         if (strcmp(suffixes[i].text, text) == 0 &&
             dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
+            if (count && n->length <= NUMBER_SHOWN) {
+                snprintf(help, help_B, "did you mean %.*s%c?", (int)n->length, n->text,
+                         letters[suffixes[i].exponent / 3]);
+                return true;
+            }
             const int written = snprintf(help, help_B, "write the number out: %.15g", value);
             if (suffixes[i].exponent == 3) {
                 snprintf(help + written, help_B - (size_t)written, " or %.15g", value * 1.024);
@@ -156,7 +163,7 @@ dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_num
     char help[HELP_LONGEST];
     size_t length = strlen(unit);
     const bool plain = r->dimension == DTS_DIM_NUMBER || r->dimension == DTS_DIM_COUNT;
-    bool suggested = (plain && suggest_written_out(n, unit, help, sizeof help)) ||
+    bool suggested = (plain && suggest_written_out(n, unit, r->dimension == DTS_DIM_COUNT, help, sizeof help)) ||
                      suggest_habit(n, unit, length, r->dimension, help) ||
                      suggest_case(unit, length, r->dimension, help, sizeof help);
     if (!suggested) {

@@ -161,7 +161,7 @@ error: --budget: '5000' has no unit
 [2]
 $ dtsim search small.yaml --tokens 300b
 error: --tokens: unknown unit 'b' in '300b'
-  help: write a number such as 300B
+  help: did you mean 300B?
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline 10
 error: --deadline: '10' has no unit
