@@ -55,6 +55,27 @@ static dts_status settle_gpu(dts_binder *binder, const dts_node *node, dts_clust
     return cluster->name == NULL ? dts_diag_nomem(binder->diag) : DTS_OK;
 }
 
+/* A price is of as many GPUs as price_gpus said where it was written: with another number it is unknown. */
+static void settle_price(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster) {
+    const dts_node *unit = node == NULL ? NULL : dts_node_get(node, "price_gpus");
+    const dts_node *price = node == NULL ? NULL : dts_node_get(node, "price");
+    const long long had = unit == NULL || unit->replaced == NULL ? 0 : strtoll(unit->replaced, NULL, 10);
+    const bool other = price != NULL && unit != NULL && price->inherited > unit->inherited;
+    if (unit == NULL || had == cluster->price_gpus || (cluster->price_usd_per_hour > 0 && !other)) {
+        return;
+    }
+    char help[120], name[64];
+    snprintf(name, sizeof name, "%s%sprice_gpus", key, *key == '\0' ? "" : ".");
+    snprintf(help, sizeof help, "give %s%sprice, too: what those GPUs cost", key, *key == '\0' ? "" : ".");
+    if (cluster->price_usd_per_hour > 0) {
+        dts_diag_warning(binder->diag, &unit->place, name, help,
+                         "the price of the profile is not one of this many GPUs: it is taken as unknown");
+    } else {
+        dts_diag_warning(binder->diag, &unit->place, name, help, "price_gpus without a price does nothing");
+    }
+    cluster->price_usd_per_hour = 0;
+}
+
 /* A part of a profile's node leaves the rest idle, which is paid for unless parts are rented. A profile that extends
  * another describes a node of its own. */
 static void settle_idle(const dts_node *node, dts_cluster *cluster) {
@@ -69,6 +90,7 @@ static void settle_idle(const dts_node *node, dts_cluster *cluster) {
 
 dts_status dts_cluster_settle(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster) {
     warn_of_wide_nodes(binder, node, key, cluster);
+    settle_price(binder, node, key, cluster);
     settle_idle(node, cluster);
     return settle_gpu(binder, node, cluster);
 }

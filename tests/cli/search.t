@@ -190,6 +190,19 @@ $ dtsim search small.yaml --tokens 1B --clusters dgx-2 --price 'dgx-1=3 USD/h'
 error: --price: dgx-1 is none of the clusters that are offered
   help: `dtsim list clusters` names all profiles
 [2]
+$ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g --set cluster.price_gpus=1 --over offload=none --simulate 2 --width 200 2>&1 | grep -E '^Not|price_gpus'
+Not compared in money, as the price of a node is unknown: gcp-a2-highgpu-8g × 1 (--price 'CLUSTER=30 USD/h').
+    --set 'cluster.price_gpus=1' \
+$ dtsim run small.yaml --set cluster.profile=gcp-a2-highgpu-8g --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
+--set: warning: the price of the profile is not one of this many GPUs: it is taken as unknown [cluster.price_gpus]
+  help: give cluster.price, too: what those GPUs cost
+$ dtsim run small.yaml --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
+--set: warning: price_gpus without a price does nothing [cluster.price_gpus]
+  help: give cluster.price, too: what those GPUs cost
+$ dtsim search small.yaml --tokens 1.5t
+error: --tokens: unknown unit 't' in '1.5t'
+  help: did you mean 1.5T?
+[2]
 $ dtsim search small.yaml --tokens 1B --price dgx-1
 error: --price: 'dgx-1' names no cluster and its price
   help: write for instance --price 'dgx-h100=30 USD/h'
