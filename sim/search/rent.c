@@ -47,6 +47,7 @@ static bool is_of_own_cluster(const dts_override *override) {
 
 static const char *price_of(const dts_rent_request *request, const char *cluster) {
     const char *price = NULL;
+    cluster = cluster != NULL ? cluster : request->own_cluster;
     for (size_t i = 0; i < request->price_count && cluster != NULL; i++) {
         price = strcmp(request->prices[i].cluster, cluster) == 0 ? request->prices[i].usd_per_hour : price;
     }

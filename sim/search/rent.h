@@ -21,6 +21,7 @@ typedef struct dts_rent_request {
     size_t node_count;
     const dts_rent_price *prices;
     size_t price_count;
+    const char *own_cluster;   /* what prices call the scenario's own; NULL: nothing */
     double tokens;             /* to train on */
     double deadline_s;         /* 0: none */
     double budget_usd;         /* 0: none */

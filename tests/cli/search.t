@@ -179,9 +179,20 @@ the only offer with a price that can do it.
 Compared: 2 offers with a plan, of 2.
 Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 1 (--price 'CLUSTER=30 USD/h').
 $ dtsim search small.yaml --tokens 1B --clusters '*z80*'
-error: --clusters: no cluster or GPU has such a name
+error: --clusters: no cluster or GPU is named like '*z80*'
   help: `dtsim list clusters` names all
 [2]
+$ dtsim search small.yaml --tokens 1B --clusters 'dgx-a100-40g,*a2-high*'
+error: no profile 'dgx-a100-40g' in hardware/clusters/
+  help: did you mean 'dgx-a100-40gb'?
+[1]
+$ dtsim search small.yaml --tokens 1B --clusters 'gcp-a2-highgpu-8g,*z80*'
+error: --clusters: no cluster or GPU is named like '*z80*'
+  help: `dtsim list clusters` names all
+[2]
+$ dtsim search small.yaml --tokens 1B --clusters 'dgx-a100-40gb,gcp-a2-high[gm]*-8g' --over offload=none --simulate 2 --width 200 | sed -nE '/^Compared|^Not/p'
+Compared: 2 offers with a plan, of 2.
+Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 1 (--price 'CLUSTER=30 USD/h').
 $ dtsim search small.yaml --tokens 1B --clusters '*titan*'
 error: --clusters: none of those has a price
   help: --price 'CLUSTER=30 USD/h' gives one a price

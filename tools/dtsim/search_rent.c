@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/excerpt.h"
 #include "kinds.h"
 #include "rent_write.h"
 
@@ -10,19 +11,16 @@
 static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
 
 typedef struct offers {
-    const char *const *clusters;
+    const char **clusters; /* in the tool's arena */
     size_t count;
     dts_text unpriced; /* "dgx-2, dgx-a100-40gb" */
 } offers;
 
-/* Are all clusters that the user names profiles? A name that is none is a mistake, not an offer without a plan. */
-static dts_status check_named(dts_tool *tool, const dts_rent_command *c) {
-    dts_status status = DTS_OK;
-    for (size_t i = 0; i < c->cluster_count && status == DTS_OK; i++) {
-        dts_profile profile;
-        status = dts_profile_read(tool, dts_profile_kind_named("clusters"), c->clusters[i], &profile, tool->diag);
-        dts_document_free(profile.document);
-    }
+/* Is what the user names a profile? A name that is none is a mistake, not an offer without a plan. */
+static dts_status check_named(dts_tool *tool, const char *name) {
+    dts_profile profile;
+    dts_status status = dts_profile_read(tool, dts_profile_kind_named("clusters"), name, &profile, tool->diag);
+    dts_document_free(profile.document);
     return status;
 }
 
@@ -53,28 +51,30 @@ static bool is_like(const char *text, const char *pattern) {
     return fnmatch(small_pattern, small_text, 0) == 0;
 }
 
-/* Is the name of the cluster or of its GPU one that a pattern means ("*h100*")? Without patterns all are. */
-static bool is_meant(const dts_rent_command *c, const char *name, const dts_cluster *cluster) {
-    bool meant = c->cluster_count == 0;
-    for (size_t i = 0; i < c->cluster_count; i++) {
-        meant = meant || is_like(name, c->clusters[i]) || is_like(cluster->gpu.name, c->clusters[i]);
+/* Clusters may be both named and meant by a pattern: they are one offer. */
+static void add_offer(offers *out, const char *name) {
+    for (size_t i = 0; i < out->count; i++) {
+        if (strcmp(out->clusters[i], name) == 0) {
+            return;
+        }
     }
-    return meant;
+    out->clusters[out->count++] = name;
 }
 
-/* The cluster profiles that are meant and have a price, and the names of those that have none. */
-static dts_status find_priced(dts_tool *tool, const dts_rent_command *c, offers *out) {
-    const dts_profile_kind *kind = dts_profile_kind_named("clusters");
-    const char **names;
-    size_t all = 0;
-    dts_status status = dts_profile_list(&tool->profiles, kind->folder, tool->arena, &names, &all, tool->diag);
-    for (size_t i = 0; i < all && status == DTS_OK; i++) {
+/* Adds the cluster profiles that a pattern such as "*h100*" means, by the name of the cluster or of its GPU, and that
+ * have a price; the names of those that have none are kept. */
+static dts_status add_meant(dts_tool *tool, const dts_rent_command *c, const char *const *names, size_t count,
+                            const char *pattern, offers *out) {
+    size_t meant = 0;
+    for (size_t i = 0; i < count; i++) {
         dts_profile profile;
         dts_diag *why = dts_diag_new();
-        const bool read = dts_profile_read(tool, kind, names[i], &profile, why) == DTS_OK;
-        if (read && is_meant(c, names[i], profile.bound)) {
-            if (is_priced(c, names[i], profile.bound)) {
-                names[out->count++] = names[i];
+        const bool read = dts_profile_read(tool, dts_profile_kind_named("clusters"), names[i], &profile, why) == DTS_OK;
+        const dts_cluster *cluster = profile.bound;
+        if (read && (is_like(names[i], pattern) || is_like(cluster->gpu.name, pattern))) {
+            meant++;
+            if (is_priced(c, names[i], cluster)) {
+                add_offer(out, names[i]);
             } else {
                 dts_text_printf(&out->unpriced, "%s%s", out->unpriced.length > 0 ? ", " : "", names[i]);
             }
@@ -82,42 +82,63 @@ static dts_status find_priced(dts_tool *tool, const dts_rent_command *c, offers 
         dts_document_free(profile.document);
         dts_diag_free(why);
     }
-    out->clusters = names;
-    return status;
+    return meant > 0 ? DTS_OK
+                     : dts_diag_fail(tool->diag, DTS_USAGE, "`dtsim list clusters` names all",
+                                     "--clusters: no cluster or GPU is named like '%s'", dts_excerpt_of(pattern).text);
 }
 
-static bool has_pattern(const dts_rent_command *c) {
-    bool any = false;
-    for (size_t i = 0; i < c->cluster_count; i++) {
-        any = any || strpbrk(c->clusters[i], "*?") != NULL;
-    }
-    return any;
-}
-
-/* What --clusters names, or all that has a price. */
+/* What --clusters names, each name and each pattern by itself, or all that has a price. */
 static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offers *out) {
-    const bool patterns = has_pattern(c);
-    if (!patterns && (c->cluster_count > 0 || c->offers_given)) {
-        out->clusters = c->clusters;
-        out->count = c->cluster_count;
-        return check_named(tool, c);
+    static const char *const every[] = {"*"};
+    if (c->cluster_count == 0 && c->offers_given) {
+        return DTS_OK;
     }
-    dts_status status = find_priced(tool, c, out);
+    const char *const *items = c->cluster_count > 0 ? c->clusters : every;
+    const size_t item_count = c->cluster_count > 0 ? c->cluster_count : 1;
+    const char **names;
+    size_t all = 0;
+    dts_status status = dts_profile_list(&tool->profiles, dts_profile_kind_named("clusters")->folder, tool->arena,
+                                         &names, &all, tool->diag);
+    if (status == DTS_OK) {
+        out->clusters = dts_arena_array(tool->arena, all + item_count, sizeof *out->clusters);
+        status = out->clusters == NULL ? dts_diag_nomem(tool->diag) : DTS_OK;
+    }
+    for (size_t i = 0; i < item_count && status == DTS_OK; i++) {
+        if (strpbrk(items[i], "*?[") != NULL) {
+            status = add_meant(tool, c, names, all, items[i], out);
+        } else {
+            status = check_named(tool, items[i]);
+            add_offer(out, items[i]);
+        }
+    }
     if (status == DTS_OK && out->count == 0) {
-        status =
-            dts_diag_fail(tool->diag, DTS_USAGE,
-                          out->unpriced.length > 0 ? "--price 'CLUSTER=30 USD/h' gives one a price"
-                                                   : "`dtsim list clusters` names all",
-                          "--clusters: %s",
-                          out->unpriced.length > 0 ? "none of those has a price" : "no cluster or GPU has such a name");
+        status = dts_diag_fail(tool->diag, DTS_USAGE, "--price 'CLUSTER=30 USD/h' gives one a price",
+                               "--clusters: none of those has a price");
     }
     return status;
+}
+
+/* The profile of the scenario's own cluster, by which --price may call it; NULL: it has none. */
+static const char *own_profile(dts_tool *tool, const dts_rent_command *c) {
+    dts_diag *unused = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    const char *name = NULL;
+    if (dts_scenario_load(c->subject->path, c->subject->overrides, c->subject->override_count, &tool->profiles,
+                          &scenario, unused) == DTS_OK) {
+        const dts_node *cluster = dts_node_get(dts_scenario_tree(scenario), "cluster");
+        const dts_node *profile =
+            cluster != NULL && cluster->kind == DTS_NODE_MAP ? dts_node_get(cluster, "profile") : cluster;
+        name = profile != NULL && profile->text != NULL ? dts_arena_printf(tool->arena, "%s", profile->text) : NULL;
+    }
+    dts_scenario_free(scenario);
+    dts_diag_free(unused);
+    return name;
 }
 
 /* A price of what is no offer would do nothing. */
-static dts_status check_prices(dts_tool *tool, const dts_rent_command *c, const offers *of) {
+static dts_status check_prices(dts_tool *tool, const dts_rent_command *c, const offers *of, const char *own) {
     for (size_t i = 0; i < c->price_count; i++) {
-        bool any = false;
+        bool any = own != NULL && strcmp(own, c->prices[i].cluster) == 0;
         for (size_t k = 0; k < of->count; k++) {
             any = any || strcmp(of->clusters[k], c->prices[i].cluster) == 0;
         }
@@ -178,7 +199,8 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     request.search.study = dts_text_string(&study);
     offers of = {0};
     dts_status status = find_clusters(tool, c, &of);
-    status = status == DTS_OK ? check_prices(tool, c, &of) : status;
+    request.own_cluster = of.count == 0 && c->price_count > 0 ? own_profile(tool, c) : NULL;
+    status = status == DTS_OK ? check_prices(tool, c, &of, request.own_cluster) : status;
     request.clusters = of.clusters;
     request.cluster_count = of.count;
     if (!c->offers_given && c->node_count == 0) {
