@@ -201,6 +201,12 @@ $ dtsim search small.yaml --tokens 1B --clusters dgx-2 --price 'dgx-1=3 USD/h'
 error: --price: dgx-1 is none of the clusters that are offered
   help: `dtsim list clusters` names all profiles
 [2]
+$ dtsim search small.yaml --tokens 1B --price 'dgx-a100-40gb=30 USD/h' --over offload=none --simulate 2 --width 200 | grep -oE '[0-9]+ USD|goodput[)].*|cluster.price=.*'
+9 USD
+goodput); storage, traffic and idle hours are not. Prices were given for the scenario's cluster.
+cluster.price=30 USD/h' \
+$ dtsim search small.yaml --tokens 1B --clusters dgx-a100-40gb,gcp-a2-highgpu-8g --price 'dgx-a100-40gb=30 USD/h' --over offload=none --simulate 2 --width 200 | tr '\n' ' ' | grep -oE 'Prices are[^:]*: *[a-z0-9-]*'
+Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER), but for those   given: dgx-a100-40gb
 $ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g --set cluster.price_gpus=1 --over offload=none --simulate 2 --width 200 2>&1 | grep -E '^Not|price_gpus'
 Not compared in money, as the price of a node is unknown: gcp-a2-highgpu-8g × 1 (--price 'CLUSTER=30 USD/h').
     --set 'cluster.price_gpus=1' \
@@ -225,6 +231,8 @@ error: --price: '3' has no unit
 $ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g,aws-p4d-24xlarge --set cluster.gpus_per_node=1 --over offload=none --simulate 2 --width 200 | grep idle
 Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
 Of each node 7 GPUs are paid for and idle (cluster.gpus_per_node).
+$ echo '{extends: dgx-a100-40gb, name: four, gpus_per_node: 4}' >four.yaml; dtsim search small.yaml --tokens 1B --clusters 'gcp-a2-high*-8g,./four.yaml' --set cluster.gpus_per_node=1 --over offload=none --simulate 2 --width 200 | grep '^Of each'
+Of each node 3 to 7 GPUs are paid for and idle (cluster.gpus_per_node).
 % A reason that many have is told once.
 $ dtsim search small.yaml --tokens 1B --clusters aws-p4d-24xlarge,aws-p5-48xlarge,aws-p3-16xlarge --nodes 1,2 --over parallelism.tensor=3 --width 200 | sed -n '/^Without/,$p'
 Without a plan

@@ -218,24 +218,19 @@ static const char *name_of(const dts_offer *offer) {
 
 /* Returns the last of them. */
 static const dts_offer *add_offers(const dts_rent *rent, size_t first, choice *chosen, dts_text *out) {
-    const dts_offer *last = &rent->offers[first];
-    const char *separator = "";
+    const dts_offer *last = NULL;
     for (size_t i = first; i < rent->count; i++) {
         const dts_offer *offer = &rent->offers[i];
         if (i > first && !chosen(&rent->offers[first], offer)) {
             continue;
         }
-        if (i == first || strcmp(name_of(offer), name_of(last)) != 0) {
-            dts_text_printf(out, "%s%s × ", separator, name_of(offer));
-            separator = "";
+        if (last != NULL && strcmp(name_of(offer), name_of(last)) == 0) {
+            dts_text_add(out, ", ");
+        } else {
+            dts_text_printf(out, "%s%s × ", last != NULL ? "; " : "", name_of(offer));
         }
-        dts_text_printf(out, "%s%s", separator, offer->nodes != NULL ? offer->nodes : "its nodes");
+        dts_text_add(out, offer->nodes != NULL ? offer->nodes : "its nodes");
         last = offer;
-        separator = "; ";
-        const dts_offer *next = i + 1 < rent->count ? &rent->offers[i + 1] : NULL;
-        if (next != NULL && chosen(&rent->offers[first], next) && strcmp(name_of(next), name_of(offer)) == 0) {
-            separator = ", ";
-        }
     }
     return last;
 }
@@ -243,6 +238,27 @@ static const dts_offer *add_offers(const dts_rent *rent, size_t first, choice *c
 static bool is_unpriced(const dts_offer *first, const dts_offer *offer) {
     (void)first;
     return dts_offer_plan(offer) != NULL && !(offer->usd > 0);
+}
+
+/* "Of each node up to 7 GPUs are paid for and idle" */
+static void remark_idle(const dts_rent *rent, dts_text *out) {
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < rent->plans; i++) {
+        const int64_t idle = dts_scenario_get(rent->offers[i].scenario)->cluster.idle_gpus;
+        least = idle < least ? idle : least;
+        most = idle > most ? idle : most;
+    }
+    if (most == 0) {
+        return;
+    }
+    dts_text_add(out, "Of each node ");
+    if (least == 0) {
+        dts_text_add(out, "up to ");
+    } else if (least < most) {
+        dts_text_printf(out, "%" PRId64 " to ", least);
+    }
+    dts_text_printf(out, "%" PRId64 " GPU%s paid for and idle (cluster.gpus_per_node).\n", most,
+                    most == 1 ? " is" : "s are");
 }
 
 /* What stands behind "cheapest": how many offers were held against each other, and which were not. */
@@ -259,14 +275,7 @@ static void remark_comparison(const dts_rent *rent, const dts_search_writing *op
         }
         dts_text_add(out, ".\n");
     }
-    for (size_t i = 0; i < rent->plans; i++) {
-        const dts_cluster *cluster = &dts_scenario_get(rent->offers[i].scenario)->cluster;
-        if (cluster->idle_gpus > 0) {
-            dts_text_printf(out, "Of each node %" PRId64 " GPU%s paid for and idle (cluster.gpus_per_node).\n",
-                            cluster->idle_gpus, cluster->idle_gpus == 1 ? " is" : "s are");
-            break;
-        }
-    }
+    remark_idle(rent, out);
     for (size_t i = 0; i < rent->count && rent->unpriced > 0; i++) {
         if (is_unpriced(NULL, &rent->offers[i])) {
             dts_text_printf(out, "Not compared in money, as the price of a node is unknown: ");
@@ -283,6 +292,46 @@ static void remark_comparison(const dts_rent *rent, const dts_search_writing *op
         dts_text_printf(out, "No offers, as their profiles have no price: %s (--price 'CLUSTER=30 USD/h' adds one).\n",
                         options->unpriced);
     }
+}
+
+/* Is the price one that the user gave with --price or --set? */
+static bool is_given(const dts_offer *offer, const dts_search_writing *options) {
+    bool given = offer->price != NULL;
+    for (size_t i = 0; i < options->override_count; i++) {
+        given = given || strcmp(options->overrides[i].key, "cluster.price") == 0;
+    }
+    return given;
+}
+
+/* Whose prices they are; those that were given are named where others are not. */
+static void remark_prices(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
+    size_t priced = 0, given = 0;
+    dts_text names = {0};
+    for (size_t i = 0; i < rent->plans; i++) {
+        const dts_offer *offer = &rent->offers[i];
+        if (!(offer->usd > 0)) {
+            continue;
+        }
+        priced++;
+        if (is_given(offer, options)) {
+            bool told = false;
+            for (size_t k = 0; k < i && !told; k++) {
+                told = rent->offers[k].usd > 0 && strcmp(name_of(&rent->offers[k]), name_of(offer)) == 0;
+            }
+            dts_text_printf(&names, "%s%s", told ? "" : given > 0 ? ", " : "", told ? "" : name_of(offer));
+            given++;
+        }
+    }
+    if (priced > given) {
+        dts_text_add(out,
+                     " Prices are those of the cluster profiles, with their source and date there (dtsim show "
+                     "CLUSTER)");
+        dts_text_printf(out, given > 0 ? ", but for those given: %s." : ".%s", dts_text_string(&names));
+    } else if (given > 0) {
+        dts_text_printf(out, " Prices were given for %s.", dts_text_string(&names));
+    }
+    out->failed = out->failed || names.failed;
+    dts_text_free(&names);
 }
 
 void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
@@ -304,11 +353,9 @@ void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, d
                         100 * most.retry_share);
     }
     if (rent->plans > 0) {
-        dts_text_printf(
-            out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.%s\n",
-            rent->unpriced < rent->plans ? " Prices are those of the cluster profiles, with their source and "
-                                           "date there (dtsim show CLUSTER)."
-                                         : "");
+        dts_text_add(out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.");
+        remark_prices(rent, options, out);
+        dts_text_add(out, "\n");
     }
     remark_comparison(rent, options, out);
 }
