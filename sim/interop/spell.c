@@ -33,8 +33,9 @@ static const dts_mapping accelerator[] = {
 
 typedef enum form { SETTINGS, FLAGS, BARE_FLAGS } form;
 
-/* Who is asked for the words of a software profile. Flags of torchtitan's profiles, of 2024 and 2025, are its TOML's
- * keys. */
+/* Who is asked for the words of a software profile. Flags of torchtitan's profile of 2025 are its TOML's keys; that of
+ * December 2024 has others (--training.tensor_parallel_degree, --experimental.context_parallel_degree), which no table
+ * knows. */
 typedef struct speaker {
     const char *stack, *name;
     const dts_launcher *launcher;
@@ -43,7 +44,6 @@ typedef struct speaker {
 } speaker;
 
 static const speaker speakers[] = {
-    {"torchtitan", "torchtitan", &dts_launcher_torchtitan_toml, NULL, FLAGS},
     {"torchtitan-2025", "torchtitan", &dts_launcher_torchtitan_toml, NULL, FLAGS},
     {"megatron-core", "Megatron-LM", &dts_launcher_megatron, NULL, BARE_FLAGS},
     {"megatron-lm", "Megatron-LM", &dts_launcher_megatron, NULL, BARE_FLAGS},

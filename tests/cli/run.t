@@ -52,17 +52,9 @@ $ printf 'model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torc
   Peak memory           78.7 of 79.6 GiB █████████████████████████▊ fits, but
                         2 allocator retries cost 46 % of the iteration. What
                         helps, simulated: training.recompute=selective (43.0
-                        GiB, +66 % tokens/s; torchtitan:
-                        --activation_checkpoint.mode selective
-                        --activation_checkpoint.selective_ac_option op),
-                        parallelism.context=2 (47.9 GiB, +55 % tokens/s;
-                        torchtitan: --parallelism.data_parallel_shard_degree 4
-                        --parallelism.context_parallel_degree 2
-                        --parallelism.context_parallel_rotate_method allgather)
-                        or parallelism.tensor=2 (55.0 GiB, +54 % tokens/s;
-                        torchtitan: --parallelism.data_parallel_shard_degree 4
-                        --parallelism.tensor_parallel_degree 2
-                        --parallelism.enable_sequence_parallel false).
+                        GiB, +66 % tokens/s), parallelism.context=2 (47.9 GiB,
+                        +55 % tokens/s) or parallelism.tensor=2 (55.0 GiB, +54 %
+                        tokens/s).
   Bottleneck            memory near the GPU's capacity: the GPU waits for
                         retries of the caching allocator (46 % of the iteration)
 $ dtsim run near.yaml | grep -A4 Warnings
