@@ -20,6 +20,7 @@ typedef struct dts_trial {
     dts_cure cure;
     bool known;     /* the rules allow it, and the figures of cure are simulated */
     bool whole;     /* by a whole simulation, no first look and no part of the batch */
+    bool waits;     /* a first look does not know it, and a simulation in full would */
     bool in_part;   /* the figures are those of a part of the batch */
     bool host_full; /* it does not fit in the memory or the drives of a node */
 } dts_trial;

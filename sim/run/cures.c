@@ -5,8 +5,11 @@
  * the plan itself, and the fastest of those are simulated in full.
  *
  * The bound: at most DTS_TRIALS_MOST first looks, fewer since a ladder is climbed only until a step suffices, and
- * WHOLE_MOST simulations in full, none of more than about LARGEST_KERNELS kernels. What would take more is told with
- * the figures of its first look, or not at all where memory is tight or a first look does not know it. */
+ * WHOLE_MOST simulations in full, one more for the nearest where none suffices, and none of more than about
+ * LARGEST_KERNELS kernels. Those in full include trials whose memory a first look only guesses. What would take more
+ * is told with the figures of its first look, or not at all where memory is tight or only guessed. A plan with retries
+ * has at most DTS_TRIALS_MOST_OF_FITTING trials in place of first looks, each of all its microbatches or a part, under
+ * the same number of kernels. */
 #include "run/cures.h"
 
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 
 #include "base/parallel.h"
 #include "run/cure_trials.h"
+#include "run/ranks.h"
 #include "run/screen.h"
 #include "run/verdict.h"
 
@@ -34,6 +38,7 @@ typedef struct finder {
     double part_tokens_per_s;          /* of the plan as it is, with so many */
     dts_trial *picks[DTS_TRIALS_MOST]; /* what seems to suffice */
     size_t pick_count, whole_count;
+    size_t steps[DTS_LADDERS_MOST]; /* that are climbed of each ladder */
 } finder;
 
 bool dts_needs_cure(const dts_result *result) {
@@ -93,16 +98,26 @@ static void simulate_whole(const finder *f, dts_trial *t) {
     simulate_values(f, &t->values, t);
 }
 
+/* How many kernels, of all ranks that are simulated, stand one by one; 0: blocks of them do. */
+static double single_kernels(const dts_scenario_values *values, const dts_plan *plan, bool full) {
+    const bool flow = values->fidelity.network != DTS_NETWORK_CLOSED_FORM;
+    const dts_detail asked = (dts_detail)values->fidelity.detail;
+    const dts_detail detail = asked == DTS_DETAIL_AUTO ? dts_lower_detail(plan, flow) : asked;
+    const int64_t stages = values->parallelism.pipeline > 0 ? values->parallelism.pipeline : 1;
+    const double ranks = full ? (double)(values->cluster.nodes * values->cluster.gpus_per_node) / (double)stages : 1;
+    return !full && detail == DTS_DETAIL_BLOCK ? 0 : ranks * dts_lower_kernels(plan);
+}
+
 /* Is it simulated in full within a few seconds? */
-static bool is_cheap(const dts_trial *t) {
-    const dts_job job = dts_scenario_job(&t->values);
+static bool is_cheap(const dts_scenario_values *values) {
+    const dts_job job = dts_scenario_job(values);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_diag *refusal = dts_diag_new();
     dts_plan plan;
-    bool cheap = false;
-    if (arena != NULL && refusal != NULL && dts_plan_make(&job, arena, &plan, refusal) == DTS_OK) {
-        const bool flow = t->values.fidelity.network != DTS_NETWORK_CLOSED_FORM;
-        cheap = dts_lower_kernels(&plan) <= LARGEST_KERNELS || dts_lower_detail(&plan, flow) == DTS_DETAIL_BLOCK;
+    bool cheap = false, full = false;
+    if (arena != NULL && refusal != NULL && dts_plan_make(&job, arena, &plan, refusal) == DTS_OK &&
+        dts_ranks_choose(&plan, &values->fidelity, &full, refusal) == DTS_OK) {
+        cheap = single_kernels(values, &plan, full) <= LARGEST_KERNELS;
     }
     dts_diag_free(refusal);
     dts_arena_free(arena);
@@ -113,27 +128,35 @@ static bool is_tight(const finder *f, const dts_trial *t) {
     return t->cure.needed_gib > TIGHT * f->result->capacity_gib;
 }
 
-/* In full, or as the first look has it where that takes too long. */
+/* In full, or as the first look or the part has it where that takes too long. */
 static void simulate_chosen(const finder *f, dts_trial *t) {
-    if (f->result->fits || is_cheap(t)) {
+    if (is_cheap(&t->values)) {
         simulate_whole(f, t);
         return;
     }
     t->whole = true;
-    t->known = !t->cure.fits || !is_tight(f, t);
     t->cure.coarse = true;
-    t->cure.peak_device_gib = t->cure.needed_gib;
+    if (t->in_part) {
+        t->known = grade_of(t) == CLEAN;
+        t->cure.tokens_per_s *= f->result->tokens_per_s / f->part_tokens_per_s;
+        t->in_part = false;
+    } else {
+        t->known = !t->cure.fits || !is_tight(f, t);
+        t->cure.peak_device_gib = t->cure.needed_gib;
+    }
 }
 
 /* A part of the batch; all of it where the rules refuse the part. */
 static void simulate_part(const finder *f, dts_trial *t) {
+    dts_scenario_values some = t->values;
     t->in_part = f->part > 1 && t->values.training.global_batch % f->part == 0;
     if (t->in_part) {
-        dts_scenario_values some = t->values;
         some.training.global_batch /= f->part;
-        simulate_values(f, &some, t);
+        if (is_cheap(&some)) {
+            simulate_values(f, &some, t);
+        }
     }
-    if (!t->in_part || !t->known) {
+    if ((!t->in_part || !t->known) && is_cheap(&t->values)) {
         simulate_whole(f, t);
     }
 }
@@ -164,14 +187,41 @@ static void find_part(finder *f) {
     }
 }
 
-/* A first look; where it does not know the memory, more than one. */
+/* Would even a first look simulate all of it? */
+static bool has_no_first_look(const dts_scenario_values *values) {
+    const dts_job job = dts_scenario_job(values);
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_diag *refusal = dts_diag_new();
+    dts_plan outline;
+    bool full = false;
+    const bool lacks = arena != NULL && refusal != NULL && dts_plan_outline(&job, arena, &outline, refusal) == DTS_OK &&
+                       dts_ranks_choose(&outline, &values->fidelity, &full, refusal) == DTS_OK &&
+                       (full || dts_ranks_are_drawn(&outline) || dts_plan_loads_input(&outline));
+    dts_diag_free(refusal);
+    dts_arena_free(arena);
+    return lacks;
+}
+
+/* A first look, in blocks of kernels and at folded ranks, however the rest is simulated. What it only guesses to fit
+ * waits for more. */
 static void look_at(const finder *f, dts_trial *t) {
+    dts_scenario_values quick = t->values;
+    if (quick.fidelity.detail == DTS_DETAIL_KERNEL) {
+        quick.fidelity.detail = DTS_DETAIL_AUTO;
+    }
+    if (quick.fidelity.ranks == DTS_RANKS_FULL) {
+        quick.fidelity.ranks = DTS_RANKS_AUTO;
+    }
+    if (has_no_first_look(&quick)) {
+        t->waits = is_cheap(&t->values);
+        return;
+    }
     dts_diag *refusal = dts_diag_new();
     dts_block_cache *blocks = dts_block_cache_new(0);
     dts_screening look = {.fits = false};
     t->known =
         refusal != NULL && blocks != NULL &&
-        dts_screen_values(&t->values, blocks, f->options != NULL ? f->options->stop : NULL, &look, refusal) == DTS_OK;
+        dts_screen_values(&quick, blocks, f->options != NULL ? f->options->stop : NULL, &look, refusal) == DTS_OK;
     if (t->known && look.memory_known) {
         t->cure.fits = look.fits;
         t->cure.gpus = t->values.cluster.nodes * t->values.cluster.gpus_per_node;
@@ -180,10 +230,8 @@ static void look_at(const finder *f, dts_trial *t) {
                                (double)t->values.training.global_batch / (double)f->base->training.global_batch;
         t->host_full = look.host_fill > 1;
     } else if (t->known) {
-        t->known = is_cheap(t);
-        if (t->known) {
-            simulate_whole(f, t);
-        }
+        t->known = false;
+        t->waits = look.fits && is_cheap(&t->values);
     }
     dts_block_cache_free(blocks);
     dts_diag_free(refusal);
@@ -191,16 +239,24 @@ static void look_at(const finder *f, dts_trial *t) {
 
 /* ---- what is tried ---------------------------------------------------------------------------------------------- */
 
-/* Up to the mildest step that suffices, and beyond while it is tight: a first look knows no retries. */
+/* Up to the mildest step that suffices, and beyond while it is tight: a first look knows no retries. Not beyond one
+ * that waits. */
 static void climb(void *context, size_t index) {
     finder *f = context;
     const dts_ladder *l = &f->trials.ladders[index];
-    bool enough = l->stage != f->stage;
-    for (size_t i = 0; i < l->count && !enough; i++) {
-        dts_trial *t = &f->trials.items[l->first + i];
-        (f->result->fits ? simulate_part : look_at)(f, t);
-        enough = suffices(f, t) && (f->result->fits || !is_tight(f, t));
+    size_t step = f->steps[index];
+    while (l->stage == f->stage && step < l->count) {
+        dts_trial *t = &f->trials.items[l->first + step];
+        if (!t->whole) {
+            (f->result->fits ? simulate_part : look_at)(f, t);
+        }
+        if (t->waits) {
+            break;
+        }
+        const bool enough = suffices(f, t) && (f->result->fits || !is_tight(f, t));
+        step = enough ? l->count : step + 1;
     }
+    f->steps[index] = step;
 }
 
 /* What surely fits and has no retries first, then what is faster. */
@@ -217,17 +273,6 @@ static bool is_alone(const finder *f, const dts_trial *t) {
     return f->trials.ladders[t->ladder].stage == DTS_TRY_ALONE;
 }
 
-static void try_stage(finder *f, dts_trial_stage stage) {
-    f->stage = stage;
-    dts_parallel_for(f->trials.ladder_count, 0, climb, f);
-    for (size_t i = 0; i < f->trials.count; i++) {
-        dts_trial *t = &f->trials.items[i];
-        if (f->trials.ladders[t->ladder].stage == stage && grade_of(t) < STRAINED && helps(f, t)) {
-            f->picks[f->pick_count++] = t;
-        }
-    }
-}
-
 typedef struct turn {
     finder *f;
     dts_trial *items[ROUND];
@@ -237,6 +282,45 @@ typedef struct turn {
 static void simulate_one(void *context, size_t index) {
     turn *r = context;
     simulate_chosen(r->f, r->items[index]);
+}
+
+static void simulate_all(turn *r) {
+    dts_parallel_for(r->count, 0, simulate_one, r);
+    for (size_t i = 0; i < r->count; i++) {
+        r->items[i]->waits = false;
+    }
+    r->f->whole_count += r->count;
+}
+
+/* Of what waits, those on the mildest steps first. Every stage leaves some for those behind it. */
+static void fill_with_waiting(finder *f, turn *r) {
+    const size_t share = WHOLE_MOST * ((size_t)f->stage + 1) / DTS_TRIAL_STAGES;
+    for (size_t step = 0; step < DTS_TRIALS_MOST; step++) {
+        for (size_t i = 0; i < f->trials.ladder_count; i++) {
+            const dts_ladder *l = &f->trials.ladders[i];
+            const bool here = l->stage == f->stage && f->steps[i] == step && step < l->count;
+            if (here && r->count < ROUND && f->whole_count + r->count < share) {
+                r->items[r->count++] = &f->trials.items[l->first + step];
+            }
+        }
+    }
+}
+
+static void try_stage(finder *f, dts_trial_stage stage) {
+    turn r = {.f = f};
+    f->stage = stage;
+    do {
+        simulate_all(&r);
+        dts_parallel_for(f->trials.ladder_count, 0, climb, f);
+        r.count = 0;
+        fill_with_waiting(f, &r);
+    } while (r.count > 0);
+    for (size_t i = 0; i < f->trials.count; i++) {
+        dts_trial *t = &f->trials.items[i];
+        if (f->trials.ladders[t->ladder].stage == stage && grade_of(t) < STRAINED && helps(f, t)) {
+            f->picks[f->pick_count++] = t;
+        }
+    }
 }
 
 /* Would nobody take it beside the best? By GPU, since some trials have more of them. */
@@ -318,8 +402,7 @@ static void settle(finder *f) {
         if (r.count == 0 || count_good(f) >= TOLD_MOST) {
             break;
         }
-        dts_parallel_for(r.count, 0, simulate_one, &r);
-        f->whole_count += r.count;
+        simulate_all(&r);
     }
 }
 
@@ -345,6 +428,9 @@ static dts_status tell(dts_result *result, const dts_trial *t) {
     memcpy(changes, t->changes, t->change_count * sizeof *changes);
     c->changes = changes;
     c->change_count = t->change_count;
+    if (c->fits && c->coarse) {
+        return DTS_OK; /* retries are not known */
+    }
     c->verdict = dts_verdict_text(result->arena, c->fits, c->unserved_gib, c->retries, c->retry_share);
     return c->verdict == NULL ? DTS_NOMEM : DTS_OK;
 }

@@ -133,8 +133,8 @@ typedef struct dts_cure {
     int64_t retries;        /* the same */
     double retry_share;     /* of its iteration */
     double tokens_per_s;
-    bool coarse;         /* the figures are those of a first look: the whole takes long */
-    const char *verdict; /* as of dts_result */
+    bool coarse;         /* the figures are those of a first look or a part of the batch: the whole takes long */
+    const char *verdict; /* as of dts_result; NULL: it fits by coarse figures, which know too little of retries */
     const char *spelled; /* in the words of the scenario's software, where the caller knows them (interop/spell.c) */
 } dts_cure;
 

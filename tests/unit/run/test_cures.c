@@ -29,7 +29,6 @@ static void changes_can_be_typed(void **state) {
         "parallelism.data_parallel=ddp parallelism.data=4 parallelism.tensor=2 training.sequence_length=20480",
         "model=llama-3-405b",
         "model=llama-3-70b cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp parallelism.data=64",
-        "training.sequence_length=131072",
         "training.sequence_length=131072 cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp",
         "cluster.gpus_per_node=1 training.global_batch=1",
         "cluster.gpus_per_node=1 training.global_batch=1 cluster.gpu.memory=24GiB",
@@ -93,7 +92,42 @@ static void large_plans_are_looked_at(void **state) {
     assert_true(r->cure_count > 0);
     for (size_t k = 0; k < r->cure_count; k++) {
         assert_true(r->cures[k].coarse && r->cures[k].fits);
+        assert_null(r->cures[k].verdict); /* a first look knows no retries */
         assert_true(r->cures[k].peak_device_gib < 0.9 * r->capacity_gib);
+    }
+    dts_result_free(r);
+}
+
+/* Kernels that are asked for one by one are as many as they are, and so are those of all ranks. */
+static void what_fidelity_asks_for_counts(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "training.global_batch=2048 fidelity.detail=kernel",
+        "training.global_batch=256 fidelity.ranks=full",
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        char all[LONGEST_SETTINGS];
+        snprintf(all, sizeof all, "parallelism.data_parallel=ddp %s", settings[i]);
+        dts_result *r = cured(fsdp, all);
+        assert_true(r->cure_count > 0);
+        for (size_t k = 0; k < r->cure_count; k++) {
+            print_message("%s: %s\n", settings[i], r->cures[k].change);
+            assert_true(r->cures[k].coarse && r->cures[k].fits);
+        }
+        dts_result_free(r);
+    }
+}
+
+/* A first look only guesses what graphs hold, so that all that is known was simulated in full. */
+static void guesses_are_checked_within_the_bound(void **state) {
+    (void)state;
+    enum { WHOLE_MOST = 18 };
+    dts_result *r = cured(fsdp, "parallelism.data_parallel=ddp stack.cuda_graphs=layers");
+    print_message("%zu known\n", r->cures_tried);
+    assert_true(r->cures_tried > 0 && r->cures_tried <= WHOLE_MOST);
+    assert_int_equal(r->cure_count, 3);
+    for (size_t k = 0; k < r->cure_count; k++) {
+        assert_true(r->cures[k].fits && !r->cures[k].coarse);
     }
     dts_result_free(r);
 }
@@ -140,20 +174,18 @@ static void many_microbatches_are_tried_in_part(void **state) {
     (void)state;
     static const char *const many = "training.global_batch=512";
     dts_result *r = cured(fsdp, many);
-    dts_result *few = cured(fsdp, "");
     assert_true(r->fits && r->cure_count == 3);
-    assert_true(r->cures_tried > 0 && few->cures_tried > 0);
+    assert_true(r->cures_tried > r->cure_count); /* the parts of others were simulated as well */
     for (size_t k = 0; k < r->cure_count; k++) {
         assert_true(r->cures[k].tokens_per_s > r->tokens_per_s);
         assert_true(k == 0 || r->cures[k].tokens_per_s <= r->cures[k - 1].tokens_per_s);
-        assert_true(r->cures[k].retry_share < 0.01);
+        assert_true(r->cures[k].retry_share < 0.01 && !r->cures[k].coarse);
     }
     char both[LONGEST_SETTINGS];
     snprintf(both, sizeof both, "%s %s", many, r->cures[0].change);
     dts_result *typed = simulate_text(fsdp, both);
     assert_close(typed->tokens_per_s, r->cures[0].tokens_per_s, 1e-12, 0);
     dts_result_free(typed);
-    dts_result_free(few);
     dts_result_free(r);
 }
 
@@ -190,6 +222,8 @@ int main(void) {
         cmocka_unit_test(changes_can_be_typed),
         cmocka_unit_test(long_sequences_are_split_and_recomputed),
         cmocka_unit_test(large_plans_are_looked_at),
+        cmocka_unit_test(what_fidelity_asks_for_counts),
+        cmocka_unit_test(guesses_are_checked_within_the_bound),
         cmocka_unit_test(what_fits_needs_none),
         cmocka_unit_test(retries_are_cured),
         cmocka_unit_test(few_retries_are_marked),
