@@ -140,12 +140,14 @@ static void still_simulating(int number) {
 
 /* What stands behind `dtsim run`, as another command takes it: without what only a run has. */
 static dts_status name_subject(const run_arguments *a, dts_text *out) {
-    const char *quote = strchr(a->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
-    dts_text_printf(out, "%s%s%s", quote, a->scenario, quote);
+    dts_text_add_word(out, a->scenario);
     for (size_t i = 0; i < a->overrides.count; i++) {
         const dts_override *o = &a->overrides.items[i];
-        const bool plain = strpbrk(o->value, " \t{}[]*?$&|;<>()\"'\\`") == NULL;
-        dts_text_printf(out, plain ? " --set %s=%s" : " --set '%s=%s'", o->key, o->value);
+        dts_text setting = {0};
+        dts_text_printf(&setting, "%s=%s", o->key, o->value);
+        dts_text_add(out, " --set ");
+        dts_text_add_word(out, dts_text_string(&setting));
+        dts_text_end(&setting, out);
     }
     return dts_text_status(out);
 }

@@ -300,8 +300,8 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     size_t count = arena == NULL ? 0
                                  : dts_search_overrides(&dts_search_plan(search)->candidate, search->base, arena,
                                                         settings, MOST_SETTINGS);
-    const char *quote = strchr(options->scenario, ' ') != NULL ? "'" : ""; /* as the id of a row may have */
-    dts_text_printf(out, "dtsim run %s%s%s", quote, options->scenario, quote);
+    dts_text_add(out, "dtsim run ");
+    dts_text_add_word(out, options->scenario); /* the id of a row may have blanks */
     if (options->cluster != NULL) {
         dts_text_printf(out, " \\\n    --set 'cluster=%s'", options->cluster);
     }
