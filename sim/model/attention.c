@@ -414,7 +414,7 @@ void dts_add_attention(dts_builder *builder) {
     } else {
         add_materialised(builder);
     }
-    const bool deferred = dts_defers_output_bias(builder);
+    const bool deferred = dts_defers_output_bias(builder, false);
     const double output_B = (double)l->b * (double)l->s * (double)(l->a * l->dv) * l->e;
     const bool bias = model->bias && !model->unbiased_projection;
     dts_linear output = {.name = "attention_output",

@@ -26,7 +26,8 @@
  * [3] huggingface/transformers activations.py, NewGELUActivation. minGPT has the same form since mid-2022; before
  *     that, and in the data-parallel benchmark built on it (mrshenli/ptd_benchmark@ecd0d25 models.py), it is
  * torch.nn.GELU. [4] PyTorch documentation, "Autocast Op Reference"; aten/src/ATen/autocast_mode.cpp. [5] Korthikanti
- * et al. 2022, Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, section 4. */
+ * et al. 2022, Reducing Activation Recomputation in Large Transformer Models, arXiv 2205.05198, section 4. [6]
+ * Dao-AILab/flash-attention flash_attn/{modules/mha.py,modules/mlp.py,models/gpt.py,models/bert.py}, fused_bias_fc. */
 #include "model/builder.h"
 
 #include <math.h>
@@ -92,18 +93,20 @@ dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
     return product;
 }
 
-bool dts_defers_output_bias(const dts_builder *builder) {
-    const bool joined = builder->execution->fuse_epilogues && !builder->local.parallel;
+bool dts_defers_output_bias(const dts_builder *builder, bool unfused) {
+    const bool joined = builder->execution->fuse_epilogues && !builder->local.parallel && !unfused;
     return builder->execution->fuse_bias_dropout_add && !joined;
 }
 
 /* A bias behind an exchange, or in the gradient of one, works on this rank's rows. A frozen one has no gradient. With
- * epilogues the product adds it, and that of the weight's gradient sums its own. */
+ * epilogues the product adds it, and that of the weight's gradient sums its own, where FlashAttention has FusedDense:
+ * attention, plain feed-forward block, BERT's transform, its logits and pooler; GatedMlp, the head of GPT and
+ * classifiers are nn.Linear there [6]. */
 static void add_own_bias(dts_builder *builder, const dts_linear *linear, double output_B) {
     const dts_local *l = &builder->local;
     const bool reduced = linear->row_split && !linear->partial && linear->experts == 0;
     double rows_B = reduced && l->sequence ? output_B * (double)l->shard / (double)l->s : output_B;
-    if (builder->execution->fuse_epilogues && !(reduced && l->parallel)) {
+    if (builder->execution->fuse_epilogues && !linear->unfused && !(reduced && l->parallel)) {
         return;
     }
     bool separate = builder->execution->separate_bias || (reduced && l->parallel);

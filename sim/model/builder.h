@@ -84,6 +84,7 @@ typedef struct dts_linear {
     double saved_B;               /* of the input, as the product keeps it; 0 when another operator keeps it */
     double kept_B;                /* other tensors in activation type that are counted here */
     bool row_split;               /* partial sums: reduced after the product, before the bias */
+    bool unfused;                 /* its bias has a kernel with fuse.epilogues, too */
     bool partial;                 /* … later: with those of another product */
     bool whole;                   /* tensor parallelism does not split it */
     bool borrowed;                /* the weight belongs to another part (tied embeddings) */
@@ -134,8 +135,9 @@ void dts_add_norm(dts_builder *builder, const char *name, int64_t rows, bool gat
 /* Takes the gradients of a frozen norm's scale and shift, and what is kept for them, out of its passes. */
 void dts_freeze_norm(dts_passes *passes, double input_B, bool eager);
 
-/* Do fused kernels behind them add the biases of attention's and the feed-forward block's outputs? */
-bool dts_defers_output_bias(const dts_builder *builder);
+/* Do fused kernels behind them add the biases of attention's and the feed-forward block's outputs? unfused: of a
+ * product that dts_linear calls so. */
+bool dts_defers_output_bias(const dts_builder *builder, bool unfused);
 
 /* Adds GELU or the like over elements of the feed-forward block or of BERT's prediction head. */
 void dts_add_gelu(dts_builder *builder, const char *name, double elements);

@@ -282,6 +282,7 @@ static void add_language_model(dts_builder *builder) {
                          .n = l->V,
                          .k = l->h,
                          .bias = model->lm_transform || model->head_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                         .unfused = !model->lm_transform,
                          .input_B = l->r,
                          .saved_B = l->regathers ? rows_B * (double)l->shard / (double)l->s : rows_B,
                          .borrowed = model->tied_embeddings};
@@ -329,6 +330,7 @@ static void add_pooler(dts_builder *builder) {
                              .n = builder->model->labels,
                              .k = l->h,
                              .bias = DTS_BIAS_OWN,
+                             .unfused = true,
                              .input_B = l->e};
     dts_add_linear(builder, &classifier); /* its input is the tanh's output, kept there */
     const double classes = (double)l->b * (double)builder->model->labels * DTS_FP32_B;

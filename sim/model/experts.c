@@ -145,6 +145,7 @@ static void add_router(dts_builder *builder, const routed *r) {
                          .n = model->experts,
                          .k = l->h,
                          .bias = model->router_bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                         .unfused = true,
                          .input_B = l->r,
                          .saved_B = r->tokens * r->token_B};
     const bool quantises = builder->local.quantises; /* the router stays in the width of activations */
@@ -327,6 +328,7 @@ static void add_routed(dts_builder *builder, const routed *r) {
                           .n = model->gated_ffn ? 2 * f : f,
                           .k = l->h,
                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .unfused = true,
                           .input_B = l->e,
                           .saved_B = r->all * r->token_B,
                           .experts = r->local,
@@ -366,6 +368,7 @@ static void add_shared(dts_builder *builder) {
                           .n = model->gated_ffn ? 2 * f : f,
                           .k = l->h,
                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .unfused = true,
                           .input_B = l->r,
                           .saved_B = dts_model_adapts(builder->execution) ? l->full_B : 0, /* else at the router */
                           .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
@@ -381,6 +384,7 @@ static void add_shared(dts_builder *builder) {
                            .n = l->h,
                            .k = f,
                            .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                           .unfused = true,
                            .input_B = l->e,
                            .saved_B = (double)rows * (double)f * l->e,
                            .row_split = true,

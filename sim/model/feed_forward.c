@@ -22,8 +22,12 @@ static void add_up(dts_builder *builder) {
     dts_bias bias = !model->bias                                      ? DTS_BIAS_NONE
                     : builder->execution->fuse_bias_gelu && !epilogue ? DTS_BIAS_DEFERRED
                                                                       : DTS_BIAS_OWN;
-    dts_linear linear = {
-        .rows = l->b * l->s, .k = l->h, .bias = bias, .input_B = l->r, .saved_B = kept ? 0 : l->column_B};
+    dts_linear linear = {.rows = l->b * l->s,
+                         .k = l->h,
+                         .bias = bias,
+                         .input_B = l->r,
+                         .unfused = gated,
+                         .saved_B = kept ? 0 : l->column_B};
     dts_operator *last; /* to run in backward */
     if (separate) {
         last = dts_add_memory(builder, "mlp_input",
@@ -132,7 +136,7 @@ void dts_add_feed_forward(dts_builder *builder) {
         const double T = inner * l->e;
         dts_add_memory(builder, "mlp_epilogue", (dts_passes){.input_B = T, .output_B = T, .saved_B = T});
     }
-    const bool deferred = dts_defers_output_bias(builder);
+    const bool deferred = dts_defers_output_bias(builder, model->gated_ffn);
     dts_linear down = {.name = "mlp_down",
                        .rows = l->b * l->s,
                        .n = l->h,
@@ -143,6 +147,7 @@ void dts_add_feed_forward(dts_builder *builder) {
                        .input_B = l->e,
                        .saved_B = inner * l->e,
                        .row_split = true,
+                       .unfused = model->gated_ffn,
                        .partial = dts_sums_branches(builder),
                        .role = DTS_LINEAR_FEED_FORWARD};
     dts_add_linear(builder, &down)->feed_forward = true;

@@ -102,6 +102,59 @@ static void test_epilogues_move_less(void **state) {
     assert_close(moved_B(&gated, &x), moved_B(&gated, &with), 0, 0);
 }
 
+/* Products whose bias has a kernel of its own. */
+static void assert_biased(const dts_model *model, dts_part part, const dts_execution *execution, const char *want) {
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_operators operators = operators_of(model, part, execution, arena);
+    dts_text names = {0};
+    for (size_t i = 1; i < operators.count; i++) {
+        if (strcmp(operators.items[i].name, "bias") == 0) {
+            dts_text_printf(&names, "%s ", operators.items[i - 1].name);
+        }
+    }
+    assert_string_equal(dts_text_string(&names), want);
+    dts_text_free(&names);
+    dts_arena_free(arena);
+}
+
+/* FlashAttention has FusedDense in attention, in plain feed-forward blocks and in BERT; gated blocks, the head of GPT,
+ * classifiers, routers and experts are ordinary products, and what is fused without epilogues is with them, too. */
+static void test_whose_bias_is_in_epilogues(void **state) {
+    (void)state;
+    dts_execution x = plain_fp16(2, 2048), with = x;
+    with.fuse_epilogues = true;
+    dts_model gpt = gpt_175b(), gated = llama_3_70b();
+    gpt.head_bias = true;
+    assert_biased(&gpt, DTS_PART_LAYER, &x, "qkv attention_output mlp_up mlp_down ");
+    assert_biased(&gpt, DTS_PART_LAYER, &with, "");
+    assert_biased(&gpt, DTS_PART_HEAD, &with, "logits ");
+    const dts_model bert = bert_base();
+    const dts_execution short_x = plain_fp16(2, 512);
+    dts_execution short_with = short_x;
+    short_with.fuse_epilogues = true;
+    assert_biased(&bert, DTS_PART_HEAD, &short_x, "pooler classifier transform logits ");
+    assert_biased(&bert, DTS_PART_HEAD, &short_with, "classifier ");
+    gated.bias = gated.qkv_bias = true;
+    assert_biased(&gated, DTS_PART_LAYER, &x, "qkv attention_output mlp_gate_up mlp_down ");
+    assert_biased(&gated, DTS_PART_LAYER, &with, "mlp_gate_up mlp_down ");
+    dts_model moe = gated;
+    moe.experts = 8;
+    moe.experts_per_token = 2;
+    moe.moe_every = 1;
+    moe.load_imbalance = 1;
+    moe.shared_expert_ffn_hidden = 4096;
+    moe.router_bias = true;
+    assert_biased(&moe, DTS_PART_EXPERT_LAYER, &x,
+                  "qkv attention_output router shared_gate_up shared_down expert_gate_up ");
+    assert_biased(&moe, DTS_PART_EXPERT_LAYER, &with, "router shared_gate_up shared_down expert_gate_up ");
+    with.fuse_bias_gelu = with.fuse_bias_dropout_add = true;
+    assert_biased(&gated, DTS_PART_LAYER, &with, "");
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_operator *sum = find(operators_of(&gated, DTS_PART_LAYER, &with, arena), "mlp_bias_dropout_add");
+    assert_int_equal(sum->backward_kernels, 2); /* one sums the gradient of the bias */
+    dts_arena_free(arena);
+}
+
 /* BERT, with its norms behind the blocks, keeps as much. */
 static void test_bert_keeps_as_much(void **state) {
     (void)state;
@@ -318,6 +371,7 @@ int main(void) {
         cmocka_unit_test(test_sequence_parallel),
         cmocka_unit_test(test_fusions_keep_the_same),
         cmocka_unit_test(test_epilogues_move_less),
+        cmocka_unit_test(test_whose_bias_is_in_epilogues),
         cmocka_unit_test(test_bert_keeps_as_much),
         cmocka_unit_test(test_flash),
         cmocka_unit_test(test_without_dropout),
