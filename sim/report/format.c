@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct unit {
@@ -9,9 +10,14 @@ typedef struct unit {
     const char *name;
 } unit;
 
-/* What is rounded to zero has no sign. */
+/* What is written as zero has no sign; printf rounds halves to even. */
 static double plain_zero(double value, int digits) {
-    return fabs(value) < 0.5 * pow(10, -digits) ? 0 : value;
+    char text[32];
+    if (fabs(value) >= 1) {
+        return value;
+    }
+    snprintf(text, sizeof text, "%.*f", digits, value);
+    return strtod(text, NULL) == 0 ? 0 : value;
 }
 
 /* value in the largest unit it fills, with the same number of digits always, so that columns line up: 65.00 ms. */
@@ -24,7 +30,7 @@ static void add_scaled(double value, const unit *units, size_t count, int digits
     double scaled = value / units[u].size;
     int before = fabs(scaled) >= 99.5 ? 3 : fabs(scaled) >= 9.95 ? 2 : 1;
     int after = digits > before ? digits - before : 0;
-    dts_text_printf(out, "%.*f %s", value == 0 ? 0 : after, scaled, units[u].name);
+    dts_text_printf(out, "%.*f %s", value == 0 ? 0 : after, plain_zero(scaled, after), units[u].name);
 }
 
 void dts_format_time(double seconds, dts_text *out) {
@@ -49,7 +55,7 @@ void dts_format_duration(double seconds, dts_text *out) {
     } else if (seconds >= 2 * minute) {
         dts_text_printf(out, "%.1f min", seconds / minute);
     } else {
-        dts_text_printf(out, seconds < 1 ? "%.2g s" : "%.1f s", seconds);
+        dts_text_printf(out, seconds < 1 ? "%.2g s" : "%.1f s", seconds == 0 ? 0 : seconds);
     }
 }
 

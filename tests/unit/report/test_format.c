@@ -51,6 +51,11 @@ static void writes_counts(void **state) {
     assert_written(dts_format_change, 0.07, "+7.0 %");
     assert_written(dts_format_count, -0.0, "0");
     assert_written(dts_format_bytes, -0.3, "0 B");
+    assert_written(dts_format_bytes, -0.5, "0 B"); /* a half goes to the even number */
+    assert_written(dts_format_bytes, -0.51, "-1 B");
+    assert_written(dts_format_percent, -0.0005, "-0.1 %"); /* a little more than half of it in binary */
+    assert_written(dts_format_time, -1e-13, "0.000 ns");
+    assert_written(dts_format_duration, -0.0, "0 s");
 }
 
 static void escapes_json(void **state) {
