@@ -21,7 +21,8 @@
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
  *                 stage that waits for activations has its parameters by then                           [1]
  *                 schedules without a formula for unequal passes, or with one of a rank's span: their order's longest
- *                 chain of passes that wait for each other, each with its own rank's times (pace.c)
+ *                 chain of passes that wait for each other, each with its own rank's times (pace.c); not of orders
+ *                 made for their passes beyond 16 stages, where the way to the last stage stands for the bubble
  *                 of the latency what comes with every microbatch less m (busiest - mean)
  *   gradients     added to stored ones in w, unless they are reduced at once
  *                 DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather

@@ -13,7 +13,8 @@ static double latency_s(const dts_case *k, double busiest_s, const dts_case_pass
     return ends_s + fmax(0, all_s - ends_s - fmax(0, idle_s));
 }
 
-/* Orders that are made for their passes are made often: with more stages that costs more than it tells. */
+/* Orders that are made for their passes are made often: with more stages that costs more than it tells, and the way to
+ * the last stage stands for the bubble. */
 enum { MADE_STAGES = 16 };
 
 /* Schedules that have no formula for these passes, or one for a rank's span only. */
