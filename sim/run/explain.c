@@ -61,7 +61,8 @@ typedef struct path {
 
 static const char *stream_name(const dts_measured *m, dts_id task) {
     const dts_graph *graph = m->lowered->graph;
-    return dts_graph_stream_name(graph, dts_graph_task(graph, task).streams[0]);
+    const dts_task t = dts_graph_task(graph, task);
+    return t.stream_count > 0 ? dts_graph_stream_name(graph, t.streams[0]) : "network"; /* a message on its way */
 }
 
 /* The row of a task; the last one takes what finds no room. */

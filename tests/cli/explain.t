@@ -154,3 +154,6 @@ $ dtsim explain gcp-data-parallel/scaling-pdp --html advice.html >advice.txt; gr
 <code>dtsim search</code>
 0
 [1]
+% A message on its way is in the network, on no stream.
+$ printf 'model: {profile: gpt2-xl, layers: 8}\ncluster: {profile: dgx-a100-80gb, nodes: 2, gpus_per_node: 1, inter: {hop_latency: 20 ms}}\nstack: {profile: megatron-core, pipeline: {p2p_overlap: true}}\ntraining: {global_batch: 4, micro_batch: 1, sequence_length: 1024, precision: bf16}\nparallelism: {pipeline: 2}\n' >far.yaml; dtsim explain far.yaml | grep -o 'on the way.*network'
+on the way             comm   network
