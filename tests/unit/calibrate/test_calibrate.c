@@ -82,7 +82,7 @@ static dts_status fit(const char *path, const dts_fit_request *parameters, size_
                                            .parameters = parameters,
                                            .parameter_count = count,
                                            .time = true,
-                                           .folds = 4,
+                                           .folds = 2,
                                            .by = by,
                                            .threads = 2};
     dts_diag *diag = dts_diag_new();
