@@ -75,7 +75,7 @@ valgrind_units() {
     local program list bad=0 good=0
     # whole searches and tables take half an hour each there, these programs minutes; the sanitizers see all of them
     local minutes='(calibrate|advise)_.*|property_test_(block_keys|closed_forms|launchers|silent_keys|sweep)|interop_test_round_trip|search_test_(answer|modules|soap)'
-    minutes+='|run_test_(input|partition|ranks)'
+    minutes+='|run_test_(cures|input|partition|ranks)'
     [ -z "${DTSIM_THOROUGH:-}" ] || minutes=none
     # backwards: the longest that are left are tests of runs
     list=$(find build/release/tests -maxdepth 1 -type f -perm -u+x -name '*test_*' ! -name 'validation_*' \
