@@ -221,15 +221,10 @@ static dts_node *without(dts_arena *arena, const dts_node *node, const char *key
     return copy;
 }
 
-/* What names a profile; NULL: everything is written in place. */
-static const dts_node *profile_name(const dts_node *node) {
-    return node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
-}
-
 /* The map that a profile reference stands for: the profile with the overrides merged over it. */
 static dts_status profile_node(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                const dts_node **out) {
-    const dts_node *name = profile_name(node);
+    const dts_node *name = dts_node_profile_name(node);
     if (name == NULL) {
         *out = node;
         return DTS_OK;
@@ -271,7 +266,7 @@ static dts_status bind_profile(dts_binder *binder, const dts_field *field, const
         bool told = false;
         status = dts_status_worse(status, dts_check_stands_alone(binder, field, node, map, key, &told));
         binder->incomplete = binder->incomplete || told;
-        binder->reference = map != node ? profile_name(node) : NULL;
+        binder->reference = map != node ? dts_node_profile_name(node) : NULL;
         status = dts_status_worse(status, bind_map(binder, field->sub, map, key, out));
     }
     binder->depth--;

@@ -60,6 +60,9 @@ dts_arena *dts_document_arena(dts_document *document);
 dts_node *dts_node_get(const dts_node *map, const char *key);
 dts_node *dts_node_find(const dts_node *map, const char *dotted_key);
 
+/* What names a profile: a scalar itself, or a map's own `profile`; NULL: all is written in place, or node is NULL. */
+const dts_node *dts_node_profile_name(const dts_node *node);
+
 /* Sets a dotted key to a value written as YAML ("8", "{lora: {rank: 16}}"), creating maps on the way; a scalar on the
  * way that names a profile becomes {profile: NAME} first. origin names the source in messages ("--set", "row 3 of
  * table.csv:4:12"). */

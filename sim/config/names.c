@@ -71,7 +71,7 @@ static bool has_part(const dts_binder *binder, const char *folder, const char *p
     dts_node *root = NULL;
     dts_profile_resolve(&quiet, folder, profile, NULL, NULL, &root);
     const dts_node *node = root == NULL || root->kind != DTS_NODE_MAP ? NULL : dts_node_get(root, part);
-    node = node != NULL && node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+    node = dts_node_profile_name(node);
     const bool found = node != NULL && node->kind == DTS_NODE_SCALAR && strcmp(node->text, name) == 0;
     dts_diag_free(unused);
     return found;
@@ -286,7 +286,7 @@ static const char *misspelt_profile(const dts_node *map) {
 
 dts_status dts_check_stands_alone(dts_binder *binder, const dts_field *field, const dts_node *node, const dts_node *map,
                                   const char *key, bool *told) {
-    const dts_node *named = map == node ? NULL : node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+    const dts_node *named = map == node ? NULL : dts_node_profile_name(node);
     const bool own_file = named != NULL && dts_is_profile_path(named->text);
     dts_text missing = {0}, help = {0};
     *told = map->kind == DTS_NODE_MAP && !binder->incomplete && (named == NULL || own_file) &&

@@ -16,6 +16,10 @@ dts_node *dts_node_get(const dts_node *map, const char *key) {
     return NULL;
 }
 
+const dts_node *dts_node_profile_name(const dts_node *node) {
+    return node != NULL && node->kind == DTS_NODE_MAP ? dts_node_get(node, "profile") : node;
+}
+
 dts_node *dts_node_find(const dts_node *map, const char *dotted_key) {
     const dts_node *at = map;
     for (const char *part = dotted_key; at != NULL && at->kind == DTS_NODE_MAP;) {

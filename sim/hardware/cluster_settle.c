@@ -30,7 +30,7 @@ static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const c
 /* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
 static const char *other_gpu(const dts_node *cluster) {
     const dts_node *gpu = dts_node_get(cluster, "gpu");
-    const dts_node *named = gpu != NULL && gpu->kind == DTS_NODE_MAP ? dts_node_get(gpu, "profile") : gpu;
+    const dts_node *named = dts_node_profile_name(gpu);
     if (named == NULL || named->text == NULL || named->implied || gpu->replaced == NULL) {
         return NULL;
     }

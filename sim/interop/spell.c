@@ -189,7 +189,7 @@ static dts_status spell(const dts_scenario *before, const dts_scenario *after, c
 dts_status dts_spell_change(const dts_scenario *before, const dts_scenario *after, const dts_override *changes,
                             size_t count, dts_arena *arena, const char **out, dts_diag *diag) {
     const dts_node *stack = dts_node_find(dts_scenario_tree(before), "stack");
-    const dts_node *name = stack != NULL && stack->kind == DTS_NODE_MAP ? dts_node_get(stack, "profile") : stack;
+    const dts_node *name = dts_node_profile_name(stack);
     const speaker *by = NULL;
     for (size_t i = 0; i < SPEAKERS && by == NULL && name != NULL && name->kind == DTS_NODE_SCALAR; i++) {
         by = strcmp(speakers[i].stack, name->text) == 0 ? &speakers[i] : NULL;

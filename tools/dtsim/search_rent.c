@@ -125,9 +125,7 @@ static const char *own_profile(dts_tool *tool, const dts_rent_command *c) {
     const char *name = NULL;
     if (dts_scenario_load(c->subject->path, c->subject->overrides, c->subject->override_count, &tool->profiles,
                           &scenario, unused) == DTS_OK) {
-        const dts_node *cluster = dts_node_get(dts_scenario_tree(scenario), "cluster");
-        const dts_node *profile =
-            cluster != NULL && cluster->kind == DTS_NODE_MAP ? dts_node_get(cluster, "profile") : cluster;
+        const dts_node *profile = dts_node_profile_name(dts_node_get(dts_scenario_tree(scenario), "cluster"));
         name = profile != NULL && profile->text != NULL ? dts_arena_printf(tool->arena, "%s", profile->text) : NULL;
     }
     dts_scenario_free(scenario);
