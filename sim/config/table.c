@@ -1,6 +1,7 @@
 #include "config/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,6 +341,18 @@ dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dt
     }
     dts_text_free(&text);
     return status;
+}
+
+double dts_table_positive(const dts_table_cell *cell, const char *help, dts_diag *diag) {
+    char *end;
+    double value = strtod(cell->text, &end);
+    if (*end != '\0' || !isfinite(value) || value <= 0) {
+        const bool comma = *end == ',' && end != cell->text;
+        dts_diag_error(diag, &cell->place, NULL, comma ? "decimals have a point, and thousands nothing" : help,
+                       "'%s' is not a positive number", cell->text);
+        return 0;
+    }
+    return value;
 }
 
 size_t dts_table_column(const dts_table *table, const char *name) {

@@ -25,6 +25,9 @@ dts_status dts_table_read(const char *path, dts_arena *arena, dts_table *out, dt
 dts_status dts_table_parse(const char *text, size_t length, const char *path, dts_arena *arena, dts_table *out,
                            dts_diag *diag);
 
+/* A cell's positive number; 0 after reporting with help (diag NULL: silently). */
+double dts_table_positive(const dts_table_cell *cell, const char *help, dts_diag *diag);
+
 /* Column of this name, or SIZE_MAX. */
 size_t dts_table_column(const dts_table *table, const char *name);
 

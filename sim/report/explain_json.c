@@ -72,9 +72,18 @@ static const dts_report_field input_fields[] = {
     FIELD(dts_input_row, source, DTS_REPORT_STRING),
 };
 
+static const dts_report_field published_run_fields[] = {
+    FIELD(dts_published_run, table, DTS_REPORT_STRING),      FIELD(dts_published_run, id, DTS_REPORT_STRING),
+    FIELD(dts_published_run, source, DTS_REPORT_STRING),     FIELD(dts_published_run, model, DTS_REPORT_STRING),
+    FIELD(dts_published_run, stack, DTS_REPORT_STRING),      FIELD(dts_published_run, architecture, DTS_REPORT_STRING),
+    FIELD(dts_published_run, parameters, DTS_REPORT_NUMBER), FIELD(dts_published_run, gpus, DTS_REPORT_NUMBER),
+    FIELD(dts_published_run, mfu, DTS_REPORT_NUMBER),        FIELD(dts_published_run, ratio, DTS_REPORT_NUMBER),
+};
+
 static const dts_report_fields kernels = TABLE(kernel_fields), path_rows = TABLE(path_fields),
                                transfers = TABLE(transfer_fields), memory = TABLE(memory_fields),
-                               what_ifs = TABLE(what_if_fields), inputs = TABLE(input_fields);
+                               what_ifs = TABLE(what_if_fields), inputs = TABLE(input_fields),
+                               published_runs = TABLE(published_run_fields);
 
 static void add_rows(dts_json *json, cJSON *root, const char *name, const dts_report_fields *fields, const void *rows,
                      size_t count, size_t size) {
@@ -126,6 +135,8 @@ dts_status dts_explain_json(const dts_result *result, const dts_explain_options 
     add_rows(&json, root, "transfers", &transfers, e->transfers, e->transfer_count, sizeof *e->transfers);
     add_rows(&json, root, "memory_terms", &memory, e->memory, e->memory_count, sizeof *e->memory);
     add_rows(&json, root, "what_if", &what_ifs, e->what_ifs, e->what_if_count, sizeof *e->what_ifs);
+    add_rows(&json, root, "published_runs", &published_runs, result->likely.nearest, result->likely.nearest_count,
+             sizeof *result->likely.nearest);
     add_inputs(&json, root, e, options);
     dts_json_warnings(&json, root, result);
     return dts_json_end(&json, out);

@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/html_page.h"
+#include "report/rows.h"
 
 enum { INDENT = 2, WIDE = 120 };
 
@@ -478,6 +479,37 @@ static void write_warnings(const page *p) {
     }
 }
 
+/* What measurements there are of such runs, and how far dtsim was off. */
+static void write_evidence(const page *p) {
+    const dts_result *r = p->result;
+    if (!(r->likely.high_s > 0)) {
+        return;
+    }
+    static const char *const titles[] = {"run", "model", "parameters", "GPUs", "stack", "ratio"};
+    dts_grid *grid = dts_grid_new(titles, 6, 1 << 0 | 1 << 1 | 1 << 4);
+    char buffer[32];
+    for (size_t i = 0; i < r->likely.nearest_count; i++) {
+        const dts_published_run *run = &r->likely.nearest[i];
+        dts_grid_printf(grid, "%s.csv#%s", run->table, run->id);
+        dts_grid_add(grid, run->model);
+        dts_grid_add(grid, dts_formatted(dts_format_large, run->parameters, buffer, sizeof buffer));
+        dts_grid_printf(grid, "%.0f %s", run->gpus, run->architecture);
+        dts_grid_add(grid, run->stack);
+        dts_grid_printf(grid, "%.2f", run->ratio);
+    }
+    heading(p, "How sure that is");
+    dts_text line = {0};
+    dts_text_add(&line, "Likely ");
+    dts_likely_text(r, &line);
+    dts_text_add(&line,
+                 ": four of five published runs were that near, those of this software, this generation of GPUs and "
+                 "a like utilisation counting more. The nearest one of each source (tables in "
+                 "scenarios/published), with its ratio of measured to predicted time:");
+    paragraph(p, dts_text_string(&line));
+    dts_text_end(&line, p->out);
+    print_grid(p, grid);
+}
+
 static void write_page(const page *p) {
     write_title(p);
     write_advice(p);
@@ -487,6 +519,7 @@ static void write_page(const page *p) {
     write_transfers(p);
     write_memory(p);
     write_what_ifs(p);
+    write_evidence(p);
     write_warnings(p);
     write_inputs(p);
 }

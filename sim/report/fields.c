@@ -36,6 +36,8 @@ static const dts_report_field result_fields[] = {
     NUMBER(parameters),
     NUMBER(trainable_parameters),
     NUMBER(iteration_time_s),
+    GROUPED(dts_result, likely, low_s),
+    GROUPED(dts_result, likely, high_s),
     NUMBER(samples_per_s),
     NUMBER(tokens_per_s),
     NUMBER(tokens_per_s_per_gpu),

@@ -79,6 +79,15 @@ static void write_facts(page *p) {
     dts_text_add(p->out, "<div class=\"facts\">\n");
     write_fact(p, r->fits ? "Iteration time" : "Iteration time, if it did fit", dts_format_time, r->iteration_time_s,
                "");
+    if (r->likely.high_s > 0) {
+        dts_text likely = {0};
+        dts_likely_text(r, &likely);
+        dts_text_printf(p->out,
+                        "<div title=\"Four of five published runs like it were that near\"><span class=\"faint\">Likely"
+                        "</span><b>%s</b></div>\n",
+                        dts_text_string(&likely));
+        dts_text_end(&likely, p->out);
+    }
     write_fact(p, "Throughput", dts_format_count, r->tokens_per_s, " tokens/s");
     write_fact(p, "Per GPU", dts_format_count, r->tokens_per_s_per_gpu, " tokens/s");
     write_fact(p, "Model FLOPs utilisation", dts_format_percent, r->mfu, "");

@@ -1,7 +1,5 @@
 #include "report/measurements.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -38,17 +36,7 @@ static bool is_note(const char *column) {
 
 /* A measured value: a positive number; 0 after reporting. */
 static double measured_value(const dts_table_cell *cell, dts_diag *diag) {
-    char *end;
-    errno = 0;
-    double value = strtod(cell->text, &end);
-    if (*end != '\0' || !isfinite(value) || value <= 0) {
-        const bool comma = *end == ',' && end != cell->text;
-        dts_diag_error(diag, &cell->place, NULL,
-                       comma ? "decimals have a point, and thousands nothing" : "an empty cell means: not measured",
-                       "'%s' is not a positive number", cell->text);
-        return 0;
-    }
-    return value;
+    return dts_table_positive(cell, "an empty cell means: not measured", diag);
 }
 
 /* A name of a table's own columns that is written otherwise: "ID", or a metric without "measured."; else NULL. */
@@ -166,6 +154,7 @@ static dts_status read_tables(const char *const *paths, size_t count, dts_arena 
 /* The rows of one table from *rows on. */
 static dts_status take_rows(const dts_table *table, size_t index, dts_arena *arena, dts_measurement *rows) {
     size_t id = dts_table_column(table, "id");
+    size_t source = dts_table_column(table, "source");
     for (size_t r = 0; r < table->rows; r++) {
         const dts_table_cell *cells = &table->cells[r * table->columns];
         dts_override *overrides = dts_arena_array(arena, table->columns, sizeof *overrides);
@@ -173,8 +162,11 @@ static dts_status take_rows(const dts_table *table, size_t index, dts_arena *are
             return DTS_NOMEM;
         }
         dts_measurement *row = &rows[r];
-        *row = (dts_measurement){
-            .id = cells[id].text, .table = index, .line = cells[id].place.line, .overrides = overrides};
+        *row = (dts_measurement){.id = cells[id].text,
+                                 .table = index,
+                                 .line = cells[id].place.line,
+                                 .source = source != SIZE_MAX ? cells[source].text : "",
+                                 .overrides = overrides};
         for (size_t c = 0; c < table->columns; c++) {
             const char *column = table->header[c].text;
             int metric = metric_of(column);

@@ -27,6 +27,7 @@ typedef struct dts_measurement {
     const char *id;
     size_t table; /* index into the tables */
     uint32_t line;
+    const char *source;            /* of its column `source`; empty without one */
     const dts_override *overrides; /* the cells that are not empty */
     size_t override_count;
     double measured[DTS_METRIC_COUNT]; /* 0: not measured */

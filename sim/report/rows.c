@@ -127,3 +127,12 @@ void dts_stage_mean(const dts_result *result, dts_text *out) {
     dts_text_printf(out, "bubble, mean of the stages %.1f %%; of the GPU on the critical path %.1f %%",
                     100 * result->bubble_fraction, 100 * result->time_s.bubble / result->iteration_time_s);
 }
+
+void dts_likely_text(const dts_result *result, dts_text *out) {
+    const double high = result->likely.high_s;
+    const double unit = high >= 1 ? 1 : high >= 1e-3 ? 1e-3 : 1e-6;
+    dts_format_count(result->likely.low_s / unit, out);
+    dts_text_add(out, " to ");
+    dts_format_count(high / unit, out);
+    dts_text_add(out, high >= 1 ? " s" : high >= 1e-3 ? " ms" : " us");
+}

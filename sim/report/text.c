@@ -121,6 +121,13 @@ static void write_speed(const page *p) {
     dts_format_count(r->tokens_per_s, &speed[2]);
     dts_text_add(&speed[2], " tokens/s");
     facts(p, "Iteration time", speed);
+    if (r->likely.high_s > 0) {
+        dts_text likely = {0};
+        dts_likely_text(r, &likely);
+        dts_text_add(&likely, ": four of five published runs like it were that near");
+        fact(p, "Likely", &likely);
+        dts_text_free(&likely);
+    }
 
     dts_text gpu[3] = {{0}, {0}, {0}};
     dts_format_count(r->tokens_per_s_per_gpu, &gpu[0]);

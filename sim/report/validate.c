@@ -6,15 +6,19 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "report/evidence.h"
 #include "run/run.h"
 
 const char *const dts_baseline_names[DTS_BASELINE_COUNT] = {"utilisation", "utilisation_with_bubble"};
+
+enum { MODEL, STACK, ARCHITECTURE, NAME_COUNT };
 
 /* What came of one row; texts are its own until they are gathered. */
 typedef struct outcome {
     dts_status status;
     char *reason; /* why it could not be simulated */
     char *group;
+    char *names[NAME_COUNT];    /* of the run's profiles */
     dts_validate_record record; /* all but metric, measured and predicted */
     double predicted[DTS_METRIC_COUNT];
 } outcome;
@@ -59,8 +63,21 @@ static dts_validate_lack lack_of(const dts_result *result) {
     return most;
 }
 
-static void fill_in(const dts_measurement *row, const dts_scenario_values *values, const dts_result *result,
-                    outcome *out) {
+/* Names that outlive the scenario. */
+static dts_status keep_names(const dts_published_run *run, outcome *out) {
+    const char *const names[NAME_COUNT] = {run->model, run->stack, run->architecture};
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        out->names[i] = strdup(names[i] != NULL ? names[i] : "");
+        if (out->names[i] == NULL) {
+            return DTS_NOMEM;
+        }
+    }
+    return DTS_OK;
+}
+
+static dts_status fill_in(const dts_measurement *row, const dts_scenario *scenario, const dts_result *result,
+                          outcome *out) {
+    const dts_scenario_values *values = dts_scenario_get(scenario);
     double p = (double)(values->parallelism.pipeline > 1 ? values->parallelism.pipeline : 1);
     double chunks = (double)(values->parallelism.virtual_stages > 1 ? values->parallelism.virtual_stages : 1);
     out->record = (dts_validate_record){
@@ -74,10 +91,12 @@ static void fill_in(const dts_measurement *row, const dts_scenario_values *value
         .bubble_factor = 1 + (p - 1) / ((double)(result->microbatches > 0 ? result->microbatches : 1) * chunks),
         .tokens_per_gpu = result->tokens_per_s_per_gpu * result->iteration_time_s,
         .gpus = (double)result->gpus,
-        .sequence_length = (double)values->training.sequence_length};
+        .sequence_length = (double)values->training.sequence_length,
+        .run = dts_evidence_of(scenario, result)};
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         out->predicted[m] = dts_metric_predicted(result, m);
     }
+    return keep_names(&out->record.run, out);
 }
 
 static void do_row(void *context, size_t index) {
@@ -97,7 +116,7 @@ static void do_row(void *context, size_t index) {
                               : dts_measurement_simulate(row, w->request->overrides, w->request->override_count,
                                                          w->request->profiles, &scenario, &result, why);
     if (out->status == DTS_OK) {
-        fill_in(row, dts_scenario_get(scenario), result, out);
+        out->status = fill_in(row, scenario, result, out);
     } else if (why != NULL) {
         out->reason = reason_of(why);
     }
@@ -124,6 +143,28 @@ static size_t group_of(dts_validation *v, const char *name) {
     return v->groups[v->group_count] != NULL ? v->group_count++ : SIZE_MAX;
 }
 
+/* The name of a table: its file's without folder and ending. */
+static const char *table_name(const char *path, dts_arena *arena) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dts_arena_strndup(arena, name, dot != NULL ? (size_t)(dot - name) : strlen(name));
+}
+
+static dts_status name_run(const dts_validation *v, const dts_measurement *row, const outcome *out,
+                           dts_published_run *run) {
+    run->table = table_name(v->tables[row->table].path, v->arena);
+    run->id = row->id;
+    run->source = dts_arena_strndup(v->arena, row->source, dts_evidence_source_length(row->source));
+    run->model = dts_arena_strdup(v->arena, out->names[MODEL]);
+    run->stack = dts_arena_strdup(v->arena, out->names[STACK]);
+    run->architecture = dts_arena_strdup(v->arena, out->names[ARCHITECTURE]);
+    return run->table != NULL && run->source != NULL && run->model != NULL && run->stack != NULL &&
+                   run->architecture != NULL
+               ? DTS_OK
+               : DTS_NOMEM;
+}
+
 static dts_status gather_row(dts_validation *v, const dts_measurement *row, const outcome *out) {
     if (out->status != DTS_OK) {
         const char *reason = out->reason != NULL ? dts_arena_strdup(v->arena, out->reason) : NULL;
@@ -136,11 +177,17 @@ static dts_status gather_row(dts_validation *v, const dts_measurement *row, cons
     if (out->group != NULL) {
         record.group = group_of(v, out->group);
     }
+    if (name_run(v, row, out, &record.run) != DTS_OK) {
+        return DTS_NOMEM;
+    }
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         if (row->measured[m] > 0) {
             record.metric = m;
             record.measured = row->measured[m];
             record.predicted = out->predicted[m];
+            record.run.ratio = dts_metrics[m].kind == DTS_METRIC_TIME   ? record.measured / record.predicted
+                               : dts_metrics[m].kind == DTS_METRIC_RATE ? record.predicted / record.measured
+                                                                        : 0;
             v->records[v->record_count++] = record;
         }
     }
@@ -220,6 +267,9 @@ dts_status dts_validate(const dts_validate_request *request, dts_validation **ou
     for (size_t i = 0; w.outcomes != NULL && i < w.measurements.row_count; i++) {
         free(w.outcomes[i].reason);
         free(w.outcomes[i].group);
+        for (size_t n = 0; n < NAME_COUNT; n++) {
+            free(w.outcomes[i].names[n]);
+        }
     }
     free(w.outcomes);
     if (status != DTS_OK) {
@@ -234,4 +284,18 @@ void dts_validation_free(dts_validation *validation) {
     if (validation != NULL) {
         dts_arena_free(validation->arena);
     }
+}
+
+dts_status dts_validation_evidence(const dts_validation *validation, dts_text *out) {
+    dts_evidence_begin(out);
+    for (size_t i = 0; i < validation->record_count; i++) {
+        const dts_validate_record *record = &validation->records[i];
+        const dts_validate_record *before = i > 0 ? &validation->records[i - 1] : NULL;
+        const bool again = before != NULL && before->run.ratio > 0 && before->table == record->table &&
+                           strcmp(before->id, record->id) == 0;
+        if (record->run.ratio > 0 && !again) { /* a time and a rate say the same */
+            dts_evidence_add(&record->run, out);
+        }
+    }
+    return dts_text_status(out);
 }

@@ -138,6 +138,18 @@ typedef struct dts_cure {
     const char *spelled; /* in the words of the scenario's software, where the caller knows them (interop/spell.c) */
 } dts_cure;
 
+/* A published run that was simulated (scenarios/published), as the record of predictions has it. */
+typedef struct dts_published_run {
+    const char *table, *id;   /* TABLE.csv#ID */
+    const char *source;       /* who measured it */
+    const char *model;        /* name of its profile */
+    const char *stack;        /* its name for people, which a scenario written out in full still has */
+    const char *architecture; /* of its GPUs: "hopper" */
+    double parameters, gpus;
+    double mfu;   /* as predicted, 0 to 1 */
+    double ratio; /* measured over predicted time */
+} dts_published_run;
+
 typedef struct dts_result {
     dts_arena *arena;                               /* owns everything below */
     const char *scenario, *model, *cluster, *stack; /* names */
@@ -148,6 +160,11 @@ typedef struct dts_result {
     const char *adapters;        /* "LoRA of rank 16, base nf4"; NULL: none */
     double trainable_parameters; /* what is trained: all of them, or the adapters */
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
+    struct {
+        double low_s, high_s; /* where four of five published runs lay, those like this one counting more; 0: unknown */
+        const dts_published_run *nearest; /* the most alike, at most one of a source */
+        size_t nearest_count;
+    } likely; /* by the caller: report/evidence.h */
     double model_tflops_per_gpu, mfu, hfu;
     double aco_ms_per_sample, exposed_aco_ms_per_sample;
     double bubble_fraction;

@@ -15,6 +15,8 @@ Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)
 Memory of the fullest GPU at its peak: # of # GiB
 
 What if (each simulated again)
+
+How sure that is
 $ dtsim explain gcp-data-parallel/scaling-pdp --width 120 | sed -n '/^What if/,/^$/p' | cut -c1-54
 What if (each simulated again)
   what if                   changed                   
@@ -140,6 +142,7 @@ $ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --html page.html >/de
 <h2>Kernels of stage 0 (wave: what idle multiprocessors of the last wave cost)</h2>
 <h2>Transfers (ranks/nodes of the group; alone: on idle links; mean: as simulated)</h2>
 <h2>Memory of the fullest GPU at its peak</h2>
+<h2>How sure that is</h2>
 0
 [1]
 % Names are whole in narrow windows too, and no line is wider than the window.

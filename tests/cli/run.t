@@ -6,6 +6,7 @@ scaling-pdp
   Plan                 
   Batch                
   Iteration time       
+  Likely               
   Per GPU              
   Communication (ACO)  
   Price                
@@ -40,7 +41,7 @@ $ dtsim run gcp-data-parallel/scaling-pdp --from "9 h" 2>&1 | sed 's/takes.*/tak
 error: the asked part of the timeline is empty: the iteration takes
   help: --from lies before --to, and both inside the iteration
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | head -1
-scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,allocator.stall_s,allocator.cost_s,allocator.unserved_gib,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,verdict,price_usd_per_hour,whole_run.goodput,whole_run.training_share,whole_run.checkpoints_share,whole_run.lost_work_share,whole_run.restarts_share,whole_run.mtbf_s,whole_run.checkpoint_B,whole_run.checkpoint_s,whole_run.write_s,whole_run.interval_s,whole_run.interval_iterations,whole_run.restart_s,whole_run.tokens,whole_run.ideal_s,whole_run.expected_s,whole_run.failures,whole_run.usd,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
+scenario,model,cluster,stack,plan,gpus,nodes,global_batch,micro_batch,microbatches,sequence_length,parameters,trainable_parameters,iteration_time_s,likely.low_s,likely.high_s,samples_per_s,tokens_per_s,tokens_per_s_per_gpu,model_tflops_per_gpu,mfu,hfu,aco_ms_per_sample,exposed_aco_ms_per_sample,bubble_fraction,fits,capacity_gib,peak_allocated_gib,peak_reserved_gib,peak_device_gib,host_peak_gib,host_capacity_gib,nvme_peak_gib,nvme_capacity_gib,memory_gib.parameters,memory_gib.gradients,memory_gib.optimizer,memory_gib.activations,memory_gib.temporary,memory_gib.communication,memory_gib.context,memory_gib.fragmentation,allocator.retries,allocator.calls,allocator.stall_s,allocator.cost_s,allocator.unserved_gib,time_s.compute,time_s.exposed_communication,time_s.bubble,time_s.exposed_offload,time_s.host_bound,time_s.optimizer,time_s.input_wait,ranks.count,ranks.critical,ranks.least_busy,ranks.critical_busy_s,ranks.least_busy_s,bottleneck,verdict,price_usd_per_hour,whole_run.goodput,whole_run.training_share,whole_run.checkpoints_share,whole_run.lost_work_share,whole_run.restarts_share,whole_run.mtbf_s,whole_run.checkpoint_B,whole_run.checkpoint_s,whole_run.write_s,whole_run.interval_s,whole_run.interval_iterations,whole_run.restart_s,whole_run.tokens,whole_run.ideal_s,whole_run.expected_s,whole_run.failures,whole_run.usd,simulation.events,simulation.tasks,simulation.detail,simulation.network,simulation.ranks,simulation.seed
 $ dtsim run gcp-data-parallel/scaling-ddp --format csv | wc -l
 2
 $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gpus|fits)":'
@@ -73,7 +74,7 @@ $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -c wall_s
 $ dtsim run gcp-data-parallel/scaling-ddp --format json --wall-time | grep -c wall_s
 1
 $ dtsim run gcp-data-parallel/scaling-ddp --trace t.json -o page.txt && head -c 60 t.json && wc -l <page.txt
-{"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc34
+{"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc36
 $ dtsim run $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml --set name=other | head -1
 other
 $ dtsim run gcp-data-parallel/scaling-pdp --html p.html -o page.txt && grep -c '<svg' p.html

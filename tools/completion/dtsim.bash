@@ -56,7 +56,7 @@ _dtsim_options() {
             echo "--stages --microbatches --chunks --group --flushes --forward --backward-input --backward-weight --latency" \
                 "--input-frees --memory --html --format $common"
             ;;
-        validate) echo "--set --by --worst --threads --format $common" ;;
+        validate) echo "--set --by --worst --record --threads --format $common" ;;
         calibrate) echo "--fit --set --where --metric --folds --by --profile --format --threads $common" ;;
         list) echo "--format $common" ;;
         show) echo "--effective --set --json-schema --reference $common" ;;

@@ -1,5 +1,6 @@
 /* dtsim explain: where the time and the bytes of a scenario go, and what would change them. */
 #include "command.h"
+#include "report/evidence.h"
 #include "report/explain.h"
 #include "run/explain.h"
 #include "subject.h"
@@ -66,16 +67,16 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
-/* As `run` does; a scenario that does not load is reported by what explains it. */
-static void warn(const explain_arguments *a, const dts_subject *subject) {
+/* Warns as `run` does and returns the scenario; one that does not load (NULL) is reported by what explains it. */
+static dts_scenario *load(const explain_arguments *a, const dts_subject *subject) {
     dts_scenario *scenario = NULL;
     dts_diag *unheard = dts_diag_new();
     if (unheard != NULL && dts_scenario_load(subject->path, subject->overrides, subject->override_count,
                                              &a->tool->profiles, &scenario, unheard) == DTS_OK) {
         dts_subject_warn(a->tool, scenario);
     }
-    dts_scenario_free(scenario);
     dts_diag_free(unheard);
+    return scenario;
 }
 
 static dts_status explain(const explain_arguments *a) {
@@ -90,10 +91,15 @@ static dts_status explain(const explain_arguments *a) {
                                          .profiles = &a->tool->profiles,
                                          .what_if = !a->no_what_if,
                                          .threads = (int)a->threads};
-    warn(a, &subject);
+    dts_scenario *scenario = load(a, &subject);
     dts_result *result = NULL;
     status = dts_explain(&request, &result, a->tool->diag);
+    if (status == DTS_OK && scenario != NULL) {
+        status = dts_evidence_attach(&a->tool->profiles, scenario, result, a->tool->diag);
+    }
+    dts_scenario_free(scenario);
     if (status != DTS_OK) {
+        dts_result_free(result);
         return status;
     }
     const dts_explain_options page = {.style = a->tool->style,

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "dump.h"
 #include "interop/interop.h"
+#include "report/evidence.h"
 #include "report/report.h"
 #include "run/run.h"
 #include "subject.h"
@@ -214,6 +215,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
     status = status == DTS_OK ? dts_run(scenario, &options_of_run, out, a->tool->diag) : status;
     setitimer(ITIMER_REAL, &never, NULL);
     status = status == DTS_OK ? spell_cures(a, &subject, scenario, *out) : status;
+    status = status == DTS_OK ? dts_evidence_attach(&a->tool->profiles, scenario, *out, a->tool->diag) : status;
     dts_text_free(&named);
     dts_scenario_free(scenario);
     return status;

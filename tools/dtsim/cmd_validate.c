@@ -5,7 +5,7 @@
 #include "report/validate.h"
 #include "subject.h"
 
-enum { OPTION_FORMAT = DTS_OPTION_FIRST, OPTION_SET, OPTION_BY, OPTION_WORST, OPTION_THREADS };
+enum { OPTION_FORMAT = DTS_OPTION_FIRST, OPTION_SET, OPTION_BY, OPTION_WORST, OPTION_THREADS, OPTION_RECORD };
 enum { WORST_MOST = 100000 };
 
 static const struct argp_option options[] = {
@@ -13,6 +13,9 @@ static const struct argp_option options[] = {
     {"by", OPTION_BY, "KEY", 0, "summary by the values of a key (e.g. cluster, stack, model), or by table", 1},
     {"worst", OPTION_WORST, "N", 0, "instead of all rows, the N with the largest errors", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
+    {"record", OPTION_RECORD, "FILE", 0,
+     "write measured over predicted time of every run as CSV, from which `run` and `explain` tell how sure they are",
+     2},
     {"threads", OPTION_THREADS, "N", 0, "rows at a time (default: one per core)", 3},
     {0},
 };
@@ -22,7 +25,7 @@ typedef struct validate_arguments {
     const char **paths; /* room for all arguments */
     size_t count;
     dts_overrides overrides;
-    const char *by;
+    const char *by, *record_path;
     long worst, threads;
     int format; /* of dts_text_or_json */
 } validate_arguments;
@@ -39,6 +42,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case OPTION_WORST:
             return dts_tool_integer(a->tool, "--worst", argument, 1, WORST_MOST, &a->worst) ? 0 : DTS_EXIT_USAGE;
+        case OPTION_RECORD:
+            return dts_tool_output(a->tool, "--record", argument, &a->record_path);
         case OPTION_THREADS:
             return dts_tool_threads(a->tool, argument, &a->threads);
         case ARGP_KEY_ARG:
@@ -72,6 +77,12 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
     status = a->format == DTS_FORMAT_JSON ? dts_validation_json(validation, &text)
                                           : dts_validation_text(validation, &a->tool->style, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    if (status == DTS_OK && a->record_path != NULL) {
+        dts_text_clear(&text);
+        status = dts_validation_evidence(validation, &text) == DTS_OK
+                     ? dts_tool_write_file(a->tool, a->record_path, &text)
+                     : dts_diag_nomem(a->tool->diag);
+    }
     dts_text_free(&text);
     for (size_t t = 0; t < validation->table_count; t++) {
         *simulated += validation->tables[t].simulated;

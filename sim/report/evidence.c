@@ -1,0 +1,247 @@
+#include "report/evidence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/table.h"
+#include "report/fields.h"
+
+#define RECORD       "scenarios/published/record/runs.csv"
+#define LIKELY_SHARE 0.8
+enum { SAME_STACK = 3, SAME_ARCHITECTURE = 3, NEAREST_SHOWN = 5 };
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+enum column { TABLE, ID, SOURCE, MODEL, STACK, ARCHITECTURE, PARAMETERS, GPUS, MFU, RATIO, COLUMNS };
+static const char *const column_names[COLUMNS] = {"table",        "id",         "source", "model",         "stack",
+                                                  "architecture", "parameters", "gpus",   "predicted_mfu", "ratio"};
+
+void dts_evidence_begin(dts_text *out) {
+    for (size_t c = 0; c < COLUMNS; c++) {
+        dts_text_printf(out, "%s%s", column_names[c], c + 1 < COLUMNS ? "," : "\n");
+    }
+}
+
+void dts_evidence_add(const dts_published_run *run, dts_text *out) {
+    const char *const texts[] = {run->table, run->id, run->source, run->model, run->stack, run->architecture};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        dts_report_csv_cell(texts[i], out);
+        dts_text_add(out, ",");
+    }
+    dts_text_printf(out, "%.4g,%.0f,%.4f,%.4f\n", run->parameters, run->gpus, run->mfu, run->ratio);
+}
+
+size_t dts_evidence_source_length(const char *source) {
+    size_t length = strcspn(source, "@(,;:");
+    while (length > 0 && source[length - 1] == ' ') {
+        length--;
+    }
+    return length;
+}
+
+static dts_status find_columns(const dts_table *table, size_t at[COLUMNS], dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (size_t c = 0; c < COLUMNS; c++) {
+        at[c] = dts_table_column(table, column_names[c]);
+        if (at[c] == SIZE_MAX) {
+            status = dts_diag_error(diag, &(dts_place){.file = table->path}, NULL,
+                                    "`dtsim validate --record` writes such a table", "no column '%s'", column_names[c]);
+        }
+    }
+    return status;
+}
+
+static dts_status read_run(const dts_table_cell *cells, const size_t at[COLUMNS], dts_published_run *run,
+                           dts_diag *diag) {
+    static const char help[] = "`dtsim validate --record` writes such a table";
+    *run = (dts_published_run){.table = cells[at[TABLE]].text,
+                               .id = cells[at[ID]].text,
+                               .source = cells[at[SOURCE]].text,
+                               .model = cells[at[MODEL]].text,
+                               .stack = cells[at[STACK]].text,
+                               .architecture = cells[at[ARCHITECTURE]].text,
+                               .parameters = dts_table_positive(&cells[at[PARAMETERS]], help, diag),
+                               .gpus = dts_table_positive(&cells[at[GPUS]], help, diag),
+                               .mfu = dts_table_positive(&cells[at[MFU]], help, diag),
+                               .ratio = dts_table_positive(&cells[at[RATIO]], help, diag)};
+    return run->parameters > 0 && run->gpus > 0 && run->mfu > 0 && run->ratio > 0 ? DTS_OK : DTS_INVALID;
+}
+
+static int by_ratio(const void *a, const void *b) {
+    const dts_published_run *x = a, *y = b;
+    if (x->ratio != y->ratio) {
+        return x->ratio < y->ratio ? -1 : 1;
+    }
+    const int table = strcmp(x->table, y->table);
+    return table != 0 ? table : strcmp(x->id, y->id);
+}
+
+static void share_sources(dts_evidence *e) {
+    for (size_t i = 0; i < e->count; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < e->count; k++) {
+            same += strcmp(e->runs[k].source, e->runs[i].source) == 0 ? 1 : 0;
+        }
+        e->share[i] = 1 / sqrt((double)same);
+    }
+}
+
+dts_status dts_evidence_read(const char *path, dts_arena *arena, dts_evidence *out, dts_diag *diag) {
+    *out = (dts_evidence){0};
+    dts_table table;
+    size_t at[COLUMNS];
+    dts_status status = dts_table_read(path, arena, &table, diag);
+    status = status == DTS_OK ? find_columns(&table, at, diag) : status;
+    if (status != DTS_OK) {
+        return status;
+    }
+    out->runs = dts_arena_array(arena, table.rows, sizeof *out->runs);
+    out->share = dts_arena_array(arena, table.rows, sizeof *out->share);
+    if (out->runs == NULL || out->share == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (size_t r = 0; r < table.rows; r++) {
+        const dts_status row = read_run(&table.cells[r * table.columns], at, &out->runs[r], diag);
+        status = row == DTS_OK ? status : row;
+    }
+    if (status == DTS_OK) {
+        out->count = table.rows;
+        qsort(out->runs, out->count, sizeof *out->runs, by_ratio);
+        share_sources(out);
+    }
+    return status;
+}
+
+/* ---- what it says ------------------------------------------------------------------------------------------------ */
+
+static bool same(const char *a, const char *b) {
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+static double likeness(const dts_published_run *run, const dts_published_run *like) {
+    return (same(run->stack, like->stack) ? SAME_STACK : 1) *
+           (same(run->architecture, like->architecture) ? SAME_ARCHITECTURE : 1) *
+           exp(-fabs(log(run->mfu / like->mfu)));
+}
+
+/* The ratio that a part of the weights lies at or below. */
+static double quantile(const dts_evidence *e, const double *weights, double total, double part) {
+    double sum = 0;
+    size_t i = 0;
+    for (; i + 1 < e->count && sum + weights[i] < part * total; i++) {
+        sum += weights[i];
+    }
+    return e->runs[i].ratio;
+}
+
+bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *like, const char *left_out, double share,
+                        double *low, double *high) {
+    double *weights = calloc(evidence->count + 1, sizeof *weights);
+    double total = 0;
+    if (weights == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < evidence->count && like->mfu > 0; i++) {
+        const bool counts = left_out == NULL || strcmp(evidence->runs[i].source, left_out) != 0;
+        weights[i] = counts ? evidence->share[i] * likeness(&evidence->runs[i], like) : 0;
+        total += weights[i];
+    }
+    if (total > 0) {
+        *low = quantile(evidence, weights, total, (1 - share) / 2);
+        *high = quantile(evidence, weights, total, (1 + share) / 2);
+    }
+    free(weights);
+    return total > 0;
+}
+
+/* Of runs that are alike in what decides the range, those of the same model and about as many GPUs and parameters come
+ * first. */
+static double nearness(const dts_published_run *run, const dts_published_run *like) {
+    return likeness(run, like) * (same(run->model, like->model) ? 2 : 1) *
+           exp(-fabs(log(run->gpus / like->gpus)) / 2 - fabs(log(run->parameters / like->parameters)) / 2);
+}
+
+size_t dts_evidence_nearest(const dts_evidence *evidence, const dts_published_run *like, size_t most, size_t *out) {
+    size_t count = 0;
+    while (count < most && like->mfu > 0) {
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < evidence->count; i++) {
+            bool fresh = true;
+            for (size_t k = 0; k < count; k++) {
+                fresh = fresh && strcmp(evidence->runs[out[k]].source, evidence->runs[i].source) != 0;
+            }
+            if (fresh &&
+                (best == SIZE_MAX || nearness(&evidence->runs[i], like) > nearness(&evidence->runs[best], like))) {
+                best = i;
+            }
+        }
+        if (best == SIZE_MAX) {
+            break;
+        }
+        out[count++] = best;
+    }
+    return count;
+}
+
+/* ---- a result's range -------------------------------------------------------------------------------------------- */
+
+static const char *value_of(const dts_scenario *scenario, const char *key) {
+    const dts_provenance_entry *entry = dts_provenance_find(dts_scenario_provenance(scenario), key);
+    return entry != NULL ? entry->value : NULL;
+}
+
+dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result) {
+    return (dts_published_run){.model = value_of(scenario, "model"),
+                               .stack = result->stack,
+                               .architecture = value_of(scenario, "cluster.gpu.architecture"),
+                               .parameters = result->parameters,
+                               .gpus = (double)result->gpus,
+                               .mfu = result->mfu};
+}
+
+static dts_status fill_in(const dts_evidence *evidence, const dts_published_run *like, dts_result *result) {
+    double low = 0, high = 0;
+    size_t nearest[NEAREST_SHOWN];
+    if (!dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
+        return DTS_OK;
+    }
+    const size_t count = dts_evidence_nearest(evidence, like, NEAREST_SHOWN, nearest);
+    dts_published_run *runs = dts_arena_array(result->arena, count, sizeof *runs);
+    if (runs == NULL) {
+        return DTS_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        runs[i] = evidence->runs[nearest[i]];
+    }
+    result->likely.low_s = low * result->iteration_time_s;
+    result->likely.high_s = high * result->iteration_time_s;
+    result->likely.nearest = runs;
+    result->likely.nearest_count = count;
+    return DTS_OK;
+}
+
+dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
+                               dts_diag *diag) {
+    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
+        return DTS_OK;
+    }
+    char *path = NULL;
+    for (size_t i = 0; i < folders->count; i++) {
+        path = dts_arena_printf(result->arena, "%s/" RECORD, folders->roots[i]);
+        if (path == NULL) {
+            return dts_diag_nomem(diag);
+        }
+        if (access(path, R_OK) == 0) {
+            dts_evidence evidence;
+            const dts_published_run like = dts_evidence_of(scenario, result);
+            const dts_status status = dts_evidence_read(path, result->arena, &evidence, diag);
+            return status != DTS_OK                              ? status
+                   : fill_in(&evidence, &like, result) == DTS_OK ? DTS_OK
+                                                                 : dts_diag_nomem(diag);
+        }
+    }
+    return DTS_OK;
+}
