@@ -17,7 +17,8 @@ const dts_prefix dts_prefixes[DTS_PREFIX_COUNT] = {
     {"m", DTS_PREFIX_SMALL, -3},   {"u", DTS_PREFIX_SMALL, -6},   {"µ", DTS_PREFIX_SMALL, -6},
     {"μ", DTS_PREFIX_SMALL, -6},   {"n", DTS_PREFIX_SMALL, -9},   {"p", DTS_PREFIX_SMALL, -12},
     {"Ki", DTS_PREFIX_BINARY, 10}, {"Mi", DTS_PREFIX_BINARY, 20}, {"Gi", DTS_PREFIX_BINARY, 30},
-    {"Ti", DTS_PREFIX_BINARY, 40}, {"Pi", DTS_PREFIX_BINARY, 50},
+    {"Ti", DTS_PREFIX_BINARY, 40}, {"Pi", DTS_PREFIX_BINARY, 50}, {"K", DTS_PREFIX_MONEY, 3},
+    {"B", DTS_PREFIX_MONEY, 9},
 };
 
 const dts_unit dts_units[DTS_UNIT_COUNT] = {
@@ -30,11 +31,30 @@ const dts_unit dts_units[DTS_UNIT_COUNT] = {
     {"min", DTS_DIM_TIME, 0, 60, 0},
     {"h", DTS_DIM_TIME, 0, 3600, 0},
     {"d", DTS_DIM_TIME, 0, 86400, 0},
+    {"w", DTS_DIM_TIME, 0, 604800, 0},
+    {"second", DTS_DIM_TIME, 0, 1, 0},
+    {"seconds", DTS_DIM_TIME, 0, 1, 0},
+    {"minute", DTS_DIM_TIME, 0, 60, 0},
+    {"minutes", DTS_DIM_TIME, 0, 60, 0},
+    {"hour", DTS_DIM_TIME, 0, 3600, 0},
+    {"hours", DTS_DIM_TIME, 0, 3600, 0},
+    {"day", DTS_DIM_TIME, 0, 86400, 0},
+    {"days", DTS_DIM_TIME, 0, 86400, 0},
+    {"week", DTS_DIM_TIME, 0, 604800, 0},
+    {"weeks", DTS_DIM_TIME, 0, 604800, 0},
+    {"month", DTS_DIM_TIME, 0, 2628000, 0}, /* a twelfth of 365 days, 730 h, as clouds bill it */
+    {"months", DTS_DIM_TIME, 0, 2628000, 0},
+    {"year", DTS_DIM_TIME, 0, 31536000, 0}, /* 365 days */
+    {"years", DTS_DIM_TIME, 0, 31536000, 0},
     {"FLOP/s", DTS_DIM_FLOPS, 0, 1, DTS_PREFIX_LARGE},
     {"Hz", DTS_DIM_FREQUENCY, 0, 1, DTS_PREFIX_LARGE},
     {"W", DTS_DIM_POWER, 0, 1, DTS_PREFIX_LARGE | DTS_PREFIX_SMALL},
     {"USD/h", DTS_DIM_MONEY_RATE, 0, 1, 0},
-    {"USD", DTS_DIM_MONEY, 0, 1, DTS_PREFIX_LARGE},
+    {"USD/hour", DTS_DIM_MONEY_RATE, 0, 1, 0},
+    {"$/h", DTS_DIM_MONEY_RATE, 0, 1, 0},
+    {"$/hour", DTS_DIM_MONEY_RATE, 0, 1, 0},
+    {"USD", DTS_DIM_MONEY, 0, 1, DTS_PREFIX_LARGE | DTS_PREFIX_MONEY},
+    {"$", DTS_DIM_MONEY, 0, 1, DTS_PREFIX_LARGE | DTS_PREFIX_MONEY},
     {"K", DTS_DIM_COUNT, 3, 1, 0},
     {"k", DTS_DIM_COUNT, 3, 1, 0},
     {"M", DTS_DIM_COUNT, 6, 1, 0},
@@ -210,7 +230,7 @@ static names_of_dimension names_of(dts_dimension dimension) {
         case DTS_DIM_MONEY_RATE:
             return (names_of_dimension){"a price per hour", "USD/h", "29.39 USD/h"};
         case DTS_DIM_MONEY:
-            return (names_of_dimension){"an amount of money", "USD", "150000 USD or 1.5 MUSD"};
+            return (names_of_dimension){"an amount of money", "USD", "150k$ or 1.5 MUSD"};
     }
     return (names_of_dimension){"a number", "", "1"};
 }
@@ -231,22 +251,62 @@ static bool needs_unit(dts_dimension dimension) {
     return dimension != DTS_DIM_NUMBER && dimension != DTS_DIM_COUNT;
 }
 
+/* ---- money ---- */
+
+static bool is_money(dts_dimension dimension) {
+    return dimension == DTS_DIM_MONEY || dimension == DTS_DIM_MONEY_RATE;
+}
+
+/* Bytes of the currency sign before the number. */
+static size_t sign_length(const dts_quantity_request *r) {
+    if (!is_money(r->dimension) || r->text[0] != '$') {
+        return 0;
+    }
+    return 1 + strspn(r->text + 1, " ");
+}
+
+/* The sign stands before the number or behind it, and blanks where people put them: "$3M" and "3M $" are 3 M$, "$30/h"
+ * is 30 $/h. Returns the unit so written, or as it is where it is too long to be one. */
+static const char *unit_of_money(const char *unit, bool signed_before, char out[DTS_UNIT_LONGEST]) {
+    size_t length = 0;
+    for (const char *at = unit;; at++) {
+        if (signed_before && (*at == '/' || *at == '\0')) {
+            out[length++] = '$';
+            signed_before = false;
+        }
+        if (length + 2 >= DTS_UNIT_LONGEST) {
+            return unit;
+        }
+        if (*at == '\0') {
+            break;
+        }
+        if (*at != ' ') {
+            out[length++] = *at;
+        }
+    }
+    out[length] = '\0';
+    return out;
+}
+
 static dts_status parse_trimmed(const dts_quantity_request *r, double *out) {
-    dts_number n = number_split(r->text);
+    const size_t sign = sign_length(r);
+    dts_number n = number_split(r->text + sign);
     if (n.length == 0) {
         return dts_quantity_refuse_text(r);
     }
     if (dts_quantity_refuse_notation(r, &n)) {
         return DTS_INVALID;
     }
-    const char *unit = r->text + n.length;
-    unit += strspn(unit, " ");
+    const char *written = n.text + n.length;
+    written += strspn(written, " ");
+    char money[DTS_UNIT_LONGEST];
+    const char *unit = is_money(r->dimension) ? unit_of_money(written, sign > 0, money) : written;
     meaning m = {.dimension = r->dimension, .scale = 1};
     if (unit[0] == '\0' && needs_unit(r->dimension) && !mantissa_is_zero(&n)) {
-        return dts_quantity_refuse_missing_unit(r);
+        return dts_quantity_refuse_missing_unit(r, &n);
     }
     if (unit[0] != '\0' && !unit_find(unit, strlen(unit), r->dimension, &m)) {
-        return dts_quantity_refuse_unit(r, &n, unit);
+        return dts_quantity_refuse_unit(r, &n, written);
     }
     if (m.dimension != r->dimension) {
         return dts_quantity_refuse_dimension(r, m.dimension);
@@ -296,6 +356,7 @@ void dts_dimension_write_pattern(dts_dimension dimension, dts_text *out) {
                 first_prefix = false;
             }
         }
-        dts_text_printf(out, "%s%s", first_prefix ? "" : ")?", dts_units[i].text);
+        const bool sign = dts_units[i].text[0] == '$'; /* which ends a line elsewhere in a pattern */
+        dts_text_printf(out, "%s%s%s", first_prefix ? "" : ")?", sign ? "\\" : "", dts_units[i].text);
     }
 }

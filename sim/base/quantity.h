@@ -14,12 +14,12 @@ typedef enum dts_dimension {
     DTS_DIM_COUNT,      /* plain number, or with the suffix that people write: 300B = 300e9; K k M B T */
     DTS_DIM_BYTES,      /* B */
     DTS_DIM_BANDWIDTH,  /* B/s */
-    DTS_DIM_TIME,       /* s */
+    DTS_DIM_TIME,       /* s; also min h d w, and hours, days, weeks, months (730 h), years (365 d) in full */
     DTS_DIM_FLOPS,      /* FLOP/s */
     DTS_DIM_FREQUENCY,  /* Hz */
     DTS_DIM_POWER,      /* W */
-    DTS_DIM_MONEY_RATE, /* USD/h, kept in USD per hour */
-    DTS_DIM_MONEY       /* USD */
+    DTS_DIM_MONEY_RATE, /* USD/h, kept in USD per hour; also $/h and, before the number, $ */
+    DTS_DIM_MONEY       /* USD with k M B T before it or behind the number: 3 MUSD, 3M USD, 3M$, $3M */
 } dts_dimension;
 
 /* Parses text into the SI value. On failure an error at place (may be NULL) with key is added, and *out is untouched.

@@ -5,9 +5,14 @@
 
 #include "base/quantity.h"
 
-enum { DTS_NUMBER_LONGEST = 120 };
+enum { DTS_NUMBER_LONGEST = 120, DTS_UNIT_LONGEST = 32 };
 
-typedef enum dts_prefix_family { DTS_PREFIX_LARGE = 1, DTS_PREFIX_SMALL = 2, DTS_PREFIX_BINARY = 4 } dts_prefix_family;
+typedef enum dts_prefix_family {
+    DTS_PREFIX_LARGE = 1,
+    DTS_PREFIX_SMALL = 2,
+    DTS_PREFIX_BINARY = 4,
+    DTS_PREFIX_MONEY = 8 /* beside the large ones: $3K, $3B */
+} dts_prefix_family;
 
 typedef struct dts_prefix {
     const char *text;
@@ -23,7 +28,7 @@ typedef struct dts_unit {
     unsigned families;
 } dts_unit;
 
-enum { DTS_PREFIX_COUNT = 17, DTS_UNIT_COUNT = 19 };
+enum { DTS_PREFIX_COUNT = 19, DTS_UNIT_COUNT = 38 };
 extern const dts_prefix dts_prefixes[DTS_PREFIX_COUNT];
 extern const dts_unit dts_units[DTS_UNIT_COUNT];
 
@@ -61,7 +66,7 @@ dts_status dts_quantity_refuse_conversion(const dts_quantity_request *r, dts_con
 /* "1_000", "1,000", "0x10": true when it was one and was reported. */
 bool dts_quantity_refuse_notation(const dts_quantity_request *r, const dts_number *n);
 dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit);
-dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r);
+dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r, const dts_number *n);
 dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, dts_dimension got);
 dts_status dts_quantity_refuse_negative(const dts_quantity_request *r);
 

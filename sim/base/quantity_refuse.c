@@ -32,21 +32,18 @@ static const habit habits[] = {
     {"sec", "s", DTS_DIM_TIME},
     {"second", "s", DTS_DIM_TIME},
     {"seconds", "s", DTS_DIM_TIME},
-    {"minutes", "min", DTS_DIM_TIME},
-    {"hour", "h", DTS_DIM_TIME},
-    {"hours", "h", DTS_DIM_TIME},
     {"hr", "h", DTS_DIM_TIME},
-    {"day", "d", DTS_DIM_TIME},
-    {"days", "d", DTS_DIM_TIME},
+    {"hrs", "h", DTS_DIM_TIME},
+    {"wk", "weeks", DTS_DIM_TIME},
+    {"wks", "weeks", DTS_DIM_TIME},
     {"watt", "W", DTS_DIM_POWER},
     {"watts", "W", DTS_DIM_POWER},
-    {"$/h", "USD/h", DTS_DIM_MONEY_RATE},
     {"usd", "USD/h", DTS_DIM_MONEY_RATE},
     {"usd/hour", "USD/h", DTS_DIM_MONEY_RATE},
+    {"usd/hr", "USD/h", DTS_DIM_MONEY_RATE},
+    {"$/hr", "USD/h", DTS_DIM_MONEY_RATE},
     {"$", "USD/h", DTS_DIM_MONEY_RATE},
-    {"usd", "USD", DTS_DIM_MONEY},
     {"dollars", "USD", DTS_DIM_MONEY},
-    {"$", "USD", DTS_DIM_MONEY},
 };
 
 /* The prefixes that the units of a dimension take. */
@@ -125,10 +122,8 @@ static bool suggest_case(const char *text, size_t length, dts_dimension wanted, 
     return false;
 }
 
-/* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. Counts take the
- * letters themselves: "300b" is 300B. */
-static bool suggest_written_out(const dts_number *n, const char *text, bool count, char *help, size_t help_B) {
-    static const char letters[] = " kMBT";
+/* How people write powers of ten behind numbers. -1: it is none. */
+static int exponent_meant(const char *text, size_t length) {
     static const struct {
         const char *text;
         int exponent;
@@ -136,18 +131,53 @@ static bool suggest_written_out(const dts_number *n, const char *text, bool coun
                     {"G", 9},  {"T", 12},       {"thousand", 3}, {"million", 6}, {"billion", 9}, {"trillion", 12},
                     {"bn", 9}, {"millions", 6}, {"billions", 9}, {"t", 12}};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        double value = 0;
-        if (strcmp(suffixes[i].text, text) == 0 &&
-            dts_number_convert(n, suffixes[i].exponent, 1, &value) == DTS_CONVERTED) {
-            if (count && n->length <= NUMBER_SHOWN) {
-                snprintf(help, help_B, "did you mean %.*s%c?", (int)n->length, n->text,
-                         letters[suffixes[i].exponent / 3]);
-                return true;
-            }
-            const int written = snprintf(help, help_B, "write the number out: %.15g", value);
-            if (suffixes[i].exponent == 3) {
-                snprintf(help + written, help_B - (size_t)written, " or %.15g", value * 1.024);
-            }
+        if (strlen(suffixes[i].text) == length && memcmp(suffixes[i].text, text, length) == 0) {
+            return suffixes[i].exponent;
+        }
+    }
+    return -1;
+}
+
+static const char letters_of_thousands[] = " kMBT";
+
+/* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. Counts take the
+ * letters themselves: "300b" is 300B. */
+static bool suggest_written_out(const dts_number *n, const char *text, bool count, char *help, size_t help_B) {
+    const int exponent = exponent_meant(text, strlen(text));
+    double value = 0;
+    if (exponent < 0 || dts_number_convert(n, exponent, 1, &value) != DTS_CONVERTED) {
+        return false;
+    }
+    if (count && n->length <= NUMBER_SHOWN) {
+        snprintf(help, help_B, "did you mean %.*s%c?", (int)n->length, n->text, letters_of_thousands[exponent / 3]);
+        return true;
+    }
+    const int written = snprintf(help, help_B, "write the number out: %.15g", value);
+    if (exponent == 3) {
+        snprintf(help + written, help_B - (size_t)written, " or %.15g", value * 1.024);
+    }
+    return true;
+}
+
+/* "3M", "3m$", "3 million USD", "5000". A shell reads $3 of $3M itself, so that "3M" may be what is left of "$13M": no
+ * amount is taken without its currency. */
+static bool suggest_money(const dts_number *n, const char *unit, char *help) {
+    static const char *const currencies[] = {"usd", "$", "dollars", ""};
+    const size_t all = strlen(unit);
+    for (size_t i = 0; i < sizeof currencies / sizeof currencies[0] && n->length <= NUMBER_SHOWN; i++) {
+        const size_t tail = strlen(currencies[i]);
+        if (tail > all || strncasecmp(unit + all - tail, currencies[i], tail) != 0) {
+            continue;
+        }
+        size_t head = all - tail;
+        while (head > 0 && unit[head - 1] == ' ') {
+            head--;
+        }
+        const int exponent = head == 0 ? 0 : exponent_meant(unit, head);
+        if (exponent >= 0) {
+            char letter[2] = {exponent > 0 ? letters_of_thousands[exponent / 3] : '\0', '\0'};
+            snprintf(help, HELP_LONGEST, "write %.*s%s$ or, in single quotes for the shell, '$%.*s%s'", (int)n->length,
+                     n->text, letter, (int)n->length, n->text, letter);
             return true;
         }
     }
@@ -164,6 +194,7 @@ dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_num
     size_t length = strlen(unit);
     const bool plain = r->dimension == DTS_DIM_NUMBER || r->dimension == DTS_DIM_COUNT;
     bool suggested = (plain && suggest_written_out(n, unit, r->dimension == DTS_DIM_COUNT, help, sizeof help)) ||
+                     (r->dimension == DTS_DIM_MONEY && suggest_money(n, unit, help)) ||
                      suggest_habit(n, unit, length, r->dimension, help) ||
                      suggest_case(unit, length, r->dimension, help, sizeof help);
     if (!suggested) {
@@ -173,9 +204,11 @@ dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_num
                           dts_excerpt_of(r->text).text);
 }
 
-dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r) {
+dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r, const dts_number *n) {
     char help[HELP_LONGEST];
-    example_help(r->dimension, help);
+    if (r->dimension != DTS_DIM_MONEY || !suggest_money(n, "", help)) {
+        example_help(r->dimension, help);
+    }
     return dts_diag_error(r->diag, r->place, r->key, help, "'%s' has no unit", dts_excerpt_of(r->text).text);
 }
 
@@ -202,7 +235,11 @@ dts_status dts_quantity_refuse_text(const dts_quantity_request *r) {
         return dts_diag_error(r->diag, r->place, r->key, "write a finite number", "'%s' is not a finite number",
                               dts_excerpt_of(r->text).text);
     }
-    example_help(r->dimension, help);
+    if (r->dimension == DTS_DIM_MONEY) { /* what is left of an unquoted $3M */
+        snprintf(help, sizeof help, "write 3M$ or, in single quotes for the shell, '$3M'");
+    } else {
+        example_help(r->dimension, help);
+    }
     return dts_diag_error(r->diag, r->place, r->key, help, "expected %s, got '%s'", dts_dimension_noun(r->dimension),
                           dts_excerpt_of(r->text).text);
 }
@@ -230,11 +267,11 @@ static bool is_one_of(char c, const char *set) {
 }
 
 bool dts_quantity_refuse_notation(const dts_quantity_request *r, const dts_number *n) {
-    const char *rest = r->text + n->length;
+    const char *rest = n->text + n->length;
     const char *help = NULL;
     if (is_one_of(rest[0], "_,'") && is_one_of(rest[1], "0123456789")) {
         help = "write the number without separators, with a point before decimals";
-    } else if (n->mantissa == 1 && r->text[0] == '0' && is_one_of(rest[0], "xXob") &&
+    } else if (n->mantissa == 1 && n->text[0] == '0' && is_one_of(rest[0], "xXob") &&
                is_one_of(rest[1], "0123456789abcdefABCDEF")) {
         help = "write the number in decimal";
     } else {

@@ -84,9 +84,12 @@ static void member_names(writer *w, const char *const *names) {
 }
 
 static void member_quantity(writer *w, const dts_field *field) {
+    static const char number[] = "[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)?";
     dts_text pattern = {0};
-    dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER ? "^[-+]?" : "^[+]?");
-    dts_text_add(&pattern, "[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)? *(");
+    if (field->dimension == DTS_DIM_MONEY_RATE) { /* the sign before the number */
+        dts_text_printf(&pattern, "^[$] *[+]?%s */h(our)?$|", number);
+    }
+    dts_text_printf(&pattern, "%s%s *(", field->dimension == DTS_DIM_NUMBER ? "^[-+]?" : "^[+]?", number);
     dts_dimension_write_pattern(field->dimension, &pattern);
     const bool plain = field->dimension == DTS_DIM_NUMBER || field->dimension == DTS_DIM_COUNT;
     dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER  ? ")$"

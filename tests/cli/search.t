@@ -157,15 +157,29 @@ error: --nodes: 'two' is not a whole number
 [2]
 $ dtsim search small.yaml --tokens 1e9 --budget 5000
 error: --budget: '5000' has no unit
-  help: write an amount such as "150 kUSD" or "3 MUSD"
+  help: write 5000$ or, in single quotes for the shell, '$5000'
 [2]
+$ dtsim search small.yaml --tokens 1e9 --budget $3M
+error: --budget: expected an amount of money, got 'M'
+  help: write 3M$ or, in single quotes for the shell, '$3M'
+[2]
+$ dtsim search small.yaml --tokens 1e9 --budget 3M
+error: --budget: unknown unit 'M' in '3M'
+  help: write 3M$ or, in single quotes for the shell, '$3M'
+[2]
+$ dtsim search small.yaml --tokens 1e9 --deadline "3 weeks" --budget '$1.5M' --over offload=none --simulate 2 | head -1
+1.00 billion tokens of gpt within 21.0 days for at most 1,500,000 USD, by time
+$ dtsim search small.yaml --tokens 1e9 --deadline "2 months" --budget 20k$ --over offload=none --simulate 2 | head -1
+1.00 billion tokens of gpt within 60.8 days for at most 20,000 USD, by time
+$ dtsim run small.yaml --set 'cluster.price=$30/h' | grep '^  Price' | sed 's/h .*/h/'
+  Price                 30.00 USD/h
 $ dtsim search small.yaml --tokens 300b
 error: --tokens: unknown unit 'b' in '300b'
   help: did you mean 300B?
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline 10
 error: --deadline: '10' has no unit
-  help: write a time such as "10 d" or "36 h"
+  help: write a time such as "36 h", "10 d" or "3 weeks"
 [2]
 % Few of many offers; by name or GPU; with prices of one's own; a part of a node.
 $ dtsim search small.yaml --tokens 1B --clusters '*A100*' --nodes 1,2 --price 'dgx-a100-40gb=20 USD/h' --top 1 --over offload=none --simulate 2 --objective cost --width 200 >some.txt; sed -nE 's/[0-9.,]+ (h|min|days|USD)/N \1/g; 2p; /^Compared|with --top/p; s/(profiles have no price: [^,]*),.*[(]/\1, … (/p' some.txt

@@ -110,7 +110,7 @@ $ dtsim compare gcp-data-parallel/scaling-ddp --with nonsense=1 2>&1 | head -1
 --with: error: unknown key 'nonsense'
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e9 --budget=-5
 error: --budget: '-5' is not above 0
-  help: write an amount such as "150 kUSD" or "3 MUSD"
+  help: write an amount such as 150k$ or "3 MUSD"
 [2]
 $ dtsim search gcp-data-parallel/scaling-ddp --tokens 1e300
 error: --tokens: '1e300' is not at most 1e18

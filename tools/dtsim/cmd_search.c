@@ -66,8 +66,8 @@ static const struct argp_option options[] = {
     {"price", OPTION_PRICE, "CLUSTER=USD/h", 0,
      "what a node of this cluster profile costs, e.g. dgx-h100=\"30 USD/h\"; repeatable", 4},
     {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300B (300e9): tells time and money", 4},
-    {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"10 d\"", 4},
-    {"budget", OPTION_BUDGET, "MONEY", 0, "what costs more comes last, e.g. \"150 kUSD\"", 4},
+    {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"3 weeks\"", 4},
+    {"budget", OPTION_BUDGET, "MONEY", 0, "what costs more comes last, e.g. 150k$ or \"3 MUSD\"", 4},
     {"export", OPTION_EXPORT, "LAUNCHER", 0,
      "write the best plan for this launcher (see `dtsim export`), not the table", 3},
     {"top", OPTION_TOP, "N", 0, "plans to show (default 5), or offers to rent (default 20)", 3},
@@ -177,8 +177,8 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
     bool good = status == DTS_OK && *out > 0 && *out <= MOST_QUANTITY;
     if (!good) {
         const dts_message *message = why != NULL && !negative ? dts_diag_get(why, 0) : NULL;
-        const bool own =
-            message != NULL && message->help != NULL && dimension == DTS_DIM_COUNT; /* "did you mean 300B?" */
+        const bool own = message != NULL && message->help != NULL && /* "did you mean 300B?" */
+                         (dimension == DTS_DIM_COUNT || dimension == DTS_DIM_MONEY);
         dts_tool_usage(a->tool, own ? message->help : help, message != NULL ? "%s: %s" : "%s: '%.40s' is not %s",
                        option, message != NULL ? message->text : text,
                        status == DTS_OK && *out > MOST_QUANTITY ? "at most 1e18" : "above 0");
@@ -235,11 +235,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_TOKENS:
             return parse_quantity(a, "--tokens", argument, DTS_DIM_COUNT, "write a number such as 300B", &a->tokens);
         case OPTION_DEADLINE:
-            return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME, "write a time such as \"10 d\" or \"36 h\"",
-                                  &a->deadline_s);
+            return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME,
+                                  "write a time such as \"36 h\", \"10 d\" or \"3 weeks\"", &a->deadline_s);
         case OPTION_BUDGET:
-            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY,
-                                  "write an amount such as \"150 kUSD\" or \"3 MUSD\"", &a->budget_usd);
+            return parse_quantity(a, "--budget", argument, DTS_DIM_MONEY, "write an amount such as 150k$ or \"3 MUSD\"",
+                                  &a->budget_usd);
         case OPTION_SIMULATE:
             a->simulations_given = true;
             return parse_number(a, "--simulate", argument, 0, MOST_SIMULATIONS, &a->simulations);
