@@ -1,6 +1,7 @@
 #include "base/diag.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,48 +266,80 @@ size_t dts_edit_distance(const char *a, const char *b) {
     return previous[m];
 }
 
-/* A name without case and without what joins its words: people write rtx4090, RTX_4090 and rtx-4090. */
-typedef struct folded {
-    char text[LONGEST_NAME + 1]; /* the beginning of longer ones */
-    size_t length;
-} folded;
-
+/* Names count without case and without what joins their words: people write rtx4090, RTX_4090 and rtx-4090. */
 static bool joins_words(char c) {
     return c == '-' || c == '_' || c == '.' || c == ' ';
 }
 
-static char lower(char c) {
-    return (char)tolower((unsigned char)c);
+/* The next letter of a name so read, which *at is moved behind; 0 at its end. */
+static char next_letter(const char **at) {
+    while (joins_words(**at)) {
+        (*at)++;
+    }
+    return **at == '\0' ? '\0' : (char)tolower((unsigned char)*(*at)++);
 }
 
-static folded fold(const char *name) {
-    folded f = {.length = 0};
-    for (; *name != '\0' && f.length < LONGEST_NAME; name++) {
-        if (!joins_words(*name)) {
-            f.text[f.length++] = lower(*name);
+/* Letters of name so read. */
+static size_t letters_of(const char *name) {
+    size_t count = 0;
+    while (next_letter(&name) != '\0') {
+        count++;
+    }
+    return count;
+}
+
+/* Does text begin with the letters of part? *rest: what is behind them. */
+static bool begins(const char *text, const char *part, const char **rest) {
+    for (char c = next_letter(&part); c != '\0'; c = next_letter(&part)) {
+        if (next_letter(&text) != c) {
+            return false;
         }
     }
-    return f;
+    *rest = text;
+    return true;
 }
 
 bool dts_same_letters(const char *a, const char *b) {
-    const folded x = fold(a), y = fold(b);
-    return x.length > 0 && strcmp(x.text, y.text) == 0;
+    const char *rest = NULL;
+    return letters_of(a) > 0 && begins(b, a, &rest) && next_letter(&rest) == '\0';
 }
 
 bool dts_holds_letters(const char *text, const char *part) {
-    const folded whole = fold(text), sought = fold(part);
-    return sought.length > 0 && strstr(whole.text, sought.text) != NULL;
+    const char *rest = NULL;
+    bool held = false;
+    for (const bool any = letters_of(part) > 0; any && *text != '\0' && !held; text++) {
+        held = begins(text, part, &rest);
+    }
+    return held;
+}
+
+bool dts_is_like(const char *text, const char *pattern) {
+    dts_text name = {0}, sought = {0};
+    for (char c = next_letter(&text); c != '\0'; c = next_letter(&text)) {
+        dts_text_add_bytes(&name, &c, 1);
+    }
+    bool set = false; /* in [a-c], where - joins no words */
+    for (const char *at = pattern; *at != '\0'; at++) {
+        const char c = (char)tolower((unsigned char)*at);
+        set = c == '[' || (set && c != ']');
+        if (set || !joins_words(c)) {
+            dts_text_add_bytes(&sought, &c, 1);
+        }
+    }
+    const bool like =
+        !name.failed && !sought.failed && fnmatch(dts_text_string(&sought), dts_text_string(&name), 0) == 0;
+    dts_text_free(&name);
+    dts_text_free(&sought);
+    return like;
 }
 
 /* The shortest of the names that name is the beginning of: what was written is right as far as it goes. */
 static const char *begins_with(const char *name, const char *const *names, size_t count) {
     enum { LEAST = 3 };
-    const folded f = fold(name);
-    const char *best = NULL;
-    for (size_t i = 0; i < count && f.length >= LEAST; i++) {
-        const folded other = fold(names[i]);
-        if (strncmp(f.text, other.text, f.length) == 0 && (best == NULL || strlen(names[i]) < strlen(best))) {
+    const char *best = NULL, *rest = NULL;
+    const bool enough = letters_of(name) >= LEAST;
+    for (size_t i = 0; i < count && enough; i++) {
+        if (begins(names[i], name, &rest) && (best == NULL || strlen(names[i]) < strlen(best))) {
             best = names[i];
         }
     }

@@ -85,6 +85,8 @@ size_t dts_edit_distance(const char *a, const char *b);
 /* The same names, or part in text, but for case and for what joins words (- _ . and spaces)? */
 bool dts_same_letters(const char *a, const char *b);
 bool dts_holds_letters(const char *text, const char *part);
+/* Is text what a pattern of the shell ("*h100*", "a[0-9]?") means, so read? */
+bool dts_is_like(const char *text, const char *pattern);
 
 /* The nearest of count names to name: the same letters, then the shortest that begins with name (both as above), then
  * by edit distance; NULL when none is close (more than a third of its letters differ). For "did you mean" lines. */

@@ -83,7 +83,7 @@ static dts_status load_scenario(const dts_rent_request *request, dts_offer *offe
 }
 
 /* An error of one offer is its reason. */
-static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_diag *diag) {
+static dts_status load(const dts_rent_request *request, const dts_rent *rent, dts_offer *offer, dts_diag *diag) {
     dts_diag *why = dts_diag_new();
     dts_status status = why == NULL ? DTS_NOMEM : load_scenario(request, offer, why);
     if (status != DTS_OK && status != DTS_NOMEM) {
@@ -96,6 +96,8 @@ static dts_status load(const dts_rent_request *request, dts_offer *offer, dts_di
         offer->reason = text.failed ? NULL : copy(dts_text_string(&text));
         dts_text_free(&text);
         status = offer->reason == NULL ? DTS_NOMEM : DTS_OK;
+    } else if (status == DTS_OK && offer == rent->offers && request->cluster_count < 2) {
+        dts_diag_append(diag, why); /* warnings of one cluster are told once, of many they are not the user's */
     }
     dts_diag_free(why);
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
@@ -385,7 +387,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
         offer->price = price_of(request, offer->cluster);
         offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : rent->own_nodes;
-        status = load(request, offer, diag);
+        status = load(request, rent, offer, diag);
         tell(request, i, clusters * sizes, offer->cluster);
         status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
         if (status == DTS_OK && offer->scenario != NULL && offer->reason == NULL) {

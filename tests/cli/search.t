@@ -207,6 +207,14 @@ error: --clusters: no cluster or GPU is named like '*z80*'
 $ dtsim search small.yaml --tokens 1B --clusters 'dgx-a100-40gb,gcp-a2-high[gm]*-8g' --over offload=none --simulate 2 --width 200 | sed -nE '/^Compared|^Not/p'
 Compared: 2 offers with a plan, of 2.
 Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 1 (--price 'CLUSTER=30 USD/h').
+$ dtsim search small.yaml --tokens 1B --clusters 'dgx_a100 40*,*A2_HighGPU-8*' --price 'dgx-a100-40gb=30$/h' --over offload=none --simulate 2 --format json | grep -A1 -E '"(unpriced|cluster)"|idle_gpus' | grep -E 'unpriced|"cluster"|idle'
+	"unpriced":	[],
+			"cluster":	"dgx-a100-40gb",
+			"idle_gpus":	0,
+			"cluster":	"gcp-a2-highgpu-8g",
+			"idle_gpus":	0,
+			"cluster":	"gcp-a2-highgpu-8g-fastsocket",
+			"idle_gpus":	0,
 $ dtsim search small.yaml --tokens 1B --clusters '*titan*'
 error: --clusters: none of those has a price
   help: --price 'CLUSTER=30 USD/h' gives one a price
@@ -224,12 +232,23 @@ Prices are those of the cluster profiles, with their source and date there (dtsi
 $ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g --set cluster.price_gpus=1 --over offload=none --simulate 2 --width 200 2>&1 | grep -E '^Not|price_gpus'
 Not compared in money, as the price of a node is unknown: gcp-a2-highgpu-8g × 1 (--price 'CLUSTER=30 USD/h').
     --set 'cluster.price_gpus=1' \
+--set: warning: the price of the profile is not one of this many GPUs: it is taken as unknown [cluster.price_gpus]
 $ dtsim run small.yaml --set cluster.profile=gcp-a2-highgpu-8g --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
 --set: warning: the price of the profile is not one of this many GPUs: it is taken as unknown [cluster.price_gpus]
   help: give cluster.price, too: what those GPUs cost
 $ dtsim run small.yaml --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
 --set: warning: price_gpus without a price does nothing [cluster.price_gpus]
   help: give cluster.price, too: what those GPUs cost
+$ dtsim search small.yaml --tokens 1B --set cluster.price_gpus=1 --over offload=none --simulate 2 2>&1 | grep -A1 price_gpus
+    --set 'cluster.price_gpus=1' \
+    --set 'parallelism.data=4' \
+--
+--set: warning: price_gpus without a price does nothing [cluster.price_gpus]
+  help: give cluster.price, too: what those GPUs cost
+$ dtsim search small.yaml --tokens 1B --set cluster.price_gpus=3 --set 'cluster.price=5 USD/h' --over offload=none --simulate 2 --format json | grep idle_gpus
+			"idle_gpus":	2,
+$ dtsim search small.yaml --tokens 1B --clusters '*a100*' --nodes 1 --over offload=none --simulate 1 --format json | grep -oE '"unpriced":.."[^,]*,'
+"unpriced":	["a100-40gb-roce-1600",
 $ dtsim search small.yaml --tokens 1.5t
 error: --tokens: unknown unit 't' in '1.5t'
   help: did you mean 1.5T?

@@ -544,6 +544,7 @@ static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, cons
     dts_text_free(&text);
     dts_search_json_settings(json, row, &plan->candidate, base);
     dts_json_integer(json, row, "gpus", plan->outcome.figures.gpus);
+    dts_json_integer(json, row, "idle_gpus", base->cluster.nodes * base->cluster.idle_gpus);
     dts_json_number(json, row, "iteration_time_s", plan->outcome.figures.iteration_time_s);
     dts_json_number(json, row, "tokens_per_s", plan->outcome.figures.tokens_per_s);
     dts_json_number(json, row, "mfu", plan->outcome.figures.mfu);
@@ -572,7 +573,7 @@ static void json_keys(dts_json *json, cJSON *object, const char *name, const cha
     }
 }
 
-dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
+dts_status dts_rent_write_json(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
     dts_json json = {0};
     cJSON *root = dts_json_begin(&json);
     dts_text text = {0};
@@ -586,6 +587,7 @@ dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out) {
     dts_json_string(&json, root, "objective", dts_objective_names[rent->objective]);
     dts_json_integer(&json, root, "within_limits", (int64_t)rent->within);
     json_keys(&json, root, "left_out", rent->left_out);
+    json_keys(&json, root, "unpriced", options->unpriced);
     cJSON *offers = dts_json_array(&json, root, "offers");
     for (size_t i = 0; i < rent->count; i++) {
         json_offer(&json, offers, rent, &rent->offers[i]);

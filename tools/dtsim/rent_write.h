@@ -7,7 +7,7 @@
 #include "search_write.h"
 
 dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *options, dts_text *out);
-dts_status dts_rent_write_json(const dts_rent *rent, dts_text *out);
+dts_status dts_rent_write_json(const dts_rent *rent, const dts_search_writing *options, dts_text *out);
 dts_status dts_rent_write_html(const dts_rent *rent, const dts_search_writing *options, dts_text *out);
 
 /* Parts of the text that the page has, too. "300 billion tokens of llama-3-8b within 10.0 days, by cost" */

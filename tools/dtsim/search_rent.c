@@ -1,6 +1,5 @@
 #include "search_rent.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/excerpt.h"
@@ -32,25 +31,6 @@ static bool is_priced(const dts_rent_command *c, const char *name, const dts_clu
     return priced;
 }
 
-enum { LONGEST_NAME = 128 };
-
-static void make_small(const char *text, char out[LONGEST_NAME]) {
-    size_t length = 0;
-    for (; text[length] != '\0' && length + 1 < LONGEST_NAME; length++) {
-        const char c = text[length];
-        out[length] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-    }
-    out[length] = '\0';
-}
-
-/* Whatever the case. */
-static bool is_like(const char *text, const char *pattern) {
-    char small_text[LONGEST_NAME], small_pattern[LONGEST_NAME];
-    make_small(text, small_text);
-    make_small(pattern, small_pattern);
-    return fnmatch(small_pattern, small_text, 0) == 0;
-}
-
 /* Clusters may be both named and meant by a pattern: they are one offer. */
 static void add_offer(offers *out, const char *name) {
     for (size_t i = 0; i < out->count; i++) {
@@ -71,7 +51,7 @@ static dts_status add_meant(dts_tool *tool, const dts_rent_command *c, const cha
         dts_diag *why = dts_diag_new();
         const bool read = dts_profile_read(tool, dts_profile_kind_named("clusters"), names[i], &profile, why) == DTS_OK;
         const dts_cluster *cluster = profile.bound;
-        if (read && (is_like(names[i], pattern) || is_like(cluster->gpu.name, pattern))) {
+        if (read && (dts_is_like(names[i], pattern) || dts_is_like(cluster->gpu.name, pattern))) {
             meant++;
             if (is_priced(c, names[i], cluster)) {
                 add_offer(out, names[i]);
@@ -156,7 +136,7 @@ static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const 
                                         .overrides = c->overrides->items,
                                         .override_count = c->overrides->count};
     dts_text text = {0};
-    dts_status status = c->json ? dts_rent_write_json(rent, &text) : dts_rent_write_text(rent, &options, &text);
+    dts_status status = (c->json ? dts_rent_write_json : dts_rent_write_text)(rent, &options, &text);
     status = status == DTS_OK ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
     if (status == DTS_OK && c->html_path != NULL) {
         dts_text_clear(&text);

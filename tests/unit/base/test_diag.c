@@ -113,12 +113,29 @@ static void same_letters_in_another_case_are_nearest(void **state) {
     assert_null(dts_nearest_name("quaternion", names, 3));
 }
 
+static void patterns_fold_case_and_what_joins_words(void **state) {
+    (void)state;
+    assert_true(dts_is_like("gcp-a2-highgpu-8g", "*A2_high*"));
+    assert_true(dts_is_like("gcp-a2-highgpu-8g", "gcp a2 HIGHGPU-[6-9]g"));
+    assert_true(dts_is_like("H100-SXM5-80GB", "h100?sxm5*") == false); /* nothing joins, so ? is a letter */
+    assert_false(dts_is_like("gcp-a2-highgpu-8g", "a2*"));
+    assert_true(dts_holds_letters("Zero Bubble, Qi et al.", "zero-bubble") && !dts_holds_letters("zero", "-"));
+    char longer[400], other[400];
+    memset(longer, 'a', sizeof longer);
+    memset(other, 'A', sizeof other);
+    longer[sizeof longer - 1] = other[sizeof other - 1] = '\0';
+    assert_true(dts_is_like(longer, other) && dts_same_letters(longer, other) && dts_holds_letters(longer, other));
+    other[sizeof other - 2] = 'b';
+    assert_false(dts_is_like(longer, other) || dts_same_letters(longer, other) || dts_holds_letters(longer, other));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renders_place_caret_and_help),
         cmocka_unit_test(shows_the_part_of_a_long_line),
         cmocka_unit_test(appends_what_another_collected),
         cmocka_unit_test(same_letters_in_another_case_are_nearest),
+        cmocka_unit_test(patterns_fold_case_and_what_joins_words),
         cmocka_unit_test(keeps_a_bounded_number_and_counts_the_rest),
         cmocka_unit_test(finds_the_nearest_name),
         cmocka_unit_test(status_is_the_gravest),
