@@ -115,7 +115,7 @@ training.micro_batch,outcome
 8,simulated
 $ dtsim search 'g.csv#a 1' --simulate 4 | grep -A1 'dtsim run'
 The first again: dtsim run 'g.csv#a 1' \
-    --set 'parallelism.data=8' \
+    --set parallelism.data=8 \
 $ dtsim search 'g.csv#a 1' --simulate 4 --set training.precision=bf16 --export deepspeed 2>/dev/null | grep -A1 bf16
 	"bf16":	{
 		"enabled":	true

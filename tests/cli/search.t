@@ -79,22 +79,22 @@ titan-rtx-nvlink-2 × 1: no layout is legal: TITAN RTX has no bf16 arithmetic
 titan-rtx-nvlink-2 × 2: several nodes without a network between them (say inter.transport: tcp or rdma, or nodes: 1)
 
 The first again: dtsim run small.yaml \
-    --set 'cluster=dgx-a100-40gb' \
-    --set 'cluster.nodes=2' \
-    --set 'parallelism.data=16' \
-    --set 'parallelism.tensor=1' \
-    --set 'parallelism.pipeline=1' \
-    --set 'parallelism.context=1' \
-    --set 'parallelism.expert=1' \
-    --set 'training.micro_batch=1' \
-    --set 'parallelism.sequence=false' \
-    --set 'parallelism.order=tensor-data-pipeline' \
-    --set 'parallelism.virtual_stages=1' \
-    --set 'parallelism.partition=auto' \
-    --set 'parallelism.schedule=1f1b' \
-    --set 'parallelism.data_parallel=fsdp' \
-    --set 'parallelism.shard_group=8' \
-    --set 'training.recompute=none'
+    --set cluster=dgx-a100-40gb \
+    --set cluster.nodes=2 \
+    --set parallelism.data=16 \
+    --set parallelism.tensor=1 \
+    --set parallelism.pipeline=1 \
+    --set parallelism.context=1 \
+    --set parallelism.expert=1 \
+    --set training.micro_batch=1 \
+    --set parallelism.sequence=false \
+    --set parallelism.order=tensor-data-pipeline \
+    --set parallelism.virtual_stages=1 \
+    --set parallelism.partition=auto \
+    --set parallelism.schedule=1f1b \
+    --set parallelism.data_parallel=fsdp \
+    --set parallelism.shard_group=8 \
+    --set training.recompute=none
 $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
 No offer can do it within N min.
 The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would do.
@@ -104,9 +104,9 @@ too late
 $ sed 's/gpus_per_node: 4/gpus_per_node: 1, gpu: h100-80gb-pcie/' small.yaml >own.yaml; dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --set cluster.profile=dgx-h100 --set training.global_batch=32 --over offload=none --simulate 2 --width 200 >own.txt; sed -nE 's/^(Rent [^:]*).*/\1/p; /whole machine/p' own.txt; sed -n '/^The first again: /,/[^\\]$/p' own.txt | sed -n 2,4p
 Rent 1 × gcp-a2-highgpu-8g (8 A100-SXM4-40GB)
 An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node, cluster.gpu is left out (--set keeps it).
-    --set 'cluster=gcp-a2-highgpu-8g' \
-    --set 'training.global_batch=32' \
-    --set 'cluster.nodes=1' \
+    --set cluster=gcp-a2-highgpu-8g \
+    --set training.global_batch=32 \
+    --set cluster.nodes=1 \
 $ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 --format json | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' >offer.txt; eval "$(dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //') --format json" 2>messages | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' | cmp - offer.txt; cat messages
 --set: warning: cluster=gcp-a2-highgpu-8g replaces the scenario's gpus_per_node, gpu
   help: cluster.profile=gcp-a2-highgpu-8g keeps them
@@ -231,7 +231,7 @@ $ dtsim search small.yaml --tokens 1B --clusters dgx-a100-40gb,gcp-a2-highgpu-8g
 Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER), but for those   given: dgx-a100-40gb
 $ dtsim search small.yaml --tokens 1B --clusters gcp-a2-highgpu-8g --set cluster.price_gpus=1 --over offload=none --simulate 2 --width 200 2>&1 | grep -E '^Not|price_gpus'
 Not compared in money, as the price of a node is unknown: gcp-a2-highgpu-8g × 1 (--price 'CLUSTER=30 USD/h').
-    --set 'cluster.price_gpus=1' \
+    --set cluster.price_gpus=1 \
 --set: warning: the price of the profile is not one of this many GPUs: it is taken as unknown [cluster.price_gpus]
 $ dtsim run small.yaml --set cluster.profile=gcp-a2-highgpu-8g --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
 --set: warning: the price of the profile is not one of this many GPUs: it is taken as unknown [cluster.price_gpus]
@@ -240,11 +240,13 @@ $ dtsim run small.yaml --set cluster.price_gpus=1 2>&1 | grep -E 'price|Price'
 --set: warning: price_gpus without a price does nothing [cluster.price_gpus]
   help: give cluster.price, too: what those GPUs cost
 $ dtsim search small.yaml --tokens 1B --set cluster.price_gpus=1 --over offload=none --simulate 2 2>&1 | grep -A1 price_gpus
-    --set 'cluster.price_gpus=1' \
-    --set 'parallelism.data=4' \
+    --set cluster.price_gpus=1 \
+    --set parallelism.data=4 \
 --
 --set: warning: price_gpus without a price does nothing [cluster.price_gpus]
   help: give cluster.price, too: what those GPUs cost
+$ dtsim search small.yaml --tokens 1B --set cluster.price_gpus=3 --set "cluster.price={value: 5 USD/h, source: 'Ann''s offer'}" --over offload=none --simulate 2 | grep -o 'cluster.price=.*'
+cluster.price={value: 5 USD/h, source: '\''Ann'\'''\''s offer'\''}' \
 $ dtsim search small.yaml --tokens 1B --set cluster.price_gpus=3 --set 'cluster.price=5 USD/h' --over offload=none --simulate 2 --format json | grep idle_gpus
 			"idle_gpus":	2,
 $ dtsim search small.yaml --tokens 1B --clusters '*a100*' --nodes 1 --over offload=none --simulate 1 --format json | grep -oE '"unpriced":.."[^,]*,'
@@ -421,7 +423,7 @@ $ printf 'model: llama-3-8b\ncluster: {profile: rtx-4090-pcie-8, nodes: 1, gpu: 
 $ dtsim search outputs.yaml --over parallelism.tensor=1 --over parallelism.pipeline=2,4 --over parallelism.schedule=zb-h1 --over parallelism.data_parallel=zero1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --width 200 | grep -E '^The first|pipeline=|leaves room' | sed -E 's/.*(More recomp)/\1/'
 More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's outputs, stack.pipeline.keeps_outputs=none leaves room; expandable segments
 The first that surely fits again (rank 3, not a plan with ?): dtsim run outputs.yaml \
-    --set 'parallelism.pipeline=2' \
+    --set parallelism.pipeline=2 \
 $ dtsim run outputs.yaml --set parallelism.data=2 --set parallelism.pipeline=4 --set parallelism.schedule=zb-h1 --set parallelism.data_parallel=zero1 --width 500 | grep -oE 'That is .* leaves room'
 That is the outputs of all microbatches, joined as the step ends: stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a smaller training.global_batch leaves room
 % Plans that the stack's launcher lacks are marked, and not what the answer writes out.
@@ -432,7 +434,7 @@ $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none 
   5  interleaved-1f1b
 † Megatron-Core 2024 has no launcher flag for the schedule; it has 1f1b, interleaved-1f1b and interleaved-1f1b-moe-overlap. The best that it can launch is rank N
 The first that can be launched again (rank N, not a plan with †): dtsim run bubbles.yaml \
-    --set 'parallelism.schedule=interleaved-1f1b' \
+    --set parallelism.schedule=interleaved-1f1b \
 1
 $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --format json | grep launchable | sort | uniq -c | sed -E 's/^ +//'
 2 			"launchable":	false,

@@ -144,11 +144,7 @@ static dts_status name_subject(const run_arguments *a, dts_text *out) {
     dts_text_add_word(out, a->scenario);
     for (size_t i = 0; i < a->overrides.count; i++) {
         const dts_override *o = &a->overrides.items[i];
-        dts_text setting = {0};
-        dts_text_printf(&setting, "%s=%s", o->key, o->value);
-        dts_text_add(out, " --set ");
-        dts_text_add_word(out, dts_text_string(&setting));
-        dts_text_end(&setting, out);
+        dts_override_write(" ", o->key, o->value, out);
     }
     return dts_text_status(out);
 }

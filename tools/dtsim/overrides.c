@@ -50,3 +50,11 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
 void dts_overrides_free(dts_overrides *overrides) {
     free(overrides->items);
 }
+
+void dts_override_write(const char *before, const char *key, const char *value, dts_text *out) {
+    dts_text setting = {0};
+    dts_text_printf(&setting, "%s=%s", key, value);
+    dts_text_printf(out, "%s--set ", before);
+    dts_text_add_word(out, dts_text_string(&setting));
+    dts_text_end(&setting, out);
+}

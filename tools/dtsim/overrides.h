@@ -19,4 +19,7 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
 int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key, const char *value);
 void dts_overrides_free(dts_overrides *overrides);
 
+/* " --set KEY=VALUE" as a shell reads it. before: what parts it from what comes before, " " or a line's end. */
+void dts_override_write(const char *before, const char *key, const char *value, dts_text *out);
+
 #endif

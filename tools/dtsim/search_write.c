@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "overrides.h"
 #include "report/cure.h"
 #include "report/fields.h"
 #include "report/format.h"
@@ -292,6 +293,7 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
 }
 
 void dts_search_command(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    static const char line[] = " \\\n    ";
     if (!dts_search_any_fits(search)) {
         return;
     }
@@ -303,22 +305,22 @@ void dts_search_command(const dts_search *search, const dts_search_writing *opti
     dts_text_add(out, "dtsim run ");
     dts_text_add_word(out, options->scenario); /* the id of a row may have blanks */
     if (options->cluster != NULL) {
-        dts_text_printf(out, " \\\n    --set 'cluster=%s'", options->cluster);
+        dts_override_write(line, "cluster", options->cluster, out);
     }
     for (size_t i = 0; i < options->override_count; i++) {
         if (options->cluster == NULL || !dts_rent_replaces(&options->overrides[i])) {
-            dts_text_printf(out, " \\\n    --set '%s=%s'", options->overrides[i].key, options->overrides[i].value);
+            dts_override_write(line, options->overrides[i].key, options->overrides[i].value, out);
         }
     }
     if (options->nodes != NULL) {
-        dts_text_printf(out, " \\\n    --set 'cluster.nodes=%s'", options->nodes);
+        dts_override_write(line, "cluster.nodes", options->nodes, out);
     }
     if (options->price != NULL) {
-        dts_text_printf(out, " \\\n    --set 'cluster.price=%s'", options->price);
+        dts_override_write(line, "cluster.price", options->price, out);
     }
     for (size_t i = 0; i < count; i++) {
         out->failed = out->failed || settings[i].value == NULL;
-        dts_text_printf(out, " \\\n    --set '%s=%s'", settings[i].key, settings[i].value);
+        dts_override_write(line, settings[i].key, settings[i].value == NULL ? "" : settings[i].value, out);
     }
     out->failed = out->failed || arena == NULL;
     dts_text_add(out, "\n");
