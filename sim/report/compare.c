@@ -39,6 +39,23 @@ static double usd_per_billion_tokens(const dts_result *r) {
     return r->fits && r->tokens_per_s > 0 ? r->price_usd_per_hour / 3600 / r->tokens_per_s * 1e9 : 0;
 }
 
+/* Of all tokens; 0: not asked for, or never reached. */
+static double whole_run_s(const dts_result *r) {
+    return r->whole_run.tokens > 0 && isfinite(r->whole_run.expected_s) ? r->whole_run.expected_s : 0;
+}
+
+static double whole_run_usd(const dts_result *r) {
+    return whole_run_s(r) > 0 ? r->whole_run.usd : 0;
+}
+
+static void format_whole_run(double seconds, dts_text *out) {
+    if (seconds > 0) {
+        dts_format_duration(seconds, out);
+    } else {
+        dts_text_add(out, "-");
+    }
+}
+
 static void format_usd(double usd, dts_text *out) {
     if (usd > 0) {
         dts_format_count(usd, out);
@@ -54,6 +71,8 @@ static const term speed_terms[] = {
     TERM("tokens/s per GPU", tokens_per_s_per_gpu, dts_format_count, true),
     TERM("MFU", mfu, format_share, true),
     {"USD / billion tokens", "usd_per_billion_tokens", 0, format_usd, false, usd_per_billion_tokens},
+    {"whole run", "whole_run_s", 0, format_whole_run, false, whole_run_s},
+    {"whole run, USD", "whole_run_usd", 0, format_usd, false, whole_run_usd},
 };
 static const term time_terms[] = {
     TERM("compute", time_s.compute, dts_format_time, false),

@@ -129,6 +129,12 @@ static void write_title(const page *p) {
     paragraph(p, dts_text_string(&plain));
     dts_text_end(&plain, p->out);
     dts_text_end(&line, p->out);
+    if (r->whole_run.tokens > 0) {
+        dts_text whole = {0};
+        dts_whole_run_title(r, &whole);
+        paragraph(p, dts_text_string(&whole));
+        dts_text_end(&whole, p->out);
+    }
     if (r->measured_times != NULL) {
         dts_text measured = {0};
         dts_text_printf(&measured, "Measured: %s", r->measured_times);

@@ -141,3 +141,12 @@ $ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --with clust
 The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; C does not fit in memory (#).
 $ dtsim compare planning/llama-3-8b --with training.sequence_length=4096 --width 300 | sed -n "4s/(.*)/(#)/p"
 The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; A does not fit in memory (#).
+% A whole run, by the option of run.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=4 --tokens 300B | grep whole | sed -E 's/[0-9.,]+/N/g'; dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=4 --tokens 1e9 --format json | grep whole_run_; dtsim compare gcp-data-parallel/scaling-ddp --tokens 1g
+  whole run             N days  N days  +N %
+  whole runN USD           N     N  +N %
+			"name":	"whole_run_s",
+			"name":	"whole_run_usd",
+error: nothing to compare
+  help: name two scenarios, or one and --with KEY=VALUE
+[2]

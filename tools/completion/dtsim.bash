@@ -46,8 +46,8 @@ _dtsim_options() {
         sweep) echo "--vary --set --store --threads --format --html $common" ;;
         advise) echo "--set --threads --format --html $common" ;;
         map) echo "--across --down --panels --best-of --set --threads --format --html $common" ;;
-        explain) echo "--set --format --html --rows --inputs --no-what-if --threads $common" ;;
-        compare) echo "--set --with --rows --threads --format --html $common" ;;
+        explain) echo "--set --tokens --format --html --rows --inputs --no-what-if --threads $common" ;;
+        compare) echo "--set --tokens --with --rows --threads --format --html $common" ;;
         search)
             echo "--export --over --set --objective --space --method --simulate --seed --chains --proposals --top --store" \
                 "--threads --format --html --wall-time --tokens --clusters --nodes --price --deadline --budget $common"

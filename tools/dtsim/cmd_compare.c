@@ -15,6 +15,7 @@ static const struct argp_option options[] = {
     {"with", OPTION_WITH, "KEY=VALUE...", 0,
      "compare with the first scenario after these changes, separated by blanks, e.g. \"KEY=4 KEY=64 GB/s\"; repeatable",
      1},
+    DTS_OPTION_ROW_TOKENS,
     {"rows", OPTION_ROWS, "N", 0, "most inputs that are listed (default 15; 0: all)", 2},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
     {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
@@ -39,6 +40,7 @@ typedef struct compare_arguments {
     size_t name_count, change_count;
     const char **sets; /* room for all arguments */
     size_t set_count;
+    const char *tokens; /* NULL: not asked for */
     const char *html_path;
     long rows, threads;
     int format; /* of dts_text_or_json */
@@ -66,6 +68,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
                                       "--with: nothing is changed");
             }
             a->changes[a->change_count++] = argument;
+            return 0;
+        case DTS_OPTION_TOKENS:
+            a->tokens = argument;
             return 0;
         case OPTION_ROWS:
             return dts_tool_integer(a->tool, "--rows", argument, 0, ROWS_MOST, &a->rows) ? 0 : DTS_EXIT_USAGE;
@@ -114,6 +119,9 @@ static char *next_change(char **rest) {
 static dts_status add_column(compare_arguments *a, const char *name, const char *changes) {
     column *c = &a->columns[a->count++];
     *c = (column){.label = changes != NULL ? changes : name};
+    if (a->tokens != NULL && dts_overrides_tokens(&c->overrides, a->tool, a->tokens) != 0) {
+        return DTS_USAGE;
+    }
     for (size_t i = 0; i < a->set_count; i++) {
         if (dts_overrides_set(&c->overrides, a->tool, a->sets[i]) != 0) {
             return DTS_USAGE;

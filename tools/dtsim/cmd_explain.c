@@ -18,6 +18,7 @@ enum { ROWS_PRESET = 15, ROWS_MOST = 100000 };
 
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
+    DTS_OPTION_ROW_TOKENS,
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default) or json", 2},
     {"rows", OPTION_ROWS, "N", 0, "most rows of each table (default 15; 0: all)", 2},
     {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 2},
@@ -41,6 +42,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     switch (key) {
         case OPTION_SET:
             return dts_overrides_set(&a->overrides, a->tool, argument);
+        case DTS_OPTION_TOKENS:
+            return dts_overrides_tokens(&a->overrides, a->tool, argument);
         case OPTION_FORMAT:
             return dts_tool_format(a->tool, dts_text_or_json, argument, &a->format);
         case OPTION_ROWS:

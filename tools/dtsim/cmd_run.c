@@ -19,7 +19,6 @@
 enum {
     OPTION_SET = DTS_OPTION_FIRST,
     OPTION_FORMAT,
-    OPTION_TOKENS,
     OPTION_TIMELINE,
     OPTION_FROM,
     OPTION_TO,
@@ -33,8 +32,7 @@ enum {
 static const struct argp_option options[] = {
     {"set", OPTION_SET, "KEY=VALUE", 0, "override a value of the scenario, e.g. training.micro_batch=4; repeatable", 1},
     {"format", OPTION_FORMAT, "FORMAT", 0, "text (default), json or csv", 2},
-    {"tokens", OPTION_TOKENS, "N", 0,
-     "time and money of a whole run of N tokens, e.g. 300e9, with failures and checkpoints", 1},
+    DTS_OPTION_ROW_TOKENS,
     {"timeline", OPTION_TIMELINE, NULL, 0, "draw what every device did when", 2},
     {"from", OPTION_FROM, "TIME", 0, "draw the timeline from here, e.g. \"120 ms\"", 2},
     {"to", OPTION_TO, "TIME", 0, "draw the timeline up to here", 2},
@@ -81,18 +79,6 @@ static error_t parse_time(run_arguments *a, const char *option, const char *text
     return status == DTS_OK ? 0 : DTS_EXIT_USAGE;
 }
 
-/* What is 0 in a scenario is not asked for; asked for on the command line it is a mistake. */
-static error_t parse_tokens(run_arguments *a, const char *text) {
-    double tokens = 0;
-    dts_diag *why = dts_diag_new();
-    const bool number = dts_quantity_parse(text, DTS_DIM_COUNT, &tokens, NULL, NULL, why) == DTS_OK;
-    dts_diag_free(why);
-    if (number ? !(tokens > 0) : text[strspn(text, " ")] == '-') {
-        return dts_tool_usage(a->tool, "for instance --tokens 300B", "--tokens: must be above 0, got %s", text);
-    }
-    return dts_overrides_add(&a->overrides, a->tool, "--tokens", "training.tokens", text);
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
     run_arguments *a = state->input;
     switch (key) {
@@ -100,8 +86,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_overrides_set(&a->overrides, a->tool, argument);
         case OPTION_FORMAT:
             return parse_format(a, argument);
-        case OPTION_TOKENS:
-            return parse_tokens(a, argument);
+        case DTS_OPTION_TOKENS:
+            return dts_overrides_tokens(&a->overrides, a->tool, argument);
         case OPTION_TIMELINE:
             a->timeline = true;
             return 0;

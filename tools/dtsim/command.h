@@ -71,8 +71,9 @@ int dts_cmd_show(dts_tool *tool, int argc, char **argv);
 int dts_cmd_export(dts_tool *tool, int argc, char **argv);
 int dts_cmd_import(dts_tool *tool, int argc, char **argv);
 
-/* Keys of options without a short letter start here; those of dts_tool_parse itself lie below. */
-enum { DTS_OPTION_FIRST = 0x200 };
+/* Keys of options without a short letter start here; those of dts_tool_parse itself lie below, and those that several
+ * commands share. */
+enum { DTS_OPTION_TOKENS = 0x180, DTS_OPTION_FIRST = 0x200 };
 
 /* Parses argv with the command's argp. input is what the argp's parser finds in state->input. name is shown as
  * "dtsim NAME". Returns true when the command goes on; otherwise *exit_code is what it returns: 0 after --help, 2 after

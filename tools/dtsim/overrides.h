@@ -17,6 +17,13 @@ int dts_overrides_set(dts_overrides *overrides, dts_tool *tool, const char *argu
 int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *option, const char *argument);
 /* The same for an option that stands for one key: --tokens N. */
 int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key, const char *value);
+/* --tokens N, which run, explain and compare share: training.tokens, above 0. */
+#define DTS_OPTION_ROW_TOKENS                                                                                \
+    {                                                                                                        \
+        "tokens", DTS_OPTION_TOKENS, "N", 0,                                                                 \
+            "time and money of a whole run of N tokens, e.g. 300B (300e9), with failures and checkpoints", 1 \
+    }
+int dts_overrides_tokens(dts_overrides *overrides, dts_tool *tool, const char *argument);
 void dts_overrides_free(dts_overrides *overrides);
 
 /* " --set KEY=VALUE" as a shell reads it. before: what parts it from what comes before, " " or a line's end. */
