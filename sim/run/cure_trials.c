@@ -134,8 +134,12 @@ static void add_trial(maker *m, const settings *s) {
 
 /* Each value of a lever on top of what is set. */
 static void climb(maker *m, const settings *fixed, lever_name name) {
+    static const lever_name halving[] = {BATCH, TENSOR, PIPELINE, CONTEXT, EXPERT, EXPERT_TENSOR};
     const lever *l = &m->levers[name];
     begin_ladder(m);
+    for (size_t i = 0; i < sizeof halving / sizeof *halving; i++) {
+        m->trials->ladders[m->trials->ladder_count - 1].halves |= halving[i] == name;
+    }
     for (size_t i = 0; i < l->count; i++) {
         settings s = *fixed;
         set(&s, l->key, l->values[i]);
@@ -317,6 +321,7 @@ static void add_nodes(maker *m, const settings *sum, bool context) {
     const dts_scenario_values *base = m->base;
     const bool shards = base->parallelism.data_parallel < DTS_DP_ZERO1 && !can_shard(base); /* with nobody, yet */
     begin_ladder(m);
+    m->trials->ladders[m->trials->ladder_count - 1].halves = true;
     for (int64_t times = 2; times <= TIMES_MOST && !m->failed; times *= 2) {
         settings s = *sum;
         dts_scenario_values v;

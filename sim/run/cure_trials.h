@@ -18,17 +18,19 @@ typedef struct dts_trial {
     dts_scenario_values values;
     size_t ladder;
     dts_cure cure;
-    bool known;     /* the rules allow it, and the figures of cure are simulated */
-    bool whole;     /* by a whole simulation, no first look and no part of the batch */
-    bool waits;     /* a first look does not know it, and a simulation in full would */
-    bool in_part;   /* the figures are those of a part of the batch */
-    bool host_full; /* it does not fit in the memory or the drives of a node */
+    bool known;        /* the rules allow it, and the figures of cure are simulated */
+    bool whole;        /* by a whole simulation, no first look and no part of the batch */
+    bool waits;        /* a first look does not know it, and a simulation in full would */
+    bool in_part;      /* the figures are those of a part of the batch */
+    bool host_full;    /* it does not fit in the memory or the drives of a node */
+    double looked_gib; /* what has to fit by a first look, which may only guess it; 0: none was taken */
 } dts_trial;
 
 /* Alternatives that follow each other, the mildest first. */
 typedef struct dts_ladder {
     size_t first, count;
     dts_trial_stage stage;
+    bool halves; /* each step splits by twice as much as the one before */
 } dts_ladder;
 
 typedef struct dts_trials {

@@ -12,6 +12,7 @@
  * the same number of kernels. */
 #include "run/cures.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,10 +223,13 @@ static void look_at(const finder *f, dts_trial *t) {
     t->known =
         refusal != NULL && blocks != NULL &&
         dts_screen_values(&quick, blocks, f->options != NULL ? f->options->stop : NULL, &look, refusal) == DTS_OK;
+    if (t->known) {
+        t->looked_gib = look.allocated_B / GIB + f->result->memory_gib.context;
+    }
     if (t->known && look.memory_known) {
         t->cure.fits = look.fits;
         t->cure.gpus = t->values.cluster.nodes * t->values.cluster.gpus_per_node;
-        t->cure.needed_gib = look.allocated_B / GIB + f->result->memory_gib.context;
+        t->cure.needed_gib = t->looked_gib;
         t->cure.tokens_per_s = f->result->tokens_per_s * f->result->iteration_time_s / look.time_s *
                                (double)t->values.training.global_batch / (double)f->base->training.global_batch;
         t->host_full = look.host_fill > 1;
@@ -238,6 +242,15 @@ static void look_at(const finder *f, dts_trial *t) {
 }
 
 /* ---- what is tried ---------------------------------------------------------------------------------------------- */
+
+/* Does no step above this one fit? Of a + b/d, with d twice as large at every step, all steps together gain no more
+ * than the last one did. What is split into whole layers or heads gains unevenly: twice that. */
+static bool leads_nowhere(const finder *f, const dts_ladder *l, size_t step) {
+    const dts_trial *t = &f->trials.items[l->first + step];
+    const double before_gib = step > 0 && l->halves ? (t - 1)->looked_gib : 0;
+    return before_gib > 0 && t->looked_gib > 0 &&
+           t->looked_gib - 2 * fmax(0, before_gib - t->looked_gib) > f->result->capacity_gib;
+}
 
 /* Up to the mildest step that suffices, and beyond while it is tight: a first look knows no retries. Not beyond one
  * that waits. */
@@ -254,7 +267,7 @@ static void climb(void *context, size_t index) {
             break;
         }
         const bool enough = suffices(f, t) && (f->result->fits || !is_tight(f, t));
-        step = enough ? l->count : step + 1;
+        step = enough || leads_nowhere(f, l, step) ? l->count : step + 1;
     }
     f->steps[index] = step;
 }

@@ -132,6 +132,18 @@ static void guesses_are_checked_within_the_bound(void **state) {
     dts_result_free(r);
 }
 
+/* Weights of 70 billion parameters stay on every GPU, however often a sequence or the layers are split again. */
+static void degrees_that_lead_nowhere_are_left(void **state) {
+    (void)state;
+    dts_result *r = cured(fsdp,
+                          "model=llama-3-70b cluster.nodes=8 training.global_batch=64 "
+                          "parallelism.data_parallel=ddp parallelism.data=64");
+    print_message("%zu known\n", r->cures_tried);
+    assert_true(r->cure_count > 0 && r->cures[0].fits);
+    assert_true(r->cures_tried < 66);
+    dts_result_free(r);
+}
+
 static void what_fits_needs_none(void **state) {
     (void)state;
     dts_result *fits = cured(fsdp, "training.sequence_length=7000");
@@ -224,6 +236,7 @@ int main(void) {
         cmocka_unit_test(large_plans_are_looked_at),
         cmocka_unit_test(what_fidelity_asks_for_counts),
         cmocka_unit_test(guesses_are_checked_within_the_bound),
+        cmocka_unit_test(degrees_that_lead_nowhere_are_left),
         cmocka_unit_test(what_fits_needs_none),
         cmocka_unit_test(retries_are_cured),
         cmocka_unit_test(few_retries_are_marked),
