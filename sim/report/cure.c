@@ -132,7 +132,8 @@ static const char *cure_of(const dts_result *r, remedy_kind kind) {
     return "all that lowers the other parts lowers it too";
 }
 
-static void add_cure(const dts_result *r, const dts_cure *c, dts_text *out) {
+/* end: behind the figures. The words of the software have a line of their own. */
+static void add_cure(const dts_result *r, const dts_cure *c, const char *end, dts_text *out) {
     const char *about = c->coarse ? "about " : "";
     dts_text_printf(out, "%s (%s%.1f GiB, ", c->change, about, c->peak_device_gib);
     if (c->unserved_gib > 0 || c->retry_share >= dts_retries_told) {
@@ -144,7 +145,10 @@ static void add_cure(const dts_result *r, const dts_cure *c, dts_text *out) {
         const double change = 100 * (c->tokens_per_s / r->tokens_per_s - 1);
         dts_text_printf(out, "%s%+.0f %% tokens/s", about, fabs(change) < 0.5 ? 0.0 : change);
     }
-    dts_text_printf(out, c->spelled != NULL ? "; %s)" : ")", c->spelled);
+    dts_text_printf(out, ")%s", end);
+    if (c->spelled != NULL) {
+        dts_text_printf(out, "\n    %s", c->spelled);
+    }
 }
 
 void dts_report_cures(const dts_result *result, dts_text *out) {
@@ -163,12 +167,11 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
             "%s, which needs %.1f GiB.",
             result->cures_tried, cures[0].change, cures[0].needed_gib);
     } else {
-        dts_text_printf(out, " What helps, simulated: ");
+        dts_text_printf(out, " What helps, simulated:");
         for (size_t i = 0; i < count; i++) {
-            dts_text_add(out, i == 0 ? "" : i + 1 < count ? ", " : " or ");
-            add_cure(result, &cures[i], out);
+            dts_text_add(out, "\n  ");
+            add_cure(result, &cures[i], i + 1 < count ? ";" : ".", out);
         }
-        dts_text_add(out, ".");
     }
     if (result->look_further != NULL) {
         dts_text_printf(out, " `%s` looks at every legal plan.", result->look_further);
@@ -225,6 +228,32 @@ void dts_report_pressure(const dts_result *result, dts_text *out) {
 
 const char *dts_report_fit_mark(bool fits, dts_strain strain) {
     return !fits ? " !" : strain.unserved_gib > 0 ? " ?" : strain.retry_share >= dts_retries_told ? " ^" : "";
+}
+
+void dts_report_cure_lines(const char *text, const dts_style *style, size_t indent, size_t list_indent, dts_text *out) {
+    enum { CHANGE = 2, WORDS = 4 }; /* blanks */
+    const size_t width = (size_t)(style->width > DTS_STYLE_NARROWEST ? style->width : DTS_STYLE_NARROWEST);
+    bool dropped = false;
+    for (const char *line = text; *line != '\0';) {
+        const size_t length = strcspn(line, "\n"), deep = strspn(line, " ");
+        const size_t at = deep >= CHANGE ? list_indent + deep - CHANGE : indent;
+        dts_text one = {0};
+        dts_text_add_bytes(&one, line + deep, length - deep);
+        const bool long_words = deep == WORDS && at + dts_style_columns(dts_text_string(&one)) > width;
+        if (!long_words) {
+            dts_text_add_repeated(out, " ", line == text ? 0 : at);
+            dts_style_wrap(style, dts_text_string(&one), deep == CHANGE ? at + WORDS : at, out);
+        }
+        dropped |= long_words;
+        dts_text_end(&one, out);
+        line += length + (line[length] == '\n');
+    }
+    if (dropped) {
+        dts_text_add_repeated(out, " ", list_indent);
+        dts_style_wrap(style,
+                       "The words of the software are longer than a line: --width 200 or --format json shows them.",
+                       list_indent, out);
+    }
 }
 
 static void add_remark(const char *text, const dts_style *style, size_t indent, dts_text *out) {

@@ -13,8 +13,14 @@ void dts_report_cure(const dts_result *result, dts_text *out);
 /* What a plan pays that fits with retries, or may run out of memory, and what helps. */
 void dts_report_pressure(const dts_result *result, dts_text *out);
 
-/* What was simulated against it (result->cures), as sentences that follow others; nothing where nothing was. */
+/* What was simulated against it (result->cures), as sentences that follow others; nothing where nothing was. Each
+ * change begins a line, two blanks deep, and the words of the software for it another one, four blanks deep: where line
+ * feeds count as blanks all of it still reads as sentences. */
 void dts_report_cures(const dts_result *result, dts_text *out);
+
+/* Writes such a text in lines, of which the first is assumed to start at column indent, as the others do, but for the
+ * list, which starts at list_indent. Words that take more than a line are left out, and that is said. */
+void dts_report_cure_lines(const char *text, const dts_style *style, size_t indent, size_t list_indent, dts_text *out);
 
 /* What stands behind a plan's memory in a table: " !" where it does not fit, " ?" where it may run out, " ^" where it
  * pays with retries, or "". */

@@ -44,6 +44,21 @@ static void add_element(page *p, const char *open, const char *text, const char 
     dts_text_add(p->out, close);
 }
 
+/* The same, each line of it on one of its own. */
+static void add_lines(page *p, const char *open, const char *text, const char *close) {
+    dts_text_add(p->out, open);
+    for (const char *line = text; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        dts_text one = {0};
+        dts_text_add_bytes(&one, line, length);
+        dts_text_add(p->out, line == text ? "" : "<br>\n");
+        dts_html_escaped(dts_text_string(&one), p->out);
+        dts_text_end(&one, p->out);
+        line += length + (line[length] == '\n');
+    }
+    dts_text_add(p->out, close);
+}
+
 static void add_cell(page *p, dts_formatter *formatter, double value) {
     char buffer[64];
     add_element(p, "<td>", dts_formatted(formatter, value, buffer, sizeof buffer), "</td>");
@@ -104,14 +119,14 @@ static void write_facts(page *p) {
     if (!r->fits) {
         dts_text cure = {0};
         dts_report_cure(r, &cure);
-        add_element(p, "<p class=\"bad\">Does not fit in memory. ", dts_text_string(&cure), "</p>\n");
+        add_lines(p, "<p class=\"bad\">Does not fit in memory. ", dts_text_string(&cure), "</p>\n");
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
     } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
         dts_text cost = {0};
         dts_report_pressure(r, &cost);
-        add_element(p, r->allocator.unserved_gib > 0 ? "<p class=\"bad\">" : "<p class=\"bad\">Fits, but ",
-                    dts_text_string(&cost), "</p>\n");
+        add_lines(p, r->allocator.unserved_gib > 0 ? "<p class=\"bad\">" : "<p class=\"bad\">Fits, but ",
+                  dts_text_string(&cost), "</p>\n");
         p->out->failed = p->out->failed || cost.failed;
         dts_text_free(&cost);
     }

@@ -213,14 +213,14 @@ static void write_fit(const page *p) {
         dts_text cure = {0};
         dts_report_cure(r, &cure);
         dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
-        dts_style_wrap(p->style, dts_text_string(&cure), INDENT + LABEL_COLUMNS, p->out);
+        dts_report_cure_lines(dts_text_string(&cure), p->style, INDENT + LABEL_COLUMNS, 2 * INDENT, p->out);
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
     } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
         dts_text cost = {0};
         dts_report_pressure(r, &cost);
         dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
-        dts_style_wrap(p->style, dts_text_string(&cost), INDENT + LABEL_COLUMNS, p->out);
+        dts_report_cure_lines(dts_text_string(&cost), p->style, INDENT + LABEL_COLUMNS, 2 * INDENT, p->out);
         p->out->failed = p->out->failed || cost.failed;
         dts_text_free(&cost);
     }

@@ -52,10 +52,10 @@ $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -E '"(scenario|gp
 $ printf 'model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torchtitan\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 8128, precision: bf16, optimizer: adamw}\nparallelism: {data_parallel: fsdp}\n' >near.yaml; dtsim run near.yaml | sed -n '/Peak memory/,/^$/p'
   Peak memory           78.7 of 79.6 GiB █████████████████████████▊ fits, but
                         2 allocator retries cost 46 % of the iteration. What
-                        helps, simulated: training.recompute=selective (43.0
-                        GiB, +66 % tokens/s), parallelism.context=2 (47.9 GiB,
-                        +55 % tokens/s) or parallelism.tensor=2 (55.0 GiB, +54 %
-                        tokens/s).
+                        helps, simulated:
+    training.recompute=selective (43.0 GiB, +66 % tokens/s);
+    parallelism.context=2 (47.9 GiB, +55 % tokens/s);
+    parallelism.tensor=2 (55.0 GiB, +54 % tokens/s).
   Bottleneck            memory near the GPU's capacity: the GPU waits for
                         retries of the caching allocator (46 % of the iteration)
 $ dtsim run near.yaml | grep -A4 Warnings

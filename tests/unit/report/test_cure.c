@@ -163,14 +163,29 @@ static void simulated_cures_come_first(void **state) {
     dts_text text = {0};
     dts_report_cure(&s.result, &text);
     assert_non_null(strstr(dts_text_string(&text),
-                           "What helps, simulated: training.micro_batch=1 (31.2 GiB, -4 % tokens/s) "
-                           "or parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
+                           "What helps, simulated:\n  training.micro_batch=1 (31.2 GiB, -4 % tokens/s);\n  "
+                           "parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
                            "fits, but 1 allocator retry costs 2.0 % of the iteration, on 99 GPUs)."));
     cures[0].coarse = true;
     cures[0].spelled = "Trainer: per_device_train_batch_size=1";
     dts_text_clear(&text);
     dts_report_cure(&s.result, &text);
-    assert_non_null(strstr(dts_text_string(&text), "(about 31.2 GiB, about -4 % tokens/s; Trainer: "));
+    assert_non_null(strstr(dts_text_string(&text),
+                           "(about 31.2 GiB, about -4 % tokens/s);\n    Trainer: per_device_train_batch_size=1\n"));
+    dts_text lines = {0};
+    dts_report_cure_lines(dts_text_string(&text), &plain.style, 24, 4, &lines);
+    assert_non_null(strstr(dts_text_string(&lines),
+                           "\n    training.micro_batch=1 (about 31.2 GiB, about -4 % tokens/s);\n"
+                           "      Trainer: per_device_train_batch_size=1\n"
+                           "    parallelism.data_parallel=fsdp"));
+    cures[0].spelled = "Trainer: per_device_train_batch_size=1, gradient_accumulation_steps=32, optim=adamw_bnb_8bit";
+    dts_text_clear(&text);
+    dts_text_clear(&lines);
+    dts_report_cure(&s.result, &text);
+    dts_report_cure_lines(dts_text_string(&text), &plain.style, 24, 4, &lines);
+    assert_null(strstr(dts_text_string(&lines), "optim="));
+    assert_non_null(strstr(dts_text_string(&lines), "--width 200 or"));
+    dts_text_free(&lines);
     cures[0].fits = false;
     s.result.look_further = "dtsim search here.yaml --set training.micro_batch=2";
     s.result.cure_count = 1;
