@@ -12,6 +12,7 @@
 
 enum {
     INDENT = 2,
+    LIST_INDENT = 4,
     LABEL_COLUMNS = 22,
     BAR_LEAST = 10,
     BAR_MOST = 40,
@@ -213,14 +214,14 @@ static void write_fit(const page *p) {
         dts_text cure = {0};
         dts_report_cure(r, &cure);
         dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
-        dts_report_cure_lines(dts_text_string(&cure), p->style, INDENT + LABEL_COLUMNS, 2 * INDENT, p->out);
+        dts_report_cure_lines(dts_text_string(&cure), p->style, INDENT + LABEL_COLUMNS, LIST_INDENT, p->out);
         p->out->failed = p->out->failed || cure.failed;
         dts_text_free(&cure);
     } else if (r->allocator.retries > 0 || r->allocator.unserved_gib > 0) {
         dts_text cost = {0};
         dts_report_pressure(r, &cost);
         dts_text_add_repeated(p->out, " ", INDENT + LABEL_COLUMNS);
-        dts_report_cure_lines(dts_text_string(&cost), p->style, INDENT + LABEL_COLUMNS, 2 * INDENT, p->out);
+        dts_report_cure_lines(dts_text_string(&cost), p->style, INDENT + LABEL_COLUMNS, LIST_INDENT, p->out);
         p->out->failed = p->out->failed || cost.failed;
         dts_text_free(&cost);
     }
