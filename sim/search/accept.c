@@ -26,15 +26,22 @@ static dts_status ask(const dts_search_context *c, const dts_candidate *candidat
     return c->request->accepts(c->request->accepts_context, candidate, accepted, diag);
 }
 
+dts_status dts_layouts_ask_finding(const dts_search_context *c, dts_finding *f, dts_diag *diag) {
+    bool accepted = true;
+    if (c->request->accepts == NULL || f->acceptance != DTS_NOT_ASKED) {
+        return DTS_OK;
+    }
+    const dts_status status = ask(c, &f->candidate, &accepted, diag);
+    f->acceptance = accepted ? DTS_ACCEPTED : DTS_PASSED_OVER;
+    return status;
+}
+
 /* Asks of the findings, the best first, until one is accepted. */
 static dts_status ask_findings(dts_search_context *c, dts_diag *diag) {
     dts_status status = DTS_OK;
-    bool accepted = best_of(c, DTS_ACCEPTED) >= 0;
-    for (long next = best_of(c, DTS_NOT_ASKED); next >= 0 && !accepted && status == DTS_OK;
+    for (long next = best_of(c, DTS_NOT_ASKED); next >= 0 && best_of(c, DTS_ACCEPTED) < 0 && status == DTS_OK;
          next = best_of(c, DTS_NOT_ASKED)) {
-        dts_finding *f = &c->search->findings[next];
-        status = ask(c, &f->candidate, &accepted, diag);
-        f->acceptance = accepted ? DTS_ACCEPTED : DTS_PASSED_OVER;
+        status = dts_layouts_ask_finding(c, &c->search->findings[next], diag);
     }
     return status;
 }

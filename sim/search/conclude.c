@@ -386,30 +386,34 @@ bool dts_search_next_equal(const dts_search *search, size_t first, size_t *at) {
     return false;
 }
 
-/* Of the plans that are accepted the best that surely fits, else the best that fits. */
-static long choose(const dts_search_context *c) {
-    long first = DTS_NOWHERE;
-    for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits; i++) {
-        const dts_finding *f = &c->search->findings[i];
+/* Of the plans that are accepted the best that surely fits, else the best that fits. Which plans come before another
+ * is known only with the figures of `dtsim run`: retries of the allocator put the first of the quick figures behind
+ * plans that nobody has asked about yet. */
+static dts_status choose(const dts_search_context *c, long *chosen, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    *chosen = DTS_NOWHERE;
+    for (size_t i = 0; i < c->search->count && c->search->findings[i].outcome.figures.fits && status == DTS_OK; i++) {
+        dts_finding *f = &c->search->findings[i];
+        status = dts_layouts_ask_finding(c, f, diag);
         if (c->request->accepts == NULL || f->acceptance == DTS_ACCEPTED) {
             if (dts_finding_surely_fits(f)) {
-                return (long)i;
+                *chosen = (long)i;
+                break;
             }
-            first = first == DTS_NOWHERE ? (long)i : first;
+            *chosen = *chosen == DTS_NOWHERE ? (long)i : *chosen;
         }
     }
-    return first;
+    return status;
 }
 
 /* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers,
  * all that are asked for where the allocator may not serve the best, or a baseline. */
-static long unsettled(const dts_search_context *c) {
+static long unsettled(const dts_search_context *c, long chosen) {
     enum { ANSWERS = 3 };
     static const double quick = 1e6; /* tasks: replayed within a second */
     const dts_search *search = c->search;
     const bool sure = !(search->findings[0].outcome.figures.unserved_gib > 0);
     const size_t answers = sure || c->request->answers < ANSWERS ? ANSWERS : c->request->answers;
-    const long chosen = c->request->accepts != NULL ? choose(c) : DTS_NOWHERE;
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
         bool told =
@@ -432,7 +436,9 @@ static dts_status settle(dts_search_context *c, dts_diag *diag) {
     dts_status status = rank(c, diag);
     for (int i = 0; i <= MOST && status == DTS_OK; i++) {
         mark_answers(c->search);
-        long next = i < MOST && !dts_layouts_stopped(c) ? unsettled(c) : DTS_NOWHERE;
+        long chosen = DTS_NOWHERE;
+        status = c->request->accepts != NULL ? choose(c, &chosen, diag) : DTS_OK;
+        long next = status == DTS_OK && i < MOST && !dts_layouts_stopped(c) ? unsettled(c, chosen) : DTS_NOWHERE;
         if (next < 0) {
             break;
         }
@@ -453,6 +459,6 @@ dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     }
     dts_status status = count_rest(c, diag);
     status = status == DTS_OK ? settle(c, diag) : status;
-    search->chosen = status == DTS_OK ? choose(c) : DTS_NOWHERE;
+    status = status == DTS_OK ? choose(c, &search->chosen, diag) : status;
     return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_steps(c, diag) : status;
 }

@@ -126,6 +126,8 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
 
 /* Asks which of the findings may be the answer; where the best may not, looks for more that may. */
 dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
+/* The same of one, if it was not asked yet. */
+dts_status dts_layouts_ask_finding(const dts_search_context *c, dts_finding *f, dts_diag *diag);
 
 /* Where the caching allocator may not serve the best plan: looks for the best that it does (sure.c). */
 dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag);
