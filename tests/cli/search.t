@@ -112,7 +112,7 @@ $ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload
   help: cluster.profile=gcp-a2-highgpu-8g keeps them
 $ dtsim search small.yaml --nodes 1..4
 error: time and money of a training run need --tokens
-  help: for instance --tokens 300B
+  help: for instance --tokens 300B, or training.tokens in the scenario
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
 error: --deadline: expected a time, got 'soon'
@@ -291,8 +291,10 @@ $ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost 
 1
 $ dtsim search small.yaml --space rent
 error: time and money of a training run need --tokens
-  help: for instance --tokens 300B
+  help: for instance --tokens 300B, or training.tokens in the scenario
 [2]
+$ dtsim search small.yaml --set training.tokens=1B --space rent --over offload=none --simulate 2 --nodes 1 --clusters gcp-a2-highgpu-8g | head -1
+1.00 billion tokens of gpt, by time
 % A launcher gets the best plan that it can express; better ones are told with the reason.
 $ dtsim search small.yaml --export deepspeed 2>&1 >ds.json | grep -A1 -E 'passed over|exported' | sed -E 's/rank [0-9]+/rank N/; s/, .* more:/, P:/; s/\([0-9.]+ m?s\)/(T)/; s/[0-9.]+ %/N %/'; grep stage ds.json
 warning: passed over rank N, fsdp 4 · micro 4 (T): deepspeed cannot express parallelism.data_parallel = fsdp

@@ -471,13 +471,14 @@ static int check_renting(const search_arguments *a) {
         return chains;
     }
     if (!(a->tokens > 0)) {
-        return dts_tool_usage(a->tool, "for instance --tokens 300B", "time and money of a training run need --tokens");
+        return dts_tool_usage(a->tool, "for instance --tokens 300B, or training.tokens in the scenario",
+                              "time and money of a training run need --tokens");
     }
     return 0;
 }
 
-/* Errors that a subject's scenario has. */
-static size_t count_errors(const search_arguments *a, const dts_subject *subject) {
+/* Errors that a subject's scenario has, and the tokens of the whole run that it asks for. */
+static size_t count_errors(const search_arguments *a, const dts_subject *subject, double *tokens) {
     dts_diag *diag = dts_diag_new();
     dts_scenario *scenario = NULL;
     if (diag != NULL) {
@@ -485,14 +486,15 @@ static size_t count_errors(const search_arguments *a, const dts_subject *subject
                                 &scenario, diag);
     }
     const size_t count = diag != NULL && scenario == NULL ? dts_diag_count(diag) : 0;
+    *tokens = scenario != NULL ? dts_scenario_get(scenario)->training.tokens : 0;
     dts_scenario_free(scenario);
     dts_diag_free(diag);
     return count;
 }
 
 /* The microbatch is searched, so a scenario need not have one: where that is an error less, it is 1. */
-static dts_status complete(const search_arguments *a, dts_subject *subject) {
-    const size_t errors = count_errors(a, subject);
+static dts_status complete(const search_arguments *a, dts_subject *subject, double *tokens) {
+    const size_t errors = count_errors(a, subject, tokens);
     if (errors == 0) {
         return DTS_OK;
     }
@@ -507,7 +509,7 @@ static dts_status complete(const search_arguments *a, dts_subject *subject) {
         (dts_override){.key = "training.micro_batch", .value = "1", .place = {.file = "search"}};
     const dts_subject completed = {
         .path = subject->path, .overrides = all, .override_count = subject->override_count + 1};
-    if (count_errors(a, &completed) < errors) {
+    if (count_errors(a, &completed, tokens) < errors) {
         *subject = completed;
     }
     return DTS_OK;
@@ -536,11 +538,13 @@ static int run(search_arguments *a, int argc, char **argv) {
     }
     dts_subject subject;
     dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
-    found = found == DTS_OK ? complete(a, &subject) : found;
+    double tokens = 0;
+    found = found == DTS_OK ? complete(a, &subject, &tokens) : found;
     if (found != DTS_OK) {
         return dts_tool_exit(found);
     }
     const bool renting = is_renting(a);
+    a->tokens = a->tokens > 0 ? a->tokens : tokens;
     if ((code = renting ? check_renting(a) : 0) != 0) {
         return code;
     }
