@@ -11,7 +11,7 @@ typedef struct dts_fit_request {
     double low, high;
 } dts_fit_request;
 
-/* Told when a batch of simulations begins; may be NULL. */
+/* Told when a batch of simulations begins; may be NULL. total: 0, as how long a fit takes to converge is not known. */
 typedef void dts_calibrate_progress(void *context, size_t done, size_t total, const char *what);
 
 typedef struct dts_calibrate_request {

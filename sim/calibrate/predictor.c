@@ -101,7 +101,7 @@ static dts_status run(dts_predictor *p, job *jobs, size_t count) {
         return dts_diag_nomem(p->diag);
     }
     if (p->request->progress != NULL) {
-        p->request->progress(p->request->context, p->simulations, p->simulations + count, "simulating");
+        p->request->progress(p->request->context, p->simulations, 0, "fitting");
     }
     dts_parallel_for(count, p->request->threads, do_job, &b);
     p->simulations += count;

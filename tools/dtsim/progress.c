@@ -19,9 +19,13 @@ void dts_progress_tell(void *context, size_t done, size_t total, const char *wha
     }
     p->told_s = now_s;
     p->shown = true;
-    double left_s = done > 0 ? now_s / (double)done * (double)(total - done) : 0;
-    fprintf(stderr, "%s%zu of %zu %s, %.0f s, about %.0f s left", p->terminal ? "\r\033[K" : "", done, total, p->noun,
-            now_s, left_s);
+    fputs(p->terminal ? "\r\033[K" : "", stderr);
+    if (total == 0) {
+        fprintf(stderr, "%zu %s so far, %.0f s", done, p->noun, now_s);
+    } else {
+        double left_s = done > 0 ? now_s / (double)done * (double)(total - done) : 0;
+        fprintf(stderr, "%zu of %zu %s, %.0f s, about %.0f s left", done, total, p->noun, now_s, left_s);
+    }
     if (p->terminal) {
         fprintf(stderr, ": %.40s", what);
     } else {

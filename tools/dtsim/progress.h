@@ -15,7 +15,7 @@ typedef struct dts_progress {
 } dts_progress;
 
 void dts_progress_begin(dts_progress *progress, const char *noun);
-/* done of total; what is being done. context is the dts_progress. */
+/* done of total (0: not known beforehand); what is being done. context is the dts_progress. */
 void dts_progress_tell(void *context, size_t done, size_t total, const char *what);
 /* Takes the line off the terminal. */
 void dts_progress_end(dts_progress *progress);
