@@ -2,7 +2,8 @@
  *
  * Understood: words, quotes, comments, continued lines, NAME=value, NAME+=value, NAME=(array), $NAME, ${NAME},
  * ${NAME[@]}, ${NAME:-default}, $((products, quotients, sums)). Of conditions and loops every line counts, in order.
- * What cannot be known ($1, $(command)) stays as it is written. The command is the last one that has flags. */
+ * What cannot be known ($1, $(command), `command`) stays as it is written. The command is the last one that has
+ * flags. Of Slurm the options of #SBATCH lines and of srun that say how many nodes and GPUs there are. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,10 +78,23 @@ static variable *find_variable(shell *s, const char *name, size_t length) {
     return NULL;
 }
 
+/* Up to a blank outside of $(command) and `command`, whose output nobody knows: such a word stays whole. */
+static size_t word_length(const char *text) {
+    int depth = 0;
+    bool ticks = false;
+    size_t n = 0;
+    for (; text[n] != '\0' && (depth > 0 || ticks || strchr(" \t\n", text[n]) == NULL); n++) {
+        const bool opens = text[n] == '(' && (depth > 0 || (n > 0 && text[n - 1] == '$'));
+        depth += opens ? 1 : (text[n] == ')' && depth > 0 ? -1 : 0);
+        ticks = text[n] == '`' ? !ticks : ticks;
+    }
+    return n;
+}
+
 /* The words of text, split at blanks. */
 static void split_words(shell *s, const char *text, const dts_place *place, words *out) {
     while (*(text += strspn(text, " \t\n")) != '\0') {
-        size_t length = strcspn(text, " \t\n");
+        size_t length = word_length(text);
         add_word(s, out, dts_arena_strndup(s->arena, text, length), place);
         text += length;
     }
@@ -245,6 +259,11 @@ static void read_word(shell *s, words *out) {
             advance(s);
         } else if (c == '$' && quote != '\'') {
             expand(s, &text, lone ? out : NULL, quote != '\0');
+        } else if (c == '`' && quote != '\'') {
+            const char *end = memchr(s->at + 1, '`', (size_t)(s->end - s->at) - 1);
+            const size_t length = end != NULL ? (size_t)(end - s->at) + 1 : 1;
+            dts_text_add_bytes(&text, s->at, length);
+            jump(s, length);
         } else {
             dts_text_add_bytes(&text, s->at, 1);
             advance(s);
@@ -271,9 +290,58 @@ static void skip_blanks(shell *s) {
     }
 }
 
+static void set_variable(shell *s, const char *name, const char *text, const dts_place *place) {
+    variable *v = find_variable(s, name, strlen(name));
+    if (v == NULL && s->variable_count < VARIABLES_MOST) {
+        v = &s->variables[s->variable_count++];
+        v->name = name;
+    }
+    if (v != NULL) {
+        v->value = (words){0};
+        add_word(s, &v->value, text, place);
+    }
+}
+
+/* What Slurm tells the script of its options (man sbatch, "Output environment variables"). of: those of sbatch or srun,
+ * from first to the one before end. */
+static void take_slurm_options(shell *s, const words *of, size_t first, size_t end) {
+    static const struct {
+        const char *flag, *brief, *names[2];
+    } options[] = {{"--nodes", "-N", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+                   {"--gpus-per-node", NULL, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
+                   {"--gres", NULL, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
+                   {"--ntasks-per-node", NULL, {"SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}}};
+    for (size_t i = first; i < end; i++) {
+        const char *text = of->items[i].text, *equals = strchr(text, '=');
+        const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+        const char *value = equals != NULL ? equals + 1 : i + 1 < end ? of->items[i + 1].text : "";
+        const char *colon = strrchr(value, ':'); /* gpu:8, gpu:h100:8 */
+        value = colon != NULL ? colon + 1 : value;
+        const char *number = dts_arena_strndup(s->arena, value, strspn(value, "0123456789"));
+        for (size_t k = 0; k < sizeof options / sizeof options[0] && number != NULL && number[0] != '\0'; k++) {
+            const bool is = (strlen(options[k].flag) == length && strncmp(text, options[k].flag, length) == 0) ||
+                            (options[k].brief != NULL && strcmp(text, options[k].brief) == 0);
+            for (size_t n = 0; is && n < 2; n++) {
+                set_variable(s, options[k].names[n], number, &of->items[i].place);
+            }
+        }
+    }
+}
+
 static void skip_comment(shell *s) {
+    static const char slurm[] = "#SBATCH";
+    const char *start = s->at;
     while (s->at < s->end && *s->at != '\n') {
         advance(s);
+    }
+    const size_t length = (size_t)(s->at - start);
+    if (length > sizeof slurm - 1 && memcmp(start, slurm, sizeof slurm - 1) == 0) {
+        dts_place place = here(s);
+        place.column = (uint32_t)(start - s->line) + 1;
+        words options = {0};
+        const char *text = dts_arena_strndup(s->arena, start + sizeof slurm - 1, length - (sizeof slurm - 1));
+        split_words(s, text != NULL ? text : "", &place, &options);
+        take_slurm_options(s, &options, 0, options.count);
     }
 }
 
@@ -374,9 +442,36 @@ static const char *flag_path(shell *s, const char *text) {
     return path;
 }
 
+static bool is_named(const char *text, const char *name) {
+    const char *slash = strrchr(text, '/');
+    return strncmp(slash != NULL ? slash + 1 : text, name, strlen(name)) == 0;
+}
+
+/* `srun [its options] PROGRAM …`: the place of the program; 0: srun does not start the command. */
+static size_t behind_srun(const words *w) {
+    static const char *const programs[] = {"torchrun", "python", "accelerate", "deepspeed"};
+    for (size_t i = 1; w->count > 0 && is_named(w->items[0].text, "srun") && i < w->count; i++) {
+        for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
+            if (is_named(w->items[i].text, programs[p])) {
+                return i;
+            }
+        }
+    }
+    return 0;
+}
+
+static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
+    const variable *v = find_variable(s, name, strlen(name));
+    if (v != NULL && v->value.count > 0 && dts_settings_find(out, path) == NULL) {
+        dts_settings_add(out, path, v->value.items[0].text, &v->value.items[0].place);
+    }
+}
+
 static void take_flags(shell *s, dts_settings *out) {
     const words *w = &s->found;
-    for (size_t i = 0; i < w->count; i++) {
+    const size_t program = behind_srun(w);
+    take_slurm_options(s, w, 0, program);
+    for (size_t i = program; i < w->count; i++) {
         const char *text = w->items[i].text;
         if (!is_flag(text)) {
             continue;
@@ -397,10 +492,15 @@ static void take_flags(shell *s, dts_settings *out) {
         }
         if (path == NULL || value.failed) {
             s->failed = true;
-        } else if (strcmp(path, "m") != 0) { /* torchrun -m MODULE */
+        } else if (strcmp(path, "m") != 0 && strcmp(path, "u") != 0) { /* torchrun -m MODULE, python -u */
             dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", place);
         }
         dts_text_free(&value);
+    }
+    if (program > 0) { /* srun python …: one process for each GPU */
+        add_slurm(s, "nnodes", "SLURM_NNODES", out);
+        add_slurm(s, "nproc-per-node", "SLURM_GPUS_PER_NODE", out);
+        add_slurm(s, "nproc-per-node", "SLURM_NTASKS_PER_NODE", out);
     }
 }
 

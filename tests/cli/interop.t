@@ -1058,3 +1058,16 @@ $ dtsim export optimizers/llama-3-8b-muon --to megatron-lm --set stack.optimizer
 name: muon
     newton_schulz_steps: 7
   optimizer: muon
+% A Slurm script: what it asks for is known, what commands print is not, and options of srun and python are nobody's flags.
+$ dtsim import $DATA/tests/golden/interop/slurm.sh --set cluster=dgx-h100 | grep -E '^  (nodes|gpus_per_node)|master-|nnodes|nproc|^# unknown' | cut -c 1-100
+#   nnodes = 4 (line 8)
+#   nproc-per-node = 8 (line 8)
+#   master-addr = $(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1) (line 9): no effect on 
+#   master-port = `python -c "import random; print(29500 + random.randrange(9))"` (line 9): no effec
+  nodes: 4
+  gpus_per_node: 8
+$ sed 's/torchrun .*/python -u pretrain_gpt.py \\/; s/--master_.*/--bf16 \\/' $DATA/tests/golden/interop/slurm.sh >slurm.sh; dtsim import slurm.sh --set cluster=dgx-h100 | grep -E '^  (nodes|gpus_per_node)|nnodes|nproc'
+#   nnodes = 4 (line 3)
+#   nproc-per-node = 8 (line 4)
+  nodes: 4
+  gpus_per_node: 8
