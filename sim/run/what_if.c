@@ -166,6 +166,16 @@ static void add_degrees(changes *all, const char *const names[2], const char *ke
     }
 }
 
+/* A list of layers holds for its own number of stages and chunks: with others, the stages are cut anew. */
+static void free_partition(changes *all, size_t from, const dts_scenario_values *v, dts_arena *arena) {
+    for (size_t i = from; i < all->count && v->parallelism.partition.kind == DTS_PARTITION_GIVEN; i++) {
+        change *c = &all->items[i];
+        add_override(c, "parallelism.partition", "auto");
+        const char *text = dts_arena_printf(arena, "%s parallelism.partition=auto", c->row.change);
+        c->row.change = text != NULL ? text : c->row.change;
+    }
+}
+
 static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_arena *arena) {
     add_number(all, "larger microbatches", "training.micro_batch", 2 * v->training.micro_batch, arena);
     if (v->training.micro_batch % 2 == 0) {
@@ -197,13 +207,19 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
     if (v->parallelism.tensor > 1 && !v->parallelism.sequence) {
         add_plan_change(all, "sequence parallelism", "parallelism.sequence", "true", arena);
     }
+    free_partition(all, before, v, arena);
+    if (v->parallelism.pipeline > 1 && v->parallelism.partition.kind >= DTS_PARTITION_UNIFORM) {
+        add_plan_change(all, "stages cut anew", "parallelism.partition", "auto", arena);
+    }
     if (v->parallelism.pipeline > 1) {
+        const size_t chunks = all->count;
         add_number(all, "more chunks a stage", "parallelism.virtual_stages",
                    v->parallelism.virtual_stages > 1 ? 2 * v->parallelism.virtual_stages : 2, arena);
         change *last = &all->items[all->count - 1];
         if (v->parallelism.virtual_stages <= 1 && last->count == 1) {
             add_override(last, "parallelism.schedule", "interleaved-1f1b");
         }
+        free_partition(all, chunks, v, arena);
     }
     if (v->parallelism.data_parallel == DTS_DP_DDP && v->parallelism.data != 1) {
         add_plan_change(all, "sharded optimizer states", "parallelism.data_parallel", "zero1", arena);

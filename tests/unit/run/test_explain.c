@@ -143,6 +143,30 @@ static void what_ifs_move_what_they_name(void **state) {
     dts_result_free(r);
 }
 
+/* Who cuts stages by hand is told what cutting them anew gives; a list of layers does not hide other numbers of stages
+ * and chunks, which it cannot be for. */
+static void stages_cut_by_hand_are_cut_anew(void **state) {
+    (void)state;
+    static const char by_hand[] =
+        "cluster.nodes=1 cluster.gpus_per_node=4 parallelism.data=1 parallelism.pipeline=4 "
+        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5]";
+    dts_result *r = explained(scenario, by_hand, true);
+    const dts_what_if_row *anew = what_if(r, "stages cut anew");
+    assert_non_null(anew);
+    assert_string_equal(anew->change, "parallelism.partition=auto");
+    assert_true(anew->iteration_s < 0.9 * r->iteration_time_s);
+    assert_non_null(strstr(r->explanation->advice, "parallelism.partition=auto"));
+    const dts_what_if_row *chunks = what_if(r, "more chunks a stage");
+    assert_non_null(chunks);
+    assert_non_null(strstr(chunks->change, "parallelism.partition=auto"));
+    dts_result_free(r);
+    r = explained(scenario, "cluster.nodes=1 parallelism.pipeline=4", true);
+    for (size_t i = 0; i < r->explanation->what_if_count; i++) {
+        assert_string_not_equal(r->explanation->what_ifs[i].name, "stages cut anew"); /* they are */
+    }
+    dts_result_free(r);
+}
+
 /* Far too small kernels: the time is the launches', so a tenth off the launch cost is nearly a tenth of the time. */
 static void launch_bound_plans_gain_what_launches_cost(void **state) {
     (void)state;
@@ -257,6 +281,7 @@ int main(void) {
         cmocka_unit_test(bounds_are_what_the_formulas_say),
         cmocka_unit_test(fused_attention_stays_below_the_peak),
         cmocka_unit_test(what_ifs_move_what_they_name),
+        cmocka_unit_test(stages_cut_by_hand_are_cut_anew),
         cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
         cmocka_unit_test(inputs_know_their_sources),
         cmocka_unit_test(memory_terms_sum_to_the_peak),
