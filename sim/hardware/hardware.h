@@ -277,6 +277,14 @@ typedef enum dts_shifted_logits {
     DTS_SHIFTED_LOGITS_FP32
 } dts_shifted_logits;
 
+/* Where torch.autocast is entered, of plans whose half precision is not FSDP's: the stack's scripts may leave it out.
+ */
+typedef enum dts_autocast_use {
+    DTS_AUTOCAST_ALWAYS,
+    DTS_AUTOCAST_WITHOUT_MODEL_PARALLEL, /* not with tensor or pipeline parallelism */
+    DTS_AUTOCAST_NEVER
+} dts_autocast_use;
+
 /* Which half formats accumulate their gradients in fp32. */
 typedef enum dts_fp32_gradients {
     DTS_FP32_GRADIENTS_NEVER,
@@ -386,6 +394,7 @@ typedef struct dts_stack {
     int selective;              /* dts_selective_kind */
     bool recompute_stops_early; /* recomputation ends when all that backward needs has been saved */
     bool tf32;                  /* fp32 products run as tf32 where the GPU can */
+    int autocast;               /* dts_autocast_use: else amp-…, and 8 and 4 bits around their products, is fp32 */
     bool master_weights; /* half precision (with or without amp-) is not autocast: weights and activations in half, fp32
                             master weights and moments with the optimizer (Megatron-LM, apex O2, DeepSpeed) */
     int fp32_gradients;  /* dts_fp32_gradients, with master_weights: accumulated and reduced in fp32, else in half */

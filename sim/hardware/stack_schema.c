@@ -7,6 +7,7 @@
 
 static const char *const attention_kinds[] = {"materialised", "flash", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
+static const char *const autocast_uses[] = {"always", "without-model-parallel", "never", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
 static const char *const backward_overlaps[] = {"false", "sequence", "true", NULL};
 static const char *const few_kv_heads_kinds[] = {"refused", "gathered", "whole", NULL};
@@ -225,6 +226,13 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, tensor_backward_overlap),
      .help = "tensor-parallel transfers of backward run beside the products of input and weight gradients: never, "
              "always, or those of sequence parallelism"},
+    {.key = "autocast",
+     .type = DTS_FIELD_ENUM,
+     .names = autocast_uses,
+     .preset = "always",
+     .offset = offsetof(dts_stack, autocast),
+     .help = "where its scripts enter torch.autocast, of plans whose half precision is not FSDP's: always, not with "
+             "tensor or pipeline parallelism, or never. Without it amp-... trains in fp32"},
     {.key = "master_weights",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -105,7 +105,7 @@ double dts_plan_frozen_other_B(const dts_plan *plan) {
 
 /* Half precision is FSDP's, not autocast's, for the whole run, as for weights that are trained (storage.c). */
 static bool gathers_half_copies(const dts_plan *plan) {
-    return plan->job.training->adapters.base == DTS_BASE_FP32 && plan->storage.mixed;
+    return plan->job.training->adapters.base == DTS_BASE_FP32 && plan->storage.half == DTS_HALF_BY_FSDP;
 }
 
 double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B) {
@@ -115,7 +115,8 @@ double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B) {
 /* Under autocast PEFT makes the input fp32 as the adapters are, and the product casts it back; beside weights of 4 and
  * 8 bits, whose layers are others (tuners/lora/bnb.py), it does not. */
 static bool casts_inputs(const dts_plan *plan, bool narrow) {
-    return plan->storage.parameter_B > dts_numeric_bytes(plan->storage.activation) && !plan->storage.mixed && !narrow;
+    const bool casts = plan->storage.parameter_B > dts_numeric_bytes(plan->storage.activation);
+    return casts && plan->storage.half != DTS_HALF_BY_FSDP && !narrow;
 }
 
 dts_adaptation dts_plan_adaptation(const dts_plan *plan) {

@@ -298,8 +298,7 @@ static dts_status make_style(const dts_plan *plan, const style *s, dts_arena *ar
         dts_diag_error(diag, NULL, "parallelism.layers", m->help, "layers of their own: %s", m->text);
     }
     dts_diag_free(refusal);
-    out->storage =
-        dts_storage_of(t, job.stack, &job.cluster->gpu, s->data_parallel == DTS_DP_FSDP, plan->storage.mixed);
+    out->storage = dts_storage_of(t, job.stack, &job.cluster->gpu, s->data_parallel == DTS_DP_FSDP, plan->storage.half);
     out->schedule = plan->schedule;
     out->chunks = plan->chunks;
     return status;

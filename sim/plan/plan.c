@@ -501,9 +501,7 @@ bool dts_plan_asynchronous(const dts_plan *plan) {
 }
 
 dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
-    const bool fsdp = job->parallelism->data_parallel == DTS_DP_FSDP, mixed = dts_job_shards_layers(job);
     *out = (dts_plan){.job = *job};
-    out->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp, mixed);
     return dts_plan_apply_rules(job, out, diag);
 }
 

@@ -247,6 +247,10 @@ typedef struct dts_job {
     const dts_input *input;
 } dts_job;
 
+/* Who makes fp32 weights half for the products: autocast, FSDP (half gathered parameters of fp32 shards), or nobody, so
+ * that training is in fp32 whatever training.precision asks for (stack.autocast). */
+typedef enum dts_half { DTS_HALF_BY_AUTOCAST, DTS_HALF_BY_FSDP, DTS_HALF_BY_NOBODY } dts_half;
+
 /* Bytes per element and number formats that follow from training.precision. */
 typedef struct dts_storage {
     dts_numeric compute;     /* of the matrix products */
@@ -260,15 +264,20 @@ typedef struct dts_storage {
     double optimizer_B;      /* optimizer states (and a separate master copy), B per element */
     double step_B;           /* what the optimizer computes with: its own copy of an element, B */
     bool autocast;           /* parameters are cast for each use (AMP) */
-    bool mixed;              /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
+    dts_half half;           /* who makes fp32 weights half */
 } dts_storage;
 
 /* Are parameters of some layers sharded, or of all? */
 bool dts_job_shards_layers(const dts_job *job);
 
-/* mixed: half precision is FSDP's where the stack says so, as dts_job_shards_layers. */
+/* fsdp: gradients are reduced as FSDP does. */
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp,
-                           bool mixed);
+                           dts_half half);
+
+typedef struct dts_plan dts_plan;
+
+/* Does the precision need autocast where parameters are whole? */
+bool dts_plan_wants_autocast(const dts_plan *plan);
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
 typedef struct dts_chunk {
@@ -284,7 +293,7 @@ enum { DTS_PLAN_FILL = 2 };
 typedef enum dts_parameter_set { DTS_SET_COMMON, DTS_SET_EXPERTS, DTS_SET_COUNT } dts_parameter_set;
 
 /* The plan with everything decided. */
-typedef struct dts_plan {
+struct dts_plan {
     dts_job job;
     int64_t gpus, gpus_per_node; /* nodes that share links are one here */
     int64_t data, tensor, context, pipeline;
@@ -328,7 +337,7 @@ typedef struct dts_plan {
     size_t style_count;
     const struct dts_plan *styles; /* [style_count], 0 as this plan; NULL: one for all layers */
     const int32_t *layer_styles;   /* [layers] */
-} dts_plan;
+};
 
 /* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
  * is reported with the nearest legal choice. The plan lives in arena and borrows job. */

@@ -409,11 +409,28 @@ static void check_narrow_attention(const dts_plan *plan, dts_diag *diag) {
     }
 }
 
+/* Where scripts leave autocast out, nothing is wrapped by FSDP without ranks to shard over, and context parallelism
+ * counts as such (torchtitan, torchtitan/distributed/utils.py, maybe_enable_amp; parallel_dims.py, fsdp_enabled). */
+static dts_half half_of(const dts_job *job, const dts_plan *plan) {
+    const int use = job->stack->autocast;
+    const bool wrapped = use == DTS_AUTOCAST_ALWAYS || plan->data * plan->context > 1;
+    if (dts_job_shards_layers(job) && job->stack->fsdp_mixed_precision && wrapped) {
+        return DTS_HALF_BY_FSDP;
+    }
+    const bool splits = plan->tensor > 1 || plan->pipeline > 1;
+    const bool casts =
+        use == DTS_AUTOCAST_ALWAYS || plan->context > 1 || (use == DTS_AUTOCAST_WITHOUT_MODEL_PARALLEL && !splits);
+    return casts ? DTS_HALF_BY_AUTOCAST : DTS_HALF_BY_NOBODY;
+}
+
 dts_status dts_plan_apply_rules(const dts_job *job, dts_plan *plan, dts_diag *diag) {
     plan->gpus_per_node = dts_cluster_joined(job->cluster);
     plan->gpus = job->cluster->nodes * job->cluster->gpus_per_node;
     size_t before = dts_diag_errors(diag);
-    if (fill_degrees(job, plan, diag) == DTS_OK) {
+    const bool filled = fill_degrees(job, plan, diag) == DTS_OK;
+    const bool fsdp = job->parallelism->data_parallel == DTS_DP_FSDP;
+    plan->storage = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp, half_of(job, plan));
+    if (filled) {
         dts_plan_check_context(plan, diag);
         bool whole = check_batch(job, plan, diag) == DTS_OK;
         check_tensor(job, plan, diag);

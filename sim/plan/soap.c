@@ -160,7 +160,7 @@ dts_status dts_soap_problem_make(const dts_tensor_graph *graph, const dts_cluste
         .cluster = cluster,
         .stack = stack,
         .training = training,
-        .storage = dts_storage_of(training, stack, &cluster->gpu, false, false),
+        .storage = dts_storage_of(training, stack, &cluster->gpu, false, DTS_HALF_BY_AUTOCAST),
         .devices = (uint32_t)devices,
         .devices_per_node = (uint32_t)cluster->gpus_per_node,
         .lanes_per_node = (uint32_t)(lanes < cluster->gpus_per_node ? lanes : cluster->gpus_per_node)};

@@ -7,6 +7,7 @@
  *   fp16, bf16     2           2          4      everything in half precision, no master copy (seed 4's runs)
  *   any of the last two on a stack with master_weights: 2 + 2 + 12, with fp32_gradients 2 + 4 + 12 (16 and 18) [2], [3]
  *   fp8, mxfp8, nvfp4  as amp-bf16, on a stack with fp8.half_weights as bf16
+ *   amp-* where nobody casts (stack.autocast): fp32. Products of 8 or 4 bits stay, all around them is fp32
  *   inference: parameters only, in the same formats; no master copies. Autocast keeps half copies of weights to the end
  *   of a pass: 4 + 2 of [1]
  *
@@ -70,6 +71,11 @@ static dts_numeric product_of(dts_precision precision, dts_numeric compute) {
     return compute;
 }
 
+/* Of products of fp32 weights. */
+static dts_numeric wide_format(const dts_stack *stack, const dts_gpu *gpu) {
+    return stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
+}
+
 /* Half weights and activations; the optimizer owns an fp32 copy of its weights. */
 static void use_master_weights(dts_storage *s, const dts_stack *stack) {
     s->autocast = false;
@@ -90,19 +96,28 @@ static void use_half_weights(dts_storage *s) {
 
 /* Adapters in fp32 beside half weights, without autocast: their products run as those of fp32 do. */
 static void widen_adapters(dts_storage *s, const dts_stack *stack, const dts_gpu *gpu) {
-    s->adapter = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
+    s->adapter = wide_format(stack, gpu);
     s->parameter_B = 4;
     s->gradient_B = 4;
     s->step_B = 4;
 }
 
+/* Half precision was asked for, and the framework's scripts cast nothing. */
+static void leave_wide(dts_storage *s, const dts_stack *stack, const dts_gpu *gpu) {
+    const bool narrow = s->product != s->compute;
+    s->autocast = false;
+    s->compute = wide_format(stack, gpu);
+    s->activation = DTS_FP32;
+    s->product = narrow ? s->product : s->compute;
+}
+
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp,
-                           bool mixed) {
+                           dts_half half) {
     dts_storage s = {.compute = DTS_FP32, .activation = DTS_FP32, .parameter_B = 4, .gradient_B = 4};
-    s.mixed = mixed && stack->fsdp_mixed_precision;
+    s.half = half;
     switch ((dts_precision)training->precision) {
         case DTS_PRECISION_FP32:
-            s.compute = stack->tf32 && gpu->peak_flops[DTS_TF32] > 0 ? DTS_TF32 : DTS_FP32;
+            s.compute = wide_format(stack, gpu);
             break;
         case DTS_PRECISION_TF32:
             s.compute = DTS_TF32;
@@ -136,13 +151,16 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     } else if (s.product != s.compute && stack->fp8_half_weights) {
         use_half_weights(&s);
     }
+    if (s.autocast && half == DTS_HALF_BY_NOBODY) {
+        leave_wide(&s, stack, gpu);
+    }
     s.adapter = s.compute;
     if (training->adapters.rank > 0 && training->adapters.fp32) {
         widen_adapters(&s, stack, gpu);
     }
     s.reduce_B = s.gradient_B;
     s.fresh_gradient_B = s.parameter_B;
-    if (is_half(s.compute) && s.autocast && s.mixed) {
+    if (is_half(s.compute) && s.autocast && half == DTS_HALF_BY_FSDP) {
         s.autocast = false; /* shards stay in fp32 */
         s.reduce_B = stack->fsdp_reduce_fp32 ? 4 : 2;
     }
@@ -166,9 +184,14 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     return s;
 }
 
+bool dts_plan_wants_autocast(const dts_plan *plan) {
+    const dts_job *job = &plan->job;
+    return dts_storage_of(job->training, job->stack, &job->cluster->gpu, false, DTS_HALF_BY_AUTOCAST).autocast;
+}
+
 /* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */
 static double unit_element_B(const dts_plan *plan) {
-    const bool stored = plan->job.stack->fsdp_gathers_stored && !plan->storage.mixed;
+    const bool stored = plan->job.stack->fsdp_gathers_stored && plan->storage.half != DTS_HALF_BY_FSDP;
     return stored ? plan->storage.parameter_B : dts_numeric_bytes(plan->storage.adapter);
 }
 

@@ -16,6 +16,7 @@
 #include "run/timed.h"
 #include "run/verdict.h"
 #include "run/whole_run.h"
+#include "run/wide.h"
 
 void dts_result_free(dts_result *result) {
     if (result != NULL) {
@@ -301,6 +302,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     warn_of_experts(plan->job.model, result);
     warn_of_stages(plan, result);
     warn_of_recipe(plan, result);
+    warn(result, dts_warn_of_wide(plan, result->arena));
     warn_of_estimates(plan, result);
     const char *unused[2] = {NULL, NULL};
     dts_status status = dts_tell_timed(m, result, unused);

@@ -521,8 +521,8 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
     out->least_slowest = dts_least_slowest(plan, costs->slowest);
     for (int fsdp = 0; fsdp < 2; fsdp++) { /* whatever the kind of the outline */
         const dts_job *job = &plan->job;
-        const bool mixed = plan->storage.mixed;
-        out->reduce_B[fsdp] = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp == 1, mixed).reduce_B;
+        const dts_half half = plan->storage.half;
+        out->reduce_B[fsdp] = dts_storage_of(job->training, job->stack, &job->cluster->gpu, fsdp == 1, half).reduce_B;
     }
     for (int rank = 0; rank < plan->pipeline; rank++) {
         dts_rank_class c;

@@ -129,7 +129,8 @@ static char *explain(const dts_search *search) {
 
 /* The least time that all tokens take: a model FLOPs utilisation of 100 %; 0: the GPUs lack this precision. */
 static double least_duration_s(const dts_rent_request *request, const dts_scenario_values *v) {
-    const dts_storage storage = dts_storage_of(&v->training, &v->stack, &v->cluster.gpu, false, false);
+    const dts_storage storage = /* of the narrowest plan */
+        dts_storage_of(&v->training, &v->stack, &v->cluster.gpu, false, DTS_HALF_BY_AUTOCAST);
     const double sample_flops =
         dts_training_passes(&v->training) *
         dts_model_forward_flops(&v->model, v->training.sequence_length, v->training.sequence_length);

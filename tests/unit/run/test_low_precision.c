@@ -314,9 +314,50 @@ static void a_recipe_without_fp8_is_told(void **state) {
     }
 }
 
+static bool warns_of(const dts_result *r, const char *text) {
+    bool found = false;
+    for (size_t i = 0; i < r->warning_count; i++) {
+        found |= strstr(r->warnings[i], text) != NULL;
+    }
+    return found;
+}
+
+/* torchtitan's half precision is FSDP's. Of 2025 it has autocast, too, but not with tensor or pipeline parallelism. */
+static void what_nobody_casts_trains_in_fp32(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        bool wide;
+    } plans[] = {
+        {"stack.profile=torchtitan parallelism.data_parallel=ddp", true},
+        {"stack.profile=torchtitan parallelism.tensor=2", false},
+        {"stack.profile=torchtitan-2025 parallelism.data_parallel=ddp", false},
+        {"stack.profile=torchtitan-2025 parallelism.data_parallel=ddp parallelism.tensor=2", true},
+        {"stack.profile=torchtitan-2025 parallelism.data_parallel=ddp parallelism.pipeline=2", true},
+        {"stack.profile=torchtitan-2025 parallelism.tensor=8", true}, /* no ranks to shard over */
+        {"stack.profile=torchtitan-2025 parallelism.tensor=2", false},
+        {"stack.profile=pytorch-2 parallelism.data_parallel=ddp parallelism.tensor=2", false},
+    };
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings, "%s training.precision=fp32", plans[i].settings);
+        dts_result *wide = simulate_text(base, settings);
+        snprintf(settings, sizeof settings, "%s training.precision=amp-bf16", plans[i].settings);
+        dts_result *asked = simulate_text(base, settings);
+        assert_int_equal(plans[i].wide, warns_of(asked, "trains in fp32: mixed precision of torchtitan"));
+        assert_false(warns_of(wide, "trains in fp32"));
+        const double ratio = wide->iteration_time_s / asked->iteration_time_s;
+        assert_true(plans[i].wide ? fabs(ratio - 1) < 1e-9 : ratio > 3);
+        assert_true(!plans[i].wide || fabs(wide->peak_allocated_gib - asked->peak_allocated_gib) < 1e-9);
+        dts_result_free(wide);
+        dts_result_free(asked);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
+        cmocka_unit_test(what_nobody_casts_trains_in_fp32),
         cmocka_unit_test(products_run_at_the_narrow_rate),
         cmocka_unit_test(attention_runs_narrow),
         cmocka_unit_test(narrow_attention_is_known_of_these),
