@@ -125,7 +125,54 @@ static void a_first_look_is_a_run(void **state) {
     dts_block_cache_free(blocks);
 }
 
+/* ZeRO-2 keeps what every microbatch's backward makes until it has been reduced, and no longer: a block hands its
+ * gradients over inside or behind it, not both. */
+static void zero2_lets_go_of_gradients(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *cluster, *stack, *batch, *parallelism;
+    } cases[] = {
+        {"mixtral-8x7b, layers: 8", "dgx-a100-80gb", "megatron-lm", "128", "expert: 2"},
+        {"mixtral-8x7b, layers: 8", "dgx-a100-80gb", "deepspeed", "64", "pipeline: 2, expert: 2"},
+        {"mixtral-8x7b, layers: 16", "dgx-h100", "pytorch-2", "64", "tensor: 2, sequence: true, pipeline: 2"},
+    };
+    static const char *const recompute[] = {"none", "full", "{every: 2}"};
+    static const double GIB = 1024.0 * 1024.0 * 1024.0;
+    double worst = 0;
+    dts_block_cache *blocks = dts_block_cache_new(0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t r = 0; r < sizeof recompute / sizeof recompute[0]; r++) {
+            char text[800];
+            snprintf(text, sizeof text,
+                     "model: {profile: %s}\n"
+                     "cluster: {profile: %s, nodes: 1}\n"
+                     "stack: %s\n"
+                     "training: {global_batch: %s, micro_batch: 1, sequence_length: 4096, recompute: %s}\n"
+                     "parallelism: {data_parallel: zero2, %s}\n"
+                     "fidelity: {allocator: estimate}\n",
+                     cases[i].model, cases[i].cluster, cases[i].stack, cases[i].batch, recompute[r],
+                     cases[i].parallelism);
+            dts_scenario *scenario = parse_text(text);
+            dts_result *full = simulate_values(dts_scenario_get(scenario), NULL);
+            dts_screening look = {0};
+            dts_diag *diag = dts_diag_new();
+            assert_ok(dts_screen_values(dts_scenario_get(scenario), blocks, NULL, &look, diag), diag);
+            const double time = look.time_s / full->iteration_time_s - 1;
+            const double memory = look.allocated_B / GIB / full->peak_allocated_gib - 1;
+            print_message("%s on %s, %s, recompute %s: %+.1f %% of %.3f s, %+.1f %% of %.1f GiB\n", cases[i].model,
+                          cases[i].stack, cases[i].parallelism, recompute[r], 100 * time, full->iteration_time_s,
+                          100 * memory, full->peak_allocated_gib);
+            worst = fmax(worst, fabs(time) < 0.03 ? fabs(memory) : INFINITY);
+            dts_result_free(full);
+            dts_scenario_free(scenario);
+        }
+    }
+    dts_block_cache_free(blocks);
+    assert_true(worst < 0.25); /* those of a layer are there at once */
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_first_look_is_a_run)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_first_look_is_a_run),
+                                       cmocka_unit_test(zero2_lets_go_of_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,9 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
                        bool last_microbatch) {
     dts_gradient_sync *sync = dts_sync_here(all);
     dts_bucket *pending = &sync->buckets[set];
-    if (!sync->takes[set] || sync->sharded || !(last_microbatch || sync->every_microbatch || sync->repeats)) {
+    /* of a block that is lowered alone, last_microbatch says whether gradients are handed over inside it or behind */
+    const bool hands_over = last_microbatch || (!sync->records && (sync->every_microbatch || sync->repeats));
+    if (!sync->takes[set] || sync->sharded || !hands_over) {
         return;
     }
     for (size_t i = count; i-- > 0;) {
