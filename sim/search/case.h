@@ -62,6 +62,10 @@ typedef struct dts_case_pipeline {
 /* Of all microbatches, from the first pass to the last. */
 double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method, const dts_case_pipeline *p);
 
+/* [rank] where the order holds most that is made for these passes, once their length is known; NULL: there is none. */
+const dts_moments *dts_case_made_moments(const dts_case *k, const dts_schedule_method *method,
+                                         const dts_case_pipeline *p);
+
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);
 

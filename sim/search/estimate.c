@@ -419,12 +419,13 @@ static double input_frees(const dts_case_activations *a, double sent_B) {
 }
 
 /* terms: brought up to the candidate. */
-static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_schedule_method *method) {
+static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_schedule_method *method,
+                     dts_case_pipeline *pipeline) {
     const dts_frame *frame = k->frame;
     const dts_stack *stack = frame->plan->job.stack;
     const dts_case_activations *first = &t->classes[0].activations;
-    dts_case_pipeline pipeline = {.input_frees = input_frees(first, frame->costs.boundary_B)};
-    dts_case_passes *mean = &pipeline.mean;
+    *pipeline = (dts_case_pipeline){.input_frees = input_frees(first, frame->costs.boundary_B)};
+    dts_case_passes *mean = &pipeline->mean;
     double tail_s = 0, issued_s = 0, stepped_s = 0, loop_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
@@ -436,10 +437,10 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
         mean->input_s += ranks * (p.input_s - p.first_input_s);
         mean->weight_s += ranks * p.weight_s;
         if (i < DTS_PACE_CLASSES) {
-            pipeline.classes[i] =
+            pipeline->classes[i] =
                 (dts_pace_class){c->last, {p.forward_s, p.input_s, p.weight_s, p.first_forward_s, p.first_input_s}};
         }
-        pipeline.busiest_s = fmax(pipeline.busiest_s, p.forward_s + p.input_s + p.weight_s);
+        pipeline->busiest_s = fmax(pipeline->busiest_s, p.forward_s + p.input_s + p.weight_s);
         tail_s = fmax(tail_s, exposed_s(k, c, method, &p) + o->step_s);
         stepped_s += (c->last - c->first + 1) * o->step_host_s;
         loop_s = fmax(loop_s, loop_behind_s(k, c, &p));
@@ -447,29 +448,36 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
     }
     if (stack->pipeline_single_process && frame->plan->pipeline > 1) {
         /* one thread issues the forward passes and the steps of all stages */
-        pipeline.busiest_s = fmax(pipeline.busiest_s, issued_s * stack->pipeline_launch_factor);
+        pipeline->busiest_s = fmax(pipeline->busiest_s, issued_s * stack->pipeline_launch_factor);
         tail_s = fmax(tail_s, stepped_s);
         loop_s = stack->step_host_s;
     }
-    return dts_case_pipeline_s(k, method, &pipeline) + tail_s + loop_s;
+    return dts_case_pipeline_s(k, method, pipeline) + tail_s + loop_s;
 }
 
 double dts_frame_time_s(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method) {
     const dts_case k = case_make(frame, candidate);
-    return time_s(&k, terms_for(&k, candidate, method), method);
+    dts_case_pipeline pipeline;
+    return time_s(&k, terms_for(&k, candidate, method), method, &pipeline);
 }
 
 dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *candidate,
                                 const dts_schedule_method *method, const dts_moments *moments) {
     const dts_case k = case_make(frame, candidate);
     const dts_frame_terms *t = terms_for(&k, candidate, method);
-    dts_estimate out = {.time_s = time_s(&k, t, method)};
-    /* an order that is made for the passes of each candidate is not known here, but that a microbatch is in it */
+    dts_case_pipeline pipeline;
+    dts_estimate out = {.time_s = time_s(&k, t, method, &pipeline)};
+    /* an order that is made for the passes of each candidate is about known, but for sure only that a microbatch is in
+     * it */
     const bool ordered = !dts_plan_measures_passes(k.plan, method);
+    const dts_moments *made = dts_case_made_moments(&k, method, &pipeline);
     for (int i = 0; i < frame->class_count; i++) {
+        const dts_rank_class *c = &frame->classes[i];
+        const dts_moments *of = made != NULL ? &made[c->first] : &moments[i];
         out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
-        dts_case_memory(&k, &frame->classes[i], &t->classes[i].activations, &t->offloads[k.offload][i].resident,
-                        &moments[i], ordered, &out);
+        for (int rank = c->first; rank <= (made != NULL ? c->last : c->first); rank++, of++) {
+            dts_case_memory(&k, c, &t->classes[i].activations, &t->offloads[k.offload][i].resident, of, ordered, &out);
+        }
     }
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     /* halves that are left wait on the GPU */

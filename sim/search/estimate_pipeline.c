@@ -26,25 +26,53 @@ static bool is_walked(const dts_schedule_method *method, const dts_schedule_shap
     return method->bubble == NULL || method->bubble_of_span || dts_schedule_bubble_limit(method, shape) != NULL;
 }
 
-/* As the order takes that is walked; 0: it is not. */
-static double walked_s(const dts_case *k, const dts_schedule_method *method, const dts_schedule_shape *shape,
-                       const dts_case_pipeline *p) {
+static dts_schedule_shape shape_of(const dts_case *k, const dts_schedule_method *method, const dts_case_pipeline *p) {
+    return (dts_schedule_shape){.stages = (int)k->plan->pipeline,
+                                .microbatches = (int)k->plan->microbatches,
+                                .chunks = (int)k->frame->chunks,
+                                .flushes = (int)k->plan->flushes,
+                                .forward = p->mean.forward_s,
+                                .backward_input = p->mean.input_s,
+                                .backward_weight = p->mean.weight_s,
+                                .latency = dts_plan_overlaps_p2p(k->plan, method) ? k->frame->send_s : 0};
+}
+
+/* False: its order is not walked. */
+static bool pace_of(const dts_case *k, const dts_schedule_method *method, const dts_schedule_shape *shape,
+                    const dts_case_pipeline *p, dts_pace *out) {
     const dts_frame *frame = k->frame;
     dts_schedule_shape alone = *shape;
     alone.latency = 0; /* formulas have it apart */
     if (frame->pace == NULL || frame->class_count > DTS_PACE_CLASSES || !is_walked(method, &alone)) {
-        return 0;
+        return false;
     }
+    *out = (dts_pace){.method = method,
+                      .stages = shape->stages,
+                      .chunks = shape->chunks,
+                      .microbatches = shape->microbatches / (shape->flushes > 1 ? shape->flushes : 1),
+                      .input_frees = p->input_frees,
+                      .latency_s = shape->latency,
+                      .class_count = frame->class_count};
+    memcpy(out->classes, p->classes, (size_t)frame->class_count * sizeof *p->classes);
+    return true;
+}
+
+/* As the order takes that is walked; 0: it is not. */
+static double walked_s(const dts_case *k, const dts_schedule_method *method, const dts_schedule_shape *shape,
+                       const dts_case_pipeline *p) {
+    dts_pace pace;
     const int flushes = shape->flushes > 1 ? shape->flushes : 1;
-    dts_pace pace = {.method = method,
-                     .stages = shape->stages,
-                     .chunks = shape->chunks,
-                     .microbatches = shape->microbatches / flushes,
-                     .input_frees = p->input_frees,
-                     .latency_s = shape->latency,
-                     .class_count = frame->class_count};
-    memcpy(pace.classes, p->classes, (size_t)frame->class_count * sizeof *p->classes);
-    return fmax(0, dts_pace_length_s(frame->pace, &pace)) * flushes;
+    return pace_of(k, method, shape, p, &pace) ? fmax(0, dts_pace_length_s(k->frame->pace, &pace)) * flushes : 0;
+}
+
+const dts_moments *dts_case_made_moments(const dts_case *k, const dts_schedule_method *method,
+                                         const dts_case_pipeline *p) {
+    if (k->plan->pipeline == 1 || !dts_plan_measures_passes(k->plan, method)) {
+        return NULL;
+    }
+    dts_pace pace;
+    const dts_schedule_shape shape = shape_of(k, method, p);
+    return pace_of(k, method, &shape, p, &pace) ? dts_pace_moments(k->frame->pace, &pace) : NULL;
 }
 
 /* The pipeline's length: the busiest rank all the time, and the bubble of the average rank. */
@@ -55,14 +83,7 @@ double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method,
     if (k->plan->pipeline == 1) {
         return length_s;
     }
-    dts_schedule_shape shape = {.stages = (int)k->plan->pipeline,
-                                .microbatches = (int)k->plan->microbatches,
-                                .chunks = (int)k->frame->chunks,
-                                .flushes = (int)k->plan->flushes,
-                                .forward = mean->forward_s,
-                                .backward_input = mean->input_s,
-                                .backward_weight = mean->weight_s,
-                                .latency = dts_plan_overlaps_p2p(k->plan, method) ? k->frame->send_s : 0};
+    dts_schedule_shape shape = shape_of(k, method, p);
     const double order_s = walked_s(k, method, &shape, p);
     if (order_s > 0) {
         return fmax(length_s, order_s);

@@ -51,6 +51,7 @@ typedef struct known_order {
     const dts_schedule_method *method;
     dts_schedule_shape shape;
     dts_pace_steps steps;
+    dts_moments *moments; /* [rank] where it is made for its passes */
 } known_order;
 
 struct dts_pace_cache {
@@ -112,40 +113,49 @@ static bool same_shape(const dts_schedule_shape *a, const dts_schedule_shape *b)
 }
 
 static bool build(const key *k, const dts_schedule_shape *shape, dts_arena *arena, dts_arena *scratch,
-                  dts_pace_steps *out) {
+                  known_order *out) {
     dts_schedule order;
     dts_diag *diag = dts_diag_new();
     const bool built = diag != NULL && dts_schedule_build(k->method->name, shape, scratch, &order, diag) == DTS_OK;
     dts_diag_free(diag);
-    return built && dts_pace_steps_make(&order, arena, scratch, out);
+    *out = (known_order){.method = k->method, .shape = *shape};
+    if (!built || !dts_pace_steps_make(&order, arena, scratch, &out->steps)) {
+        return false;
+    }
+    out->moments = k->method->follows_costs ? dts_schedule_moments(&order, arena) : NULL;
+    return out->moments != NULL || !k->method->follows_costs;
+}
+
+static const known_order *find_order(const dts_pace_cache *cache, const dts_schedule_method *method,
+                                     const dts_schedule_shape *shape) {
+    for (size_t i = 0; i < cache->order_count; i++) {
+        if (cache->orders[i].method == method && same_shape(&cache->orders[i].shape, shape)) {
+            return &cache->orders[i];
+        }
+    }
+    return NULL;
 }
 
 /* NULL: there is none. One for which there is no room is made anew each time, in scratch. */
-static const dts_pace_steps *steps_for(dts_pace_cache *cache, const key *k, int stages, int microbatches,
-                                       dts_arena *scratch) {
+static const known_order *order_for(dts_pace_cache *cache, const key *k, int stages, int microbatches,
+                                    dts_arena *scratch) {
     const dts_schedule_shape shape = shape_of(k, stages, microbatches);
-    for (size_t i = 0; i < cache->order_count; i++) {
-        const known_order *known = &cache->orders[i];
-        if (known->method == k->method && same_shape(&known->shape, &shape)) {
-            return &known->steps;
-        }
+    const known_order *found = find_order(cache, k->method, &shape);
+    if (found != NULL) {
+        return found;
     }
-    if (cache->order_count == ORDERS) {
-        dts_pace_steps *made = dts_arena_array(scratch, 1, sizeof *made);
-        return made != NULL && build(k, &shape, scratch, scratch, made) ? made : NULL;
-    }
-    known_order *known = &cache->orders[cache->order_count];
-    *known = (known_order){.method = k->method, .shape = shape};
-    if (!build(k, &shape, cache->arena, scratch, &known->steps)) {
+    const bool room = cache->order_count < ORDERS;
+    known_order *made = room ? &cache->orders[cache->order_count] : dts_arena_array(scratch, 1, sizeof *made);
+    if (made == NULL || !build(k, &shape, room ? cache->arena : scratch, scratch, made)) {
         return NULL;
     }
-    cache->order_count++;
-    return &known->steps;
+    cache->order_count += room ? 1 : 0;
+    return made;
 }
 
 static bool find_chain(dts_pace_cache *cache, const key *k, int stages, int microbatches, dts_pace_chain *out) {
     dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    const dts_pace_steps *made = scratch == NULL ? NULL : steps_for(cache, k, stages, microbatches, scratch);
+    const known_order *made = scratch == NULL ? NULL : order_for(cache, k, stages, microbatches, scratch);
     dts_pace_times times = {.class_count = k->n.class_count, .hop = (double)k->n.hop / HOP_STEPS};
     times.class_of = made == NULL ? NULL : classes_of(k, stages, scratch);
     for (int c = 0; c < k->n.class_count; c++) {
@@ -153,7 +163,7 @@ static bool find_chain(dts_pace_cache *cache, const key *k, int stages, int micr
             times.passes[c][part] = (double)k->n.passes[c][part] / STEPS;
         }
     }
-    const bool walked = times.class_of != NULL && dts_pace_walk(made, &times, scratch, out);
+    const bool walked = times.class_of != NULL && dts_pace_walk(&made->steps, &times, scratch, out);
     dts_arena_free(scratch);
     return walked;
 }
@@ -215,12 +225,29 @@ static double chain_s(const dts_pace_chain *c, const dts_pace *pace) { /* (1) */
     return out;
 }
 
-double dts_pace_length_s(dts_pace_cache *cache, const dts_pace *pace) {
+static double busiest_of(const dts_pace *pace) {
     double busiest_s = 0;
     for (int i = 0; i < pace->class_count; i++) {
         const double *passes_s = pace->classes[i].passes_s;
         busiest_s = fmax(busiest_s, passes_s[DTS_PACE_F] + passes_s[DTS_PACE_B] + passes_s[DTS_PACE_W]);
     }
+    return busiest_s;
+}
+
+const dts_moments *dts_pace_moments(const dts_pace_cache *cache, const dts_pace *pace) {
+    const double busiest_s = busiest_of(pace);
+    if (!pace->method->follows_costs || !(busiest_s > 0) || !isfinite(busiest_s)) {
+        return NULL;
+    }
+    const key k = key_of(pace, busiest_s);
+    const int microbatches = k.n.microbatches > 0 ? k.n.microbatches : SOME * pace->stages;
+    const dts_schedule_shape shape = shape_of(&k, pace->stages, microbatches);
+    const known_order *order = find_order(cache, pace->method, &shape);
+    return order == NULL ? NULL : order->moments;
+}
+
+double dts_pace_length_s(dts_pace_cache *cache, const dts_pace *pace) {
+    const double busiest_s = busiest_of(pace);
     if (cache->cells == NULL) {
         cache->cells = dts_arena_array(cache->arena, SLOTS, sizeof *cache->cells);
     }

@@ -32,4 +32,8 @@ dts_pace_cache *dts_pace_cache_new(dts_arena *arena);
  * alone, whatever is in the cache. */
 double dts_pace_length_s(dts_pace_cache *cache, const dts_pace *pace);
 
+/* [rank] where the order holds most that was made for these passes, and whose length has been asked for; NULL: the
+ * schedule makes none, or more have been made than are kept. */
+const dts_moments *dts_pace_moments(const dts_pace_cache *cache, const dts_pace *pace);
+
 #endif

@@ -209,14 +209,10 @@ typedef struct limit {
 } limit;
 
 static const limit limits[] = {
-    {"schedule v-min", 0.04, 0.08},
-    {"schedule zb1p-heuristic", 0.035, 0.12}, /* the order depends on the memory of its passes */
-    {"schedule dualpipev", 0.055, 0.075},
-    {"schedule zbv", 0.035, 0.06},
-    {"schedule none", 0.025, 0.045},
-    {"sharding zero2", 0.025, 0.06},
-    {"context 2", 0.055, 0.06},
-    {"", 0.045, 0.06},
+    {"schedule v-min", 0.04, 0.08},       {"schedule zb1p-heuristic", 0.035, 0.06},
+    {"schedule dualpipev", 0.055, 0.075}, {"schedule zbv", 0.035, 0.06},
+    {"schedule none", 0.025, 0.045},      {"sharding zero2", 0.025, 0.06},
+    {"context 2", 0.055, 0.06},           {"", 0.045, 0.06},
 };
 
 /* The limits are of means over DRAWS layouts, the same ones always. With fewer (sanitizers) a group is another sample:
