@@ -44,9 +44,10 @@ typedef struct dts_flash_profile {
     int64_t backward_tile; /* 0: both as in forward */
     double wide_forward;   /* efficiency with heads wider than 128 over that at 128; 0: as head_dim_half says */
     double wide_backward;
-    double lasting;    /* rate of FlashAttention-2 under load that lasts over that of bursts, which these are */
-    double cudnn;      /* rate of cuDNN's fused attention over these */
-    double cudnn_half; /* the same with heads of 64 and narrower */
+    double lasting;        /* rate of FlashAttention-2 under load that lasts over that of bursts, which these are */
+    double cudnn;          /* rate of the vendor's own fused attention over these: cuDNN's, on AMD AITER's assembly */
+    double cudnn_backward; /* the same in backward; 0: as in forward */
+    double cudnn_half;     /* the same with heads of 64 and narrower, either way */
     double narrow_forward, narrow_backward; /* in 8 over that in 16 bits; 0: not known */
 } dts_flash_profile;
 
@@ -72,6 +73,7 @@ typedef struct dts_gpu {
     double loss_factor;       /* the same of fused cross entropy */
     double norm_factor;       /* the same of LayerNorm, but for persistent kernels */
     double block_cast_factor; /* the same of casts with scales of blocks along both dimensions */
+    double transpose_factor;  /* the same of casts to 8 bits that write a transposed copy, too */
     double dropout_factor;    /* the same of dropout, forward: it draws random numbers */
     double flash_efficiency_forward, flash_efficiency_backward; /* of the peak: head dimension 128, long sequences */
     dts_flash_profile flash;

@@ -202,7 +202,8 @@ static const dts_field stack_fields[] = {
      .type = DTS_FIELD_BOOL,
      .preset = "false",
      .offset = offsetof(dts_stack, cudnn_attention),
-     .help = "fused attention is cuDNN's, at flash.cudnn of the GPU times its rate"},
+     .help =
+         "fused attention is the GPU vendor's own (cuDNN's, on AMD AITER's), at flash.cudnn of the GPU times its rate"},
     {.key = "selective",
      .type = DTS_FIELD_ENUM,
      .names = selective_kinds,

@@ -8,9 +8,9 @@
  *   weight     W (n, k)   forward    n·k·(w + copies·q), w: width of the stored weight
  *   gradient   dy (m, n)  backward   m·n·(e + copies·q)
  *
- * copies is 2 where the matrix units read both factors along K only (fp8 on Hopper [2]) or where blocks of scales run
- * along K (mxfp8, nvfp4, blockwise fp8 [1]): dx and dW then need transposed copies of W, x and dy, which fused kernels
- * write along.
+ * copies is 2 where products read both factors along K only (fp8 on Hopper [2] and with ROCm [9]) or where blocks of
+ * scales run along K (mxfp8, nvfp4, blockwise fp8 [1]): dx and dW then need transposed copies of W, x and dy, which
+ * fused kernels write along.
  * A scale of the current tensor needs its largest value first: one pass more, m·k·e, in three kernels (one clears, one
  * looks, one makes the scale [4]), unless the kernel that makes the
  * tensor finds it on the way (torch.compile) or scales come from earlier steps (delayed scaling) [1]. Writing the
@@ -60,7 +60,8 @@
  * pytorch/torchtitan torchtitan/models/llama3/infra/parallelize.py, enable_float8_tensorwise_tp. [6]
  * NVIDIA/TransformerEngine transformer_engine/pytorch/module/linear.py, _customize_quantizers_float8_current_scaling.
  * [7] the same, pytorch/attention/dot_product_attention/backends.py, FusedAttnFunc.
- * [8] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3. */
+ * [8] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3.
+ * [9] ROCm/TransformerEngine transformer_engine/pytorch/utils.py, is_non_tn_fp8_gemm_supported: false on ROCm. */
 #include "model/builder.h"
 
 enum { AMAX_KERNELS = 3 };   /* [4] */

@@ -37,10 +37,12 @@ bool dts_plan_gathers_quantised(const dts_plan *plan) {
            (dts_plan_shards_parameters(plan) ? stack->fp8_all_gather : stack->fp8_primary_weights);
 }
 
-/* Matrix units of Hopper read 8-bit operands along K only, and so do block scales everywhere (model/quantise.c). */
+/* Products of Hopper and of ROCm read 8-bit operands along K only, and so do block scales everywhere
+ * (model/quantise.c). */
 static int operand_copies(const dts_plan *plan) {
     const dts_gpu *gpu = &plan->job.cluster->gpu;
-    bool along_k = gpu->vendor != NULL && strcmp(gpu->vendor, "nvidia") == 0 && gpu->compute_capability < 10;
+    bool nvidia = gpu->vendor != NULL && strcmp(gpu->vendor, "nvidia") == 0;
+    bool along_k = !nvidia || gpu->compute_capability < 10;
     return along_k || plan->storage.product != DTS_FP8 || recipe_of(plan) == DTS_FP8_BLOCKWISE ? 2 : 1;
 }
 
@@ -61,10 +63,11 @@ static dts_quantisation quantisation_of(const dts_plan *plan) {
     bool current = recipe == DTS_FP8_TENSORWISE && plan->storage.product != DTS_MXFP8;
     bool shares = plan->storage.product == DTS_FP8 && (current || dts_plan_scales_rows(plan));
     bool blocks = plan->storage.product == DTS_MXFP8 || plan->storage.product == DTS_NVFP4;
-    double block_factor = blocks ? plan->job.cluster->gpu.block_cast_factor : 1;
+    const dts_gpu *gpu = &plan->job.cluster->gpu;
+    double cast_factor = blocks ? gpu->block_cast_factor : gpu->transpose_factor;
     return (dts_quantisation){.format = plan->storage.product,
                               .copies = operand_copies(plan),
-                              .transpose_factor = fmax(stack->fp8_transpose_factor, block_factor),
+                              .transpose_factor = fmax(stack->fp8_transpose_factor, cast_factor),
                               /* blocks find their scales while they are cast */
                               .amax_kernel = stack->fp8_amax_kernel && current,
                               .shared_scales = shares ? stack->fp8_shared_scales : DTS_SHARED_SCALES_NONE,

@@ -98,10 +98,18 @@ static double flash_speed_of(const dts_stack *stack, int64_t head_dim) {
     return wide * stack->flash_speed + (1 - wide) * narrow;
 }
 
+/* Rate of the vendor's own kernel over those of the profile. */
+static double cudnn_of(const dts_flash_profile *flash, const dts_attention_shape *shape) {
+    if (shape->head_dim <= 64) {
+        return flash->cudnn_half;
+    }
+    return shape->backward && flash->cudnn_backward > 0 ? flash->cudnn_backward : flash->cudnn;
+}
+
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
     const dts_gpu *gpu = &b->plan->job.cluster->gpu;
     const dts_stack *stack = b->plan->job.stack;
-    const double cudnn = shape->head_dim > 64 ? gpu->flash.cudnn : gpu->flash.cudnn_half;
+    const double cudnn = cudnn_of(&gpu->flash, shape);
     const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
     const double flash_speed = flash_speed_of(stack, shape->head_dim);
     dts_attention_shape kernel = *shape;

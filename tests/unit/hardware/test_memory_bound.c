@@ -86,8 +86,24 @@ static void test_casts_along_columns(void **state) {
     profiles_close(&p);
 }
 
+/* Casts of bf16 to fp8 with the transposed copy on an MI300X (ROCm/TransformerEngine, pull request 89): four bytes an
+ * element. The profile's factor is of these two. */
+static void test_transposed_casts(void **state) {
+    (void)state;
+    static const double measured[][2] = {{2048.0 * 12288, 54.7456e-6}, {256.0 * 65536, 39.4748e-6}};
+    profiles p;
+    profiles_open(&p);
+    dts_gpu gpu = {0};
+    profiles_load(&p, "hardware/gpus", &dts_gpu_schema, "mi300x", &gpu);
+    for (size_t i = 0; i < 2; i++) {
+        assert_close(dts_gpu_memory_s(&gpu, 4 * measured[i][0]) * gpu.transpose_factor, measured[i][1], 0.07, 0);
+    }
+    profiles_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transposed_casts),
         cmocka_unit_test(test_casts_along_columns),
         cmocka_unit_test(test_measured),
     };

@@ -104,6 +104,15 @@ static void the_slowest_gpu_sets_the_pace(void **state) {
     assert_close(longest_of(drawn, "mlp_up"), longest_of(alike, "mlp_up"), 1e-6, 0);
 }
 
+/* The longest kernel of fused attention in backward. */
+static double backward_of(const char *settings) {
+    dts_result *r = simulate_text(base, settings);
+    double longest_s = 0;
+    assert_true(kernels_of(r, DTS_SPAN_BACKWARD, "flash_attention", &longest_s) > 0);
+    dts_result_free(r);
+    return longest_s;
+}
+
 /* 1.6 times the rate on the H100, as the profile says, 1.27 with heads of 64, of a FlashAttention that the profile lets
  * keep 0.96 of its rate step after step; as FlashAttention-2 on the A100. */
 static void cudnn_has_a_rate_of_its_own(void **state) {
@@ -118,6 +127,14 @@ static void cudnn_has_a_rate_of_its_own(void **state) {
         1.27 / 0.96, 1e-6, 0);
     assert_close(longest_of("stack.attention=flash stack.cudnn_attention=true", "flash_attention"),
                  longest_of("stack.attention=flash", "flash_attention"), 1e-12, 0);
+    /* backward may have another rate, but for heads of 64 */
+    const char fused[] = "stack.attention=flash stack.cudnn_attention=true";
+    char faster[150], narrow[200];
+    snprintf(faster, sizeof faster, "%s cluster.gpu.flash.cudnn_backward=2.5", fused);
+    snprintf(narrow, sizeof narrow, "%s model.heads=128", faster);
+    assert_close(backward_of(fused) / backward_of(faster), 2.5, 1e-6, 0);
+    assert_close(longest_of(faster, "flash_attention"), longest_of(fused, "flash_attention"), 1e-12, 0);
+    assert_close(backward_of(narrow), backward_of("stack.attention=flash model.heads=128"), 1e-12, 0);
 }
 
 /* It slows FlashAttention at the profile's own rates and none that a stack says runs slower, nor cuDNN's. */

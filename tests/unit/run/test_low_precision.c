@@ -31,6 +31,24 @@ static double gathered_B(const dts_result *r) {
     return 0;
 }
 
+/* Libraries of AMD read 8-bit operands along K only, as Hopper's do: casts write two copies, which takes the GPU's
+ * factor where the stack's is smaller. */
+static void amd_casts_write_transposed_copies(void **state) {
+    (void)state;
+    const char *const gpu = "cluster.profile=mi300x-8 stack.compile=false stack.fp8.";
+    char fast[200], slow[200], stack[200];
+    snprintf(fast, sizeof fast,
+             "%samax_kernel=false stack.fp8.transpose_factor=1 cluster.gpu.memory_kernel.transpose_factor=1", gpu);
+    snprintf(slow, sizeof slow, "%samax_kernel=false stack.fp8.transpose_factor=1", gpu);
+    snprintf(stack, sizeof stack, "%samax_kernel=false stack.fp8.transpose_factor=4.5", gpu);
+    dts_result *r = simulate_text(base, fast), *own = simulate_text(base, slow), *stacks = simulate_text(base, stack);
+    assert_close(seconds_of(own, "quantise_input") / seconds_of(r, "quantise_input"), 2.25, 1e-3, 0);
+    assert_close(seconds_of(stacks, "quantise_input") / seconds_of(r, "quantise_input"), 4.5, 1e-3, 0);
+    dts_result_free(r);
+    dts_result_free(own);
+    dts_result_free(stacks);
+}
+
 /* A large product runs at 2 · 0.88 times the rate of bf16 (the GPU profile's peaks and narrow factor). */
 static void products_run_at_the_narrow_rate(void **state) {
     (void)state;
@@ -359,6 +377,7 @@ int main(void) {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(what_nobody_casts_trains_in_fp32),
         cmocka_unit_test(products_run_at_the_narrow_rate),
+        cmocka_unit_test(amd_casts_write_transposed_copies),
         cmocka_unit_test(attention_runs_narrow),
         cmocka_unit_test(narrow_attention_is_known_of_these),
         cmocka_unit_test(sharded_weights_are_gathered_narrow),
