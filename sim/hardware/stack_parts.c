@@ -7,6 +7,7 @@
  * ("ddp: {bucket, first_bucket}") without a struct of their own. */
 #define WITHIN(first, member) (offsetof(dts_stack, member) - offsetof(dts_stack, first))
 
+static const char *const fsdp_words[] = {"fsdp", "zero3", NULL};
 static const char *const fsdp_copy_kinds[] = {"none", "flat", "tensors", NULL};
 
 static const dts_field fuse_fields[] = {
@@ -334,6 +335,12 @@ static const dts_field fsdp_fields[] = {
      .help =
          "embedding and head are units of their own, gathered and freed as layers are; else, and where they share a "
          "tensor, they belong to the root, which stays whole"},
+    {.key = "called",
+     .type = DTS_FIELD_ENUM,
+     .names = fsdp_words,
+     .preset = "fsdp",
+     .offset = WITHIN(fsdp_prefetch, fsdp_called),
+     .help = "what its users say for parallelism.data_parallel where all states are sharded: hints and searches do so"},
 };
 
 const dts_schema dts_stack_fsdp_schema = {
@@ -341,7 +348,7 @@ const dts_schema dts_stack_fsdp_schema = {
     .help = "fully sharded data parallel",
     .fields = fsdp_fields,
     .field_count = sizeof fsdp_fields / sizeof *fsdp_fields,
-    .struct_size = WITHIN(fsdp_prefetch, fsdp_ends_apart) + sizeof(bool),
+    .struct_size = WITHIN(fsdp_prefetch, fsdp_called) + sizeof(int),
 };
 
 /* A number of multiprocessors; userbuffers.h of Transformer Engine has UB_MAX_SM, 32. */

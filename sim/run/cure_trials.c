@@ -176,6 +176,14 @@ static bool can_shard(const dts_scenario_values *v) {
     return v->parallelism.data_parallel < DTS_DP_ZERO3 && gpus_of(v) > 1 && v->parallelism.data != 1;
 }
 
+static bool calls_zero3(const dts_scenario_values *v) {
+    return v->stack.fsdp_called == DTS_CALLED_ZERO3;
+}
+
+static const char *sharded_word(const dts_scenario_values *v) {
+    return calls_zero3(v) ? "zero3" : "fsdp";
+}
+
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -196,8 +204,11 @@ static void add_plan_levers(maker *m) {
         add_step(l, "full");
     }
     add_switch(m, SHARDING, "parallelism.data_parallel", "zero1", can_shard(v) && p->data_parallel < DTS_DP_ZERO1);
+    if (can_shard(v) && calls_zero3(v) && p->data_parallel < DTS_DP_ZERO2) {
+        add_step(&m->levers[SHARDING], "zero2");
+    }
     if (can_shard(v)) {
-        add_step(&m->levers[SHARDING], "fsdp");
+        add_step(&m->levers[SHARDING], sharded_word(v));
     }
     add_degree(m, TENSOR, "parallelism.tensor", p->tensor, least(node, gpus));
     add_degree(m, PIPELINE, "parallelism.pipeline", p->pipeline, least(v->model.layers, gpus));
@@ -262,7 +273,7 @@ static const char *strongest(const maker *m, lever_name name) {
     const lever *l = &m->levers[name];
     const bool pipelined = m->base->parallelism.pipeline > 1;
     if (name == SHARDING && pipelined) {
-        return l->count > 1 ? l->values[0] : NULL;
+        return l->count > 0 && strcmp(l->values[0], "zero1") == 0 ? l->values[0] : NULL;
     }
     return l->count > 0 ? l->values[l->count - 1] : NULL;
 }
@@ -327,7 +338,7 @@ static void add_nodes(maker *m, const settings *sum, bool context) {
         dts_scenario_values v;
         set(&s, "cluster.nodes", number(m, base->cluster.nodes * times));
         if (shards) {
-            set(&s, "parallelism.data_parallel", "fsdp");
+            set(&s, "parallelism.data_parallel", sharded_word(base));
         }
         if (context) {
             const int64_t now = base->parallelism.context > 0 ? base->parallelism.context : 1;

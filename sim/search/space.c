@@ -70,8 +70,12 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
             add(space, axis, DTS_DP_DDP);
             add(space, axis, DTS_DP_ZERO1);
             add(space, axis, DTS_DP_ZERO2);
-            /* ZeRO-3 and FSDP are the same plan; the scenario decides what it is called */
-            add(space, axis, base->parallelism.data_parallel == DTS_DP_ZERO3 ? DTS_DP_ZERO3 : DTS_DP_FSDP);
+            /* ZeRO-3 and FSDP are the same plan; the scenario decides what it is called, or else its software */
+            add(space, axis,
+                base->parallelism.data_parallel == DTS_DP_ZERO3 ||
+                        (base->parallelism.data_parallel != DTS_DP_FSDP && base->stack.fsdp_called == DTS_CALLED_ZERO3)
+                    ? DTS_DP_ZERO3
+                    : DTS_DP_FSDP);
             break;
         case DTS_AXIS_SHARD_GROUP:
             add(space, axis, 0);

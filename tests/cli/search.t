@@ -454,3 +454,7 @@ warning: megatron-lm cannot express parallelism.schedule = zbv
 1
 $ dtsim search bubbles.yaml --tokens 1B --nodes 2 --clusters dgx-a100-40gb --over parallelism.pipeline=4 --over offload=none --simulate 24 --format json | grep '"plan"' | grep -cE '1f1b|1F1B'
 1
+% Software that has stages of ZeRO and no FSDP is asked for its own.
+$ dtsim search small.yaml --set stack=deepspeed --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u; dtsim search small.yaml --set stack=deepspeed --set parallelism.data_parallel=fsdp --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u
+zero3 4
+fsdp 4

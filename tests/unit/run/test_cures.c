@@ -144,6 +144,28 @@ static void degrees_that_lead_nowhere_are_left(void **state) {
     dts_result_free(r);
 }
 
+/* DeepSpeed has stages of ZeRO and no FSDP. */
+static void states_are_sharded_as_the_software_says(void **state) {
+    (void)state;
+    static const char *const stacks[] = {"deepspeed", "pytorch-2"};
+    bool told[2][2] = {{false}};
+    for (size_t i = 0; i < 2; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings,
+                 "stack=%s model=llama-3-70b cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp",
+                 stacks[i]);
+        dts_result *r = cured(fsdp, settings);
+        assert_true(r->cure_count > 0);
+        for (size_t k = 0; k < r->cure_count; k++) {
+            print_message("%s: %s\n", stacks[i], r->cures[k].change);
+            told[i][0] |= strstr(r->cures[k].change, "data_parallel=zero") != NULL;
+            told[i][1] |= strstr(r->cures[k].change, "data_parallel=fsdp") != NULL;
+        }
+        dts_result_free(r);
+    }
+    assert_true(told[0][0] && !told[0][1] && told[1][1]);
+}
+
 static void what_fits_needs_none(void **state) {
     (void)state;
     dts_result *fits = cured(fsdp, "training.sequence_length=7000");
@@ -237,6 +259,7 @@ int main(void) {
         cmocka_unit_test(what_fidelity_asks_for_counts),
         cmocka_unit_test(guesses_are_checked_within_the_bound),
         cmocka_unit_test(degrees_that_lead_nowhere_are_left),
+        cmocka_unit_test(states_are_sharded_as_the_software_says),
         cmocka_unit_test(what_fits_needs_none),
         cmocka_unit_test(retries_are_cured),
         cmocka_unit_test(few_retries_are_marked),
