@@ -354,12 +354,30 @@ static void write_impossible(const dts_validation *v, const dts_style *style, dt
     dts_text_free(&line);
 }
 
+/* "units.csv, more.csv": the tables from first on whose column seems to be in this unit. */
+static void add_tables(const dts_validation *v, size_t first, int metric, const char *unit, dts_text *out) {
+    for (size_t t = first; t < v->table_count; t++) {
+        if (dts_validation_other_unit(v, t, metric) == unit) {
+            dts_text_printf(out, "%s%s", t > first ? ", " : "", v->tables[t].path);
+        }
+    }
+}
+
+/* Is it the first table in this unit? The others are named beside it. */
+static bool is_first_in(const dts_validation *v, size_t table, int metric, const char *unit) {
+    bool first = true;
+    for (size_t t = 0; t < table; t++) {
+        first = first && dts_validation_other_unit(v, t, metric) != unit;
+    }
+    return first;
+}
+
 static void write_units(const dts_validation *v, const dts_style *style, dts_text *out) {
     bool any = false;
-    for (size_t t = 0; t < v->table_count; t++) {
-        for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+        for (size_t t = 0; t < v->table_count; t++) {
             const char *unit = dts_validation_other_unit(v, t, m);
-            if (unit == NULL) {
+            if (unit == NULL || !is_first_in(v, t, m, unit)) {
                 continue;
             }
             dts_text_add(out, any ? "" : "\n");
@@ -369,12 +387,12 @@ static void write_units(const dts_validation *v, const dts_style *style, dts_tex
             }
             any = true;
             dts_text line = {0};
-            dts_text_printf(&line, "measured.%s of %s: is it %s? The column is for %s.", dts_metrics[m].name,
-                            v->tables[t].path, unit, dts_metrics[m].unit);
+            dts_text_printf(&line, "measured.%s of ", dts_metrics[m].name);
+            add_tables(v, t, m, unit, &line);
+            dts_text_printf(&line, ": is it %s? The column is for %s.", unit, dts_metrics[m].unit);
             dts_text_add(out, "  ");
             dts_style_wrap(style, dts_text_string(&line), INDENT, out);
-            out->failed = out->failed || line.failed;
-            dts_text_free(&line);
+            dts_text_end(&line, out);
         }
     }
 }

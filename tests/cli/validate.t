@@ -216,6 +216,14 @@ Another unit?
   measured.tokens_per_s_per_gpu of units.csv: is it tokens/s of all GPUs
   together? The column is for tokens/s per GPU.
   measured.peak_device_gib of units.csv: is it MiB? The column is for GiB.
+$ sed 's/,250,/,270,/' units.csv >more.csv; (head -1 units.csv; echo s,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,,0.2,,12000) >mixed.csv; dtsim validate units.csv mixed.csv more.csv | sed -n '/Another/,/^$/p'
+Another unit?
+  measured.iteration_s of units.csv, more.csv: is it milliseconds? The column is
+  for s.
+  measured.tokens_per_s_per_gpu of units.csv, more.csv: is it tokens/s of all
+  GPUs together? The column is for tokens/s per GPU.
+  measured.peak_device_gib of units.csv, mixed.csv, more.csv: is it MiB? The
+  column is for GiB.
 $ dtsim validate units.csv --format json | sed -n '/other_unit/,/}/p'
 			"other_unit":	{
 				"iteration_s":	"milliseconds",
