@@ -438,6 +438,9 @@ $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none 
 The first that can be launched again (rank N, not a plan with †): dtsim run bubbles.yaml \
     --set parallelism.schedule=interleaved-1f1b \
 1
+$ grep -c '>the answer</text>' bubbles.html; grep -oE 'r="7" stroke="currentColor"' bubbles.html | wc -l
+1
+1
 $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --format json | grep launchable | sort | uniq -c | sed -E 's/^ +//'
 2 			"launchable":	false,
 2 			"launchable":	true,

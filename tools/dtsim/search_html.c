@@ -137,10 +137,12 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     const dts_figures *x = &f->outcome.figures;
     const char *rule = dts_search_baseline(search, index);
     const bool front = is_front(search, index);
+    const bool answer = index > 0 && f == dts_search_plan(search);
     const double at_x = dts_plot_x(p, x->iteration_time_s), at_y = dts_plot_y(p, x->peak_device_gib);
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
-    dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" %s><title>", at_x, at_y, index == 0 ? 7 : 5,
+    dts_text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" %s%s><title>", at_x, at_y,
+                    index == 0 || answer ? 7 : 5, answer ? "stroke=\"currentColor\" stroke-width=\"2\" " : "",
                     !x->fits          ? "fill=\"none\" stroke=\"var(--bad)\" stroke-width=\"1.5\""
                     : index == 0      ? "fill=\"var(--backward)\""
                     : front           ? "fill=\"var(--forward)\""
@@ -157,17 +159,20 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
     dts_text_free(&plan);
 }
 
-/* The first before the baselines, as its name is left out where there is no place beside it: else that of another dot
+/* The answer is another one where the first may run out of memory, or cannot be launched.
+ * The first before the baselines, as its name is left out where there is no place beside it: else that of another dot
  * would seem to be its own; the key has its colour. */
 static void write_names(const dts_search *search, const dts_plot *p, dts_plot_names *names, dts_text *out) {
     for (size_t i = 0; i < search->count; i++) {
         const dts_figures *x = &search->findings[i].outcome.figures;
         const char *rule = dts_search_baseline(search, i);
-        if (is_simulated(search, i) && (i == 0 || rule[0] != '\0')) {
+        const bool answer = i > 0 && &search->findings[i] == dts_search_plan(search);
+        const char *role = i == 0 ? "the first" : (answer ? "the answer" : "");
+        if (is_simulated(search, i) && (role[0] != '\0' || rule[0] != '\0')) {
             dts_text name = {0};
-            dts_text_printf(&name, "%s%s%s", i == 0 ? "the first" : "", i == 0 && rule[0] != '\0' ? ", " : "", rule);
+            dts_text_printf(&name, "%s%s%s", role, role[0] != '\0' && rule[0] != '\0' ? ", " : "", rule);
             dts_plot_name(names, dts_plot_x(p, x->iteration_time_s), dts_plot_y(p, x->peak_device_gib),
-                          dts_text_string(&name), rule[0] != '\0', out);
+                          dts_text_string(&name), answer || rule[0] != '\0', out);
             dts_text_end(&name, out);
         }
     }

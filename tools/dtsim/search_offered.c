@@ -45,8 +45,10 @@ static const dts_finding *best_offered(const dts_search *search) {
 
 void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out) {
     bool any = false;
-    for (size_t i = 0; i < search->count && !any; i++) {
-        any = dts_search_shows(search, i, top) && dts_search_offered_mark(search, &search->findings[i])[0] != '\0';
+    for (size_t i = 0; i < search->count && !any; i++) { /* a row, or told behind the "also:" of one */
+        const dts_finding *f = &search->findings[i];
+        const size_t row = f->outcome.figures.fits && f->equal_to < i ? f->equal_to : i;
+        any = dts_search_shows(search, row, top) && dts_search_offered_mark(search, f)[0] != '\0';
     }
     if (!any) {
         return;

@@ -73,7 +73,8 @@ void dts_search_equals(const dts_search *search, size_t index, dts_text *out) {
     for (size_t i = 0; i < count; i++) {
         dts_text_add(out, i == 0 ? "also:" : ",");
         dts_search_changes(&search->findings[index].candidate, &search->findings[told[i]].candidate, out);
-        dts_text_printf(out, " (%.1f GiB)", search->findings[told[i]].outcome.figures.peak_device_gib);
+        dts_text_printf(out, " (%.1f GiB)%s", search->findings[told[i]].outcome.figures.peak_device_gib,
+                        dts_search_offered_mark(search, &search->findings[told[i]]));
     }
     if (all > count) {
         dts_text_printf(out, " and %zu more", all - count);
