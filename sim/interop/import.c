@@ -201,6 +201,30 @@ static void drop_default(const importer *i, const char *path, dts_settings *ours
     }
 }
 
+/* What the file leaves to the script is missed where a scenario has to have it, but a precision has a default, which is
+ * hardly that of the script (bf16: {enabled: auto} of Hugging Face's Trainer). */
+static void warn_of_precision(const importer *i, const dts_settings *open_ones, const dts_settings *base,
+                              const dts_settings *ours) {
+    static const char key[] = "training.precision";
+    const dts_setting *said = dts_settings_find(base, key);
+    bool told = dts_settings_find(ours, key) != NULL || (said != NULL && !said->preset && said->place.file != NULL);
+    for (size_t k = 0; k < open_ones->count && !told; k++) {
+        const dts_setting *s = &open_ones->items[k];
+        for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL && !told; t++) {
+            const char *keys[16];
+            const size_t count =
+                dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, s->path, i->notes->arena, keys, 16);
+            for (size_t n = 0; n < count && !told; n++) {
+                told = strcmp(keys[n], key) == 0;
+            }
+        }
+        if (told) {
+            dts_diag_warning(i->diag, &s->place, NULL, "say which it is: --set training.precision=bf16",
+                             "%s is left to the script, and training.precision to its default", s->path);
+        }
+    }
+}
+
 /* A value that counts only beside others, that gave way to another one, or that has no counterpart at all. */
 static void note_lost(importer *i, const dts_setting *s, const dts_mapping *rules) {
     dts_text help = {0}, partners = {0};
@@ -379,6 +403,7 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     for (size_t k = 0; k < open_ones.count; k++) {
         drop_default(&i, open_ones.items[k].path, &ours);
     }
+    warn_of_precision(&i, &open_ones, base, &ours);
     note_rest(&i, &theirs, &ours);
     note_defaults(&i, &ours);
     status = dts_facts_complete(&ours, base, diag);

@@ -1071,3 +1071,11 @@ $ sed 's/torchrun .*/python -u pretrain_gpt.py \\/; s/--master_.*/--bf16 \\/' $D
 #   nproc-per-node = 8 (line 4)
   nodes: 4
   gpus_per_node: 8
+% A precision that is left to the script has a default here, which is hardly the script's.
+$ printf '{"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}\n' >trainer.json
+$ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --output trainer.yaml
+trainer.json:1:22: warning: bf16.enabled is left to the script, and training.precision to its default
+      1 | {"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}
+        |                      ^
+  help: say which it is: --set training.precision=bf16
+$ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --set training.precision=bf16 --output trainer.yaml
