@@ -367,12 +367,21 @@ static dts_status refuse_launch_line(const dts_settings *theirs, const char *nam
             dts_text_printf(&help, "import the file that it names: %s", value);
         }
     }
-    if (help.length == 0) {
+    const bool trainer = dts_settings_find(theirs, "per-device-train-batch-size") != NULL;
+    if (trainer) {
+        dts_text_printf(&help,
+                        "%swrite a scenario: per_device_train_batch_size is training.micro_batch; times "
+                        "gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing "
+                        "is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel",
+                        help.length > 0 ? "; or " : "");
+    } else if (help.length == 0) {
         dts_text_add(&help, "give the script that holds the arguments of the training");
     }
-    dts_status status =
-        dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
-                      "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
+    dts_status status = dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
+                                      trainer ? "%s: arguments of Hugging Face's Trainer are not read"
+                                              : "%s: a launch line without arguments of Megatron-LM: the plan is the "
+                                                "script's",
+                                      name);
     dts_text_free(&help);
     return status;
 }

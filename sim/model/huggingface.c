@@ -174,6 +174,41 @@ bool dts_huggingface_is_config(const char *text) {
     return strstr(text, "\"model_type\"") != NULL;
 }
 
+/* Types of model that no other one is near, however much the names are alike. */
+static const struct {
+    const char *begins, *help;
+} other_models[] = {
+    {"t5", "encoder and decoder side by side are not simulated"},
+    {"mt5", "encoder and decoder side by side are not simulated"},
+    {"umt5", "encoder and decoder side by side are not simulated"},
+    {"bart", "encoder and decoder side by side are not simulated"},
+    {"mbart", "encoder and decoder side by side are not simulated"},
+    {"whisper", "encoder and decoder side by side are not simulated"},
+    {"mamba", "state-space layers are not simulated"},
+    {"jamba", "state-space layers are not simulated"},
+    {"rwkv", "recurrent layers are not simulated"},
+    {"vit",
+     "patches are no tokens here; a plain vision transformer takes the time of a BERT of its dimensions: extends: "
+     "bert, with a small vocab and a sequence of as many tokens as patches"},
+    {"dino",
+     "patches are no tokens here; a plain vision transformer takes the time of a BERT of its dimensions: "
+     "extends: bert, with a small vocab and a sequence of as many tokens as patches"},
+    {"clip", "two towers side by side are not simulated"},
+    {"siglip", "two towers side by side are not simulated"},
+    {"resnet", "convolutions are not simulated"},
+    {"convnext", "convolutions are not simulated"},
+    {"swin", "windows in two dimensions are not simulated"},
+};
+
+static const char *other_model(const char *type) {
+    for (size_t i = 0; i < sizeof other_models / sizeof other_models[0]; i++) {
+        if (strncmp(type, other_models[i].begins, strlen(other_models[i].begins)) == 0) {
+            return other_models[i].help;
+        }
+    }
+    return NULL;
+}
+
 static const dts_huggingface_family *find_family(const dts_node *type, dts_diag *diag) {
     const char *names[MOST_FAMILIES];
     for (size_t i = 0; i < dts_huggingface_family_count; i++) {
@@ -187,7 +222,9 @@ static const dts_huggingface_family *find_family(const dts_node *type, dts_diag 
     const char *nearest = dts_nearest_name(text, names, dts_huggingface_family_count);
     snprintf(help, sizeof help, "nearest: %s; or describe it: extends: llama, with what differs (docs/models.md)",
              nearest != NULL ? nearest : "llama");
-    dts_diag_error(diag, &type->place, "model_type", help, "models of type '%s' cannot be expressed yet", text);
+    const char *other = other_model(text);
+    dts_diag_error(diag, &type->place, "model_type", other != NULL ? other : help,
+                   "models of type '%s' cannot be expressed yet", text);
     return NULL;
 }
 

@@ -80,6 +80,10 @@ void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
         dts_format_duration(run->restart_s, out);
         dts_text_add(out, ".");
     }
+    if (!(run->usd > 0)) {
+        dts_text_printf(out, "%sWhat it costs takes cluster.price, the USD per hour of a node.",
+                        out->length > 0 ? " " : "");
+    }
 }
 
 /* The layers from chunk *at on that follow on each other; false: there are no more. */

@@ -871,8 +871,8 @@ $ printf 'model: ./m\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_ba
   help: a path holds a '/': write ./m
 [1]
 $ printf 'torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16\n' > clm.sh; dtsim import clm.sh --set cluster=dgx-h100
-error: clm.sh: a launch line without arguments of Megatron-LM: the plan is the script's
-  help: import the file that it names: ds.json
+error: clm.sh: arguments of Hugging Face's Trainer are not read
+  help: import the file that it names: ds.json; or write a scenario: per_device_train_batch_size is training.micro_batch; times gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel
 [1]
 $ printf './run_train.sh --training.local_batch_size 2 --parallelism.tensor_parallel_degree 2 --training.seq_len 8192 --activation_checkpoint.mode full --model.converters=quantize.linear.float8 --quantize.linear.float8.recipe_name rowwise\n' > tt.sh; dtsim import tt.sh --set cluster=dgx-h100 --set model=llama-3-8b | grep -v '^#'
 name: tt
@@ -1079,3 +1079,16 @@ trainer.json:1:22: warning: bf16.enabled is left to the script, and training.pre
         |                      ^
   help: say which it is: --set training.precision=bf16
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --set training.precision=bf16 --output trainer.yaml
+% Arguments of Hugging Face's Trainer are no plan; nor are other kinds of models expressed by what their names are like.
+$ printf 'torchrun --nproc_per_node=8 finetune.py --model_name_or_path llama --bf16 True --per_device_train_batch_size 1 --gradient_checkpointing True\n' >trainer.sh
+$ dtsim import trainer.sh --set cluster=dgx-a100-80gb | cut -c 1-120
+error: trainer.sh: arguments of Hugging Face's Trainer are not read
+  help: write a scenario: per_device_train_batch_size is training.micro_batch; times gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel
+$ printf '{"model_type": "t5", "d_model": 1024}\n' >t5.json; dtsim import t5.json
+t5.json:1:16: error: models of type 't5' cannot be expressed yet [model_type]
+      1 | {"model_type": "t5", "d_model": 1024}
+        |                ^
+  help: encoder and decoder side by side are not simulated
+[1]
+$ printf '{"model_type": "vit", "hidden_size": 768}\n' >vit.json; dtsim import vit.json 2>&1 | tail -1 | cut -c 1-120
+  help: patches are no tokens here; a plain vision transformer takes the time of a BERT of its dimensions: extends: bert

@@ -175,6 +175,7 @@ $ dtsim run gcp-data-parallel/scaling-ddp --tokens 1e9 --set cluster.mtbf=never 
 Whole run: 1.00 billion tokens 
 $ dtsim run inference/llama-3-8b-prefill --tokens 1e9 | sed -n '/Whole run/,/^$/p' | sed -E 's/in .*//'
 Whole run: 1.00 billion tokens 
+  What it costs takes cluster.price, the USD per hour of a node.
 $ dtsim run inference/llama-3-8b-prefill --set training.mode=eval
 --set: error: unknown value 'eval' [training.mode]
   help: write inference; allowed are train, inference, decode
