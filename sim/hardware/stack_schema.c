@@ -291,6 +291,12 @@ static const dts_field stack_fields[] = {
      .help = "with device_dispatch_domain: the host waits for the counts of rows that came, which the products of "
              "experts need "
              "unless they are grouped"},
+    {.key = "shared_expert_overlap",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, shared_expert_overlap),
+     .help = "where the host dispatches: the first product of the shared experts runs while tokens are on their way to "
+             "the others, the second while they come back (Megatron-Core)"},
     {.key = "tokens_cross_once",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

@@ -480,7 +480,7 @@ static const dts_remark irrelevant[] = {
     {"moe-router-fusion", SOFT},
     {"moe-z-loss-coeff", TIME},
     {"moe-per-layer-logging", TIME},
-    {"moe-shared-expert-overlap", SOFT},
+    {"moe-shared-expert-overlap", "counts with moe-shared-expert-intermediate-size only"},
     {"glu-linear-offset", TIME},
     {"reuse-grad-buf-for-mxfp8-param-ag", SOFT},
     {"ddp-", SOFT},

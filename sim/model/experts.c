@@ -14,7 +14,9 @@
  *   sort      the rows of x ranks become one block per expert (N·h twice), where a rank holds several experts
  *   experts   grouped products (N, h)·(h, f) and (N, f)·(f, h); the gate weighs the activation in between [4]
  *   sort back, all-to-all of N·h, unpermute: sums k rows a token (N·h read, T·h written)
- *   shared    an ordinary feed-forward block for all tokens, added to the sum [5]
+ *   shared    an ordinary feed-forward block for all tokens, added to the sum [5]; where the stack has it so, its first
+ *             product and activation run while tokens are on their way to the experts, and the second while they come
+ *             back [10], forward and backward: they wait for no exchange of tokens, and no exchange waits for them
  *
  * Backward runs the same all-to-alls the other way round. Bytes kept: x (T·h) at the router, the sorted rows (N·h), the
  * inputs of the activation and of the second product as in the dense block with N rows, and the maps.
@@ -48,7 +50,8 @@
  * [6] HybridEP: deepseek-ai/DeepEP Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py.
  * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias.
  * [8] [4], moe_utils.py, z_loss_func; Zoph et al. 2022, ST-MoE, arXiv 2202.08906, equation 5.
- * [9] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3, low-precision communication. */
+ * [9] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3, low-precision communication.
+ * [10] [4], shared_experts.py and MoEAlltoAllTokenDispatcher: moe_shared_expert_overlap. */
 #include <math.h>
 
 #include "model/builder.h"
@@ -267,6 +270,95 @@ static dts_operator *add_unpermute(dts_builder *builder, const routed *r) {
     return sum;
 }
 
+/* An ordinary block for all tokens, split over the tensor-parallel ranks: what it reads, */
+static void add_shared_input(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    if (l->sequence) { /* the positions of all ranks */
+        dts_operator *gather = dts_add_memory(builder, "shared_input", (dts_passes){0});
+        gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        gather->exchange_B = l->full_B;
+    }
+}
+
+/* … its first product and the activation, */
+static void add_shared_up(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const int64_t f = model->shared_expert_ffn_hidden / builder->execution->tensor, rows = l->b * l->s;
+    dts_linear product = {.name = model->gated_ffn ? "shared_gate_up" : "shared_up",
+                          .rows = rows,
+                          .n = model->gated_ffn ? 2 * f : f,
+                          .k = l->h,
+                          .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .unfused = true,
+                          .input_B = l->r,
+                          .saved_B = dts_model_adapts(builder->execution) ? l->full_B : 0, /* else at the router */
+                          .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
+    dts_operator *up = dts_add_linear(builder, &product);
+    up->gathers_again_B = dts_gathers_again_B(builder);
+    if (l->sequence) {
+        up->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
+        up->exchange_B = l->full_B;
+    }
+    dts_add_inner_activation(builder, (double)rows * (double)f);
+}
+
+/* … and its second one, with a gate: a product with one column, sigmoid, scaling, which keeps the unscaled output. */
+static void add_shared_down(dts_builder *builder) {
+    const dts_local *l = &builder->local;
+    const dts_model *model = builder->model;
+    const int64_t f = model->shared_expert_ffn_hidden / builder->execution->tensor, rows = l->b * l->s;
+    const double stream_B = l->stream * l->r;
+    dts_linear product = {.name = "shared_down",
+                          .rows = rows,
+                          .n = l->h,
+                          .k = f,
+                          .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
+                          .unfused = true,
+                          .input_B = l->e,
+                          .saved_B = (double)rows * (double)f * l->e,
+                          .row_split = true,
+                          .role = DTS_LINEAR_FEED_FORWARD};
+    dts_add_linear(builder, &product);
+    if (l->sequence) { /* the gradient of all ranks' positions */
+        dts_operator *gather = dts_add_memory(builder, "shared_output", (dts_passes){0});
+        gather->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
+        gather->exchange_B = l->full_B;
+    }
+    if (model->shared_expert_gate) {
+        dts_operator *gate = dts_add_memory(builder, "shared_gate",
+                                            (dts_passes){.forward_kernels = 3,
+                                                         .forward_B = 3 * stream_B,
+                                                         .backward_kernels = 5,
+                                                         .backward_B = 6 * stream_B,
+                                                         .input_B = stream_B,
+                                                         .output_B = stream_B,
+                                                         .saved_B = stream_B});
+        gate->parameters[0] = (double)l->h;
+    }
+}
+
+/* Are shared experts computed while tokens are on their way? */
+static bool shares_beside(const dts_builder *builder) {
+    const dts_execution *execution = builder->execution;
+    return execution->shared_beside && !execution->device_dispatch && exchanges_tokens(builder) &&
+           builder->model->shared_expert_ffn_hidden > 0;
+}
+
+/* Adds operators of shared experts beside the exchange of the operator before them [10]; backward, that is the exchange
+ * behind the operator that follows. */
+static void add_beside(dts_builder *builder, void (*add)(dts_builder *)) {
+    const size_t first = builder->count;
+    if (!shares_beside(builder)) {
+        return;
+    }
+    add(builder);
+    builder->items[first - 1].branches = true;
+    for (size_t i = first; i < builder->count; i++) {
+        builder->items[i].beside = true;
+    }
+}
+
 /* Tokens to the ranks of their experts; backward brings their gradients back and sums them. */
 static void add_dispatch(dts_builder *builder, const routed *r) {
     if (builder->local.dispatches_quantised) {
@@ -274,6 +366,7 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
     }
     dts_operator *leave = (r->once ? add_device_dispatch : add_permute)(builder, r);
     exchange_rows(builder, r, r->sent_B, &leave->forward_exchange, leave);
+    add_beside(builder, add_shared_up);
     share_rows(builder, r, true);
     if (exchanges_tokens(builder)) {
         dts_operator *sort = add_sort(builder, r, "sort_by_expert", true);
@@ -293,6 +386,7 @@ static void add_combine(dts_builder *builder, const routed *r) {
         }
     }
     share_rows(builder, r, false);
+    add_beside(builder, add_shared_down);
     dts_operator *sum = (r->once ? add_device_combine : add_unpermute)(builder, r);
     exchange_rows(builder, r, r->sent_B, &sum->backward_exchange, sum);
     if (builder->local.dispatches_quantised) {
@@ -353,50 +447,6 @@ static void add_routed(dts_builder *builder, const routed *r) {
     add_combine(builder, r);
 }
 
-/* An ordinary block for all tokens, split over the tensor-parallel ranks. */
-static void add_shared(dts_builder *builder) {
-    const dts_local *l = &builder->local;
-    const dts_model *model = builder->model;
-    const int64_t f = model->shared_expert_ffn_hidden / builder->execution->tensor, rows = l->b * l->s;
-    if (l->sequence) { /* the positions of all ranks */
-        dts_operator *gather = dts_add_memory(builder, "shared_input", (dts_passes){0});
-        gather->forward_exchange = DTS_EXCHANGE_ALL_GATHER;
-        gather->exchange_B = l->full_B;
-    }
-    dts_linear product = {.name = model->gated_ffn ? "shared_gate_up" : "shared_up",
-                          .rows = rows,
-                          .n = model->gated_ffn ? 2 * f : f,
-                          .k = l->h,
-                          .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
-                          .unfused = true,
-                          .input_B = l->r,
-                          .saved_B = dts_model_adapts(builder->execution) ? l->full_B : 0, /* else at the router */
-                          .role = model->gated_ffn ? DTS_LINEAR_GATE_UP : DTS_LINEAR_FEED_FORWARD};
-    dts_operator *up = dts_add_linear(builder, &product);
-    up->gathers_again_B = dts_gathers_again_B(builder);
-    if (l->sequence) {
-        up->backward_exchange = DTS_EXCHANGE_REDUCE_SCATTER;
-        up->exchange_B = l->full_B;
-    }
-    dts_add_inner_activation(builder, (double)rows * (double)f);
-    product = (dts_linear){.name = "shared_down",
-                           .rows = rows,
-                           .n = l->h,
-                           .k = f,
-                           .bias = model->bias ? DTS_BIAS_OWN : DTS_BIAS_NONE,
-                           .unfused = true,
-                           .input_B = l->e,
-                           .saved_B = (double)rows * (double)f * l->e,
-                           .row_split = true,
-                           .role = DTS_LINEAR_FEED_FORWARD};
-    dts_add_linear(builder, &product);
-    if (l->sequence) { /* the gradient of all ranks' positions */
-        dts_operator *gather = dts_add_memory(builder, "shared_output", (dts_passes){0});
-        gather->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
-        gather->exchange_B = l->full_B;
-    }
-}
-
 void dts_add_experts(dts_builder *builder) {
     const dts_local *l = &builder->local;
     const dts_model *model = builder->model;
@@ -407,26 +457,20 @@ void dts_add_experts(dts_builder *builder) {
     /* router, experts and shared expert start from x: their gradients are added */
     const int sums = shared ? 2 : 1;
     dts_add_memory(builder, "expert_input", (dts_passes){.backward_kernels = sums, .backward_B = 3 * sums * stream_B});
+    builder->items[builder->count - 1].joins = true; /* backward */
     add_router(builder, &r);
-    if (shared) {
-        add_shared(builder);
-    }
-    if (model->shared_expert_gate) { /* product with one column, sigmoid, scaling; keeps the unscaled output */
-        dts_operator *gate = dts_add_memory(builder, "shared_gate",
-                                            (dts_passes){.forward_kernels = 3,
-                                                         .forward_B = 3 * stream_B,
-                                                         .backward_kernels = 5,
-                                                         .backward_B = 6 * stream_B,
-                                                         .input_B = stream_B,
-                                                         .output_B = stream_B,
-                                                         .saved_B = stream_B});
-        gate->parameters[0] = (double)l->h;
+    add_beside(builder, add_shared_input);
+    if (shared && !shares_beside(builder)) {
+        add_shared_input(builder);
+        add_shared_up(builder);
+        add_shared_down(builder);
     }
     add_routed(builder, &r);
     if (shared) {
         dts_add_memory(
             builder, "add_shared",
             (dts_passes){.forward_kernels = 1, .forward_B = 3 * tokens_B, .input_B = tokens_B, .output_B = tokens_B});
+        builder->items[builder->count - 1].joins = true;
     }
     dts_add_residual(builder, "mlp_bias_dropout_add", "mlp_dropout", "mlp_residual", false, false);
 }

@@ -240,6 +240,7 @@ typedef struct dts_execution {
     bool fuse_clamp;       /* the inner activation cuts its inputs off itself */
     bool fuse_epilogues;   /* products do what their biases and GELU need as they store */
     bool fuse_expert_bias; /* the bias behind the experts, weighed by the gates, is added in one kernel */
+    bool shared_beside;    /* shared experts run beside the exchanges of tokens, where the host dispatches */
     bool reads_sizes;      /* a dispatcher on the device tells the host how many rows came: sizes of library calls */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
     bool sums_branches;    /* blocks side by side: partial sums of both are added before one reduction */
@@ -323,6 +324,9 @@ typedef struct dts_operator {
     double gathers_again_B; /* sequence parallel: the input was kept as a shard, so backward all-gathers this much for
                                the weight gradient, behind the product of the input gradient; 0: it does not */
     int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */
+    bool beside;            /* of a branch (shared experts) that waits for no exchange of the others */
+    bool branches;          /* … such operators follow, beside this one's exchange */
+    bool joins;             /* reads both branches, forward or backward */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
     bool host_dispatches;   /* … and then prepares the exchange of tokens (stack.experts_host) */
     bool casts_weight;      /* to a narrow format: recomputation of activations does not need it again */

@@ -198,6 +198,11 @@ static void of_experts(const dts_plan *plan, rules *out) {
           {"stack.experts_sms", own, home, USE_EXPERT}, {"stack.tokens_cross_once", own, home, USE_EXPERT},
           {"stack.device_dispatch_reads", s->device_dispatch_domain == 0, "the host dispatches tokens",
            "set stack.device_dispatch_domain"},
+          {"stack.shared_expert_overlap", plan->job.model->shared_expert_ffn_hidden == 0, "there is no shared expert",
+           "set model.shared_expert_ffn_hidden"},
+          {"stack.shared_expert_overlap", own && plan->expert_tensor == 1, home, USE_EXPERT},
+          {"stack.shared_expert_overlap", dts_plan_execution(plan).device_dispatch, "the device dispatches tokens",
+           "set stack.device_dispatch_domain=0"},
           {"model.nodes_per_token", none, no, USE_EXPERTS}, {"model.nodes_per_token", own, home, USE_EXPERT});
 }
 

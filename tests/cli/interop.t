@@ -477,6 +477,14 @@ $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(mo
 $ sed 's/flex/alltoall/' deepep.args > plain.args; dtsim import plain.args --set cluster=dgx-h100 | grep -E 'deepep|cross_once'
 #   moe-enable-deepep = true (line 1): counts with moe-token-dispatcher-type flex only
 #   moe-deepep-num-sms = 24 (line 1): counts with moe-token-dispatcher-type flex only
+$ sed 's/flex/alltoall --moe-shared-expert-intermediate-size 2048 --moe-shared-expert-overlap/; s/--moe-enable-deepep --moe-deepep-num-sms 24//' deepep.args > beside.args; dtsim import beside.args --set cluster=dgx-h100 -o beside.yaml; grep shared_expert beside.yaml
+  shared_expert_ffn_hidden: 2048
+  shared_expert_overlap: true
+$ DTSIM_DATA=$DATA dtsim export beside.yaml --to megatron-lm | grep -e shared-expert
+    --moe-shared-expert-intermediate-size 2048 \
+    --moe-shared-expert-overlap \
+$ DTSIM_DATA=$DATA dtsim export beside.yaml --set stack.shared_expert_overlap=false --to megatron-lm | grep -e shared-expert
+    --moe-shared-expert-intermediate-size 2048 \
 $ sed 's/--bf16/--bf16 --moe-flex-dispatcher-backend deepep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather/' deepep.args > gather.args; dtsim import gather.args --set cluster=dgx-h100 -o gather.yaml; grep -A3 '^stack' gather.yaml
 stack:
   profile: megatron-core

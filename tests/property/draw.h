@@ -525,7 +525,9 @@ static inline void write_scenario(drawn *d) {
         snprintf(host, sizeof host, "%s", d->keys[HOST]);
         say(d, CLUSTER, "host: {%s}", host);
     }
-    size_t length = (size_t)snprintf(d->text, sizeof d->text, "stack: %s\n", d->stack);
+    const bool beside = strstr(d->keys[MODEL], "experts: 16") != NULL && strchr(d->stack, '{') == NULL;
+    const char *format = beside ? "stack: {profile: %s, shared_expert_overlap: true}\n" : "stack: %s\n";
+    size_t length = (size_t)snprintf(d->text, sizeof d->text, format, d->stack);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         const char *keys = d->keys[sections[i].keys];
         if (keys[0] != '\0') {

@@ -297,8 +297,50 @@ static void reductions_between_nodes_hide_beside_others(void **state) {
     }
 }
 
+/* Shared experts beside the exchanges of tokens: the longer of both counts, forward and backward. */
+static void shared_experts_hide_exchanges(void **state) {
+    (void)state;
+    layout l = {.model = "mixtral-8x7b, shared_expert_ffn_hidden: 14336",
+                .layers = "8",
+                .cluster = "dgx-h100",
+                .stack = "megatron-core, shared_expert_overlap: true",
+                .batch = "64",
+                .precision = "bf16",
+                .adapters = "",
+                .fp8 = "false",
+                .tensor = "1",
+                .context = "1",
+                .expert = "8",
+                .sharding = "zero1",
+                .length = "4096",
+                .micro_batch = "1",
+                .group = "0",
+                .chunks = "1",
+                .sequence = "false"};
+    static const char *const nodes[] = {"1", "4"}, *const stages[] = {"1", "2"}, *const again[] = {"none", "full"};
+    static const char *const schedules[] = {"1f1b", "zb-h1"};
+    for (int i = 0; i < 8; i++) {
+        tally t = {0};
+        l.nodes = nodes[i & 1];
+        l.pipeline = stages[i >> 1 & 1];
+        l.expert = i & 1 ? "16" : "4";
+        l.recompute = again[i >> 2];
+        l.schedule = schedules[(i >> 1 & 1) & ~(i >> 2)];
+        if (i & 1) {
+            l.model = "mixtral-8x7b, experts: 16, shared_expert_ffn_hidden: 14336";
+        }
+        compare_layout(l, (uint64_t)i, &t);
+        const group *g = &t.groups[0];
+        assert_int_equal(g->count, 1);
+        print_message("%s nodes, pipeline %s, recompute %s: %+.1f %% of time\n", l.nodes, l.pipeline, l.recompute,
+                      100 * g->time_low);
+        assert_true(g->time < 0.12 && g->memory < 0.1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near),
-                                       cmocka_unit_test(reductions_between_nodes_hide_beside_others)};
+                                       cmocka_unit_test(reductions_between_nodes_hide_beside_others),
+                                       cmocka_unit_test(shared_experts_hide_exchanges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,8 +97,8 @@ static void add_exchange(const dts_plan *plan, const dts_operator *o, double byt
 static void add_least_wait(const dts_plan *plan, const dts_operator *o, dts_pass_cost *pass) {
     const dts_group_kind group = dts_exchange_group(o, o->forward_exchange);
     double least_s = INFINITY;
-    if (o->forward_exchange == DTS_EXCHANGE_NONE || o->once) {
-        return;
+    if (o->forward_exchange == DTS_EXCHANGE_NONE || o->once || o->branches || o->beside) {
+        return; /* none, or another branch may hide it */
     }
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_transfer t = {0};
@@ -207,6 +207,39 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
 }
 
+/* Of exchanges between two branches, what the side one hides in each pass: its kernels from first to end, behind the
+ * exchange of the operator before them, and backward of the one behind them. */
+static void hide_exchanges(const dts_plan *plan, const dts_part_work *work, size_t first, size_t end,
+                           dts_part_cost *out) {
+    const dts_operator *before = &work->operators.items[first - 1], *behind = &work->operators.items[end];
+    const double there_s = exchange_s(plan, before, before->exchange_B, before->forward_exchange);
+    const double back_s = exchange_s(plan, behind, behind->exchange_B, behind->backward_exchange);
+    double forward_s = 0, input_s = 0, weight_s = 0;
+    for (size_t i = first; i < end; i++) {
+        forward_s += work->times[i].forward_s;
+        input_s += work->times[i].backward_input_s;
+        weight_s += work->times[i].backward_weight_s;
+    }
+    out->forward.exchange_s -= fmin(there_s, forward_s);
+    out->again.exchange_s -= end <= work->again ? fmin(there_s, forward_s) : 0;
+    out->input.exchange_s -= fmin(back_s, input_s);
+    out->hidden_s += fmin(back_s, input_s + weight_s) - fmin(back_s, input_s);
+}
+
+static void hide_branches(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
+    const dts_operator *items = work->operators.items;
+    for (size_t first = 1; first < work->operators.count; first++) {
+        size_t end = first;
+        while (end + 1 < work->operators.count && items[end].beside) {
+            end++;
+        }
+        if (end > first) {
+            hide_exchanges(plan, work, first, end, out);
+            first = end;
+        }
+    }
+}
+
 /* Gradients fill buckets from the last operator to the first; one that is full is closed, and may overshoot by a tensor
  * (buckets.c). What is left counts as a part of one. */
 static void fill_buckets(const dts_plan *plan, const dts_operators *operators, dts_part_cost *out) {
@@ -256,6 +289,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
         out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
         before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
     }
+    hide_branches(plan, work, out);
 }
 
 static dts_status list_sizes(const dts_plan *plan, const dts_part_work *work, dts_arena *arena, dts_part_cost *out) {

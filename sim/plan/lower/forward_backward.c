@@ -15,7 +15,7 @@ dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward) {
                   .pass = pass,
                   .backward = backward,
                   .last = pass->input,
-                  .waits = {pass->input, DTS_NO_ID, DTS_NO_ID},
+                  .waits = {pass->input, DTS_NO_ID, DTS_NO_ID, DTS_NO_ID},
                   .again = DTS_NO_ID,
                   .deferred = DTS_NO_ID};
 }

@@ -215,6 +215,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     if (o->once && (role == DTS_ROLE_RECOMPUTE || w->pass->microbatch > 0)) {
         return;
     }
+    dts_walk_branch(w, o);
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
     w->gradient = false;
     const bool shard = role == DTS_ROLE_RECOMPUTE && o->repeats_shard;
@@ -314,6 +315,7 @@ bool dts_reduces_beside(const dts_plan *plan, const dts_operator *o) {
 static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, bool keeps_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
+    dts_walk_branch(w, o);
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
     w->gradient = true;
     dts_exchange behind = o->backward_exchange;
@@ -397,6 +399,7 @@ static void hold_fresh_gradient(walk *w, const dts_operator *o, dts_id first) {
 static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer, bool frees_saved, bool split) {
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
+    dts_walk_branch(w, o);
     if (o->gathers_again_B > 0) {
         /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
         dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
@@ -449,7 +452,11 @@ static void stop_at_operator(walk *w, dts_part part, size_t index) {
 
 /* Repeats the forward of operators first to end, or of those that are chosen, with what their backward needs. */
 static void recompute_operators(walk *w, dts_part part, size_t first, size_t end, int32_t layer, bool all, bool stops) {
-    double gradient_B = w->handed_B; /* the gradient on the chain is not an output of these */
+    /* the gradients on the chain are no outputs of these */
+    const bool branched = w->branched, beside = w->beside;
+    const dts_branch other = w->other;
+    const double gradient_B = w->handed_B;
+    w->branched = w->beside = false;
     w->handed_B = 0;
     const size_t again = stops && w->b->work[part].again < end ? w->b->work[part].again : end;
     const dts_operator *items = w->b->work[part].operators.items;
@@ -461,8 +468,12 @@ static void recompute_operators(walk *w, dts_part part, size_t first, size_t end
     if (again < end) {
         stop_at_operator(w, part, again);
     }
+    dts_walk_branch(w, NULL);
     dts_walk_drop_handed(w);
     w->handed_B = gradient_B;
+    w->branched = branched;
+    w->beside = beside;
+    w->other = other;
 }
 
 static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kind kind) {
@@ -491,6 +502,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         }
         resume_chain(w);
     }
+    dts_walk_branch(w, NULL);
 }
 
 void dts_step_lower(dts_walk *w, const dts_step *s) {
@@ -503,6 +515,7 @@ void dts_step_lower(dts_walk *w, const dts_step *s) {
                 bool keep = s->keeps && !dts_operator_repeats(w->b->plan, &operators->items[i]);
                 forward_operator(w, s->part, i, s->layer, DTS_ROLE_FORWARD, keep);
             }
+            dts_walk_branch(w, NULL);
             break;
         case DTS_BLOCK_RECOMPUTE:
             recompute_operators(w, s->part, 0, count, s->layer, true, s->ends);

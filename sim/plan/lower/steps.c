@@ -174,6 +174,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     w->waits[DTS_WAIT_INPUT] = block->trailing > 0 ? w->last : DTS_NO_ID;
     w->waits[DTS_WAIT_PARAMETERS] = DTS_NO_ID;
     w->waits[DTS_WAIT_OFFLOAD] = DTS_NO_ID;
+    w->waits[DTS_WAIT_BRANCH] = DTS_NO_ID;
     w->handed_B = block->handed_B;
     if (behind) {
         dts_sync_take_block(w->pass->sync, block, w->pass->stage->last_kernel);

@@ -5,22 +5,34 @@
 
 #include "plan/lower/builder.h"
 
-enum { DTS_WAIT_INPUT, DTS_WAIT_PARAMETERS, DTS_WAIT_OFFLOAD, DTS_WAITS };
+enum { DTS_WAIT_INPUT, DTS_WAIT_PARAMETERS, DTS_WAIT_OFFLOAD, DTS_WAIT_BRANCH, DTS_WAITS };
+
+/* Of two branches of a chain (routed and shared experts), what the other one has come to. Their kernels take turns on
+ * the compute stream in the order in which they are issued; what differs is what each waits for, and hands on. */
+typedef struct dts_branch {
+    double handed_B;
+    dts_id last;
+    dts_id waits[DTS_WAITS];
+    dts_id *arrivals;
+    int64_t arriving_rows;
+} dts_branch;
 
 /* Where a pass stands. */
 typedef struct dts_walk {
     dts_builder *b;
     const dts_pass *pass;
-    bool backward;            /* issued by the autograd thread */
-    bool gradient;            /* at the gradients of an operator, not at its (repeated) forward */
-    int64_t position;         /* of the part in its chunk */
-    double handed_B;          /* temporary: latest output (forward) or input gradient (backward) */
-    dts_id last;              /* latest kernel or transfer of the chain */
-    dts_id waits[DTS_WAITS];  /* what the next kernel must wait for besides its stream */
-    dts_id *arrivals;         /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
-    int64_t arriving_rows;    /* of these products; 0: not known before the first */
-    dts_id again, deferred;   /* transfers beside the products: the input gathered again, the scattered gradient */
-    double gradient_B;        /* of the output of a product whose weight's gradient needs it still */
+    bool backward;           /* issued by the autograd thread */
+    bool gradient;           /* at the gradients of an operator, not at its (repeated) forward */
+    int64_t position;        /* of the part in its chunk */
+    double handed_B;         /* temporary: latest output (forward) or input gradient (backward) */
+    dts_id last;             /* latest kernel or transfer of the chain */
+    dts_id waits[DTS_WAITS]; /* what the next kernel must wait for besides its stream */
+    dts_id *arrivals;        /* [tensor] chunks of a gather that the next products read as they come; NULL: none */
+    int64_t arriving_rows;   /* of these products; 0: not known before the first */
+    dts_id again, deferred;  /* transfers beside the products: the input gathered again, the scattered gradient */
+    double gradient_B;       /* of the output of a product whose weight's gradient needs it still */
+    bool branched, beside;   /* there are two branches; it stands on the side one */
+    dts_branch other;
     const dts_operator *held; /* what it keeps of its layer's input lies elsewhere already; NULL: none does */
 } dts_walk;
 
@@ -31,6 +43,10 @@ dts_walk dts_walk_of(dts_builder *b, const dts_pass *pass, bool backward);
 
 /* Number of layers that share one checkpoint with the chunk's layer at slot; 0: it is not checkpointed by itself. */
 int64_t dts_checkpoint_span(const dts_plan *plan, const dts_chunk *chunk, int64_t slot);
+
+/* Steps to the branch that an operator is of, where it is not on it, and joins both where it reads both; NULL: a part
+ * ends, and with it the side branch (branches.c). */
+void dts_walk_branch(dts_walk *w, const dts_operator *o);
 
 /* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);

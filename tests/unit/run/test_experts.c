@@ -90,6 +90,73 @@ static void turns_end_at_exchanges_of_experts(void **state) {
     dts_result_free(r);
 }
 
+static double kernels_s(const dts_result *r) {
+    return r->time_s.compute + r->time_s.optimizer;
+}
+
+/* Shared experts beside the exchanges of tokens hide as much of them as their products take, and no more: an iteration
+ * takes at least its kernels, and at least its exchanges. Small shared experts hide little, none nothing. */
+static void shared_experts_run_beside_exchanges(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "",
+        "training.recompute=full",
+        "parallelism.tensor=2 parallelism.sequence=true",
+        "parallelism.tensor=2 parallelism.sequence=true parallelism.expert=4 parallelism.expert_tensor=2",
+        "parallelism.pipeline=2 training.global_batch=32",
+        "parallelism.pipeline=2 parallelism.schedule=zb-h1 training.global_batch=32",
+        "parallelism.data_parallel=fsdp",
+        "model.shared_expert_gate=true model.capacity_factor=1.25",
+    };
+    double hidden_s = 0;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        char text[2][400];
+        static const char *const widths[] = {"shared_expert_ffn_hidden=64", "shared_expert_ffn_hidden=16384"};
+        for (int k = 0; k < 2; k++) {
+            snprintf(text[0], sizeof text[0], "training.micro_batch=2 training.sequence_length=4096 model.%s %s",
+                     widths[k], settings[i]);
+            snprintf(text[1], sizeof text[1], "%.300s stack.shared_expert_overlap=true", text[0]);
+            dts_result *behind = simulate_text(base, text[0]), *beside = simulate_text(base, text[1]);
+            const dts_communication_row *sent = communication_row(beside, "all-to-all", "expert");
+            const double gain_s = behind->iteration_time_s - beside->iteration_time_s;
+            const double was_s = behind->time_s.exposed_communication; /* those of tensor parallelism, too */
+            assert_true(gain_s > 0 && gain_s <= was_s * (1 + 1e-9));
+            assert_true(k == 0 || gain_s > hidden_s);
+            assert_true(beside->iteration_time_s >= kernels_s(behind) * (1 - 1e-9));
+            assert_true(beside->iteration_time_s >= sent->total_s);
+            assert_close(sent->bytes, communication_row(behind, "all-to-all", "expert")->bytes, 1e-12, 0);
+            assert_close(beside->peak_allocated_gib, behind->peak_allocated_gib, 0.05, 0);
+            hidden_s = gain_s;
+            dts_result_free(behind);
+            dts_result_free(beside);
+        }
+    }
+    dts_result *none = simulate_text(base, ""), *still = simulate_text(base, "stack.shared_expert_overlap=true");
+    assert_close(none->iteration_time_s, still->iteration_time_s, 0, 0);
+    dts_result_free(none);
+    dts_result_free(still);
+}
+
+/* Every kernel, layers and blocks of a pass agree, and so do all ranks. */
+static void branches_are_the_same_in_every_detail(void **state) {
+    (void)state;
+    static const char beside[] =
+        "model.shared_expert_ffn_hidden=4096 stack.shared_expert_overlap=true parallelism.pipeline=2 "
+        "training.global_batch=32 ";
+    static const char *const fidelity[] = {"fidelity.detail=layer", "fidelity.detail=block", "fidelity.ranks=full"};
+    char text[300];
+    snprintf(text, sizeof text, "%s fidelity.detail=kernel", beside);
+    dts_result *kernels = simulate_text(base, text);
+    for (size_t i = 0; i < sizeof fidelity / sizeof fidelity[0]; i++) {
+        snprintf(text, sizeof text, "%s %s", beside, fidelity[i]);
+        dts_result *other = simulate_text(base, text);
+        assert_close(other->iteration_time_s, kernels->iteration_time_s, 1e-3, 0);
+        assert_close(other->peak_allocated_gib, kernels->peak_allocated_gib, 1e-2, 0);
+        dts_result_free(other);
+    }
+    dts_result_free(kernels);
+}
+
 /* Factors of the rotary embedding are for the fused kernel or against it, as the stack says. */
 static void scaled_positions_may_need_kernels_of_their_own(void **state) {
     (void)state;
@@ -403,6 +470,8 @@ int main(void) {
         cmocka_unit_test(sizes_are_read_behind_a_dispatch_on_the_device),
         cmocka_unit_test(scaled_positions_may_need_kernels_of_their_own),
         cmocka_unit_test(turns_end_at_exchanges_of_experts),
+        cmocka_unit_test(shared_experts_run_beside_exchanges),
+        cmocka_unit_test(branches_are_the_same_in_every_detail),
         cmocka_unit_test(host_time_behind_token_counts_is_exposed),
         cmocka_unit_test(casts_of_experts_take_the_host),
         cmocka_unit_test(nodes_that_share_links_are_one),
