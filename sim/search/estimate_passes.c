@@ -132,8 +132,8 @@ static double gradients_s(const dts_case *k, const dts_rank_class *c) {
     return c->accumulate_s * (k->plan->job.stack->zero_grad_to_none || m <= 1 ? (m - 1) / m : 1);
 }
 
-/* Reductions between node groups have a stream of their own, and nothing else to wait for in the microbatches' backward
- * passes; the last one comes behind these (exposed_s of estimate.c). Of one microbatch on average. */
+/* Reductions between node groups have a stream of their own from the first backward pass on, and nothing waits for them
+ * but the step; the last one comes behind all passes (exposed_s of estimate.c). Of one microbatch on average. */
 static double betweens_of_s(const dts_case *k, const dts_rank_class *c) {
     const dts_rank_collectives *x = &c->collectives;
     const double unit_s = x->unit_between_s[k->fsdp], root_s = x->root_between_s[k->fsdp];
@@ -208,13 +208,17 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         p.forward_s += left_s * (k->microbatches - 1) / k->microbatches;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
+        /* other passes hide those between groups, too, but for the first forward; of the last microbatch alone, where
+         * only that one reduces */
+        const double others = dts_case_defers_reduction(k) ? 0 : (k->microbatches - 1) / k->microbatches;
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* parameters stay whole from the first half to the second */
             p.input_s = fmax(beside_s(k, x, p.input_s, backward, exchange_s, again_s), host.input_s) + p.first_input_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s), fmax(betweens_s, host.weight_s));
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s),
+                              fmax(betweens_s - others * (p.forward_s + p.input_s), host.weight_s));
         } else {
             double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, exchange_s, again_s + scatters_s);
-            backward_s = fmax(backward_s, betweens_s);
+            backward_s = fmax(backward_s, betweens_s - others * p.forward_s);
             p.input_s = fmax(backward_s, host.input_s + host.weight_s) + p.first_input_s - p.weight_s;
         }
         p.input_s += groups_wait_s(k, c, splits);

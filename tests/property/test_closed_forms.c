@@ -295,6 +295,15 @@ static void reductions_between_nodes_hide_beside_others(void **state) {
         assert_int_equal(g->count, 1);
         assert_true(g->time < 0.12 && g->memory < 0.1);
     }
+    /* they take longer than a backward pass, and less than a microbatch */
+    tally t = {0};
+    l.nodes = "2";
+    l.length = "4096";
+    l.tensor = "4";
+    l.group = "2";
+    compare_layout(l, 8, &t);
+    print_message("tensor 4: %+.1f %% of time\n", 100 * t.groups[0].time_low);
+    assert_true(t.groups[0].count == 1 && t.groups[0].time < 0.04);
 }
 
 /* Shared experts beside the exchanges of tokens: the longer of both counts, forward and backward. */
