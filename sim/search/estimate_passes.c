@@ -142,6 +142,13 @@ static double betweens_of_s(const dts_case *k, const dts_rank_class *c) {
     return fmax(0, times * (c->layers * unit_s + root_s) - last_s) / k->microbatches;
 }
 
+/* Of these, what the passes that make no gradients do not hide: the first ones come ahead of all, and where only the
+ * last microbatch reduces all do. */
+static double behind_others_s(const dts_case *k, double betweens_s, double others_s) {
+    const double hide = dts_case_defers_reduction(k) ? 0 : (k->microbatches - 1) / k->microbatches;
+    return betweens_s - hide * others_s;
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
@@ -208,17 +215,14 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         p.forward_s += left_s * (k->microbatches - 1) / k->microbatches;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
-        /* other passes hide those between groups, too, but for the first forward; of the last microbatch alone, where
-         * only that one reduces */
-        const double others = dts_case_defers_reduction(k) ? 0 : (k->microbatches - 1) / k->microbatches;
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* parameters stay whole from the first half to the second */
             p.input_s = fmax(beside_s(k, x, p.input_s, backward, exchange_s, again_s), host.input_s) + p.first_input_s;
             p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s),
-                              fmax(betweens_s - others * (p.forward_s + p.input_s), host.weight_s));
+                              fmax(behind_others_s(k, betweens_s, p.forward_s + p.input_s), host.weight_s));
         } else {
             double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, exchange_s, again_s + scatters_s);
-            backward_s = fmax(backward_s, betweens_s - others * p.forward_s);
+            backward_s = fmax(backward_s, behind_others_s(k, betweens_s, p.forward_s));
             p.input_s = fmax(backward_s, host.input_s + host.weight_s) + p.first_input_s - p.weight_s;
         }
         p.input_s += groups_wait_s(k, c, splits);
