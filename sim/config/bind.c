@@ -10,9 +10,17 @@ dts_status dts_status_worse(dts_status a, dts_status b) {
 }
 
 const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key) {
-    dts_excerpt shown = dts_excerpt_of(key);
-    return prefix[0] == '\0' ? dts_arena_strdup(arena, shown.text)
-                             : dts_arena_printf(arena, "%s.%s", prefix, shown.text);
+    const size_t before = strlen(prefix), length = strlen(key);
+    if (before == 0) {
+        return dts_arena_strndup(arena, key, length);
+    }
+    char *joined = dts_arena_alloc(arena, before + length + 2);
+    if (joined != NULL) {
+        memcpy(joined, prefix, before + 1);
+        joined[before] = '.';
+        memcpy(joined + before + 1, key, length + 1);
+    }
+    return joined;
 }
 
 bool dts_is_documentation_key(const char *key) {

@@ -52,8 +52,10 @@ static dts_status refuse_file(const char *path, const char *what, dts_diag *diag
     return dts_diag_fail(diag, DTS_IO, NULL, "cannot read '%s': %s", path, what);
 }
 
-/* The whole file in malloc'd memory, one byte more than limit at most (so that the caller sees it is too large). */
+/* The whole file in malloc'd memory, one byte more than limit at most (so that the caller sees it is too large). There
+ * is room for what the file is said to hold, and then for as much as comes: a pipe does not say. */
 static dts_status read_file(const char *path, size_t limit, char **out, size_t *length, dts_diag *diag) {
+    enum { LEAST_ROOM_B = 4096 };
     struct stat info;
     if (stat(path, &info) != 0) {
         return refuse_file(path, errno == ENOENT ? "no such file" : strerror(errno), diag);
@@ -65,12 +67,21 @@ static dts_status read_file(const char *path, size_t limit, char **out, size_t *
     if (file == NULL) {
         return refuse_file(path, strerror(errno), diag);
     }
-    char *text = malloc(limit + 1);
-    if (text == NULL) {
-        fclose(file);
-        return dts_diag_nomem(diag);
+    const size_t most = limit + 1, said = info.st_size > 0 ? (size_t)info.st_size + 1 : 0;
+    char *text = NULL;
+    size_t room = said > LEAST_ROOM_B ? said : LEAST_ROOM_B, got = 0;
+    for (bool more = true; more; room *= 2) {
+        room = room < most ? room : most;
+        char *larger = realloc(text, room);
+        if (larger == NULL) {
+            free(text);
+            fclose(file);
+            return dts_diag_nomem(diag);
+        }
+        text = larger;
+        got += fread(text + got, 1, room - got, file);
+        more = got == room && room < most;
     }
-    *length = fread(text, 1, limit + 1, file);
     bool failed = ferror(file) != 0;
     int error = errno;
     fclose(file);
@@ -79,6 +90,7 @@ static dts_status read_file(const char *path, size_t limit, char **out, size_t *
         return refuse_file(path, strerror(error), diag);
     }
     *out = text;
+    *length = got;
     return DTS_OK;
 }
 

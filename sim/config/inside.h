@@ -9,7 +9,7 @@
 /* The gravest of two. */
 dts_status dts_status_worse(dts_status a, dts_status b);
 
-/* "prefix.key", or "key" without a prefix; NULL: out of memory. */
+/* "prefix.key", or "key" without a prefix; key is one of a schema. NULL: out of memory. */
 const char *dts_key_join(dts_arena *arena, const char *prefix, const char *key);
 
 /* The field of a key, or NULL. */

@@ -8,6 +8,10 @@ $ dtsim run gcp-data-parallel/scaling-dpd
 error: no file and no scenario 'gcp-data-parallel/scaling-dpd'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
 [3]
+% A pipe does not say how much it holds: it is read to its end, or to the limit.
+$ { dtsim show scaling-ddp; seq -f '# remark %g' 2000; } >long.yaml; dtsim run <(cat long.yaml) --format csv | cut -d, -f2- | cmp - <(dtsim run long.yaml --format csv | cut -d, -f2-)
+$ dtsim run <(seq -f '# remark %g' 400000) 2>&1 | cut -d: -f2-
+ error: the file is larger than 4194304 bytes
 % The folder of a scenario may be left out where that names one.
 $ dtsim run scaling-ddp --format csv | cmp - <(dtsim run gcp-data-parallel/scaling-ddp --format csv)
 $ dtsim show scaling-ddp | head -1
