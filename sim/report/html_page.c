@@ -55,14 +55,20 @@ void dts_html_escaped(const char *text, dts_text *out) {
     add_escaped(text, strlen(text), out);
 }
 
-void dts_html_prose(const char *text, dts_text *out) {
-    for (bool code = false; *text != '\0'; code = !code) {
-        const size_t length = strcspn(text, "`");
+static void add_prose(const char *text, size_t length, dts_text *out) {
+    const char *end = text + length;
+    for (bool code = false; text < end; code = !code) {
+        const char *tick = memchr(text, '`', (size_t)(end - text));
+        const char *stop = tick != NULL ? tick : end;
         dts_text_add(out, code ? "<code>" : "");
-        add_escaped(text, length, out);
+        add_escaped(text, (size_t)(stop - text), out);
         dts_text_add(out, code ? "</code>" : "");
-        text += length + (text[length] == '`');
+        text = tick != NULL ? tick + 1 : end;
     }
+}
+
+void dts_html_prose(const char *text, dts_text *out) {
+    add_prose(text, strlen(text), out);
 }
 
 void dts_html_lines(const char *lines, const char *attributes, dts_text *out) {
@@ -70,7 +76,7 @@ void dts_html_lines(const char *lines, const char *attributes, dts_text *out) {
         const size_t length = strcspn(lines, "\n");
         if (strspn(lines, " ") < length) {
             dts_text_printf(out, "<p%s>", attributes);
-            add_escaped(lines, length, out);
+            add_prose(lines, length, out);
             dts_text_add(out, "</p>\n");
         }
         lines += length + (lines[length] == '\n');

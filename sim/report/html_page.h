@@ -29,7 +29,7 @@ void dts_html_prose(const char *text, dts_text *out);
 /* <open>, the text escaped, and <close>. */
 void dts_html_element(const char *open, const char *text, const char *close, dts_text *out);
 
-/* Lines of text as paragraphs, with these attributes; empty ones are left out. */
+/* Lines of such sentences as paragraphs, with these attributes; empty ones are left out. */
 void dts_html_lines(const char *lines, const char *attributes, dts_text *out);
 
 /* Text with the characters that HTML reserves escaped; NULL: "?". */
