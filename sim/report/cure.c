@@ -173,6 +173,10 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
             add_cure(result, &cures[i], i + 1 < count ? ";" : ".", out);
         }
     }
+    if (result->host_short != NULL) {
+        dts_text_printf(out, "%sOnly the nodes' memory or drives are too small for %s.",
+                        count > 0 && cures[0].fits ? "\n  " : " ", result->host_short);
+    }
     if (result->look_further != NULL) {
         dts_text_printf(out, " `%s` looks at every legal plan.", result->look_further);
     }
@@ -183,6 +187,8 @@ void dts_report_cure(const dts_result *result, dts_text *out) {
         dts_text_printf(out, "A node's host memory lacks %.0f GiB: offload less, or shard over more nodes.",
                         result->host_peak_gib - result->host_capacity_gib);
         if (result->peak_allocated_gib + result->memory_gib.context <= result->capacity_gib) {
+            dts_text_add(out, " The GPUs have enough.");
+            dts_report_cures(result, out);
             return;
         }
         dts_text_add(out, " ");

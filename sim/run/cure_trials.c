@@ -26,6 +26,7 @@ typedef enum lever_name {
     KEPT_OUTPUTS,
     EXPANDABLE,
     GATHERS,
+    NO_OFFLOAD,
     LEVERS
 } lever_name;
 
@@ -237,6 +238,8 @@ static void add_software_levers(maker *m) {
     add_switch(m, EXPANDABLE, "stack.allocator.expandable", "true", fits && !stack->allocator_expandable);
     add_switch(m, GATHERS, "stack.fsdp.limit_all_gathers", "true",
                fits && v->parallelism.data_parallel >= DTS_DP_ZERO3 && !stack->fsdp_limit_all_gathers);
+    add_switch(m, NO_OFFLOAD, "offload.optimizer", "none",
+               m->result->host_peak_gib > m->result->host_capacity_gib && now->optimizer != DTS_OFFLOAD_NONE);
 }
 
 /* ---- several at once -------------------------------------------------------------------------------------------- */

@@ -431,6 +431,23 @@ static dts_trial *nearest(finder *f) {
     return best;
 }
 
+/* What lacks host memory or drives only, where nothing that is told suffices on these GPUs. NULL: nothing. */
+static const char *short_of_host(const finder *f) {
+    const dts_result *r = f->result;
+    const dts_trial *best = NULL;
+    for (size_t i = 0; i < r->cure_count; i++) {
+        if (r->cures[i].fits && r->cures[i].gpus == r->gpus) {
+            return NULL;
+        }
+    }
+    for (size_t i = 0; i < f->trials.count; i++) {
+        const dts_trial *t = &f->trials.items[i];
+        const bool here = t->known && t->host_full && t->cure.gpus == r->gpus && t->cure.needed_gib <= r->capacity_gib;
+        best = here && (best == NULL || t->change_count < best->change_count) ? t : best;
+    }
+    return best == NULL ? NULL : best->cure.change;
+}
+
 static dts_status tell(dts_result *result, const dts_trial *t) {
     dts_cure *c = &result->cures[result->cure_count++];
     *c = t->cure;
@@ -496,6 +513,7 @@ static dts_status find(finder *f) {
     if (status == DTS_OK && f->result->cure_count == 0 && !f->result->fits) {
         status = take_nearest(f);
     }
+    f->result->host_short = f->result->fits ? NULL : short_of_host(f);
     if (status == DTS_OK && (f->result->cure_count == 0 || !f->result->cures[0].fits) && f->options != NULL &&
         f->options->named != NULL) {
         f->result->look_further = dts_arena_printf(f->result->arena, "dtsim search %s", f->options->named);

@@ -207,6 +207,7 @@ typedef struct dts_result {
     dts_cure *cures; /* where the plan does not fit or has retries, and it was asked for: the fastest that suffice, or
                         one that does not fit either */
     size_t cure_count, cures_tried;
+    const char *host_short;    /* where none suffices on these GPUs, one that fits them, but not their nodes; or NULL */
     const char *look_further;  /* the command that looks at more, where none of them suffices; or NULL */
     double price_usd_per_hour; /* of all that is rented; 0: unknown */
     int64_t idle_gpus;         /* rented with those that are used: the rest of their nodes */

@@ -195,7 +195,13 @@ static void simulated_cures_come_first(void **state) {
                            "None of the 12 changes that were simulated suffices, alone, together or on more nodes; "
                            "nearest comes training.micro_batch=1, which needs 30.0 GiB. `dtsim search here.yaml --set "
                            "training.micro_batch=2` looks at every legal plan."));
-    s.result.look_further = NULL;
+    s.result.host_short = "offload.optimizer=cpu";
+    dts_text_clear(&text);
+    dts_report_cure(&s.result, &text);
+    assert_non_null(
+        strstr(dts_text_string(&text),
+               "30.0 GiB. Only the nodes' memory or drives are too small for offload.optimizer=cpu. `dtsim"));
+    s.result.host_short = s.result.look_further = NULL;
     s.result.fits = true;
     s.result.allocator.retries = 3;
     s.result.allocator.cost_s = 0.25 * s.result.iteration_time_s;

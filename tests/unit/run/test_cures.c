@@ -166,6 +166,24 @@ static void states_are_sharded_as_the_software_says(void **state) {
     assert_true(told[0][0] && !told[0][1] && told[1][1]);
 }
 
+/* Of a plan whose GPUs have enough, and of one that only its nodes are too small for. */
+static void small_nodes_are_told_of(void **state) {
+    (void)state;
+    dts_result *r = cured(fsdp, "cluster.host.memory=20GiB offload.optimizer=cpu training.recompute=full");
+    assert_false(r->fits);
+    assert_true(r->cure_count > 0 && r->cures[0].fits);
+    print_message("%s\n", r->cures[0].change);
+    assert_string_equal(r->cures[0].change, "offload.optimizer=none");
+    dts_result_free(r);
+    r = cured(fsdp,
+              "model=llama-3-70b cluster.gpus_per_node=4 training.global_batch=4 training.recompute=full "
+              "cluster.host.memory=20GiB");
+    print_message("%s, but %s\n", r->cures[0].change, r->host_short == NULL ? "nothing" : r->host_short);
+    assert_non_null(r->host_short);
+    assert_string_equal(r->host_short, "offload.optimizer=cpu");
+    dts_result_free(r);
+}
+
 static void what_fits_needs_none(void **state) {
     (void)state;
     dts_result *fits = cured(fsdp, "training.sequence_length=7000");
@@ -260,6 +278,7 @@ int main(void) {
         cmocka_unit_test(guesses_are_checked_within_the_bound),
         cmocka_unit_test(degrees_that_lead_nowhere_are_left),
         cmocka_unit_test(states_are_sharded_as_the_software_says),
+        cmocka_unit_test(small_nodes_are_told_of),
         cmocka_unit_test(what_fits_needs_none),
         cmocka_unit_test(retries_are_cured),
         cmocka_unit_test(few_retries_are_marked),
