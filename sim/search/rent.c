@@ -4,6 +4,7 @@
  * An offer on which the model's FLOPs of all tokens take longer than the deadline at the GPUs' peak rate is not
  * searched; one whose GPUs lack the precision is, and tells that. */
 #include "search/rent.h"
+#include "run/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,11 +154,12 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
     return DTS_OK;
 }
 
-/* Few simulations found no plan that surely fits, or none that is as good as one that may, and there are more
- * candidates. */
+/* Few simulations found no plan that surely fits without paying for it, or none that is as good as one that may, and
+ * there are more candidates. */
 static bool needs_more(const dts_search *search) {
     const dts_finding *plan = dts_search_plan(search);
-    const bool sure = plan != NULL && !(plan->outcome.figures.unserved_gib > 0);
+    const bool sure = plan != NULL && !(plan->outcome.figures.unserved_gib > 0) &&
+                      plan->outcome.figures.retry_share < dts_retries_told;
     return is_open(search) && !search->interrupted && (!sure || !dts_search_tie(search, &search->findings[0], plan));
 }
 

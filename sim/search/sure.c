@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "run/verdict.h"
 #include "search/layouts.h"
 
 /* Independent of the number of threads, as the answer has to be. */
@@ -49,8 +50,15 @@ static bool fits(const dts_finding *f) {
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits;
 }
 
+/* A request fails, or enough of them only after the allocator has given everything back: what is as full in a family
+ * fails or pays alike, so that the next replay goes elsewhere. */
 static bool fails(const dts_finding *f) {
-    return f->outcome.figures.unserved_gib > 0;
+    return f->outcome.figures.unserved_gib > 0 || f->outcome.figures.retry_share >= dts_retries_told;
+}
+
+/* It may be the answer: what pays runs, with the time of its replay. */
+static bool runs(const dts_finding *f) {
+    return !(f->outcome.figures.unserved_gib > 0);
 }
 
 static double filled(const dts_search_context *c, const dts_finding *f) {
@@ -119,6 +127,8 @@ static void learn(sure *s) {
             family *of = family_of(s, &f->candidate);
             const double fill = filled(s->c, f);
             of->served = fill < of->failed ? fmax(of->served, fill) : of->served;
+        }
+        if (f->as_run && fits(f) && runs(f)) {
             s->best_s = fmin(s->best_s, f->outcome.figures.iteration_time_s);
         }
     }
