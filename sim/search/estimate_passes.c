@@ -149,6 +149,22 @@ static double behind_others_s(const dts_case *k, double betweens_s, double other
     return betweens_s - hide * others_s;
 }
 
+/* In a pipeline the next pass's first unit is gathered behind the reduction of the last one, in one stream, and that
+ * begins when all of a backward is done: nothing of the rank runs meanwhile. Of one microbatch on average. */
+typedef struct turns {
+    double gather_s, scatter_s;
+} turns;
+
+static turns turns_of(const dts_case *k, const dts_rank_class *c, bool root_first) {
+    const dts_rank_collectives *x = &c->collectives;
+    if (k->plan->pipeline == 1 || dts_case_defers_reduction(k)) {
+        return (turns){0, 0};
+    }
+    const double each = fmin((double)k->frame->chunks, c->layers) * (k->microbatches - 1) / k->microbatches;
+    return (turns){root_first ? 0 : each * x->unit_gather_s[k->hybrid] / c->layer_units,
+                   each * x->unit_scatter_s[k->fsdp][k->hybrid] / c->layer_units};
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
@@ -178,8 +194,10 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
          * but where that one begins with the root */
         const double firsts = k->plan->pipeline == 1 ? fmin(chunks, c->layers) : root_first ? root_gathers(k, c) : 0;
         double first_s = firsts * x->unit_gather_s[k->hybrid] / c->layer_units;
+        const turns turn = turns_of(k, c, root_first);
         double gathers_s = c->layers * x->unit_gather_s[k->hybrid] - first_s;
-        double scatters_s = c->layers * x->unit_scatter_s[k->fsdp][k->hybrid] + x->root_scatter_s[k->fsdp][k->hybrid];
+        double scatters_s =
+            c->layers * x->unit_scatter_s[k->fsdp][k->hybrid] + x->root_scatter_s[k->fsdp][k->hybrid] - turn.scatter_s;
         const double betweens_s = k->hybrid ? betweens_of_s(k, c) : 0;
         if (dts_case_defers_reduction(k)) { /* once a step; so are parameters, where they stay whole until then */
             scatters_s /= k->microbatches;
@@ -193,7 +211,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         const host_passes host = host_passes_of(k, c, &u);
         /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
         const double behind_s = again && c->head ? first_s / chunks : 0;
-        p.first_forward_s = first_s + (apart ? 0 : root_s);
+        p.first_forward_s = first_s + (apart ? 0 : root_s) + turn.gather_s + turn.scatter_s;
         p.first_input_s = again ? first_s - behind_s + (dts_case_regathers_root(k, c) ? root_s : 0) : 0;
         const double again_products_s =
             k->recompute == DTS_CASE_FULL ? c->products_full_s * dts_case_repeated_share(k, c) : 0;
@@ -209,7 +227,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         double forward = fmin(1, c->products_forward_s / p.forward_s);
         double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
         const double read_s = p.forward_s + reads_wait_s(k, c);
-        const double gathered_s = gathers_s + (apart ? root_s : 0);
+        const double gathered_s = gathers_s - turn.gather_s + (apart ? root_s : 0);
         p.forward_s = beside_s(k, x, p.forward_s, forward, c->exchange_forward_s, gathered_s);
         p.forward_s = fmax(fmax(p.forward_s, gathered_s + last_s), fmax(read_s, host.forward_s)) + p.first_forward_s;
         p.forward_s += left_s * (k->microbatches - 1) / k->microbatches;
