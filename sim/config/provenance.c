@@ -9,8 +9,9 @@ enum { LINE_LONGEST = 400 };
 struct dts_provenance {
     dts_arena *arena;
     dts_provenance_entry *entries;
+    size_t *key_lengths; /* of the entries: most keys that are not the one looked for differ in length */
     size_t count;
-    size_t capacity;
+    size_t capacity, length_capacity;
     const char *last_file; /* most entries come from the file of the one before */
 };
 
@@ -32,7 +33,9 @@ static bool make_room(dts_provenance *p) {
         return false;
     }
     p->entries = entries;
-    return true;
+    size_t *lengths = dts_arena_room(p->arena, p->key_lengths, &p->length_capacity, p->count + 1, sizeof *lengths);
+    p->key_lengths = lengths == NULL ? p->key_lengths : lengths;
+    return lengths != NULL;
 }
 
 /* The place with strings of our own: the document may be gone when it is shown. */
@@ -70,6 +73,7 @@ dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_nod
     if (!complete) {
         return dts_diag_nomem(binder->diag);
     }
+    p->key_lengths[p->count] = strlen(key);
     p->entries[p->count++] = entry;
     return DTS_OK;
 }
@@ -83,8 +87,9 @@ const dts_provenance_entry *dts_provenance_get(const dts_provenance *provenance,
 }
 
 const dts_provenance_entry *dts_provenance_find(const dts_provenance *provenance, const char *key) {
+    const size_t length = strlen(key);
     for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
-        if (strcmp(provenance->entries[i].key, key) == 0) {
+        if (provenance->key_lengths[i] == length && memcmp(provenance->entries[i].key, key, length) == 0) {
             return &provenance->entries[i];
         }
     }
