@@ -27,7 +27,8 @@ built_and_tested() {
         grep -E -A6 'error:|warning:|FAILED' "$logs/$preset-build.log" | head -80
         return 1
     }
-    ctest --preset "$preset" -j "$jobs" --timeout 300 --no-tests=error "$@"
+    # ends what hangs: a busy or slow machine may take several times the three minutes of the longest test
+    ctest --preset "$preset" -j "$jobs" --timeout 900 --no-tests=error "$@"
 }
 
 # sanitized PRESET: tests with the label "numbers" compare what the release build computes with measurements; what they
@@ -65,7 +66,7 @@ release() {
 # under_valgrind PROGRAM LOGS: prints the program's name when something is wrong
 under_valgrind() {
     # a few random scenarios are enough where every instruction is watched
-    DTSIM_PROPERTY_RUNS=20 timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect "$1" \
+    DTSIM_PROPERTY_RUNS=20 timeout 1200 valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect "$1" \
         >"$2/valgrind-${1##*/}.log" 2>&1 || echo "$1"
 }
 export -f under_valgrind

@@ -6,10 +6,10 @@ $ timeout --preserve-status -s INT 5 dtsim search long.yaml --method mcmc --simu
 $ timeout --preserve-status -s INT 5 dtsim search long.yaml --space soap --proposals 1000000000 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
 1
 [130]
-$ timeout --preserve-status -s INT 2 dtsim search long.yaml --set training.global_batch=1536 --set cluster.nodes=512 --simulate 0 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
+$ timeout --preserve-status -s INT 5 dtsim search long.yaml --set training.global_batch=1536 --set cluster.nodes=512 --simulate 0 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
 1
 [130]
-$ timeout --preserve-status -s INT 2 dtsim search long.yaml --tokens 1e9 --nodes 1..512 --simulate 10000 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
+$ timeout --preserve-status -s INT 5 dtsim search long.yaml --tokens 1e9 --nodes 1..512 --simulate 10000 2>/dev/null | grep -c '^Interrupted'; exit ${PIPESTATUS[0]}
 1
 [130]
 % How much is done, and how to go on.
