@@ -132,11 +132,22 @@ void dts_stage_mean(const dts_result *result, dts_text *out) {
                     100 * result->bubble_fraction, 100 * result->time_s.bubble / result->iteration_time_s);
 }
 
+/* Two digits of a positive number: the ends of a range are not known better. */
+static void add_two_digits(double value, dts_text *out) {
+    const double step = pow(10, floor(log10(value)) - 1);
+    const double rounded = round(value / step) * step;
+    if (rounded >= 9.95) {
+        dts_format_count(round(rounded), out);
+    } else {
+        dts_text_printf(out, "%.*f", rounded >= 0.995 ? 1 : 2, rounded);
+    }
+}
+
 void dts_likely_text(const dts_result *result, dts_text *out) {
     const double high = result->likely.high_s;
     const double unit = high >= 1 ? 1 : high >= 1e-3 ? 1e-3 : 1e-6;
-    dts_format_count(result->likely.low_s / unit, out);
+    add_two_digits(result->likely.low_s / unit, out);
     dts_text_add(out, " to ");
-    dts_format_count(high / unit, out);
+    add_two_digits(high / unit, out);
     dts_text_add(out, high >= 1 ? " s" : high >= 1e-3 ? " ms" : " us");
 }
