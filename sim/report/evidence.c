@@ -11,13 +11,14 @@
 
 #define RECORD       "scenarios/published/record/runs.csv"
 #define LIKELY_SHARE 0.8
-enum { SAME_STACK = 3, SAME_ARCHITECTURE = 3, NEAREST_SHOWN = 5 };
+enum { LEAST_SOURCES = 5, NEAREST_SHOWN = 5 };
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-enum column { TABLE, ID, SOURCE, MODEL, STACK, ARCHITECTURE, PARAMETERS, GPUS, MFU, RATIO, COLUMNS };
-static const char *const column_names[COLUMNS] = {"table",        "id",         "source", "model",         "stack",
-                                                  "architecture", "parameters", "gpus",   "predicted_mfu", "ratio"};
+enum column { TABLE, ID, SOURCE, MODEL, STACK, ARCHITECTURE, PRECISION, PARAMETERS, GPUS, MFU, RATIO, COLUMNS };
+static const char *const column_names[COLUMNS] = {"table",        "id",        "source",     "model", "stack",
+                                                  "architecture", "precision", "parameters", "gpus",  "predicted_mfu",
+                                                  "ratio"};
 
 void dts_evidence_begin(dts_text *out) {
     for (size_t c = 0; c < COLUMNS; c++) {
@@ -26,12 +27,13 @@ void dts_evidence_begin(dts_text *out) {
 }
 
 void dts_evidence_add(const dts_published_run *run, dts_text *out) {
-    const char *const texts[] = {run->table, run->id, run->source, run->model, run->stack, run->architecture};
+    const char *const texts[] = {run->table, run->id,           run->source,   run->model,
+                                 run->stack, run->architecture, run->precision};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         dts_report_csv_cell(texts[i], out);
         dts_text_add(out, ",");
     }
-    dts_text_printf(out, "%.4g,%.0f,%.4f,%.4f\n", run->parameters, run->gpus, run->mfu, run->ratio);
+    dts_text_printf(out, "%.4g,%.0f,%.4g,%.5g\n", run->parameters, run->gpus, run->mfu, run->ratio);
 }
 
 size_t dts_evidence_source_length(const char *source) {
@@ -63,6 +65,7 @@ static dts_status read_run(const dts_table_cell *cells, const size_t at[COLUMNS]
                                .model = cells[at[MODEL]].text,
                                .stack = cells[at[STACK]].text,
                                .architecture = cells[at[ARCHITECTURE]].text,
+                               .precision = cells[at[PRECISION]].text,
                                .parameters = dts_table_positive(&cells[at[PARAMETERS]], help, diag),
                                .gpus = dts_table_positive(&cells[at[GPUS]], help, diag),
                                .mfu = dts_table_positive(&cells[at[MFU]], help, diag),
@@ -79,13 +82,24 @@ static int by_ratio(const void *a, const void *b) {
     return table != 0 ? table : strcmp(x->id, y->id);
 }
 
-static void share_sources(dts_evidence *e) {
+static int by_source(const void *a, const void *b) {
+    const dts_published_run *const *x = a, *const *y = b;
+    return strcmp((*x)->source, (*y)->source);
+}
+
+/* Fills in the shares; order has room for all runs. */
+static void share_sources(dts_evidence *e, const dts_published_run **order) {
     for (size_t i = 0; i < e->count; i++) {
-        size_t same = 0;
-        for (size_t k = 0; k < e->count; k++) {
-            same += strcmp(e->runs[k].source, e->runs[i].source) == 0 ? 1 : 0;
+        order[i] = &e->runs[i];
+    }
+    qsort(order, e->count, sizeof *order, by_source);
+    for (size_t first = 0, behind = 0; first < e->count; first = behind) {
+        while (behind < e->count && by_source(&order[first], &order[behind]) == 0) {
+            behind++;
         }
-        e->share[i] = 1 / sqrt((double)same);
+        for (size_t i = first; i < behind; i++) {
+            e->share[order[i] - e->runs] = 1 / sqrt((double)(behind - first));
+        }
     }
 }
 
@@ -100,7 +114,8 @@ dts_status dts_evidence_read(const char *path, dts_arena *arena, dts_evidence *o
     }
     out->runs = dts_arena_array(arena, table.rows, sizeof *out->runs);
     out->share = dts_arena_array(arena, table.rows, sizeof *out->share);
-    if (out->runs == NULL || out->share == NULL) {
+    const dts_published_run **order = dts_arena_array(arena, table.rows, sizeof *order);
+    if (out->runs == NULL || out->share == NULL || order == NULL) {
         return dts_diag_nomem(diag);
     }
     for (size_t r = 0; r < table.rows; r++) {
@@ -110,7 +125,7 @@ dts_status dts_evidence_read(const char *path, dts_arena *arena, dts_evidence *o
     if (status == DTS_OK) {
         out->count = table.rows;
         qsort(out->runs, out->count, sizeof *out->runs, by_ratio);
-        share_sources(out);
+        share_sources(out, order);
     }
     return status;
 }
@@ -122,9 +137,7 @@ static bool same(const char *a, const char *b) {
 }
 
 static double likeness(const dts_published_run *run, const dts_published_run *like) {
-    return (same(run->stack, like->stack) ? SAME_STACK : 1) *
-           (same(run->architecture, like->architecture) ? SAME_ARCHITECTURE : 1) *
-           exp(-fabs(log(run->mfu / like->mfu)));
+    return exp(-fabs(log(run->mfu / like->mfu)));
 }
 
 /* The ratio that a part of the weights lies at or below. */
@@ -140,7 +153,7 @@ static double quantile(const dts_evidence *e, const double *weights, double tota
 bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *like, const char *left_out, double share,
                         double *low, double *high) {
     double *weights = calloc(evidence->count + 1, sizeof *weights);
-    double total = 0;
+    double total = 0, sources = 0; /* n runs of a source have shares of 1/root(n): n of their squares are 1 */
     if (weights == NULL) {
         return false;
     }
@@ -148,19 +161,29 @@ bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *l
         const bool counts = left_out == NULL || strcmp(evidence->runs[i].source, left_out) != 0;
         weights[i] = counts ? evidence->share[i] * likeness(&evidence->runs[i], like) : 0;
         total += weights[i];
+        sources += counts ? evidence->share[i] * evidence->share[i] : 0;
     }
-    if (total > 0) {
+    const bool known = total > 0 && sources > LEAST_SOURCES - 0.5;
+    if (known) {
         *low = quantile(evidence, weights, total, (1 - share) / 2);
         *high = quantile(evidence, weights, total, (1 + share) / 2);
     }
     free(weights);
-    return total > 0;
+    return known;
 }
 
-/* Of runs that are alike in what decides the range, those of the same model and about as many GPUs and parameters come
- * first. */
+/* "amp-bf16" has the products of "bf16". */
+static const char *product_of(const char *precision) {
+    static const char amp[] = "amp-";
+    return precision != NULL && strncmp(precision, amp, sizeof amp - 1) == 0 ? precision + sizeof amp - 1 : precision;
+}
+
+/* For a reader, not for the range: the same software and GPUs say most, then the precision and the kind of model. */
 static double nearness(const dts_published_run *run, const dts_published_run *like) {
-    return likeness(run, like) * (same(run->model, like->model) ? 2 : 1) *
+    return likeness(run, like) * (same(run->stack, like->stack) ? 4 : 1) *
+           (same(run->architecture, like->architecture) ? 4 : 1) *
+           (same(product_of(run->precision), product_of(like->precision)) ? 2 : 1) *
+           (same(run->model, like->model) ? 2 : 1) *
            exp(-fabs(log(run->gpus / like->gpus)) / 2 - fabs(log(run->parameters / like->parameters)) / 2);
 }
 
@@ -194,7 +217,8 @@ static const char *value_of(const dts_scenario *scenario, const char *key) {
 }
 
 dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result) {
-    return (dts_published_run){.model = value_of(scenario, "model"),
+    return (dts_published_run){.model = value_of(scenario, "model.architecture"),
+                               .precision = value_of(scenario, "training.precision"),
                                .stack = result->stack,
                                .architecture = value_of(scenario, "cluster.gpu.architecture"),
                                .parameters = result->parameters,
@@ -223,25 +247,37 @@ static dts_status fill_in(const dts_evidence *evidence, const dts_published_run 
     return DTS_OK;
 }
 
+/* A result is worth more than its range: what is wrong with the record is a warning. */
+static dts_status warn(const char *path, dts_diag *why, dts_diag *diag) {
+    const dts_message *first = dts_diag_count(why) > 0 ? dts_diag_get(why, 0) : NULL;
+    dts_diag_warning(diag, first != NULL ? &first->place : &(dts_place){.file = path}, NULL,
+                     "`dtsim validate --record` writes such a file; without it no likely range is told",
+                     "the record of published runs cannot be read: %s", first != NULL ? first->text : "unknown");
+    return DTS_OK;
+}
+
 dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag) {
-    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
-        return DTS_OK;
-    }
-    char *path = NULL;
-    for (size_t i = 0; i < folders->count; i++) {
+    const char *path = NULL;
+    for (size_t i = 0; i < folders->count && (path == NULL || access(path, R_OK) != 0); i++) {
         path = dts_arena_printf(result->arena, "%s/" RECORD, folders->roots[i]);
         if (path == NULL) {
             return dts_diag_nomem(diag);
         }
-        if (access(path, R_OK) == 0) {
-            dts_evidence evidence;
-            const dts_published_run like = dts_evidence_of(scenario, result);
-            const dts_status status = dts_evidence_read(path, result->arena, &evidence, diag);
-            return status != DTS_OK                              ? status
-                   : fill_in(&evidence, &like, result) == DTS_OK ? DTS_OK
-                                                                 : dts_diag_nomem(diag);
-        }
     }
-    return DTS_OK;
+    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN || path == NULL ||
+        access(path, R_OK) != 0) {
+        return DTS_OK;
+    }
+    dts_diag *why = dts_diag_new();
+    dts_evidence evidence;
+    const dts_published_run like = dts_evidence_of(scenario, result);
+    dts_status status = why != NULL ? dts_evidence_read(path, result->arena, &evidence, why) : DTS_NOMEM;
+    if (status == DTS_OK) {
+        status = fill_in(&evidence, &like, result);
+    } else if (status != DTS_NOMEM) {
+        status = warn(path, why, diag);
+    }
+    dts_diag_free(why);
+    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }

@@ -1,12 +1,11 @@
 /* How far a prediction may be trusted: what published runs took, over what dtsim had predicted for them.
  *
  * The record is a table that `dtsim validate --record` writes; scenarios/published/record/runs.csv is that of the
- * published tables to which nothing was fitted. A range weighs every run of it
+ * published tables, but for those whose constants were fitted on most of their runs. A range weighs every run of it
  *   - by the root of its source's number of runs, so that a sweep of one user does not outvote all others,
- *   - three times for the same software stack, three times for the same generation of GPUs,
  *   - by exp(-|ln(u / u')|) for predicted utilisations u and u': what a host or a slow network bounds is less certain.
- * These weights were chosen by the score of intervals (Gneiting and Raftery 2007, J. Am. Stat. Assoc. 102, 359) on
- * sources left out; docs/accuracy.md has it beside plainer ones. */
+ * More weight for the same software or generation of GPUs does not better the score of intervals (Gneiting and Raftery
+ * 2007, J. Am. Stat. Assoc. 102, 359) on sources left out; docs/accuracy.md has the scores. */
 #ifndef DTS_REPORT_EVIDENCE_H
 #define DTS_REPORT_EVIDENCE_H
 
@@ -31,19 +30,20 @@ void dts_evidence_add(const dts_published_run *run, dts_text *out);
 /* The part of a measurement's `source` that names who measured: up to the first of @ ( , ; : */
 size_t dts_evidence_source_length(const char *source);
 
-/* Measured over predicted times between which the middle `share` (0 to 1) of the runs lay, weighed by likeness; false
- * without runs. left_out: a source that does not count, to try the range on it, or NULL. */
+/* Measured over predicted times between which the middle `share` (0 to 1) of the runs lay, weighed as above; false with
+ * fewer than five sources. left_out: a source that does not count, to try the range on it, or NULL. */
 bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *like, const char *left_out, double share,
                         double *low, double *high);
 
-/* Indices of the runs most like this one, the most alike first, one of a source; returns how many (at most `most`). */
+/* Indices of the runs most like this one in software, GPUs, precision, architecture, utilisation and size, the most
+ * alike first, one of a source; returns how many (at most `most`). */
 size_t dts_evidence_nearest(const dts_evidence *evidence, const dts_published_run *like, size_t most, size_t *out);
 
 /* What identifies a scenario's run, without table, id, source and ratio; borrows from both. */
 dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result);
 
 /* Fills in result->likely from the record of the published runs, where one of the folders has it and the scenario
- * trains and fits; else it stays unknown. */
+ * trains and fits; else it stays unknown. A record that cannot be read costs the range, not the result: a warning. */
 dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag);
 

@@ -73,11 +73,12 @@ static const dts_report_field input_fields[] = {
 };
 
 static const dts_report_field published_run_fields[] = {
-    FIELD(dts_published_run, table, DTS_REPORT_STRING),      FIELD(dts_published_run, id, DTS_REPORT_STRING),
-    FIELD(dts_published_run, source, DTS_REPORT_STRING),     FIELD(dts_published_run, model, DTS_REPORT_STRING),
-    FIELD(dts_published_run, stack, DTS_REPORT_STRING),      FIELD(dts_published_run, architecture, DTS_REPORT_STRING),
-    FIELD(dts_published_run, parameters, DTS_REPORT_NUMBER), FIELD(dts_published_run, gpus, DTS_REPORT_NUMBER),
-    FIELD(dts_published_run, mfu, DTS_REPORT_NUMBER),        FIELD(dts_published_run, ratio, DTS_REPORT_NUMBER),
+    FIELD(dts_published_run, table, DTS_REPORT_STRING),     FIELD(dts_published_run, id, DTS_REPORT_STRING),
+    FIELD(dts_published_run, source, DTS_REPORT_STRING),    FIELD(dts_published_run, model, DTS_REPORT_STRING),
+    FIELD(dts_published_run, stack, DTS_REPORT_STRING),     FIELD(dts_published_run, architecture, DTS_REPORT_STRING),
+    FIELD(dts_published_run, precision, DTS_REPORT_STRING), FIELD(dts_published_run, parameters, DTS_REPORT_NUMBER),
+    FIELD(dts_published_run, gpus, DTS_REPORT_NUMBER),      FIELD(dts_published_run, mfu, DTS_REPORT_NUMBER),
+    FIELD(dts_published_run, ratio, DTS_REPORT_NUMBER),
 };
 
 static const dts_report_fields kernels = TABLE(kernel_fields), path_rows = TABLE(path_fields),

@@ -491,8 +491,8 @@ static void write_evidence(const page *p) {
     if (!(r->likely.high_s > 0)) {
         return;
     }
-    static const char *const titles[] = {"run", "model", "parameters", "GPUs", "stack", "ratio"};
-    dts_grid *grid = dts_grid_new(titles, 6, 1 << 0 | 1 << 1 | 1 << 4);
+    static const char *const titles[] = {"run", "model", "parameters", "GPUs", "precision", "stack", "ratio"};
+    dts_grid *grid = dts_grid_new(titles, 7, 1 << 0 | 1 << 1 | 1 << 4 | 1 << 5);
     char buffer[32];
     for (size_t i = 0; i < r->likely.nearest_count; i++) {
         const dts_published_run *run = &r->likely.nearest[i];
@@ -500,6 +500,7 @@ static void write_evidence(const page *p) {
         dts_grid_add(grid, run->model);
         dts_grid_add(grid, dts_formatted(dts_format_large, run->parameters, buffer, sizeof buffer));
         dts_grid_printf(grid, "%.0f %s", run->gpus, run->architecture);
+        dts_grid_add(grid, run->precision);
         dts_grid_add(grid, run->stack);
         dts_grid_printf(grid, "%.2f", run->ratio);
     }
@@ -508,9 +509,9 @@ static void write_evidence(const page *p) {
     dts_text_add(&line, "Likely ");
     dts_likely_text(r, &line);
     dts_text_add(&line,
-                 ": four of five published runs were that near, those of this software, this generation of GPUs and "
-                 "a like utilisation counting more. The nearest one of each source (tables in "
-                 "scenarios/published), with its ratio of measured to predicted time:");
+                 ": four of five published runs were that near, those of a like utilisation counting more. The "
+                 "nearest one of each source (tables in scenarios/published), with its ratio of measured to "
+                 "predicted time:");
     paragraph(p, dts_text_string(&line));
     dts_text_end(&line, p->out);
     print_grid(p, grid);

@@ -98,7 +98,7 @@ static void write_facts(page *p) {
         dts_text likely = {0};
         dts_likely_text(r, &likely);
         dts_text_printf(p->out,
-                        "<div title=\"Four of five published runs like it were that near\"><span class=\"faint\">Likely"
+                        "<div title=\"Four of five published runs were that near\"><span class=\"faint\">Likely"
                         "</span><b>%s</b></div>\n",
                         dts_text_string(&likely));
         dts_text_end(&likely, p->out);

@@ -125,7 +125,7 @@ static void write_speed(const page *p) {
     if (r->likely.high_s > 0) {
         dts_text likely = {0};
         dts_likely_text(r, &likely);
-        dts_text_add(&likely, ": four of five published runs like it were that near");
+        dts_text_add(&likely, ": four of five published runs were that near");
         fact(p, "Likely", &likely);
         dts_text_free(&likely);
     }

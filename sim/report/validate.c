@@ -11,7 +11,7 @@
 
 const char *const dts_baseline_names[DTS_BASELINE_COUNT] = {"utilisation", "utilisation_with_bubble"};
 
-enum { MODEL, STACK, ARCHITECTURE, NAME_COUNT };
+enum { MODEL, STACK, ARCHITECTURE, PRECISION, NAME_COUNT };
 
 /* What came of one row; texts are its own until they are gathered. */
 typedef struct outcome {
@@ -65,7 +65,7 @@ static dts_validate_lack lack_of(const dts_result *result) {
 
 /* Names that outlive the scenario. */
 static dts_status keep_names(const dts_published_run *run, outcome *out) {
-    const char *const names[NAME_COUNT] = {run->model, run->stack, run->architecture};
+    const char *const names[NAME_COUNT] = {run->model, run->stack, run->architecture, run->precision};
     for (size_t i = 0; i < NAME_COUNT; i++) {
         out->names[i] = strdup(names[i] != NULL ? names[i] : "");
         if (out->names[i] == NULL) {
@@ -92,6 +92,7 @@ static dts_status fill_in(const dts_measurement *row, const dts_scenario *scenar
         .tokens_per_gpu = result->tokens_per_s_per_gpu * result->iteration_time_s,
         .gpus = (double)result->gpus,
         .sequence_length = (double)values->training.sequence_length,
+        .trains = values->training.mode == DTS_MODE_TRAIN,
         .run = dts_evidence_of(scenario, result)};
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         out->predicted[m] = dts_metric_predicted(result, m);
@@ -159,8 +160,9 @@ static dts_status name_run(const dts_validation *v, const dts_measurement *row, 
     run->model = dts_arena_strdup(v->arena, out->names[MODEL]);
     run->stack = dts_arena_strdup(v->arena, out->names[STACK]);
     run->architecture = dts_arena_strdup(v->arena, out->names[ARCHITECTURE]);
+    run->precision = dts_arena_strdup(v->arena, out->names[PRECISION]);
     return run->table != NULL && run->source != NULL && run->model != NULL && run->stack != NULL &&
-                   run->architecture != NULL
+                   run->architecture != NULL && run->precision != NULL
                ? DTS_OK
                : DTS_NOMEM;
 }
@@ -286,15 +288,17 @@ void dts_validation_free(dts_validation *validation) {
     }
 }
 
-dts_status dts_validation_evidence(const dts_validation *validation, dts_text *out) {
+dts_status dts_validation_evidence(const dts_validation *validation, dts_text *out, size_t *runs) {
+    *runs = 0;
     dts_evidence_begin(out);
     for (size_t i = 0; i < validation->record_count; i++) {
         const dts_validate_record *record = &validation->records[i];
         const dts_validate_record *before = i > 0 ? &validation->records[i - 1] : NULL;
         const bool again = before != NULL && before->run.ratio > 0 && before->table == record->table &&
                            strcmp(before->id, record->id) == 0;
-        if (record->run.ratio > 0 && !again) { /* a time and a rate say the same */
+        if (record->trains && record->run.ratio > 0 && !again) { /* a time and a rate say the same */
             dts_evidence_add(&record->run, out);
+            ++*runs;
         }
     }
     return dts_text_status(out);

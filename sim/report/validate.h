@@ -38,6 +38,7 @@ typedef struct dts_validate_record {
     double bubble_factor;                /* 1 + (p-1)/(m·v) */
     double tokens_per_gpu;               /* per iteration */
     double gpus, sequence_length;
+    bool trains;           /* not inference */
     dts_published_run run; /* what identifies it; ratio: of time, also where a rate was measured; 0 for memory */
 } dts_validate_record;
 
@@ -122,9 +123,10 @@ size_t dts_validation_worst(const dts_validation *validation, size_t *out);
 /* Fits the baselines' constants, one per table, and fills in their predictions. Called by dts_validate. */
 dts_status dts_validation_fit_baselines(dts_validation *validation);
 
-/* The record that says how far predictions may be trusted (report/evidence.h): a line for each run whose time or rate
- * was measured, under the names of its table and source. */
-dts_status dts_validation_evidence(const dts_validation *validation, dts_text *out);
+/* The record that says how far predictions may be trusted (report/evidence.h): a line for each run of training whose
+ * time or rate was measured, under the names of its table and source; also of runs that are too large here: they were
+ * measured. *runs: how many those are. */
+dts_status dts_validation_evidence(const dts_validation *validation, dts_text *out, size_t *runs);
 
 dts_status dts_validation_text(const dts_validation *validation, const dts_style *style, dts_text *out);
 dts_status dts_validation_json(const dts_validation *validation, dts_text *out);

@@ -142,9 +142,10 @@ typedef struct dts_cure {
 typedef struct dts_published_run {
     const char *table, *id;   /* TABLE.csv#ID */
     const char *source;       /* who measured it */
-    const char *model;        /* name of its profile */
+    const char *model;        /* its kind: "llama" */
     const char *stack;        /* its name for people, which a scenario written out in full still has */
     const char *architecture; /* of its GPUs: "hopper" */
+    const char *precision;    /* "amp-bf16" */
     double parameters, gpus;
     double mfu;   /* as predicted, 0 to 1 */
     double ratio; /* measured over predicted time */
@@ -161,7 +162,7 @@ typedef struct dts_result {
     double trainable_parameters; /* what is trained: all of them, or the adapters */
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
     struct {
-        double low_s, high_s; /* where four of five published runs lay, those like this one counting more; 0: unknown */
+        double low_s, high_s; /* where four of five published runs lay, those of a like mfu counting more; 0: unknown */
         const dts_published_run *nearest; /* the most alike, at most one of a source */
         size_t nearest_count;
     } likely; /* by the caller: report/evidence.h */

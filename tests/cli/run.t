@@ -74,7 +74,7 @@ $ dtsim run gcp-data-parallel/scaling-ddp --format json | grep -c wall_s
 $ dtsim run gcp-data-parallel/scaling-ddp --format json --wall-time | grep -c wall_s
 1
 $ dtsim run gcp-data-parallel/scaling-ddp --trace t.json -o page.txt && head -c 60 t.json && wc -l <page.txt
-{"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc36
+{"displayTimeUnit":"ms","otherData":{"generator":"dtsim","sc35
 $ dtsim run $DATA/scenarios/gcp-data-parallel/scaling-ddp.yaml --set name=other | head -1
 other
 $ dtsim run gcp-data-parallel/scaling-pdp --html p.html -o page.txt && grep -c '<svg' p.html

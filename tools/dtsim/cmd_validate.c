@@ -54,6 +54,22 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     }
 }
 
+static dts_status write_record(const validate_arguments *a, const dts_validation *validation) {
+    dts_text text = {0};
+    size_t runs;
+    dts_status status = dts_validation_evidence(validation, &text, &runs);
+    if (status != DTS_OK) {
+        dts_diag_nomem(a->tool->diag);
+    } else if (runs == 0) {
+        dts_diag_warning(a->tool->diag, NULL, NULL, "it holds training runs with measured.iteration_s or a rate",
+                         "--record %s: no run to record; nothing is written", a->record_path);
+    } else {
+        status = dts_tool_write_file(a->tool, a->record_path, &text);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
 static dts_status validate(const validate_arguments *a, size_t *simulated) {
     dts_progress progress;
     dts_progress_begin(&progress, "rows");
@@ -78,10 +94,7 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
                                           : dts_validation_text(validation, &a->tool->style, &text);
     status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
     if (status == DTS_OK && a->record_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_validation_evidence(validation, &text) == DTS_OK
-                     ? dts_tool_write_file(a->tool, a->record_path, &text)
-                     : dts_diag_nomem(a->tool->diag);
+        status = write_record(a, validation);
     }
     dts_text_free(&text);
     for (size_t t = 0; t < validation->table_count; t++) {
