@@ -264,7 +264,8 @@ typedef struct dts_storage {
     double optimizer_B;      /* optimizer states (and a separate master copy), B per element */
     double step_B;           /* what the optimizer computes with: its own copy of an element, B */
     bool autocast;           /* parameters are cast for each use (AMP) */
-    dts_half half;           /* who makes fp32 weights half */
+    bool mixed;              /* fp32 weights, of which the precision wants half copies */
+    dts_half half;           /* who makes those */
 } dts_storage;
 
 /* Are parameters of some layers sharded, or of all? */
@@ -276,8 +277,8 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
 
 typedef struct dts_plan dts_plan;
 
-/* Does the precision need autocast where parameters are whole? */
-bool dts_plan_wants_autocast(const dts_plan *plan);
+/* Is half precision asked for, and does nobody cast? Of this plan's own layers, not of all styles. */
+bool dts_plan_stays_wide(const dts_plan *plan);
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
 typedef struct dts_chunk {

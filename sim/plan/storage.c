@@ -151,7 +151,8 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     } else if (s.product != s.compute && stack->fp8_half_weights) {
         use_half_weights(&s);
     }
-    if (s.autocast && half == DTS_HALF_BY_NOBODY) {
+    s.mixed = s.autocast;
+    if (s.mixed && half == DTS_HALF_BY_NOBODY) {
         leave_wide(&s, stack, gpu);
     }
     s.adapter = s.compute;
@@ -184,9 +185,8 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
     return s;
 }
 
-bool dts_plan_wants_autocast(const dts_plan *plan) {
-    const dts_job *job = &plan->job;
-    return dts_storage_of(job->training, job->stack, &job->cluster->gpu, false, DTS_HALF_BY_AUTOCAST).autocast;
+bool dts_plan_stays_wide(const dts_plan *plan) {
+    return plan->storage.mixed && plan->storage.half == DTS_HALF_BY_NOBODY;
 }
 
 /* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */

@@ -2,7 +2,7 @@
 #include "run/wide.h"
 
 const char *dts_warn_of_wide(const dts_plan *plan, dts_arena *arena) {
-    if (!dts_plan_wants_autocast(plan) || plan->storage.half != DTS_HALF_BY_NOBODY) {
+    if (!dts_plan_stays_wide(plan)) {
         return NULL;
     }
     const dts_stack *stack = plan->job.stack;

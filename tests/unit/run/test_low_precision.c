@@ -355,15 +355,19 @@ static void what_nobody_casts_trains_in_fp32(void **state) {
         {"stack.profile=torchtitan-2025 parallelism.tensor=8", true}, /* no ranks to shard over */
         {"stack.profile=torchtitan-2025 parallelism.tensor=2", false},
         {"stack.profile=pytorch-2 parallelism.data_parallel=ddp parallelism.tensor=2", false},
+        {"stack.profile=torchtitan parallelism.data_parallel=ddp training.adapters.lora.rank=16", true},
+        {"stack.profile=torchtitan stack.autocast=never parallelism.data_parallel=ddp training.adapters.lora.rank=16",
+         true},
     };
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        char settings[200];
+        char settings[240];
         snprintf(settings, sizeof settings, "%s training.precision=fp32", plans[i].settings);
         dts_result *wide = simulate_text(base, settings);
         snprintf(settings, sizeof settings, "%s training.precision=amp-bf16", plans[i].settings);
         dts_result *asked = simulate_text(base, settings);
         assert_int_equal(plans[i].wide, warns_of(asked, "trains in fp32: mixed precision of torchtitan"));
         assert_false(warns_of(wide, "trains in fp32"));
+        assert_false(warns_of(asked, "stack.autocast does nothing"));
         const double ratio = wide->iteration_time_s / asked->iteration_time_s;
         assert_true(plans[i].wide ? fabs(ratio - 1) < 1e-9 : ratio > 3);
         assert_true(!plans[i].wide || fabs(wide->peak_allocated_gib - asked->peak_allocated_gib) < 1e-9);
