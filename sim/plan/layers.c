@@ -298,7 +298,8 @@ static dts_status make_style(const dts_plan *plan, const style *s, dts_arena *ar
         dts_diag_error(diag, NULL, "parallelism.layers", m->help, "layers of their own: %s", m->text);
     }
     dts_diag_free(refusal);
-    out->storage = dts_storage_of(t, job.stack, &job.cluster->gpu, s->data_parallel == DTS_DP_FSDP, plan->storage.half);
+    const dts_half half = job.stack->autocast == DTS_AUTOCAST_ALWAYS ? plan->storage.half : out->storage.half;
+    out->storage = dts_storage_of(t, job.stack, &job.cluster->gpu, s->data_parallel == DTS_DP_FSDP, half);
     out->schedule = plan->schedule;
     out->chunks = plan->chunks;
     return status;

@@ -414,7 +414,9 @@ static void check_narrow_attention(const dts_plan *plan, dts_diag *diag) {
 static dts_half half_of(const dts_job *job, const dts_plan *plan) {
     const int use = job->stack->autocast;
     const bool wrapped = use == DTS_AUTOCAST_ALWAYS || plan->data * plan->context > 1;
-    if (dts_job_shards_layers(job) && job->stack->fsdp_mixed_precision && wrapped) {
+    const bool shards = use == DTS_AUTOCAST_ALWAYS ? dts_job_shards_layers(job) /* one for the whole run */
+                                                   : job->parallelism->data_parallel >= DTS_DP_ZERO3;
+    if (shards && job->stack->fsdp_mixed_precision && wrapped) {
         return DTS_HALF_BY_FSDP;
     }
     const bool splits = plan->tensor > 1 || plan->pipeline > 1;
