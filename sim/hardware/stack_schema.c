@@ -233,7 +233,8 @@ static const dts_field stack_fields[] = {
      .preset = "always",
      .offset = offsetof(dts_stack, autocast),
      .help = "where its scripts enter torch.autocast, of plans whose half precision is not FSDP's: always, not with "
-             "tensor or pipeline parallelism, or never. Without it amp-... trains in fp32"},
+             "tensor or pipeline parallelism, or never. Without it amp-... trains in fp32, unless "
+             "context parallelism has FSDP wrap it anyway"},
     {.key = "master_weights",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

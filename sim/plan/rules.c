@@ -375,10 +375,11 @@ static dts_status check_weights(const dts_job *job, dts_diag *diag) {
 }
 
 static dts_status check_precision(const dts_job *job, const dts_plan *plan, dts_diag *diag) {
-    if (dts_gpu_peak_flops(&job->cluster->gpu, plan->storage.compute) <= 0) {
+    const dts_numeric asked = /* whether somebody casts or nobody does */
+        dts_storage_of(job->training, job->stack, &job->cluster->gpu, false, DTS_HALF_BY_AUTOCAST).compute;
+    if (dts_gpu_peak_flops(&job->cluster->gpu, asked) <= 0) {
         return dts_diag_error(diag, NULL, "training.precision", "use fp16, amp-fp16 or fp32, or another GPU",
-                              "%s has no %s arithmetic", job->cluster->gpu.name,
-                              dts_numeric_names[plan->storage.compute]);
+                              "%s has no %s arithmetic", job->cluster->gpu.name, dts_numeric_names[asked]);
     }
     if (job->training->precision == DTS_PRECISION_TF32 && job->cluster->gpu.peak_flops[DTS_TF32] <= 0) {
         return dts_diag_error(diag, NULL, "training.precision", "use fp32, or a GPU from Ampere on",

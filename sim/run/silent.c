@@ -133,6 +133,8 @@ static void of_replicas(const dts_plan *plan, rules *out) {
            "leave it out"},
           {"stack.autocast", !plan->storage.mixed, "training.precision needs none", "set training.precision=amp-bf16"},
           {"stack.autocast", plan->storage.half == DTS_HALF_BY_FSDP, "half precision is FSDP's", USE_DDP},
+          {"stack.autocast", plan->storage.half == DTS_HALF_BY_AUTOCAST && plan->context > 1,
+           "context parallelism is wrapped by FSDP", "set parallelism.context=1"},
           {"stack.autocast", plan->storage.half == DTS_HALF_BY_AUTOCAST, "it is entered for this plan",
            "set parallelism.tensor"},
           {"stack.fsdp.reduce_fp32", !s->fsdp_mixed_precision, "gradients have the format of their shards",

@@ -422,12 +422,44 @@ static void advice_against_fp32_fits_the_plan(void **state) {
     }
 }
 
+/* Nobody casts, but half precision without arithmetic for it was asked for all the same. */
+static void half_that_the_gpu_lacks_is_refused_where_nobody_casts(void **state) {
+    (void)state;
+    assert_refused(base,
+                   "cluster.profile=dgx-1v-32gb stack.compile=false parallelism.data_parallel=ddp "
+                   "training.precision=amp-bf16",
+                   "V100-SXM2-32GB has no bf16 arithmetic");
+}
+
+/* Context parallelism is wrapped by FSDP whatever the key says. */
+static void autocast_is_silent_with_context_parallelism(void **state) {
+    (void)state;
+    static const char settings[] =
+        "parallelism.data_parallel=ddp parallelism.tensor=4 parallelism.context=2 "
+        "training.precision=amp-bf16 stack.autocast=%s";
+    static const char *const uses[] = {"never", "always"};
+    double time_s[2];
+    for (size_t i = 0; i < 2; i++) {
+        char text[240];
+        snprintf(text, sizeof text, settings, uses[i]);
+        dts_result *r = simulate_text(base, text);
+        assert_true(i > 0 || warns_of(r,
+                                      "stack.autocast does nothing here: context parallelism is wrapped by FSDP; "
+                                      "set parallelism.context=1"));
+        time_s[i] = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    assert_close(time_s[0], time_s[1], 1e-12, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(what_nobody_casts_trains_in_fp32),
         cmocka_unit_test(layers_are_half_where_they_are_sharded),
         cmocka_unit_test(advice_against_fp32_fits_the_plan),
+        cmocka_unit_test(half_that_the_gpu_lacks_is_refused_where_nobody_casts),
+        cmocka_unit_test(autocast_is_silent_with_context_parallelism),
         cmocka_unit_test(products_run_at_the_narrow_rate),
         cmocka_unit_test(amd_casts_write_transposed_copies),
         cmocka_unit_test(attention_runs_narrow),
