@@ -204,10 +204,10 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
         const char *inside = dts_arena_printf(arena, "%s inside nodes", all->items[i].row.change);
         all->items[i].row.change = inside != NULL ? inside : all->items[i].row.change;
     }
+    free_partition(all, before, v, arena);
     if (v->parallelism.tensor > 1 && !v->parallelism.sequence) {
         add_plan_change(all, "sequence parallelism", "parallelism.sequence", "true", arena);
     }
-    free_partition(all, before, v, arena);
     if (v->parallelism.pipeline > 1 && v->parallelism.partition.kind >= DTS_PARTITION_UNIFORM) {
         add_plan_change(all, "stages cut anew", "parallelism.partition", "auto", arena);
     }

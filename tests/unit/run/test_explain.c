@@ -160,6 +160,15 @@ static void stages_cut_by_hand_are_cut_anew(void **state) {
     assert_non_null(chunks);
     assert_non_null(strstr(chunks->change, "parallelism.partition=auto"));
     dts_result_free(r);
+    /* what leaves the stages as many as they are keeps their layers */
+    static const char in_groups[] =
+        "cluster.nodes=1 parallelism.data=1 parallelism.tensor=2 parallelism.sequence=false parallelism.pipeline=4 "
+        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5]";
+    r = explained(scenario, in_groups, true);
+    const dts_what_if_row *sequence = what_if(r, "sequence parallelism");
+    assert_non_null(sequence);
+    assert_string_equal(sequence->change, "parallelism.sequence=true");
+    dts_result_free(r);
     r = explained(scenario, "cluster.nodes=1 parallelism.pipeline=4", true);
     for (size_t i = 0; i < r->explanation->what_if_count; i++) {
         assert_string_not_equal(r->explanation->what_ifs[i].name, "stages cut anew"); /* they are */
