@@ -363,7 +363,7 @@ $ dtsim run optimizers/llama-3-8b-muon --width 120 --set training.optimizer=adam
   ! stack.ddp.bucket does nothing here: shards of parameters have units, not buckets; set parallelism.data_parallel=ddp
   ! stack.fsdp.zero3_prefetch does nothing here: it is about ZeRO-3; set parallelism.data_parallel=zero3
   ! stack.optimizer.newton_schulz_steps does nothing here: training.optimizer is not muon; set training.optimizer=muon
-$ dtsim run optimizers/llama-3-8b-muon --width 120 --set parallelism.data_parallel=ddp --set parallelism.gradient_sync=step --set stack.optimizer.newton_schulz_steps=9 | grep 'nothing here'
+$ dtsim run optimizers/llama-3-8b-muon --width 120 --set parallelism.data_parallel=ddp --set parallelism.gradient_sync=step --set stack.fsdp.called=zero3 --set stack.optimizer.newton_schulz_steps=9 | grep 'nothing here'
   ! parallelism.gradient_sync does nothing here: gradients are reduced at that moment anyway; leave it out
 $ dtsim run optimizers/llama-3-8b-muon --width 120 --set parallelism.data_parallel=zero3 --set stack=deepspeed --set stack.fsdp.prefetch=5 | grep 'nothing here'
   ! stack.fsdp.prefetch does nothing here: ZeRO-3 has a number of its own; set stack.fsdp.zero3_prefetch
