@@ -309,7 +309,7 @@ static dts_status parse_trimmed(const dts_quantity_request *r, double *out) {
         return dts_quantity_refuse_unit(r, &n, written);
     }
     if (m.dimension != r->dimension) {
-        return dts_quantity_refuse_dimension(r, m.dimension);
+        return dts_quantity_refuse_dimension(r, &n, unit, m.dimension);
     }
     double value = 0;
     dts_conversion outcome = dts_number_convert(&n, m.exponent, m.scale, &value);

@@ -67,7 +67,8 @@ dts_status dts_quantity_refuse_conversion(const dts_quantity_request *r, dts_con
 bool dts_quantity_refuse_notation(const dts_quantity_request *r, const dts_number *n);
 dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit);
 dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r, const dts_number *n);
-dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, dts_dimension got);
+dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, const dts_number *n, const char *unit,
+                                         dts_dimension got);
 dts_status dts_quantity_refuse_negative(const dts_quantity_request *r);
 
 #endif

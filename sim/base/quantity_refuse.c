@@ -30,7 +30,7 @@ static const habit habits[] = {
     {"flop", "FLOP/s", DTS_DIM_FLOPS},
     {"flops/s", "FLOP/s", DTS_DIM_FLOPS},
     {"sec", "s", DTS_DIM_TIME},
-    {"second", "s", DTS_DIM_TIME},
+    {"second", "s", DTS_DIM_TIME}, /* behind a prefix: units themselves without one */
     {"seconds", "s", DTS_DIM_TIME},
     {"hr", "h", DTS_DIM_TIME},
     {"hrs", "h", DTS_DIM_TIME},
@@ -42,7 +42,12 @@ static const habit habits[] = {
     {"usd/hour", "USD/h", DTS_DIM_MONEY_RATE},
     {"usd/hr", "USD/h", DTS_DIM_MONEY_RATE},
     {"$/hr", "USD/h", DTS_DIM_MONEY_RATE},
+    {"/hr", "USD/h", DTS_DIM_MONEY_RATE}, /* of "$3/hr" */
     {"$", "USD/h", DTS_DIM_MONEY_RATE},
+    {"per hour", "USD/h", DTS_DIM_MONEY_RATE},
+    {"usd per hour", "USD/h", DTS_DIM_MONEY_RATE},
+    {"$ per hour", "USD/h", DTS_DIM_MONEY_RATE},
+    {"dollars per hour", "USD/h", DTS_DIM_MONEY_RATE},
     {"dollars", "USD", DTS_DIM_MONEY},
 };
 
@@ -189,7 +194,21 @@ static void example_help(dts_dimension dimension, char *help) {
              dts_dimension_example(dimension));
 }
 
+/* "$3$/h": behind a sign before the number no unit of money has another one. */
+static bool names_currency_twice(const dts_quantity_request *r, const char *unit) {
+    const bool money = r->dimension == DTS_DIM_MONEY || r->dimension == DTS_DIM_MONEY_RATE;
+    bool again = false;
+    for (const char *at = unit; *at != '\0' && !again; at++) {
+        again = *at == '$' || strncasecmp(at, "usd", 3) == 0;
+    }
+    return money && r->text[0] == '$' && again;
+}
+
 dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit) {
+    if (names_currency_twice(r, unit)) {
+        return dts_diag_error(r->diag, r->place, r->key, "leave one of them out", "'%s' names its currency twice",
+                              dts_excerpt_of(r->text).text);
+    }
     char help[HELP_LONGEST];
     size_t length = strlen(unit);
     const bool plain = r->dimension == DTS_DIM_NUMBER || r->dimension == DTS_DIM_COUNT;
@@ -212,11 +231,16 @@ dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r, const
     return dts_diag_error(r->diag, r->place, r->key, help, "'%s' has no unit", dts_excerpt_of(r->text).text);
 }
 
-dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, dts_dimension got) {
+/* What means something else may be a unit of what is asked for, carelessly written: "400w", "30 $" an hour. */
+dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, const dts_number *n, const char *unit,
+                                         dts_dimension got) {
     char help[HELP_LONGEST];
-    example_help(r->dimension, help);
+    const size_t length = strlen(unit);
     if (r->dimension == DTS_DIM_BANDWIDTH && got == DTS_DIM_BYTES) {
         snprintf(help, sizeof help, "write %s/s", dts_excerpt_of(r->text).text);
+    } else if (!suggest_habit(n, unit, length, r->dimension, help) &&
+               !suggest_case(unit, length, r->dimension, help, sizeof help)) {
+        example_help(r->dimension, help);
     }
     return dts_diag_error(
         r->diag, r->place, r->key, help, "expected %s, got %s: '%s'", dts_dimension_noun(r->dimension),
