@@ -138,6 +138,13 @@ static bool exchanges_tokens(const dts_builder *builder) {
     return builder->execution->expert > 1 || builder->execution->expert_tensor > 1;
 }
 
+/* Are shared experts computed while tokens are on their way? */
+static bool shares_beside(const dts_builder *builder) {
+    const dts_execution *execution = builder->execution;
+    return execution->shared_beside && !execution->device_dispatch && exchanges_tokens(builder) &&
+           builder->model->shared_expert_ffn_hidden > 0;
+}
+
 /* Scores, choice and masks. Keeps x for all branches. */
 static void add_router(dts_builder *builder, const routed *r) {
     const dts_local *l = &builder->local;
@@ -194,12 +201,15 @@ static void share_rows(dts_builder *builder, const routed *r, bool in) {
     if (builder->execution->expert_tensor == 1) {
         return;
     }
+    const bool beside = shares_beside(builder); /* what their exchange hides, this one hides as well */
     if (in) {
         here = dts_add_memory(builder, "from_experts", (dts_passes){0});
+        here->branches = beside;
         exchange_rows(builder, r, r->token_B, &here->backward_exchange, here);
     }
     dts_operator *share = dts_add_memory(builder, "share_rows", (dts_passes){0});
     share->among_experts = true;
+    share->branches = beside;
     share->exchange_B = all_B;
     share->forward_exchange = in ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_REDUCE_SCATTER;
     share->backward_exchange = in ? DTS_EXCHANGE_REDUCE_SCATTER : DTS_EXCHANGE_ALL_GATHER;
@@ -338,13 +348,6 @@ static void add_shared_down(dts_builder *builder) {
     }
 }
 
-/* Are shared experts computed while tokens are on their way? */
-static bool shares_beside(const dts_builder *builder) {
-    const dts_execution *execution = builder->execution;
-    return execution->shared_beside && !execution->device_dispatch && exchanges_tokens(builder) &&
-           builder->model->shared_expert_ffn_hidden > 0;
-}
-
 /* Adds operators of shared experts beside the exchange of the operator before them [10]; backward, that is the exchange
  * behind the operator that follows. */
 static void add_beside(dts_builder *builder, void (*add)(dts_builder *)) {
@@ -353,7 +356,9 @@ static void add_beside(dts_builder *builder, void (*add)(dts_builder *)) {
         return;
     }
     add(builder);
-    builder->items[first - 1].branches = true;
+    if (builder->count > first) {
+        builder->items[first - 1].branches = true;
+    }
     for (size_t i = first; i < builder->count; i++) {
         builder->items[i].beside = true;
     }

@@ -325,7 +325,7 @@ typedef struct dts_operator {
                                the weight gradient, behind the product of the input gradient; 0: it does not */
     int expert_casts;       /* kernels of experts' casts, one by one, whose tensors the host makes before; else 0 */
     bool beside;            /* of a branch (shared experts) that waits for no exchange of the others */
-    bool branches;          /* … such operators follow, beside this one's exchange */
+    bool branches;          /* … such operators run beside this one's exchange */
     bool joins;             /* reads both branches, forward or backward */
     bool host_reads;        /* the host waits for this operator's result: token counts that decide later sizes */
     bool host_dispatches;   /* … and then prepares the exchange of tokens (stack.experts_host) */

@@ -207,14 +207,24 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     out->backward_peak_B = fmax(out->backward_peak_B, o->output_B + o->input_B + o->workspace_B + gradient_B);
 }
 
-/* Of exchanges between two branches, what the side one hides in each pass: its kernels from first to end, behind the
- * exchange of the operator before them, and backward of the one behind them. */
+/* Of exchanges between two branches, what the side one hides in each pass: its kernels from first to end, beside the
+ * exchanges of the operator before them, of the one behind them, and of those around that do nothing else (ranks that
+ * split experts pass on what comes to them). */
 static void hide_exchanges(const dts_plan *plan, const dts_part_work *work, size_t first, size_t end,
                            dts_part_cost *out) {
-    const dts_operator *before = &work->operators.items[first - 1], *behind = &work->operators.items[end];
-    const double there_s = exchange_s(plan, before, before->exchange_B, before->forward_exchange);
-    const double back_s = exchange_s(plan, behind, behind->exchange_B, behind->backward_exchange);
-    double forward_s = 0, input_s = 0, weight_s = 0;
+    const dts_operator *items = work->operators.items;
+    size_t from = first - 1, to = end + 1;
+    while (from > 0 && items[from - 1].branches) {
+        from--;
+    }
+    while (items[to - 1].branches && to < work->operators.count) {
+        to++;
+    }
+    double there_s = 0, back_s = 0, forward_s = 0, input_s = 0, weight_s = 0;
+    for (size_t i = from; i < to; i = i + 1 == first ? end : i + 1) {
+        there_s += exchange_s(plan, &items[i], items[i].exchange_B, items[i].forward_exchange);
+        back_s += exchange_s(plan, &items[i], items[i].exchange_B, items[i].backward_exchange);
+    }
     for (size_t i = first; i < end; i++) {
         forward_s += work->times[i].forward_s;
         input_s += work->times[i].backward_input_s;
