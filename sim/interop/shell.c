@@ -302,29 +302,72 @@ static void set_variable(shell *s, const char *name, const char *text, const dts
     }
 }
 
+/* The number of items `4`, `h100:8`, and of --gres `gpu:8`, `gpu:h100:4(S:0-1)`, all told; 0: none that can be. */
+static int64_t slurm_count(const char *value, bool resources) {
+    enum { DIGITS_MOST = 9 };
+    int64_t sum = 0;
+    for (const char *next; *value != '\0'; value = next) {
+        const size_t length = strcspn(value, ","), shown = strcspn(value, ",(");
+        const char *end = value + shown, *number = end;
+        next = value + length + (value[length] == ',');
+        if (resources && (strncmp(value, "gpu", 3) != 0 || (shown > 3 && value[3] != ':'))) {
+            continue; /* another resource: nvme:1, lscratch:500 */
+        }
+        while (number > value && number[-1] != ':') {
+            number--;
+        }
+        const size_t digits = strspn(number, "0123456789");
+        sum += digits > 0 && digits <= DIGITS_MOST ? strtoll(number, NULL, 10) : resources && digits == 0;
+    }
+    return sum;
+}
+
 /* What Slurm tells the script of its options (man sbatch, "Output environment variables"). of: those of sbatch or srun,
  * from first to the one before end. */
 static void take_slurm_options(shell *s, const words *of, size_t first, size_t end) {
     static const struct {
-        const char *flag, *brief, *names[2];
-    } options[] = {{"--nodes", "-N", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
-                   {"--gpus-per-node", NULL, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
-                   {"--gres", NULL, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}},
-                   {"--ntasks-per-node", NULL, {"SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}}};
+        const char *flag, *names[2];
+        char brief;
+        bool resources;
+    } options[] = {{"--nodes", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}, 'N', false},
+                   {"--gpus-per-node", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}, '\0', false},
+                   {"--gres", {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}, '\0', true},
+                   {"--ntasks-per-node", {"SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}, '\0', false}};
     for (size_t i = first; i < end; i++) {
         const char *text = of->items[i].text, *equals = strchr(text, '=');
         const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-        const char *value = equals != NULL ? equals + 1 : i + 1 < end ? of->items[i + 1].text : "";
-        const char *colon = strrchr(value, ':'); /* gpu:8, gpu:h100:8 */
-        value = colon != NULL ? colon + 1 : value;
-        const char *number = dts_arena_strndup(s->arena, value, strspn(value, "0123456789"));
-        for (size_t k = 0; k < sizeof options / sizeof options[0] && number != NULL && number[0] != '\0'; k++) {
-            const bool is = (strlen(options[k].flag) == length && strncmp(text, options[k].flag, length) == 0) ||
-                            (options[k].brief != NULL && strcmp(text, options[k].brief) == 0);
-            for (size_t n = 0; is && n < 2; n++) {
+        const char *behind = i + 1 < end ? of->items[i + 1].text : "";
+        for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
+            const bool brief = text[0] == '-' && text[1] == options[k].brief && text[1] != '\0';
+            if (!brief && (strlen(options[k].flag) != length || strncmp(text, options[k].flag, length) != 0)) {
+                continue;
+            }
+            const char *value = brief ? (text[2] != '\0' ? text + 2 : behind) : equals != NULL ? equals + 1 : behind;
+            const int64_t count = slurm_count(value, options[k].resources);
+            const char *number = count > 0 ? dts_arena_printf(s->arena, "%" PRId64, count) : NULL;
+            for (size_t n = 0; number != NULL && n < 2; n++) {
                 set_variable(s, options[k].names[n], number, &of->items[i].place);
             }
         }
+    }
+}
+
+/* The words of an #SBATCH line: quotes hold them together, nothing is put in for $NAME. */
+static void split_slurm(shell *s, const char *text, const dts_place *place, words *out) {
+    while (*(text += strspn(text, " \t")) != '\0' && *text != '#') {
+        dts_text one = {0};
+        for (char quote = '\0'; *text != '\0' && (quote != '\0' || strchr(" \t", *text) == NULL); text++) {
+            if (*text == quote) {
+                quote = '\0';
+            } else if (quote == '\0' && (*text == '"' || *text == '\'')) {
+                quote = *text;
+            } else {
+                dts_text_add_bytes(&one, text, 1);
+            }
+        }
+        add_word(s, out, dts_arena_strdup(s->arena, dts_text_string(&one)), place);
+        s->failed = s->failed || one.failed;
+        dts_text_free(&one);
     }
 }
 
@@ -340,7 +383,7 @@ static void skip_comment(shell *s) {
         place.column = (uint32_t)(start - s->line) + 1;
         words options = {0};
         const char *text = dts_arena_strndup(s->arena, start + sizeof slurm - 1, length - (sizeof slurm - 1));
-        split_words(s, text != NULL ? text : "", &place, &options);
+        split_slurm(s, text != NULL ? text : "", &place, &options);
         take_slurm_options(s, &options, 0, options.count);
     }
 }
@@ -442,9 +485,12 @@ static const char *flag_path(shell *s, const char *text) {
     return path;
 }
 
+/* Is text this program, with its folder and version or without: /usr/bin/python3.11? */
 static bool is_named(const char *text, const char *name) {
-    const char *slash = strrchr(text, '/');
-    return strncmp(slash != NULL ? slash + 1 : text, name, strlen(name)) == 0;
+    const char *slash = strrchr(text, '/'), *last = slash != NULL ? slash + 1 : text;
+    const size_t length = strlen(name);
+    return text[0] != '-' && strncmp(last, name, length) == 0 &&
+           last[length + strspn(last + length, "0123456789.")] == '\0';
 }
 
 /* `srun [its options] PROGRAM …`: the place of the program; 0: srun does not start the command. */
@@ -458,6 +504,19 @@ static size_t behind_srun(const words *w) {
         }
     }
     return 0;
+}
+
+/* Does the program start processes of its own? A launcher does, and a lone task of a node with several GPUs. */
+static bool is_starter(shell *s, const words *w, size_t program) {
+    static const char name[] = "SLURM_NTASKS_PER_NODE";
+    const variable *tasks = find_variable(s, name, sizeof name - 1);
+    bool starter = !is_named(w->items[program].text, "python") ||
+                   (tasks != NULL && tasks->value.count > 0 && strcmp(tasks->value.items[0].text, "1") == 0);
+    for (size_t i = program + 1; i < w->count; i++) {
+        starter |= strncmp(w->items[i].text, "torch.distributed", strlen("torch.distributed")) == 0 ||
+                   strncmp(w->items[i].text, "accelerate.", strlen("accelerate.")) == 0;
+    }
+    return starter;
 }
 
 static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
@@ -497,10 +556,11 @@ static void take_flags(shell *s, dts_settings *out) {
         }
         dts_text_free(&value);
     }
-    if (program > 0) { /* srun python …: one process for each GPU */
+    if (program > 0) { /* srun python …: each task is a process; where tasks start others, one for each GPU */
+        const bool starter = is_starter(s, w, program);
         add_slurm(s, "nnodes", "SLURM_NNODES", out);
-        add_slurm(s, "nproc-per-node", "SLURM_GPUS_PER_NODE", out);
-        add_slurm(s, "nproc-per-node", "SLURM_NTASKS_PER_NODE", out);
+        add_slurm(s, "nproc-per-node", starter ? "SLURM_GPUS_PER_NODE" : "SLURM_NTASKS_PER_NODE", out);
+        add_slurm(s, "nproc-per-node", starter ? "SLURM_NTASKS_PER_NODE" : "SLURM_GPUS_PER_NODE", out);
     }
 }
 

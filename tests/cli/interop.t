@@ -1079,6 +1079,22 @@ $ sed 's/torchrun .*/python -u pretrain_gpt.py \\/; s/--master_.*/--bf16 \\/' $D
 #   nproc-per-node = 8 (line 4)
   nodes: 4
   gpus_per_node: 8
+% Of --gres only GPUs count, of several kinds all; quotes hold the words of a line together; what cannot be is not taken.
+$ printf '{ echo; printf "#SBATCH %%s\\n" "$@"; sed 1,5d slurm.sh; } >asked.sh\ndtsim import asked.sh --set cluster=dgx-h100 2>&1 | grep -E "^#   (nnodes|nproc)" | tr -d "\\n"; echo\n' >ask
+$ bash ask --nodes=2 --gres=gpu:8,nvme:1; bash ask -N2 --gres=gpu:a100:4,lscratch:500; bash ask '-N 2' --gpus-per-node=8 --gres=lscratch:200
+#   nnodes = 2 (line 2)#   nproc-per-node = 8 (line 3)
+#   nnodes = 2 (line 2)#   nproc-per-node = 4 (line 3)
+#   nnodes = 2 (line 2)#   nproc-per-node = 8 (line 3)
+$ bash ask --nodes=2 '--gres=gpu:8(S:0-1)'; bash ask --nodes=2 --gpus-per-node=a:4,b:4; bash ask --nodes=2 --gpus-per-node=8 --ntasks-per-node=4
+#   nnodes = 2 (line 2)#   nproc-per-node = 8 (line 3)
+#   nnodes = 2 (line 2)#   nproc-per-node = 8 (line 3)
+#   nnodes = 2 (line 2)#   nproc-per-node = 4 (line 4)
+$ bash ask --nodes=2 '--comment="use --nodes 32"' --gres=gpu; bash ask --nodes=0 --gpus-per-node=8; bash ask --nodes=12345678901234567890 --gres=gpu:8,gpu:0 '--qos=a # --nodes 3'
+#   nnodes = 2 (line 2)#   nproc-per-node = 1 (line 4)
+#   nproc-per-node = 8 (line 3)
+#   nproc-per-node = 8 (line 3)
+$ sed -i 's/ python / --container-image=\/imgs\/deepspeed.sqsh --nodes=4 python3.11 /' slurm.sh; bash ask --nodes=2 --gres=gpu:4
+#   nnodes = 4 (line 6)#   nproc-per-node = 4 (line 3)
 % A precision that is left to the script has a default here, which is hardly the script's.
 $ printf '{"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}\n' >trainer.json
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --output trainer.yaml
