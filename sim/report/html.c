@@ -360,7 +360,7 @@ static void write_whole_run(page *p) {
         write_share(p, rows[i].name, colors[i], rows[i].share, 1, amount);
     }
     dts_text_add(p->out, "</table>\n<p class=\"faint\">");
-    dts_whole_run_remark(w, p->out);
+    dts_whole_run_remark(p->result, p->out);
     dts_text_add(p->out, "</p>\n");
 }
 

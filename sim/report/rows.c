@@ -56,7 +56,8 @@ void dts_whole_run_rows(const dts_whole_run *run, dts_share_row out[DTS_WHOLE_RU
     out[3] = (dts_share_row){"restarting", run->shares.restarts};
 }
 
-void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
+void dts_whole_run_remark(const dts_result *result, dts_text *out) {
+    const dts_whole_run *run = &result->whole_run;
     if (run->mtbf_s > 0) {
         dts_text_add(out, "A failure every ");
         dts_format_duration(run->mtbf_s, out);
@@ -80,7 +81,7 @@ void dts_whole_run_remark(const dts_whole_run *run, dts_text *out) {
         dts_format_duration(run->restart_s, out);
         dts_text_add(out, ".");
     }
-    if (!(run->usd > 0)) {
+    if (!(result->price_usd_per_hour > 0)) {
         dts_text_printf(out, "%sWhat it costs takes cluster.price, the USD per hour of a node.",
                         out->length > 0 ? " " : "");
     }

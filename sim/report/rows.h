@@ -39,6 +39,6 @@ enum { DTS_WHOLE_RUN_ROWS = 4 };
  * time is made of, and a sentence on failures and checkpoints. */
 void dts_whole_run_title(const dts_result *result, dts_text *out);
 void dts_whole_run_rows(const dts_whole_run *run, dts_share_row out[DTS_WHOLE_RUN_ROWS]);
-void dts_whole_run_remark(const dts_whole_run *run, dts_text *out);
+void dts_whole_run_remark(const dts_result *result, dts_text *out);
 
 #endif

@@ -290,7 +290,7 @@ static void write_whole_run(const page *p) {
             write_share(p, rows[i].name, paints[i], rows[i].share, amount);
         }
     }
-    dts_whole_run_remark(w, &remark);
+    dts_whole_run_remark(p->result, &remark);
     if (remark.length > 0) {
         dts_text_add_repeated(p->out, " ", INDENT);
         dts_style_wrap(p->style, dts_text_string(&remark), INDENT, p->out);

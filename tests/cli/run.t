@@ -258,6 +258,9 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.profile=rtx-4090-pcie-8 
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 1e12 --html small.html | grep -E 'Price|Whole' | sed -E 's/in [0-9].*/in/; s/[0-9.]+ USD/USD/'
   Price                 USD/h      no price of tokens: it does not fit
 Whole run, if it did fit: 1.00 trillion tokens in
+$ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 1e12 | grep -c 'takes cluster.price'
+0
+[1]
 $ grep -c 'Price of' small.html; grep -c 'Whole run, if it did fit' small.html
 0
 1
