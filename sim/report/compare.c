@@ -152,7 +152,12 @@ static void add_term(const comparison *c, const section *s, const term *t, dts_g
     dts_grid_add(grid, t->name);
     for (size_t i = 0; i < c->count; i++) {
         double value = value_of(c->results[i], t);
-        dts_grid_add(grid, dts_formatted(t->format, value, buffer, sizeof buffer));
+        dts_formatted(t->format, value, buffer, sizeof buffer);
+        const bool fancied = t->derived == whole_run_s && value > 0 && !c->results[i]->fits;
+        dts_text cell = {0};
+        dts_text_printf(&cell, "%s%s", buffer, fancied ? ", if it did fit" : "");
+        dts_grid_add(grid, dts_text_string(&cell));
+        dts_text_free(&cell);
         const bool known = whole > 0 && (t->derived == NULL || value > 0);
         if (i > 0 && known) {
             dts_grid_add(grid, dts_formatted(dts_format_change, (value - first) / whole, buffer, sizeof buffer));
@@ -242,18 +247,30 @@ static double tokens_of(const dts_result *r) {
     return (double)r->global_batch * (double)r->new_tokens;
 }
 
-/* "An iteration is 32,768 tokens in A, 65,536 in B: compare tokens/s, not iterations." Nothing where all are alike. */
-static void write_iterations(const comparison *c, const dts_style *style, dts_text *out) {
+static double run_tokens_of(const dts_result *r) {
+    return r->whole_run.tokens;
+}
+
+/* "An iteration is 32,768 tokens in A, 65,536 in B: tokens/s compare, iteration times do not." Nothing where all that
+ * are known are alike. */
+static void write_tokens(const comparison *c, const char *what, double (*tokens)(const dts_result *), const char *so,
+                         const dts_style *style, dts_text *out) {
     dts_text line = {0};
+    double first = 0;
     bool differ = false;
     for (size_t i = 0; i < c->count; i++) {
-        differ |= tokens_of(c->results[i]) != tokens_of(c->results[0]);
-        dts_text_add(&line, i == 0 ? "An iteration is " : ", ");
-        dts_format_count(tokens_of(c->results[i]), &line);
-        dts_text_printf(&line, "%s in %s", i == 0 ? " tokens" : "", c->labels[i]);
+        const double here = tokens(c->results[i]);
+        if (!(here > 0)) {
+            continue;
+        }
+        differ |= first > 0 && here != first;
+        dts_text_printf(&line, "%s", first > 0 ? ", " : what);
+        dts_format_count(here, &line);
+        dts_text_printf(&line, "%s in %s", first > 0 ? "" : " tokens", c->labels[i]);
+        first = first > 0 ? first : here;
     }
     if (differ) {
-        dts_text_add(&line, ": tokens/s compare, iteration times do not.");
+        dts_text_printf(&line, ": %s.", so);
         dts_style_wrap(style, dts_text_string(&line), 0, out);
     }
     out->failed = out->failed || line.failed;
@@ -340,8 +357,9 @@ static void write_verdict(const comparison *c, const dts_style *style, dts_text 
     }
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     if (!work_differs(c)) {
-        write_iterations(c, style, out);
+        write_tokens(c, "An iteration is ", tokens_of, "tokens/s compare, iteration times do not", style, out);
     }
+    write_tokens(c, "The whole run is ", run_tokens_of, "what whole runs take does not compare", style, out);
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
 }
@@ -542,9 +560,11 @@ dts_status dts_compare_json(const dts_result *const *results, const char *const 
             cJSON *values = dts_json_array(&json, object, "values");
             cJSON *differences = dts_json_array(&json, object, "differences");
             for (size_t i = 0; i < count; i++) {
-                double value = value_of(results[i], &sections[s].terms[t]);
+                const term *of = &sections[s].terms[t];
+                const double value = value_of(results[i], of), first = value_of(results[0], of);
+                const bool known = of->derived == NULL || (value > 0 && first > 0);
                 dts_json_number(&json, values, NULL, value);
-                dts_json_number(&json, differences, NULL, value - value_of(results[0], &sections[s].terms[t]));
+                dts_json_number(&json, differences, NULL, known ? value - first : NAN);
             }
         }
     }

@@ -141,6 +141,15 @@ $ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --with clust
 The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; C does not fit in memory (#).
 $ dtsim compare planning/llama-3-8b --with training.sequence_length=4096 --width 300 | sed -n "4s/(.*)/(#)/p"
 The sequences differ in length, and a token of a longer one is more work: none of these plans is the fastest; A does not fit in memory (#).
+% A whole run of a plan that does not fit, and of other tokens; unknown money has no difference.
+$ dtsim compare gcp-data-parallel/scaling-ddp --with 'cluster.gpu.memory=4 GB' --tokens 300B | grep 'whole run' | sed -E 's/[0-9.]+ days/N days/g; s/ [0-9.,]+ / N /; s/[+-][0-9.]+ %/N %/'
+  whole run             N days  N days, if it did fit  N %
+  whole run, USD           N                          -
+$ dtsim compare gcp-data-parallel/scaling-ddp --with 'cluster.gpu.memory=4 GB' --tokens 300B --format json | tr -d '\n\t' | grep -oE '"(usd_per_billion_tokens|whole_run_usd)"[^}]*' | sed -E 's/[0-9.]{3,}/N/g'
+"usd_per_billion_tokens","values":[N, 0],"differences":[0, null]
+"whole_run_usd","values":[N, 0],"differences":[0, null]
+$ dtsim compare gcp-data-parallel/scaling-ddp --with training.tokens=1B --tokens 300B --width 150 | grep 'whole run is'
+The whole run is 300,000,000,000 tokens in A, 1,000,000,000 in B: what whole runs take does not compare.
 % A whole run, by the option of run.
 $ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=4 --tokens 300B | grep whole | sed -E 's/[0-9.,]+/N/g'; dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=4 --tokens 1e9 --format json | grep whole_run_; dtsim compare gcp-data-parallel/scaling-ddp --tokens 1g
   whole run             N days  N days  +N %
