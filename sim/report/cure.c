@@ -239,26 +239,32 @@ const char *dts_report_fit_mark(bool fits, dts_strain strain) {
 void dts_report_cure_lines(const char *text, const dts_style *style, size_t indent, size_t list_indent, dts_text *out) {
     enum { CHANGE = 2, WORDS = 4 }; /* blanks */
     const size_t width = (size_t)(style->width > DTS_STYLE_NARROWEST ? style->width : DTS_STYLE_NARROWEST);
-    bool dropped = false;
+    size_t needed = 0; /* by what is left out */
     for (const char *line = text; *line != '\0';) {
         const size_t length = strcspn(line, "\n"), deep = strspn(line, " ");
         const size_t at = deep >= CHANGE ? list_indent + deep - CHANGE : indent;
         dts_text one = {0};
         dts_text_add_bytes(&one, line + deep, length - deep);
-        const bool long_words = deep == WORDS && at + dts_style_columns(dts_text_string(&one)) > width;
+        const size_t columns = at + dts_style_columns(dts_text_string(&one));
+        const bool long_words = deep == WORDS && columns > width;
         if (!long_words) {
             dts_text_add_repeated(out, " ", line == text ? 0 : at);
             dts_style_wrap(style, dts_text_string(&one), deep == CHANGE ? at + WORDS : at, out);
         }
-        dropped |= long_words;
+        needed = long_words && columns > needed ? columns : needed;
         dts_text_end(&one, out);
         line += length + (line[length] == '\n');
     }
-    if (dropped) {
+    if (needed > 0) {
+        dts_text say = {0};
+        dts_text_add(&say, "The words of the software are longer than a line: ");
+        if (needed <= DTS_STYLE_WIDEST) {
+            dts_text_printf(&say, "--width %zu or ", needed);
+        }
+        dts_text_add(&say, "--format json shows them.");
         dts_text_add_repeated(out, " ", list_indent);
-        dts_style_wrap(style,
-                       "The words of the software are longer than a line: --width 200 or --format json shows them.",
-                       list_indent, out);
+        dts_style_wrap(style, dts_text_string(&say), list_indent, out);
+        dts_text_end(&say, out);
     }
 }
 

@@ -14,7 +14,7 @@ typedef struct dts_style {
     bool unicode; /* block and line characters; else ASCII */
 } dts_style;
 
-enum { DTS_STYLE_NARROWEST = 40, DTS_STYLE_DEFAULT_WIDTH = 80 };
+enum { DTS_STYLE_NARROWEST = 40, DTS_STYLE_DEFAULT_WIDTH = 80, DTS_STYLE_WIDEST = 500 };
 
 /* What a piece of text is, so that all pages use the same colours. */
 typedef enum dts_paint {

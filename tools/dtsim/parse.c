@@ -11,7 +11,7 @@
 #include "terminal.h"
 
 enum { OPTION_COLOR = 0x100, OPTION_WIDTH, OPTION_CHARSET };
-enum { NARROWEST = DTS_STYLE_NARROWEST, WIDEST = 500, OPTIONS_MAX = 64 };
+enum { NARROWEST = DTS_STYLE_NARROWEST, WIDEST = DTS_STYLE_WIDEST, OPTIONS_MAX = 64 };
 
 static const struct argp_option common_options[] = {
     {NULL, 0, NULL, 0, "Output:", 10},

@@ -184,7 +184,17 @@ static void simulated_cures_come_first(void **state) {
     dts_report_cure(&s.result, &text);
     dts_report_cure_lines(dts_text_string(&text), &plain.style, 24, 4, &lines);
     assert_null(strstr(dts_text_string(&lines), "optim="));
-    assert_non_null(strstr(dts_text_string(&lines), "--width 200 or"));
+    assert_non_null(strstr(dts_text_string(&lines), "--width 98 or"));
+    dts_style wide = plain.style;
+    wide.width = 98; /* is enough */
+    dts_text_clear(&lines);
+    dts_report_cure_lines(dts_text_string(&text), &wide, 24, 4, &lines);
+    assert_non_null(strstr(dts_text_string(&lines), ", optim=adamw_bnb_8bit\n"));
+    assert_null(strstr(dts_text_string(&lines), "longer than a line"));
+    wide.width--;
+    dts_text_clear(&lines);
+    dts_report_cure_lines(dts_text_string(&text), &wide, 24, 4, &lines);
+    assert_null(strstr(dts_text_string(&lines), "optim="));
     dts_text_free(&lines);
     cures[0].fits = false;
     s.result.look_further = "dtsim search here.yaml --set training.micro_batch=2";
