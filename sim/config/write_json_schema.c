@@ -83,14 +83,26 @@ static void member_names(writer *w, const char *const *names) {
     dts_text_add(w->out, "]");
 }
 
+/* The units; blanks may stand around the / of money's. */
+static void write_units(dts_dimension dimension, dts_text *out) {
+    dts_text units = {0};
+    dts_dimension_write_pattern(dimension, &units);
+    for (const char *at = dts_text_string(&units); *at != '\0'; at++) {
+        const bool loose = *at == '/' && dimension == DTS_DIM_MONEY_RATE;
+        dts_text_add_bytes(out, loose ? " */ *" : at, loose ? strlen(" */ *") : 1);
+    }
+    out->failed = out->failed || units.failed;
+    dts_text_free(&units);
+}
+
 static void member_quantity(writer *w, const dts_field *field) {
     static const char number[] = "[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)?";
     dts_text pattern = {0};
     if (field->dimension == DTS_DIM_MONEY_RATE) { /* the sign before the number */
-        dts_text_printf(&pattern, "^[$] *[+]?%s */h(our)?$|", number);
+        dts_text_printf(&pattern, "^[$] *[+]?%s */ *h(our)?$|", number);
     }
     dts_text_printf(&pattern, "%s%s *(", field->dimension == DTS_DIM_NUMBER ? "^[-+]?" : "^[+]?", number);
-    dts_dimension_write_pattern(field->dimension, &pattern);
+    write_units(field->dimension, &pattern);
     const bool plain = field->dimension == DTS_DIM_NUMBER || field->dimension == DTS_DIM_COUNT;
     dts_text_add(&pattern, field->dimension == DTS_DIM_NUMBER  ? ")$"
                            : field->dimension == DTS_DIM_COUNT ? ")?$"

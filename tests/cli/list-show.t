@@ -117,6 +117,8 @@ $ dtsim show --json-schema | head -4
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "scenario",
   "description": "one training job on one cluster",
+$ dtsim show --json-schema cluster | sed -nE '/"price"/,/pattern/s/.*"pattern": "(.*)",/\1/p' | head -n 1 | sed 's/\\\\/\\/g' >price; for p in '$30/h' '$30 / h' '30 USD / hour' '30 USD/h' '30 / h' '30 USD /'; do echo "$p" | grep -cEf price; done | tr -d '\n'; echo
+111100
 $ dtsim show --json-schema gpu | head -4
 {
   "$schema": "https://json-schema.org/draft/2020-12/schema",
