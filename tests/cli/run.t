@@ -254,6 +254,10 @@ $ dtsim run gcp-data-parallel/scaling-ddp --set parallelism.schedule=zbv 2>&1 >/
 % Rates that nobody measured are said to be estimates.
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.profile=rtx-4090-pcie-8 --set cluster.nodes=1 --set parallelism.data=8 --width 200 | grep estimated
   ! rates of the RTX-4090-24GB are estimated: products from one burst of square ones, attention from other GPUs' share of them
+% Where only the nodes are too small, scripts can tell, too.
+$ printf 'model: gpt3-175b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: deepspeed\ntraining: {precision: bf16, global_batch: 64, micro_batch: 1, sequence_length: 2048, recompute: full}\nparallelism: {data_parallel: zero3}\noffload: {optimizer: cpu}\n' >hosts.yaml; dtsim run hosts.yaml --format json | grep host_short; dtsim run pipelines/1f1b --format json | grep host_short
+	"host_short":	"offload.parameters=cpu",
+	"host_short":	null,
 % No money is told for a plan that does not fit.
 $ dtsim run gcp-data-parallel/scaling-ddp --set cluster.gpu.memory=4GB --tokens 1e12 --html small.html | grep -E 'Price|Whole' | sed -E 's/in [0-9].*/in/; s/[0-9.]+ USD/USD/'
   Price                 USD/h      no price of tokens: it does not fit
