@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "model/huggingface_rules.h"
 
@@ -171,7 +172,7 @@ static const char *const aside_keys[] = {
 };
 
 bool dts_huggingface_is_config(const char *text) {
-    return strstr(text, "\"model_type\"") != NULL;
+    return strstr(text, "\"model_type\"") != NULL || strstr(text, "\"architectures\"") != NULL;
 }
 
 /* Types of model that no other one is near, however much the names are alike. */
@@ -202,7 +203,7 @@ static const struct {
 
 static const char *other_model(const char *type) {
     for (size_t i = 0; i < sizeof other_models / sizeof other_models[0]; i++) {
-        if (strncmp(type, other_models[i].begins, strlen(other_models[i].begins)) == 0) {
+        if (strncasecmp(type, other_models[i].begins, strlen(other_models[i].begins)) == 0) {
             return other_models[i].help;
         }
     }
@@ -381,7 +382,11 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     type = type == NULL && text != root ? dts_node_get(root, "model_type") : type;
     *out = NULL;
     if (type == NULL) {
-        return dts_diag_error(diag, &root->place, NULL, "a config.json of Hugging Face names one",
+        const dts_node *classes = root->kind == DTS_NODE_MAP ? dts_node_get(root, "architectures") : NULL;
+        const dts_node *first = classes != NULL && classes->kind == DTS_NODE_LIST ? classes->first : NULL;
+        const char *other = first != NULL && first->kind == DTS_NODE_SCALAR ? other_model(first->text) : NULL;
+        return dts_diag_error(diag, &root->place, NULL,
+                              other != NULL ? other : "a config.json of Hugging Face names one",
                               "missing key 'model_type'");
     }
     const dts_huggingface_family *family = find_family(type, diag);

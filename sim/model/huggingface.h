@@ -5,7 +5,7 @@
 #include "config/mapping.h"
 #include "config/schema.h"
 
-/* Does JSON text name a model_type? */
+/* Does JSON text name a model_type, or the classes of a model? */
 bool dts_huggingface_is_config(const char *text);
 
 /* What became of the keys; each may be NULL. */

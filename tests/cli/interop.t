@@ -1095,6 +1095,17 @@ $ bash ask --nodes=2 '--comment="use --nodes 32"' --gres=gpu; bash ask --nodes=0
 #   nproc-per-node = 8 (line 3)
 $ sed -i 's/ python / --container-image=\/imgs\/deepspeed.sqsh --nodes=4 python3.11 /' slurm.sh; bash ask --nodes=2 --gres=gpu:4
 #   nnodes = 4 (line 6)#   nproc-per-node = 4 (line 3)
+% The family of a model in any case of letters, or by its class alone.
+$ echo '{"model_type": "MAMBA2"}' >config.json; dtsim import config.json; echo '{"architectures": ["T5ForConditionalGeneration"]}' >config.json; dtsim import config.json
+config.json:1:16: error: models of type 'MAMBA2' cannot be expressed yet [model_type]
+      1 | {"model_type": "MAMBA2"}
+        |                ^
+  help: state-space layers are not simulated
+config.json:1:1: error: missing key 'model_type'
+      1 | {"architectures": ["T5ForConditionalGeneration"]}
+        | ^
+  help: encoder and decoder side by side are not simulated
+[1]
 % A precision that is left to the script has a default here, which is hardly the script's.
 $ printf '{"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}\n' >trainer.json
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --output trainer.yaml
