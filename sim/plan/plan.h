@@ -280,6 +280,9 @@ typedef struct dts_plan dts_plan;
 /* Is half precision asked for, and does nobody cast? Of this plan's own layers, not of all styles. */
 bool dts_plan_stays_wide(const dts_plan *plan);
 
+/* A GPU's, in the format that products have; where layers differ, in the fastest. */
+double dts_plan_peak_flops(const dts_plan *plan);
+
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
 typedef struct dts_chunk {
     bool embedding, head;

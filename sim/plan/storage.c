@@ -24,6 +24,8 @@
  * [2] Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 3.1.
  * [3] NVIDIA/Megatron-LM, docs, "Distributed Optimizer": 20 bytes with fp16 gradients that are copied to fp32 ones in
  * the step (not counted here: the copies live in the step only, lower/optimizer.c), 18 with fp32 gradients. */
+#include <math.h>
+
 #include "plan/internal.h"
 
 int dts_optimizer_moments(dts_optimizer optimizer) {
@@ -187,6 +189,15 @@ dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack,
 
 bool dts_plan_stays_wide(const dts_plan *plan) {
     return plan->storage.mixed && plan->storage.half == DTS_HALF_BY_NOBODY;
+}
+
+double dts_plan_peak_flops(const dts_plan *plan) {
+    const dts_gpu *gpu = &plan->job.cluster->gpu;
+    double peak = dts_gpu_peak_flops(gpu, plan->storage.product);
+    for (size_t k = 0; k < plan->style_count; k++) {
+        peak = fmax(peak, dts_gpu_peak_flops(gpu, dts_plan_style(plan, k)->storage.product));
+    }
+    return peak;
 }
 
 /* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */

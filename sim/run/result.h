@@ -169,6 +169,7 @@ typedef struct dts_result {
     double model_tflops_per_gpu, mfu, hfu;
     double aco_ms_per_sample, exposed_aco_ms_per_sample;
     double bubble_fraction;
+    bool wide; /* fp32 though half precision was asked for: a warning says why */
     bool fits;
     double capacity_gib;
     double peak_allocated_gib, peak_reserved_gib, peak_device_gib; /* the most of any GPU */

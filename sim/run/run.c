@@ -46,16 +46,6 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->idle_gpus = values->cluster.idle_gpus * values->cluster.nodes;
 }
 
-/* Of the format that products have; where layers differ, of the fastest. */
-static double peak_flops(const dts_plan *plan) {
-    const dts_gpu *gpu = &plan->job.cluster->gpu;
-    double peak = dts_gpu_peak_flops(gpu, plan->storage.product);
-    for (size_t k = 0; k < plan->style_count; k++) {
-        peak = fmax(peak, dts_gpu_peak_flops(gpu, dts_plan_style(plan, k)->storage.product));
-    }
-    return peak;
-}
-
 /* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass, if there is one, twice, or
  * once where the weights are frozen; no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
@@ -74,7 +64,7 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     double counted = (double)plan->microbatches / (double)plan->passes; /* of what was simulated */
     double hardware_flops =
         counted * m->lowered->flops * (double)plan->tensor * (double)plan->context * (double)plan->data;
-    double peak = peak_flops(plan) * gpus * time;
+    double peak = dts_plan_peak_flops(plan) * gpus * time;
     result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
     result->mfu = model_flops / peak;
     result->hfu = hardware_flops / peak;
@@ -312,6 +302,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     warn_of_experts(plan->job.model, result);
     warn_of_stages(plan, result);
     warn_of_recipe(plan, result);
+    result->wide = dts_plan_has_wide(plan);
     warn(result, dts_warn_of_wide(plan, result->arena));
     warn_of_estimates(plan, result);
     const char *unused[2] = {NULL, NULL};

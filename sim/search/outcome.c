@@ -24,6 +24,7 @@ const dts_figure dts_figure_table[] = {
     FIGURE(price_usd_per_hour, DTS_FIGURE_NUMBER),
     FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
     FIGURE(goodput, DTS_FIGURE_NUMBER),
+    FIGURE(wide, DTS_FIGURE_FLAG),
 };
 const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
 
@@ -89,6 +90,7 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .unserved_gib = result->fits ? result->allocator.unserved_gib : 0,
                                      .retry_share = dts_retry_share(result),
                                      .price_usd_per_hour = result->price_usd_per_hour,
+                                     .wide = result->wide,
                                      .goodput = result->whole_run.goodput},
                          .plan = copy(result->plan)};
     out->figures.usd_per_billion_tokens = result->fits ? dts_figures_cost(&out->figures) : 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { APPLICATION = 0x64747369 /* "dtsi" */, LAYOUT = 3 };
+enum { APPLICATION = 0x64747369 /* "dtsi" */, LAYOUT = 4 };
 
 struct dts_store {
     sqlite3 *file;

@@ -428,6 +428,17 @@ The first that surely fits again (rank 3, not a plan with ?): dtsim run outputs.
     --set parallelism.pipeline=2 \
 $ dtsim run outputs.yaml --set parallelism.data=2 --set parallelism.pipeline=4 --set parallelism.schedule=zb-h1 --set parallelism.data_parallel=zero1 --width 500 | grep -oE 'That is .* leaves room'
 That is the outputs of all microbatches, joined as the step ends: stack.pipeline.keeps_outputs=none (return_outputs=False of PyTorch's schedules) or a smaller training.global_batch leaves room
+% Plans that nobody makes half are marked.
+$ printf 'model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 8192}\ncluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 2}\nstack: torchtitan\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: amp-bf16}\n' >wide.yaml
+$ dtsim search wide.yaml --over parallelism.data_parallel=ddp,fsdp --over parallelism.tensor=1 --over parallelism.pipeline=1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --simulate 4 --html wide.html --width 200 | grep -E '‡|fsdp 2' | sed -E 's/ +[0-9.]+ ms .*//'
+  1
+  2 ‡
+‡ in fp32, all or a part of it, though half precision was asked for, and MFU counts from the peak of what it runs in: `dtsim run` says why and what helps.
+$ grep -c '<p class="faint">‡' wide.html
+1
+$ dtsim search wide.yaml --over parallelism.data_parallel=ddp,fsdp --over parallelism.tensor=1 --over parallelism.pipeline=1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --simulate 4 --format json | grep '"wide"' | sort | uniq -c | sed -E 's/^ +//'
+1 			"wide":	false,
+1 			"wide":	true,
 % Plans that the stack's launcher lacks are marked, and not what the answer writes out.
 $ printf 'model: {profile: gpt, layers: 8, hidden: 2048, heads: 16, vocab: 8192}\ncluster: {profile: dgx-a100-40gb, nodes: 2, gpus_per_node: 2}\nstack: megatron-core\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: bf16}\n' >bubbles.yaml
 $ dtsim search bubbles.yaml --over parallelism.pipeline=2,4 --over offload=none --simulate 24 --top 2 --html bubbles.html --width 200 >bubbles.txt; sed -nE '3,5s/^( +[0-9]+ [=†]*).*[(]([a-z0-9-]+)[)].*/\1 \2/p; /^†/s/rank.*/rank N/p; s/[(]rank [0-9]+/(rank N/; /^The first/p; /schedule=/p' bubbles.txt; grep -c '<p class="faint">†' bubbles.html

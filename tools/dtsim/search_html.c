@@ -224,8 +224,8 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
     dts_text_printf(out,
-                    "<tr><td style=\"white-space:nowrap\">%zu%s%s</td><td class=\"left\" style=\"min-width:12rem\">",
-                    index + 1, tie ? " =" : "", dts_search_offered_mark(search, f));
+                    "<tr><td style=\"white-space:nowrap\">%zu%s%s%s</td><td class=\"left\" style=\"min-width:12rem\">",
+                    index + 1, tie ? " =" : "", dts_search_offered_mark(search, f), dts_search_wide_mark(f));
     dts_html_escaped(dts_text_string(&plan), out);
     if (rule[0] != '\0') {
         dts_text_add(out, " <span class=\"faint\">(");
@@ -298,6 +298,10 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
         dts_html_element("<p class=\"faint\">", dts_text_string(&offered), "</p>\n", out);
     }
     dts_text_end(&offered, out);
+    const char *in_fp32 = dts_search_wide_text(search, all > shown ? SIZE_MAX : top); /* of both tables */
+    if (in_fp32 != NULL) {
+        dts_html_lines(in_fp32, " class=\"faint\"", out);
+    }
     if (all > shown) {
         dts_text_printf(out, "<details><summary>All %zu simulated plans</summary>\n", all);
         write_table(search, is_any, top, out);

@@ -1,4 +1,4 @@
-/* What a search says of plans that the stack's launcher cannot run. */
+/* What a search says of plans that the stack's launcher cannot run, and of those that it leaves in fp32. */
 #include "report/format.h"
 #include "search_write.h"
 
@@ -43,14 +43,41 @@ static const dts_finding *best_offered(const dts_search *search) {
     return NULL;
 }
 
-void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out) {
+/* Is one marked among those that are shown: a row, or told behind the "also:" of one? top SIZE_MAX: among
+ * all, which a page has, too. */
+static bool shows_marked(const dts_search *search, size_t top,
+                         bool (*marked)(const dts_search *, const dts_finding *)) {
     bool any = false;
-    for (size_t i = 0; i < search->count && !any; i++) { /* a row, or told behind the "also:" of one */
+    for (size_t i = 0; i < search->count && !any; i++) {
         const dts_finding *f = &search->findings[i];
         const size_t row = f->outcome.figures.fits && f->equal_to < i ? f->equal_to : i;
-        any = dts_search_shows(search, row, top) && dts_search_offered_mark(search, f)[0] != '\0';
+        any = (top == SIZE_MAX || dts_search_shows(search, row, top)) && marked(search, f);
     }
-    if (!any) {
+    return any;
+}
+
+static bool is_unoffered(const dts_search *search, const dts_finding *finding) {
+    return !dts_candidate_offered(&finding->candidate, search->base);
+}
+
+static bool is_wide(const dts_search *search, const dts_finding *finding) {
+    (void)search;
+    return finding->outcome.figures.wide;
+}
+
+const char *dts_search_wide_mark(const dts_finding *finding) {
+    return finding->outcome.figures.wide ? " ‡" : "";
+}
+
+const char *dts_search_wide_text(const dts_search *search, size_t top) {
+    return shows_marked(search, top, is_wide)
+               ? "‡ in fp32, all or a part of it, though half precision was asked for, and MFU counts from the peak of "
+                 "what it runs in: `dtsim run` says why and what helps."
+               : NULL;
+}
+
+void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out) {
+    if (!shows_marked(search, top, is_unoffered)) {
         return;
     }
     const dts_list *offered = &search->base->stack.schedules;

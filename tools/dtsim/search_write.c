@@ -73,8 +73,9 @@ void dts_search_equals(const dts_search *search, size_t index, dts_text *out) {
     for (size_t i = 0; i < count; i++) {
         dts_text_add(out, i == 0 ? "also:" : ",");
         dts_search_changes(&search->findings[index].candidate, &search->findings[told[i]].candidate, out);
-        dts_text_printf(out, " (%.1f GiB)%s", search->findings[told[i]].outcome.figures.peak_device_gib,
-                        dts_search_offered_mark(search, &search->findings[told[i]]));
+        const dts_finding *other = &search->findings[told[i]];
+        dts_text_printf(out, " (%.1f GiB)%s%s", other->outcome.figures.peak_device_gib,
+                        dts_search_offered_mark(search, other), dts_search_wide_mark(other));
     }
     if (all > count) {
         dts_text_printf(out, " and %zu more", all - count);
@@ -87,7 +88,8 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid, dts_
     char buffer[CELL];
     dts_text plan = {0};
     bool tie = index > 0 && x->fits && dts_search_tie(search, &search->findings[0], f);
-    dts_grid_printf(grid, "%zu%s%s", index + 1, tie ? " =" : "", dts_search_offered_mark(search, f));
+    dts_grid_printf(grid, "%zu%s%s%s", index + 1, tie ? " =" : "", dts_search_offered_mark(search, f),
+                    dts_search_wide_mark(f));
     dts_grid_add(grid, dts_formatted(dts_format_time, x->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, x->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, x->mfu, buffer, sizeof buffer));
@@ -504,6 +506,10 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
     dts_search_offered_write(search, options, out);
+    const char *in_fp32 = dts_search_wide_text(search, options->top);
+    if (in_fp32 != NULL) {
+        dts_style_wrap(options->style, in_fp32, 2, out);
+    }
     dts_report_strain(dts_search_strain(search, options->top), options->style, 0, out);
     dts_search_binding(search, options->style, out);
     dts_search_baselines(search, options->style, out);

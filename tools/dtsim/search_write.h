@@ -33,6 +33,9 @@ bool dts_search_shows(const dts_search *search, size_t index, size_t top);
 const char *dts_search_offered_mark(const dts_search *search, const dts_finding *finding);
 void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out);
 void dts_search_offered_write(const dts_search *search, const dts_search_writing *options, dts_text *out);
+/* The same of plans that stay in fp32 though half precision was asked for. */
+const char *dts_search_wide_mark(const dts_finding *finding);
+const char *dts_search_wide_text(const dts_search *search, size_t top);
 /* "also: training.recompute=full (5.0 GiB)": what has no row because it is the same answer; or nothing. */
 void dts_search_equals(const dts_search *search, size_t index, dts_text *out);
 /* The largest request that fails in the replay of the plans that are shown; 0: none may run out of memory. */
