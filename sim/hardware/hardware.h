@@ -45,9 +45,11 @@ typedef struct dts_flash_profile {
     double wide_forward;   /* efficiency with heads wider than 128 over that at 128; 0: as head_dim_half says */
     double wide_backward;
     double lasting;        /* rate of FlashAttention-2 under load that lasts over that of bursts, which these are */
-    double cudnn;          /* rate of the vendor's own fused attention over these: cuDNN's, on AMD AITER's assembly */
+    double cudnn;          /* rate of cuDNN's fused attention over these */
     double cudnn_backward; /* the same in backward; 0: as in forward */
     double cudnn_half;     /* the same with heads of 64 and narrower, either way */
+    double aiter;          /* rate of AITER's assembly over these, with wider heads; 0: it has none for this GPU */
+    double aiter_backward; /* the same in backward; 0: as in forward */
     double narrow_forward, narrow_backward; /* in 8 over that in 16 bits; 0: not known */
 } dts_flash_profile;
 
@@ -396,6 +398,7 @@ typedef struct dts_stack {
     double flash_speed; /* of fused attention, over FlashAttention-2 (which the GPU profile describes) */
     double flash_narrow_speed;  /* the same with heads of 64 and less; 0: the same */
     bool cudnn_attention;       /* fused attention is cuDNN's where that is faster */
+    bool aiter_attention;       /* fused attention is AITER's in assembly where the GPU has it */
     int selective;              /* dts_selective_kind */
     bool recompute_stops_early; /* recomputation ends when all that backward needs has been saved */
     bool tf32;                  /* fp32 products run as tf32 where the GPU can */

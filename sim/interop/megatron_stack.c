@@ -17,6 +17,7 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.attention=flash; stack.cudnn_attention=true", "attention-backend=fused", IN, NULL, false},
     {"stack.attention=flash", "", OUT, NULL, false}, /* auto takes cuDNN's where it is faster */
     {"stack.cudnn_attention=*", "", OUT, NULL, false},
+    {"stack.aiter_attention=*", "", OUT, NULL, false}, /* variables of Transformer Engine's environment */
     {"stack.fuse.loss=true", FUSED, OUT, NULL, false},
     {"stack.fuse.loss=true", "cross-entropy-loss-fusion=true", IN, NULL, false},
     {"stack.fuse.loss=false", "", 0, NULL, false},

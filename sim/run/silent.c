@@ -243,10 +243,14 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
     static const char gpu[] = "no CPU steps", cpu[] = "set offload.optimizer=cpu";
     static const char reader[] = "it is for the reader, and no number follows from it", leave[] = "leave it out";
     const bool stays = plan->job.offload->optimizer == DTS_OFFLOAD_NONE;
-    RULES({"stack.cudnn_attention", !flash, eager, flash_help}, {"stack.flash_speed", !flash, eager, flash_help},
-          {"stack.flash_narrow_speed", !flash, eager, flash_help}, {"stack.positions_first", !flash, eager, flash_help},
-          {"stack.scores_buffer", flash, fused, eager_help}, {"stack.softmax_keys", flash, fused, eager_help},
-          {"stack.keeps_softmax_input", flash, fused, eager_help}, {"stack.fuse.softmax", flash, fused, eager_help},
+    const dts_flash_profile *rates = &plan->job.cluster->gpu.flash;
+    RULES({"stack.cudnn_attention", !flash, eager, flash_help}, {"stack.aiter_attention", !flash, eager, flash_help},
+          {"stack.aiter_attention", rates->aiter <= 0 && rates->aiter_backward <= 0, "AITER has none for this GPU",
+           "set cluster.gpu.flash.aiter"},
+          {"stack.flash_speed", !flash, eager, flash_help}, {"stack.flash_narrow_speed", !flash, eager, flash_help},
+          {"stack.positions_first", !flash, eager, flash_help}, {"stack.scores_buffer", flash, fused, eager_help},
+          {"stack.softmax_keys", flash, fused, eager_help}, {"stack.keeps_softmax_input", flash, fused, eager_help},
+          {"stack.fuse.softmax", flash, fused, eager_help},
           {"stack.compile_loss", !s->compile, "nothing is compiled", "set stack.compile=true"},
           {"stack.fuse.epilogues", !m->bias && !m->qkv_bias && m->gated_ffn,
            "products have no bias, and no plain activation behind them", "set model.bias=true"},

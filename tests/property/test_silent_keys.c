@@ -54,7 +54,7 @@ static const char *const bases[] = {
     /* the same in a pipeline, with windows in chunks */
     "model: {profile: llama-3-8b, layers: 8, attention_window: 1024, global_every: 4}\n"
     "cluster: {profile: coreweave-hgx-h100, nodes: 2}\n"
-    "stack: torchtitan\n"
+    "stack: {profile: torchtitan, aiter_attention: true}\n"
     "training: {global_batch: 32, micro_batch: 1, sequence_length: 4096, precision: amp-bf16}\n"
     "parallelism: {tensor: 2, sequence: true, pipeline: 4, data_parallel: fsdp, virtual_stages: 2,\n"
     "  schedule: interleaved-1f1b}\n",

@@ -98,7 +98,7 @@ static double flash_speed_of(const dts_stack *stack, int64_t head_dim) {
     return wide * stack->flash_speed + (1 - wide) * narrow;
 }
 
-/* Rate of the vendor's own kernel over those of the profile. */
+/* Rate of cuDNN's kernel over those of the profile, */
 static double cudnn_of(const dts_flash_profile *flash, const dts_attention_shape *shape) {
     if (shape->head_dim <= 64) {
         return flash->cudnn_half;
@@ -106,16 +106,25 @@ static double cudnn_of(const dts_flash_profile *flash, const dts_attention_shape
     return shape->backward && flash->cudnn_backward > 0 ? flash->cudnn_backward : flash->cudnn;
 }
 
+/* … and that of AITER's; 0: it has none. */
+static double aiter_of(const dts_stack *stack, const dts_flash_profile *flash, const dts_attention_shape *shape) {
+    if (!stack->aiter_attention || shape->head_dim <= 64) {
+        return 0;
+    }
+    return shape->backward && flash->aiter_backward > 0 ? flash->aiter_backward : flash->aiter;
+}
+
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
     const dts_gpu *gpu = &b->plan->job.cluster->gpu;
     const dts_stack *stack = b->plan->job.stack;
-    const double cudnn = cudnn_of(&gpu->flash, shape);
+    const double aiter = aiter_of(stack, &gpu->flash, shape);
+    const double vendor = aiter > 0 ? aiter : stack->cudnn_attention ? cudnn_of(&gpu->flash, shape) : 0;
     const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
     const double flash_speed = flash_speed_of(stack, shape->head_dim);
     dts_attention_shape kernel = *shape;
     const double narrow = shape->backward ? gpu->flash.narrow_backward : gpu->flash.narrow_forward;
-    kernel.speed = flash_speed * (stack->cudnn_attention ? cudnn : own) * (shape->narrow ? narrow : 1);
-    kernel.other = shape->narrow || flash_speed != 1 || (stack->cudnn_attention && cudnn != 1);
+    kernel.speed = flash_speed * (vendor > 0 ? vendor : own) * (shape->narrow ? narrow : 1);
+    kernel.other = shape->narrow || flash_speed != 1 || (vendor > 0 && vendor != 1);
     return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, &kernel);
 }
 

@@ -69,7 +69,7 @@ static void test_measured_on_amd(void **state) {
         dts_gpu gpu = {0};
         profiles_load(&p, "hardware/gpus", &dts_gpu_schema, rows.cells[0], &gpu);
         const bool own = strncmp(rows.cells[1], "vendor-", strlen("vendor-")) == 0;
-        const double speed = backward ? gpu.flash.cudnn_backward : gpu.flash.cudnn;
+        const double speed = backward ? gpu.flash.aiter_backward : gpu.flash.aiter;
         const int64_t length = (int64_t)table_number(&rows, 7);
         const dts_attention_shape shape = {.head_dim = (int64_t)table_number(&rows, 2),
                                            .heads = (int64_t)table_number(&rows, 3),

@@ -137,6 +137,24 @@ static void cudnn_has_a_rate_of_its_own(void **state) {
     assert_close(backward_of(narrow), backward_of("stack.attention=flash model.heads=128"), 1e-12, 0);
 }
 
+/* The rates of AITER's assembly are for who asks for it, not for all whose attention is cuDNN's on other GPUs. */
+static void aiter_is_for_software_that_has_it(void **state) {
+    (void)state;
+    const char amd[] = "cluster.profile=mi300x-8 stack.attention=flash";
+    const char cudnn[] = "cluster.profile=mi300x-8 stack.attention=flash stack.cudnn_attention=true";
+    const char aiter[] = "cluster.profile=mi300x-8 stack.attention=flash stack.aiter_attention=true";
+    assert_close(longest_of(cudnn, "flash_attention"), longest_of(amd, "flash_attention"), 1e-12, 0);
+    assert_close(longest_of(amd, "flash_attention") / longest_of(aiter, "flash_attention"), 1.68, 1e-6, 0);
+    assert_close(backward_of(amd) / backward_of(aiter), 2.51, 1e-6, 0);
+    /* wide heads only, and no other GPU's */
+    assert_close(backward_of("cluster.profile=mi300x-8 stack.attention=flash model.heads=128"),
+                 backward_of("cluster.profile=mi300x-8 stack.attention=flash model.heads=128 "
+                             "stack.aiter_attention=true"),
+                 1e-12, 0);
+    assert_close(backward_of("stack.attention=flash stack.aiter_attention=true"), backward_of("stack.attention=flash"),
+                 1e-12, 0);
+}
+
 /* It slows FlashAttention at the profile's own rates and none that a stack says runs slower, nor cuDNN's. */
 static void only_flash_attention_at_full_rate_slows_down_for_good(void **state) {
     (void)state;
@@ -275,6 +293,7 @@ int main(void) {
         cmocka_unit_test(a_reduction_hides_beside_its_weight_gradient),
         cmocka_unit_test(the_slowest_gpu_sets_the_pace),
         cmocka_unit_test(cudnn_has_a_rate_of_its_own),
+        cmocka_unit_test(aiter_is_for_software_that_has_it),
         cmocka_unit_test(only_flash_attention_at_full_rate_slows_down_for_good),
         cmocka_unit_test(narrow_heads_have_a_speed_of_their_own),
         cmocka_unit_test(layer_norm_is_slower_than_its_bytes),
