@@ -95,7 +95,7 @@ The first again: dtsim run small.yaml \
     --set parallelism.data_parallel=fsdp \
     --set parallelism.shard_group=8 \
     --set training.recompute=none
-$ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
+$ dtsim search small.yaml --tokens 1e9 --clusters gcp_a2_highgpu_8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
 No offer can do it within N min.
 The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would do.
 too late

@@ -87,8 +87,12 @@ static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offer
         if (strpbrk(items[i], "*?[") != NULL) {
             status = add_meant(tool, c, names, all, items[i], out);
         } else {
-            status = check_named(tool, items[i]);
-            add_offer(out, items[i]);
+            const char *name = items[i];
+            for (size_t k = 0; k < all; k++) {
+                name = dts_same_letters(names[k], items[i]) ? names[k] : name;
+            }
+            status = check_named(tool, name);
+            add_offer(out, name);
         }
     }
     if (status == DTS_OK && out->count == 0) {
