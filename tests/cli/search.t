@@ -97,7 +97,7 @@ The first again: dtsim run small.yaml \
     --set training.recompute=none
 $ dtsim search small.yaml --tokens 1e9 --clusters gcp_a2_highgpu_8g --nodes 1,2 --over offload=none --simulate 2 --deadline "20 min" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD|times)/N \1/g; 2,3p; s/.*(too late).*/\1/p'
 No offer can do it within N min.
-The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would do.
+The deadline binds: the soonest, 1 × gcp-a2-highgpu-8g, takes N min, N USD; N times the speed would keep the deadline.
 too late
 too late
 % An offer is the whole machine of its profile, whatever GPU the scenario has put into its own; the command repeats that.

@@ -168,7 +168,8 @@ static void answer_without(const dts_rent *rent, dts_text *out) {
             dts_text_add(out, "no offer was searched that could keep it; more nodes or faster GPUs may.\n");
         } else {
             add_takes("the soonest", fastest, out);
-            dts_text_printf(out, "; %.2g times the speed would do.\n", fastest->duration_s / rent->deadline_s);
+            dts_text_printf(out, "; %.2g times the speed would keep the deadline.\n",
+                            fastest->duration_s / rent->deadline_s);
         }
     } else if (rent->budget_usd > 0 && timely != NULL) {
         add_takes(rent->deadline_s > 0 ? "The cheapest in time" : "The cheapest", timely, out);
