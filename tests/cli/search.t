@@ -468,6 +468,9 @@ warning: megatron-lm cannot express parallelism.schedule = zbv
 1
 $ dtsim search bubbles.yaml --tokens 1B --nodes 2 --clusters dgx-a100-40gb --over parallelism.pipeline=4 --over offload=none --simulate 24 --format json | grep '"plan"' | grep -cE '1f1b|1F1B'
 1
+% One that can be launched, but may not fit, stands before the best that surely fits.
+$ printf 'model: llama-3-8b\ncluster: dgx-h100\nstack: torchtitan-2025\ntraining: {global_batch: 64, sequence_length: 8192, precision: bf16, micro_batch: 1}\nparallelism: {data_parallel: fsdp}\n' >tight.yaml; dtsim search tight.yaml --set stack=deepspeed --simulate 6 --top 4 --width 200 | sed -nE 's/^†.*[.] (The best .*) is rank.*/\1/p'
+The best that surely fits and that it can launch
 % Software that has stages of ZeRO and no FSDP is asked for its own.
 $ dtsim search small.yaml --set stack=deepspeed --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u; dtsim search small.yaml --set stack=deepspeed --set parallelism.data_parallel=fsdp --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u
 zero3 4

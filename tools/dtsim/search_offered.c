@@ -96,7 +96,12 @@ void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out
         char buffer[CELL];
         const double first = dts_search_value(search->objective, &search->findings[0].outcome.figures);
         const double behind = dts_search_value(search->objective, &best->outcome.figures) / first - 1;
-        dts_text_printf(out, ". The best that it can launch is rank %zu: ", (size_t)(best - search->findings) + 1);
+        bool doubtful = false; /* it can launch one before it as well, which may not fit */
+        for (const dts_finding *f = search->findings; f < best && !doubtful; f++) {
+            doubtful = !dts_finding_surely_fits(f) && dts_candidate_offered(&f->candidate, search->base);
+        }
+        dts_text_printf(out, ". The best that %sit can launch is rank %zu: ", doubtful ? "surely fits and that " : "",
+                        (size_t)(best - search->findings) + 1);
         dts_candidate_describe(&best->candidate, search->base, out);
         dts_text_printf(out, " (%s behind the first in %s).",
                         dts_formatted(dts_format_percent, behind, buffer, sizeof buffer),
