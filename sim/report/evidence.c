@@ -248,36 +248,45 @@ static dts_status fill_in(const dts_evidence *evidence, const dts_published_run 
 }
 
 /* A result is worth more than its range: what is wrong with the record is a warning. */
-static dts_status warn(const char *path, dts_diag *why, dts_diag *diag) {
+static void warn(const char *path, const dts_diag *why, dts_diag *diag) {
     const dts_message *first = dts_diag_count(why) > 0 ? dts_diag_get(why, 0) : NULL;
     dts_diag_warning(diag, first != NULL ? &first->place : &(dts_place){.file = path}, NULL,
                      "`dtsim validate --record` writes such a file; without it no likely range is told",
                      "the record of published runs cannot be read: %s", first != NULL ? first->text : "unknown");
+}
+
+/* The record in the first folder that has one, in *out; NULL: none has. */
+static dts_status find_record(const dts_profile_paths *folders, dts_arena *arena, const char **out) {
+    *out = NULL;
+    for (size_t i = 0; i < folders->count && *out == NULL; i++) {
+        const char *path = dts_arena_printf(arena, "%s/" RECORD, folders->roots[i]);
+        if (path == NULL) {
+            return DTS_NOMEM;
+        }
+        *out = access(path, R_OK) == 0 ? path : NULL;
+    }
     return DTS_OK;
 }
 
 dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag) {
-    const char *path = NULL;
-    for (size_t i = 0; i < folders->count && (path == NULL || access(path, R_OK) != 0); i++) {
-        path = dts_arena_printf(result->arena, "%s/" RECORD, folders->roots[i]);
-        if (path == NULL) {
-            return dts_diag_nomem(diag);
-        }
-    }
-    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN || path == NULL ||
-        access(path, R_OK) != 0) {
+    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
         return DTS_OK;
     }
-    dts_diag *why = dts_diag_new();
+    const char *path;
     dts_evidence evidence;
-    const dts_published_run like = dts_evidence_of(scenario, result);
-    dts_status status = why != NULL ? dts_evidence_read(path, result->arena, &evidence, why) : DTS_NOMEM;
-    if (status == DTS_OK) {
-        status = fill_in(&evidence, &like, result);
-    } else if (status != DTS_NOMEM) {
-        status = warn(path, why, diag);
+    dts_diag *why = dts_diag_new();
+    dts_status status = why != NULL ? find_record(folders, result->arena, &path) : DTS_NOMEM;
+    if (status == DTS_OK && path != NULL) {
+        const dts_published_run like = dts_evidence_of(scenario, result);
+        status = dts_evidence_read(path, result->arena, &evidence, why);
+        if (status == DTS_OK) {
+            status = fill_in(&evidence, &like, result);
+        } else if (status != DTS_NOMEM) {
+            warn(path, why, diag);
+            status = DTS_OK;
+        }
     }
     dts_diag_free(why);
-    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+    return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }
