@@ -108,6 +108,13 @@ char *dts_arena_strdup(dts_arena *arena, const char *string) {
     return dts_arena_strndup(arena, string, strlen(string));
 }
 
+char *dts_arena_stem(dts_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(name, '.');
+    return dts_arena_strndup(arena, name, dot == NULL || dot == name ? strlen(name) : (size_t)(dot - name));
+}
+
 char *dts_arena_vprintf(dts_arena *arena, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);

@@ -31,6 +31,9 @@ void *dts_arena_array(dts_arena *arena, size_t count, size_t element_size);
 char *dts_arena_strdup(dts_arena *arena, const char *string);
 char *dts_arena_strndup(dts_arena *arena, const char *string, size_t length);
 
+/* The name of a path's file without folder and ending: "b.c" of "a/b.c.yaml". */
+char *dts_arena_stem(dts_arena *arena, const char *path);
+
 /* Formatted text in the arena. */
 char *dts_arena_printf(dts_arena *arena, const char *format, ...) DTS_PRINTF(2, 3);
 char *dts_arena_vprintf(dts_arena *arena, const char *format, va_list arguments);

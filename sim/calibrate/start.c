@@ -78,9 +78,7 @@ static void start_row(void *context, size_t index) {
             row->values[j] = *(const double *)(values + w->offsets[j]);
         }
         for (size_t b = 0; b < sizeof dts_fit_base_keys / sizeof dts_fit_base_keys[0]; b++) {
-            const dts_provenance_entry *entry =
-                dts_provenance_find(dts_scenario_provenance(scenario), dts_fit_base_keys[b]);
-            row->bases[b] = copy(entry != NULL ? entry->value : NULL);
+            row->bases[b] = copy(dts_scenario_value(scenario, dts_fit_base_keys[b]));
         }
         row->group =
             w->request->by != NULL ? copy(dts_measurement_group(&w->measurements, m, scenario, w->request->by)) : NULL;

@@ -211,16 +211,11 @@ size_t dts_evidence_nearest(const dts_evidence *evidence, const dts_published_ru
 
 /* ---- a result's range -------------------------------------------------------------------------------------------- */
 
-static const char *value_of(const dts_scenario *scenario, const char *key) {
-    const dts_provenance_entry *entry = dts_provenance_find(dts_scenario_provenance(scenario), key);
-    return entry != NULL ? entry->value : NULL;
-}
-
 dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result) {
-    return (dts_published_run){.model = value_of(scenario, "model.architecture"),
-                               .precision = value_of(scenario, "training.precision"),
+    return (dts_published_run){.model = dts_scenario_value(scenario, "model.architecture"),
+                               .precision = dts_scenario_value(scenario, "training.precision"),
                                .stack = result->stack,
-                               .architecture = value_of(scenario, "cluster.gpu.architecture"),
+                               .architecture = dts_scenario_value(scenario, "cluster.gpu.architecture"),
                                .parameters = result->parameters,
                                .gpus = (double)result->gpus,
                                .mfu = result->mfu};

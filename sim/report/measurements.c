@@ -259,7 +259,5 @@ const char *dts_measurement_group(const dts_measurements *measurements, const dt
         return measurements->tables[row->table].path;
     }
     char key[KEY_LONGEST];
-    const dts_provenance_entry *entry =
-        plain_key(by, key) ? dts_provenance_find(dts_scenario_provenance(scenario), key) : NULL;
-    return entry != NULL ? entry->value : NULL;
+    return plain_key(by, key) ? dts_scenario_value(scenario, key) : NULL;
 }

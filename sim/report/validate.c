@@ -144,25 +144,17 @@ static size_t group_of(dts_validation *v, const char *name) {
     return v->groups[v->group_count] != NULL ? v->group_count++ : SIZE_MAX;
 }
 
-/* The name of a table: its file's without folder and ending. */
-static const char *table_name(const char *path, dts_arena *arena) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    return dts_arena_strndup(arena, name, dot != NULL ? (size_t)(dot - name) : strlen(name));
-}
-
 static dts_status name_run(const dts_validation *v, const dts_measurement *row, const outcome *out,
                            dts_published_run *run) {
-    run->table = table_name(v->tables[row->table].path, v->arena);
+    run->table = v->tables[row->table].name;
     run->id = row->id;
     run->source = dts_arena_strndup(v->arena, row->source, dts_evidence_source_length(row->source));
     run->model = dts_arena_strdup(v->arena, out->names[MODEL]);
     run->stack = dts_arena_strdup(v->arena, out->names[STACK]);
     run->architecture = dts_arena_strdup(v->arena, out->names[ARCHITECTURE]);
     run->precision = dts_arena_strdup(v->arena, out->names[PRECISION]);
-    return run->table != NULL && run->source != NULL && run->model != NULL && run->stack != NULL &&
-                   run->architecture != NULL && run->precision != NULL
+    return run->source != NULL && run->model != NULL && run->stack != NULL && run->architecture != NULL &&
+                   run->precision != NULL
                ? DTS_OK
                : DTS_NOMEM;
 }
@@ -210,7 +202,11 @@ static dts_status gather(const work *w, dts_validation *v) {
     v->worst = w->request->worst;
     v->table_count = m->table_count;
     for (size_t t = 0; t < m->table_count; t++) {
-        v->tables[t] = (dts_validate_table){.path = m->tables[t].path, .rows = m->tables[t].rows};
+        const char *name = dts_arena_stem(v->arena, m->tables[t].path);
+        if (name == NULL) {
+            return DTS_NOMEM;
+        }
+        v->tables[t] = (dts_validate_table){.path = m->tables[t].path, .name = name, .rows = m->tables[t].rows};
     }
     dts_status status = DTS_OK;
     for (size_t i = 0; i < m->row_count && status == DTS_OK; i++) {

@@ -51,6 +51,7 @@ typedef struct dts_validate_failure {
 
 typedef struct dts_validate_table {
     const char *path;
+    const char *name; /* of the file, without folder and ending */
     size_t rows, simulated;
     double utilisation[DTS_BASELINE_COUNT]; /* fitted on this table; NaN without time or rate */
 } dts_validate_table;

@@ -40,17 +40,13 @@ const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario) {
     return scenario->provenance;
 }
 
-const dts_node *dts_scenario_tree(const dts_scenario *scenario) {
-    return scenario->tree;
+const char *dts_scenario_value(const dts_scenario *scenario, const char *key) {
+    const dts_provenance_entry *entry = dts_provenance_find(scenario->provenance, key);
+    return entry != NULL ? entry->value : NULL;
 }
 
-/* The scenario's own name, or its file's name without folder and ending. */
-static const char *default_name(dts_arena *arena, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
-    const char *dot = strrchr(base, '.');
-    size_t length = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
-    return dts_arena_strndup(arena, base, length);
+const dts_node *dts_scenario_tree(const dts_scenario *scenario) {
+    return scenario->tree;
 }
 
 static dts_status worse(dts_status a, dts_status b) {
@@ -201,7 +197,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         warn_of_lost_keys(&made[i], overrides, override_count, diag);
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
-        scenario->values.name = default_name(scenario->arena, name);
+        scenario->values.name = dts_arena_stem(scenario->arena, name);
         status = scenario->values.name == NULL ? dts_diag_nomem(diag) : DTS_OK;
     }
     if (status != DTS_OK) {

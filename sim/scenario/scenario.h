@@ -80,6 +80,8 @@ dts_status dts_scenario_change(dts_scenario_values *values, const dts_override *
 void dts_scenario_free(dts_scenario *scenario);
 const dts_scenario_values *dts_scenario_get(const dts_scenario *scenario);
 const dts_provenance *dts_scenario_provenance(const dts_scenario *scenario);
+/* The value of a dotted key as text, borrowed; NULL: the scenario says nothing of it. */
+const char *dts_scenario_value(const dts_scenario *scenario, const char *key);
 /* The file with its overrides and its bases merged, before profiles are looked up; borrowed. */
 const dts_node *dts_scenario_tree(const dts_scenario *scenario);
 
