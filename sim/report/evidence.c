@@ -15,10 +15,10 @@ enum { LEAST_SOURCES = 5, NEAREST_SHOWN = 5 };
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-enum column { TABLE, ID, SOURCE, MODEL, STACK, ARCHITECTURE, PRECISION, PARAMETERS, GPUS, MFU, RATIO, COLUMNS };
-static const char *const column_names[COLUMNS] = {"table",        "id",        "source",     "model", "stack",
-                                                  "architecture", "precision", "parameters", "gpus",  "predicted_mfu",
-                                                  "ratio"};
+enum column { TABLE, ID, SOURCE, MODEL, STACK, ARCHITECTURE, PRECISION, PARAMETERS, GPUS, MFU, RATIO, MEMORY, COLUMNS };
+static const char *const column_names[COLUMNS] = {"table",        "id",          "source",     "model", "stack",
+                                                  "architecture", "precision",   "parameters", "gpus",  "predicted_mfu",
+                                                  "ratio",        "memory_ratio"};
 
 void dts_evidence_begin(dts_text *out) {
     for (size_t c = 0; c < COLUMNS; c++) {
@@ -33,7 +33,11 @@ void dts_evidence_add(const dts_published_run *run, dts_text *out) {
         dts_report_csv_cell(texts[i], out);
         dts_text_add(out, ",");
     }
-    dts_text_printf(out, "%.4g,%.0f,%.4g,%.5g\n", run->parameters, run->gpus, run->mfu, run->ratio);
+    dts_text_printf(out, "%.4g,%.0f,%.4g,%.5g,", run->parameters, run->gpus, run->mfu, run->ratio);
+    if (run->memory > 0) {
+        dts_text_printf(out, "%.5g", run->memory);
+    }
+    dts_text_add(out, "\n");
 }
 
 size_t dts_evidence_source_length(const char *source) {
@@ -70,7 +74,12 @@ static dts_status read_run(const dts_table_cell *cells, const size_t at[COLUMNS]
                                .gpus = dts_table_positive(&cells[at[GPUS]], help, diag),
                                .mfu = dts_table_positive(&cells[at[MFU]], help, diag),
                                .ratio = dts_table_positive(&cells[at[RATIO]], help, diag)};
-    return run->parameters > 0 && run->gpus > 0 && run->mfu > 0 && run->ratio > 0 ? DTS_OK : DTS_INVALID;
+    const dts_table_cell *memory = &cells[at[MEMORY]];
+    run->memory = memory->text[0] != '\0' ? dts_table_positive(memory, help, diag) : 0;
+    return run->parameters > 0 && run->gpus > 0 && run->mfu > 0 && run->ratio > 0 &&
+                   (run->memory > 0 || memory->text[0] == '\0')
+               ? DTS_OK
+               : DTS_INVALID;
 }
 
 static int by_ratio(const void *a, const void *b) {
@@ -97,8 +106,13 @@ static void share_sources(dts_evidence *e, const dts_published_run **order) {
         while (behind < e->count && by_source(&order[first], &order[behind]) == 0) {
             behind++;
         }
+        size_t measured = 0;
+        for (size_t i = first; i < behind; i++) {
+            measured += order[i]->memory > 0 ? 1 : 0;
+        }
         for (size_t i = first; i < behind; i++) {
             e->share[order[i] - e->runs] = 1 / sqrt((double)(behind - first));
+            e->memory_share[order[i] - e->runs] = order[i]->memory > 0 ? 1 / sqrt((double)measured) : 0;
         }
     }
 }
@@ -114,8 +128,9 @@ dts_status dts_evidence_read(const char *path, dts_arena *arena, dts_evidence *o
     }
     out->runs = dts_arena_array(arena, table.rows, sizeof *out->runs);
     out->share = dts_arena_array(arena, table.rows, sizeof *out->share);
+    out->memory_share = dts_arena_array(arena, table.rows, sizeof *out->memory_share);
     const dts_published_run **order = dts_arena_array(arena, table.rows, sizeof *order);
-    if (out->runs == NULL || out->share == NULL || order == NULL) {
+    if (out->runs == NULL || out->share == NULL || out->memory_share == NULL || order == NULL) {
         return dts_diag_nomem(diag);
     }
     for (size_t r = 0; r < table.rows; r++) {
@@ -172,6 +187,18 @@ bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *l
     return known;
 }
 
+double dts_evidence_memory_within(const dts_evidence *evidence, const char *left_out, double most) {
+    double within = 0, total = 0, sources = 0; /* as above */
+    for (size_t i = 0; i < evidence->count; i++) {
+        const bool counts = left_out == NULL || strcmp(evidence->runs[i].source, left_out) != 0;
+        const double weight = counts ? evidence->memory_share[i] : 0;
+        total += weight;
+        within += evidence->runs[i].memory <= most ? weight : 0;
+        sources += weight * weight;
+    }
+    return total > 0 && sources > LEAST_SOURCES - 0.5 ? within / total : -1;
+}
+
 /* "amp-bf16" has the products of "bf16". */
 static const char *product_of(const char *precision) {
     static const char amp[] = "amp-";
@@ -221,10 +248,21 @@ dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result
                                .mfu = result->mfu};
 }
 
+/* How many times what is predicted a GPU of each stage has room for: the least of them. */
+static double room(const dts_result *result) {
+    double least = INFINITY;
+    for (size_t p = 0; p < result->stage_count; p++) {
+        const dts_stage_row *row = &result->stages[p];
+        least = fmin(least, (result->capacity_gib - row->memory_gib.context) / row->peak_allocated_gib);
+    }
+    return least;
+}
+
 static dts_status fill_in(const dts_evidence *evidence, const dts_published_run *like, dts_result *result) {
     double low = 0, high = 0;
     size_t nearest[NEAREST_SHOWN];
-    if (!dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
+    result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room(result)), 0);
+    if (!result->fits || !dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
         return DTS_OK;
     }
     const size_t count = dts_evidence_nearest(evidence, like, NEAREST_SHOWN, nearest);
@@ -263,25 +301,32 @@ static dts_status find_record(const dts_profile_paths *folders, dts_arena *arena
     return DTS_OK;
 }
 
-dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
-                               dts_diag *diag) {
-    if (!result->fits || dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
-        return DTS_OK;
-    }
-    const char *path;
-    dts_evidence evidence;
+dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena, dts_evidence *out, dts_diag *diag) {
+    *out = (dts_evidence){0};
+    const char *path = NULL;
     dts_diag *why = dts_diag_new();
-    dts_status status = why != NULL ? find_record(folders, result->arena, &path) : DTS_NOMEM;
+    dts_status status = why != NULL ? find_record(folders, arena, &path) : DTS_NOMEM;
     if (status == DTS_OK && path != NULL) {
-        const dts_published_run like = dts_evidence_of(scenario, result);
-        status = dts_evidence_read(path, result->arena, &evidence, why);
-        if (status == DTS_OK) {
-            status = fill_in(&evidence, &like, result);
-        } else if (status != DTS_NOMEM) {
+        status = dts_evidence_read(path, arena, out, why);
+        if (status != DTS_OK && status != DTS_NOMEM) {
             warn(path, why, diag);
             status = DTS_OK;
         }
     }
     dts_diag_free(why);
     return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+}
+
+dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
+                               dts_diag *diag) {
+    dts_evidence evidence;
+    if (dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
+        return DTS_OK;
+    }
+    const dts_published_run like = dts_evidence_of(scenario, result);
+    dts_status status = dts_evidence_open(folders, result->arena, &evidence, diag);
+    if (status == DTS_OK && fill_in(&evidence, &like, result) != DTS_OK) {
+        status = dts_diag_nomem(diag);
+    }
+    return status;
 }

@@ -78,7 +78,7 @@ static const dts_report_field published_run_fields[] = {
     FIELD(dts_published_run, stack, DTS_REPORT_STRING),     FIELD(dts_published_run, architecture, DTS_REPORT_STRING),
     FIELD(dts_published_run, precision, DTS_REPORT_STRING), FIELD(dts_published_run, parameters, DTS_REPORT_NUMBER),
     FIELD(dts_published_run, gpus, DTS_REPORT_NUMBER),      FIELD(dts_published_run, mfu, DTS_REPORT_NUMBER),
-    FIELD(dts_published_run, ratio, DTS_REPORT_NUMBER),
+    FIELD(dts_published_run, ratio, DTS_REPORT_NUMBER),     FIELD(dts_published_run, memory, DTS_REPORT_NUMBER),
 };
 
 static const dts_report_fields kernels = TABLE(kernel_fields), path_rows = TABLE(path_fields),

@@ -513,8 +513,17 @@ static void write_evidence(const page *p) {
                  "nearest one of each source (tables in scenarios/published), with its ratio of measured to "
                  "predicted time:");
     paragraph(p, dts_text_string(&line));
-    dts_text_end(&line, p->out);
     print_grid(p, grid);
+    dts_text_clear(&line);
+    dts_text_add(&line, "Memory: ");
+    const size_t before = line.length;
+    dts_room_text(r, &line);
+    if (line.length > before) {
+        dts_text_add(&line, ".");
+        dts_text_add(p->out, "\n");
+        paragraph(p, dts_text_string(&line));
+    }
+    dts_text_end(&line, p->out);
 }
 
 static void write_page(const page *p) {

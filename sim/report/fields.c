@@ -38,6 +38,7 @@ static const dts_report_field result_fields[] = {
     NUMBER(iteration_time_s),
     GROUPED(dts_result, likely, low_s),
     GROUPED(dts_result, likely, high_s),
+    GROUPED(dts_result, likely, fit_share),
     NUMBER(samples_per_s),
     NUMBER(tokens_per_s),
     NUMBER(tokens_per_s_per_gpu),

@@ -116,6 +116,12 @@ static void write_facts(page *p) {
                     "max=\"%.3f\" high=\"%.3f\"></meter></div>\n</div>\n",
                     r->fits ? "" : " class=\"bad\"", r->peak_device_gib, r->capacity_gib, r->peak_device_gib,
                     r->capacity_gib, 0.9 * r->capacity_gib);
+    dts_text room = {0};
+    dts_room_text(r, &room);
+    if (room.length > 0) {
+        add_element(p, "<p>Room: ", dts_text_string(&room), "</p>\n");
+    }
+    dts_text_end(&room, p->out);
     if (!r->fits) {
         dts_text cure = {0};
         dts_report_cure(r, &cure);

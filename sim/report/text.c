@@ -225,6 +225,12 @@ static void write_fit(const page *p) {
         p->out->failed = p->out->failed || cost.failed;
         dts_text_free(&cost);
     }
+    dts_text room = {0};
+    dts_room_text(r, &room);
+    if (room.length > 0) {
+        fact(p, "Room", &room);
+    }
+    dts_text_free(&room);
 }
 
 static void write_bottleneck(const page *p) {

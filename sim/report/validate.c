@@ -174,6 +174,13 @@ static dts_status gather_row(dts_validation *v, const dts_measurement *row, cons
     if (name_run(v, row, out, &record.run) != DTS_OK) {
         return DTS_NOMEM;
     }
+    for (int m = DTS_METRIC_COUNT - 1; m >= 0;
+         m--) { /* allocated stands before reserved, and tells more of what is needed */
+        const bool needed = strcmp(dts_metrics[m].name, "peak_device_gib") != 0;
+        if (dts_metrics[m].kind == DTS_METRIC_MEMORY && needed && row->measured[m] > 0) {
+            record.run.memory = row->measured[m] / out->predicted[m];
+        }
+    }
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         if (row->measured[m] > 0) {
             record.metric = m;

@@ -148,7 +148,8 @@ typedef struct dts_published_run {
     const char *precision;    /* "amp-bf16" */
     double parameters, gpus;
     double mfu;   /* as predicted, 0 to 1 */
-    double ratio; /* measured over predicted time */
+    double ratio;  /* measured over predicted time */
+    double memory; /* measured over predicted memory, allocated or, where nobody measured that, reserved; 0: unknown */
 } dts_published_run;
 
 typedef struct dts_result {
@@ -163,6 +164,9 @@ typedef struct dts_result {
     double iteration_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu;
     struct {
         double low_s, high_s; /* where four of five published runs lay, those of a like mfu counting more; 0: unknown */
+        /* 0 to 1: of published figures of memory, those that were no further above their predictions than this GPU
+         * has room above this one; 0: none, or unknown */
+        double fit_share;
         const dts_published_run *nearest; /* the most alike, at most one of a source */
         size_t nearest_count;
     } likely; /* by the caller: report/evidence.h */

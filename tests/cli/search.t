@@ -423,6 +423,7 @@ at its dot
 % Where the first may run out of memory, the command is that of the first that surely fits; what is said to help can be done.
 $ printf 'model: llama-3-8b\ncluster: {profile: rtx-4090-pcie-8, nodes: 1, gpu: h100-80gb-pcie}\nstack: pytorch-2\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\n' >outputs.yaml
 $ dtsim search outputs.yaml --over parallelism.tensor=1 --over parallelism.pipeline=2,4 --over parallelism.schedule=zb-h1 --over parallelism.data_parallel=zero1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over offload=none --width 200 | grep -E '^The first|pipeline=|leaves room' | sed -E 's/.*(More recomp)/\1/'
+The first leaves 3.5 GiB of memory, enough in 8 of 10 published runs. Rank 3 leaves 18.6 GiB (pipeline 2 (zb-h1) · zero1 4 · micro 1; 2.0 % behind in time). --set cluster.gpu.memory=71GiB searches
 More recomputation, a smaller micro-batch where it is above 1, or, for a pipeline's outputs, stack.pipeline.keeps_outputs=none leaves room; expandable segments
 The first that surely fits again (rank 3, not a plan with ?): dtsim run outputs.yaml \
     --set parallelism.pipeline=2 \

@@ -241,14 +241,14 @@ $ for n in 1 2 4; do for b in 4 8; do echo "r$n$b,mingpt-large,gcp-a2-highgpu-8g
   number of a profile to them.
 % A record of one's own takes the place of the published one; a broken one costs the range, not the result.
 $ dtsim validate slow.csv --record runs.csv >/dev/null && head -2 runs.csv
-table,id,source,model,stack,architecture,precision,parameters,gpus,predicted_mfu,ratio
-slow,r14,,gpt,"PyTorch 1.11, eager",ampere,amp-bf16,8.34e+08,8,0.05922,15.52
+table,id,source,model,stack,architecture,precision,parameters,gpus,predicted_mfu,ratio,memory_ratio
+slow,r14,,gpt,"PyTorch 1.11, eager",ampere,amp-bf16,8.34e+08,8,0.05922,15.52,
 $ mkdir -p own/scenarios/published/record && cp runs.csv own/scenarios/published/record/ && DTSIM_DATA=own:$DATA dtsim run gcp-data-parallel/scaling-ddp | grep -c Likely
 0
 [1]
 $ sed 's/,ampere,/,/' runs.csv >own/scenarios/published/record/runs.csv; DTSIM_DATA=own:$DATA dtsim run gcp-data-parallel/scaling-ddp | grep -E 'Iteration|Likely'
-own/scenarios/published/record/runs.csv:2:1: warning: the record of published runs cannot be read: 10 cells, but the header names 11 columns
-      2 | slow,r14,,gpt,"PyTorch 1.11, eager",amp-bf16,8.34e+08,8,0.05922,15.52
+own/scenarios/published/record/runs.csv:2:1: warning: the record of published runs cannot be read: 11 cells, but the header names 12 columns
+      2 | slow,r14,,gpt,"PyTorch 1.11, eager",amp-bf16,8.34e+08,8,0.05922,15.52,
         | ^
   help: `dtsim validate --record` writes such a file; without it no likely range is told
   Iteration time        1.112 s          115 samples/s    29,461 tokens/s

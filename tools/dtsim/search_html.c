@@ -277,7 +277,8 @@ static void write_table(const dts_search *search, chooser *shows, size_t top, dt
     dts_text_add(out, "</table></div>\n");
 }
 
-static void write_tables(const dts_search *search, size_t top, dts_text *out) {
+static void write_tables(const dts_search *search, const dts_search_writing *options, dts_text *out) {
+    const size_t top = options->top;
     size_t shown = 0, all = 0;
     for (size_t i = 0; i < search->count; i++) {
         shown += dts_search_shows(search, i, top);
@@ -292,6 +293,12 @@ static void write_tables(const dts_search *search, size_t top, dts_text *out) {
         out,
         "<p class=\"faint\">= a tie: within 3 % of the first, closer than the model can tell apart. A red "
         "number does not fit; with &quot;host&quot;, it is the memory or drives of the nodes that lack room.</p>\n");
+    dts_text room = {0};
+    dts_search_room(search, options, &room);
+    if (room.length > 0) {
+        dts_html_element("<p>", dts_text_string(&room), "</p>\n", out);
+    }
+    dts_text_end(&room, out);
     dts_text offered = {0};
     dts_search_offered_text(search, top, &offered);
     if (offered.length > 0) {
@@ -330,7 +337,7 @@ dts_status dts_search_write_html(const dts_search *search, const dts_search_writ
     dts_search_binding(search, &wide, &text);
     dts_html_lines(dts_text_string(&text), "", out);
     write_plot(search, out);
-    write_tables(search, options->top, out);
+    write_tables(search, options, out);
     dts_text_clear(&text);
     dts_report_strain(dts_search_strain(search, options->top), &wide, 0, &text);
     dts_search_baselines(search, &wide, &text); /* they stand in the tables */

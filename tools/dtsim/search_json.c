@@ -1,4 +1,6 @@
 /* A search's answer as JSON. */
+#include <math.h>
+
 #include "report/fields.h"
 #include "search_write.h"
 
@@ -22,7 +24,8 @@ void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate
     dts_text_free(&text);
 }
 
-static void json_finding(dts_json *json, cJSON *array, const dts_search *search, size_t index) {
+static void json_finding(dts_json *json, cJSON *array, const dts_search *search, const dts_evidence *evidence,
+                         size_t index) {
     const dts_finding *f = &search->findings[index];
     cJSON *row = dts_json_object(json, array, NULL);
     dts_text text = {0};
@@ -45,6 +48,9 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
         } else {
             dts_json_number(json, row, figure->name, value);
         }
+    }
+    if (evidence != NULL && search->base->training.mode == DTS_MODE_TRAIN) {
+        dts_json_number(json, row, "fit_share", fmax(dts_search_fit_share(search, evidence, f), 0));
     }
     dts_json_flag(json, row, "launchable", dts_candidate_offered(&f->candidate, search->base));
     dts_json_flag(json, row, "tie", f->outcome.figures.fits && dts_search_tie(search, &search->findings[0], f));
@@ -116,7 +122,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
         const dts_finding *f = &search->findings[i];
         const bool best = f->outcome.figures.fits ? f->answer < options->top : i < options->top;
         if (best || f == dts_search_plan(search) || dts_search_baseline(search, i)[0] != '\0') {
-            json_finding(&json, plans, search, i);
+            json_finding(&json, plans, search, options->evidence, i);
         }
     }
     json_shortages(&json, root, search);

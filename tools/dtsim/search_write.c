@@ -505,6 +505,12 @@ dts_status dts_search_write_text(const dts_search *search, const dts_search_writ
     if (any) {
         dts_text_add(out, "= a tie: within 3 % of the first, closer than the model can tell apart.\n");
     }
+    dts_text room = {0};
+    dts_search_room(search, options, &room);
+    if (room.length > 0) {
+        dts_style_wrap(options->style, dts_text_string(&room), 2, out);
+    }
+    dts_text_end(&room, out);
     dts_search_offered_write(search, options, out);
     const char *in_fp32 = dts_search_wide_text(search, options->top);
     if (in_fp32 != NULL) {

@@ -4,6 +4,7 @@
 
 #include "report/json_tree.h"
 #include "report/style.h"
+#include "report/evidence.h"
 #include "scenario/scenario.h"
 #include "search/rent.h"
 #include "search/search.h"
@@ -17,6 +18,7 @@ typedef struct dts_search_writing {
     size_t override_count;
     const char *cluster, *nodes, *price; /* what else its commands set; NULL: nothing */
     const char *unpriced;                /* clusters that are no offers, for want of a price; NULL: none */
+    const dts_evidence *evidence;        /* how far published figures of memory were off; NULL: unknown */
 } dts_search_writing;
 
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
@@ -33,6 +35,11 @@ bool dts_search_shows(const dts_search *search, size_t index, size_t top);
 const char *dts_search_offered_mark(const dts_search *search, const dts_finding *finding);
 void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out);
 void dts_search_offered_write(const dts_search *search, const dts_search_writing *options, dts_text *out);
+/* Of the published figures of memory, those no further above their predictions than this plan has room for, 0 to 1;
+ * negative: unknown. */
+double dts_search_fit_share(const dts_search *search, const dts_evidence *evidence, const dts_finding *f);
+/* How sure it is that the first plan fits, and which of those that were simulated surely does; or nothing. */
+void dts_search_room(const dts_search *search, const dts_search_writing *options, dts_text *out);
 /* The same of plans that stay in fp32 though half precision was asked for. */
 const char *dts_search_wide_mark(const dts_finding *finding);
 const char *dts_search_wide_text(const dts_search *search, size_t top);

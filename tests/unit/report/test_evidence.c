@@ -4,7 +4,8 @@
 #include "check.h"
 #include "report/evidence.h"
 
-static const char header[] = "table,id,source,model,stack,architecture,precision,parameters,gpus,predicted_mfu,ratio\n";
+static const char header[] =
+    "table,id,source,model,stack,architecture,precision,parameters,gpus,predicted_mfu,ratio,memory_ratio\n";
 
 typedef struct fixture {
     dts_arena *arena;
@@ -45,10 +46,10 @@ static void a_source_counts_by_the_root_of_its_runs(void **state) {
     (void)state;
     fixture f;
     read_record(&f, header,
-                "t,a,one,gpt,x,y,bf16,1e9,8,0.4,1.1\nt,b,one,gpt,x,y,bf16,1e9,8,0.4,1.2\n"
-                "t,c,one,gpt,x,y,bf16,1e9,8,0.4,1.3\nt,d,one,gpt,x,y,bf16,1e9,8,0.4,1.4\n"
-                "t,e,two,gpt,x,y,bf16,1e9,8,0.4,2\nt,f,three,gpt,x,y,bf16,1e9,8,0.4,3\n"
-                "t,g,four,gpt,x,y,bf16,1e9,8,0.4,0.5\nt,h,five,gpt,x,y,bf16,1e9,8,0.4,0.7\n");
+                "t,a,one,gpt,x,y,bf16,1e9,8,0.4,1.1,\nt,b,one,gpt,x,y,bf16,1e9,8,0.4,1.2,\n"
+                "t,c,one,gpt,x,y,bf16,1e9,8,0.4,1.3,\nt,d,one,gpt,x,y,bf16,1e9,8,0.4,1.4,\n"
+                "t,e,two,gpt,x,y,bf16,1e9,8,0.4,2,\nt,f,three,gpt,x,y,bf16,1e9,8,0.4,3,\n"
+                "t,g,four,gpt,x,y,bf16,1e9,8,0.4,0.5,\nt,h,five,gpt,x,y,bf16,1e9,8,0.4,0.7,\n");
     assert_int_equal(f.status, DTS_OK);
     assert_int_equal(f.evidence.count, 8);
     double low, high;
@@ -64,9 +65,9 @@ static void runs_of_a_like_utilisation_count_more(void **state) {
     (void)state;
     fixture f;
     read_record(&f, header,
-                "t,a,one,gpt,x,y,bf16,1e9,8,0.4,0.5\nt,b,two,bert,s,volta,amp-bf16,1e9,8,0.4,1\n"
-                "t,c,three,gpt,x,y,bf16,1e9,8,0.4,3\nt,d,four,gpt,x,y,bf16,1e9,8,0.4,4\n"
-                "t,e,five,gpt,x,y,bf16,1e9,8,0.4,5\nt,f,six,gpt,x,y,bf16,1e9,8,0.025,9\n");
+                "t,a,one,gpt,x,y,bf16,1e9,8,0.4,0.5,\nt,b,two,bert,s,volta,amp-bf16,1e9,8,0.4,1,\n"
+                "t,c,three,gpt,x,y,bf16,1e9,8,0.4,3,\nt,d,four,gpt,x,y,bf16,1e9,8,0.4,4,\n"
+                "t,e,five,gpt,x,y,bf16,1e9,8,0.4,5,\nt,f,six,gpt,x,y,bf16,1e9,8,0.025,9,\n");
     double low, high;
     assert_true(dts_evidence_range(&f.evidence, &like, NULL, 0.5, &low, &high)); /* 1.27 and 3.80 of 5.06 */
     assert_close(low, 1, 1e-12, 0);
@@ -87,12 +88,30 @@ static void runs_of_a_like_utilisation_count_more(void **state) {
     done(&f);
 }
 
-static void only_one_run_of_a_source_is_named(void **state) {
+/* Four figures of one source weigh 1/2 each, four of others 1 each; what has none does not count, whosever it is. */
+static void memory_is_held_against_figures_of_memory(void **state) {
     (void)state;
     fixture f;
     read_record(&f, header,
-                "t,a,one,gpt,s,volta,bf16,1e9,8,0.4,1\nt,b,one,gpt,s,volta,bf16,1e9,8,0.4,1\nt,c,two,gpt,x,y,bf16,1e9,"
-                "8,0.4,1\n");
+                "t,a,one,gpt,x,y,bf16,1e9,8,0.4,1,1.1\nt,b,one,gpt,x,y,bf16,1e9,8,0.4,1,1.2\n"
+                "t,c,one,gpt,x,y,bf16,1e9,8,0.4,1,1.3\nt,d,one,gpt,x,y,bf16,1e9,8,0.4,1,0.9\n"
+                "t,e,two,gpt,x,y,bf16,1e9,8,0.4,2,1\nt,f,three,gpt,x,y,bf16,1e9,8,0.4,3,0.95\n"
+                "t,g,four,gpt,x,y,bf16,1e9,8,0.4,0.5,1.5\nt,h,five,gpt,x,y,bf16,1e9,8,0.4,0.7,1.05\n"
+                "t,i,five,gpt,x,y,bf16,1e9,8,0.4,0.7,\nt,j,six,gpt,x,y,bf16,1e9,8,0.4,0.7,\n");
+    assert_close(dts_evidence_memory_within(&f.evidence, NULL, 1), 2.5 / 6, 1e-12, 0); /* d, e, f */
+    assert_close(dts_evidence_memory_within(&f.evidence, NULL, 2), 1, 1e-12, 0);
+    assert_close(dts_evidence_memory_within(&f.evidence, "six", 0.8), 0, 0, 0);
+    assert_true(dts_evidence_memory_within(&f.evidence, "two", 1) < 0); /* four sources say too little */
+    done(&f);
+}
+
+static void only_one_run_of_a_source_is_named(void **state) {
+    (void)state;
+    fixture f;
+    read_record(
+        &f, header,
+        "t,a,one,gpt,s,volta,bf16,1e9,8,0.4,1,\nt,b,one,gpt,s,volta,bf16,1e9,8,0.4,1,\nt,c,two,gpt,x,y,bf16,1e9,"
+        "8,0.4,1,\n");
     size_t nearest[5];
     assert_int_equal(dts_evidence_nearest(&f.evidence, &like, 5, nearest), 2);
     assert_string_equal(f.evidence.runs[nearest[0]].id, "a");
@@ -120,7 +139,8 @@ static void a_line_is_read_as_it_was_written(void **state) {
                                    .parameters = 1.5e9,
                                    .gpus = 64,
                                    .mfu = 2e-5, /* so slow that four digits behind the point would be none */
-                                   .ratio = 1.25};
+                                   .ratio = 1.25,
+                                   .memory = 1.0625};
     dts_text text = {0};
     dts_evidence_begin(&text);
     dts_evidence_add(&run, &text);
@@ -133,6 +153,7 @@ static void a_line_is_read_as_it_was_written(void **state) {
     assert_close(got->parameters, 1.5e9, 1e-12, 0);
     assert_close(got->mfu, 2e-5, 1e-12, 0);
     assert_close(got->ratio, 1.25, 1e-12, 0);
+    assert_close(got->memory, 1.0625, 1e-12, 0);
     dts_text_free(&text);
     done(&f);
 }
@@ -142,9 +163,13 @@ static void a_wrong_record_is_refused(void **state) {
     fixture f;
     read_record(&f, "table,id\n", "t,a\n");
     assert_int_equal(f.status, DTS_INVALID);
-    assert_int_equal(dts_diag_count(f.diag), 9);
+    assert_int_equal(dts_diag_count(f.diag), 10);
     done(&f);
-    read_record(&f, header, "t,a,one,gpt,x,y,bf16,1e9,8,0.4,-1\n");
+    read_record(&f, header, "t,a,one,gpt,x,y,bf16,1e9,8,0.4,-1,\n");
+    assert_int_equal(f.status, DTS_INVALID);
+    assert_int_equal(dts_diag_get(f.diag, 0)->place.line, 2);
+    done(&f);
+    read_record(&f, header, "t,a,one,gpt,x,y,bf16,1e9,8,0.4,1,none\n");
     assert_int_equal(f.status, DTS_INVALID);
     assert_int_equal(dts_diag_get(f.diag, 0)->place.line, 2);
     done(&f);
@@ -158,6 +183,7 @@ static void a_wrong_record_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_source_counts_by_the_root_of_its_runs),
                                        cmocka_unit_test(runs_of_a_like_utilisation_count_more),
+                                       cmocka_unit_test(memory_is_held_against_figures_of_memory),
                                        cmocka_unit_test(only_one_run_of_a_source_is_named),
                                        cmocka_unit_test(a_source_is_named_by_what_stands_before_its_details),
                                        cmocka_unit_test(a_line_is_read_as_it_was_written),
