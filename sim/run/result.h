@@ -147,7 +147,7 @@ typedef struct dts_published_run {
     const char *architecture; /* of its GPUs: "hopper" */
     const char *precision;    /* "amp-bf16" */
     double parameters, gpus;
-    double mfu;   /* as predicted, 0 to 1 */
+    double mfu;    /* as predicted, 0 to 1 */
     double ratio;  /* measured over predicted time */
     double memory; /* measured over predicted memory, allocated or, where nobody measured that, reserved; 0: unknown */
 } dts_published_run;

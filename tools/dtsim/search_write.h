@@ -2,9 +2,9 @@
 #ifndef DTS_TOOLS_DTSIM_SEARCH_WRITE_H
 #define DTS_TOOLS_DTSIM_SEARCH_WRITE_H
 
+#include "report/evidence.h"
 #include "report/json_tree.h"
 #include "report/style.h"
-#include "report/evidence.h"
 #include "scenario/scenario.h"
 #include "search/rent.h"
 #include "search/search.h"
