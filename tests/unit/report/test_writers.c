@@ -140,27 +140,96 @@ static void trace_is_valid_json_with_every_span_once(void **state) {
     (void)state;
     sample s;
     sample_fill(&s);
-    s.spans[0].end += 1; /* a picosecond must survive */
     cJSON *root = trace_of(&s.result);
     const cJSON *event;
     size_t spans = 0;
+    size_t passes = 0;
     size_t names = 0;
     size_t counters = 0;
     double busy_us = 0;
+    double passes_us = 0;
     cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents")) {
         const char *phase = cJSON_GetObjectItemCaseSensitive(event, "ph")->valuestring;
         names += phase[0] == 'M' ? 1 : 0;
         counters += phase[0] == 'C' ? 1 : 0;
         if (phase[0] == 'X') {
-            spans++;
-            busy_us += number(event, "dur");
+            const bool pass = strcmp(cJSON_GetObjectItemCaseSensitive(event, "cat")->valuestring, "pass") == 0;
+            passes += pass ? 1 : 0;
+            spans += pass ? 0 : 1;
+            *(pass ? &passes_us : &busy_us) += number(event, "dur");
             assert_true(number(event, "pid") >= 1 && number(event, "pid") <= 2);
         }
     }
     assert_int_equal(spans, s.result.span_count);
-    assert_int_equal(names, 2 * (s.result.device_count + s.result.stream_count));
+    assert_int_equal(names, 2 * (s.result.device_count + s.result.stream_count + 2)); /* and two threads of passes */
     assert_int_equal(counters, s.result.memory_sample_count);
-    assert_close(busy_us, 48000.000001, 0, 1e-7); /* 2 stages × (4 × (1 + 2) + 3 + 2) ms + 14 ms of host + 1 ps */
+    assert_close(busy_us, 48000, 0, 1e-7); /* 2 stages × (4 × (1 + 2) + 3 + 2) ms + 14 ms of host */
+    assert_int_equal(passes, 2 * (4 + 4 + 1));
+    assert_close(passes_us, 30000, 0, 1e-7);
+    cJSON_Delete(root);
+}
+
+/* Kernels that touch in picoseconds touch in what readers keep, whole nanoseconds; else they are taken for overlaps. */
+static void trace_keeps_kernels_that_touch_apart(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    const dts_time ends[] = {0,    1400, 2800, 4200,
+                             5600, 5900, 7000}; /* rounded alone, 1.4 ns starts at 1 and 2.8 at 3 */
+    for (size_t i = 0; i < 6; i++) {
+        s.spans[i].start = ends[i];
+        s.spans[i].end = ends[i + 1];
+    }
+    s.result.span_count = 6;
+    cJSON *root = trace_of(&s.result);
+    const cJSON *event;
+    long before = 0;
+    size_t kernels = 0;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents")) {
+        const cJSON *kind = cJSON_GetObjectItemCaseSensitive(event, "cat");
+        if (kind == NULL || strcmp(kind->valuestring, "pass") == 0) {
+            continue;
+        }
+        assert_int_equal(lround(1000 * number(event, "ts")), before);
+        before = lround(1000 * number(event, "ts")) + lround(1000 * number(event, "dur"));
+        kernels++;
+    }
+    assert_int_equal(kernels, 6);
+    assert_int_equal(before, 7);
+    cJSON_Delete(root);
+}
+
+/* What is computed again and the gradients of weights belong to a backward; put off, they are a pass of their own. */
+static void trace_sums_kernels_up_to_passes(void **state) {
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    static const struct {
+        dts_span_kind kind;
+        int microbatch;
+    } kernels[] = {{DTS_SPAN_FORWARD, 0},        {DTS_SPAN_FORWARD, 0},          {DTS_SPAN_RECOMPUTE, 0},
+                   {DTS_SPAN_BACKWARD, 0},       {DTS_SPAN_BACKWARD_WEIGHT, 0},  {DTS_SPAN_BACKWARD, 1},
+                   {DTS_SPAN_INPUT, -1},         {DTS_SPAN_BACKWARD_WEIGHT, -1}, {DTS_SPAN_BACKWARD, 1},
+                   {DTS_SPAN_BACKWARD_WEIGHT, 2}};
+    static const char *const expected[] = {"forward 0", "backward 0", "backward 1", "weight gradient 2"};
+    s.result.span_count = 0;
+    for (int i = 0; i < 10; i++) {
+        sample_span(&s, 0, 0, kernels[i].kind, kernels[i].microbatch, "kernel", i, i + 1);
+        s.spans[i].layer = kernels[i].microbatch < 0 ? -1 : 3;
+    }
+    cJSON *root = trace_of(&s.result);
+    const cJSON *event;
+    size_t passes = 0;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents")) {
+        const cJSON *kind = cJSON_GetObjectItemCaseSensitive(event, "cat");
+        if (kind != NULL && strcmp(kind->valuestring, "pass") == 0) {
+            assert_true(passes < 4);
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(event, "name")->valuestring, expected[passes]);
+            assert_int_equal(number(event, "tid"), SAMPLE_STREAMS + 1);
+            passes++;
+        }
+    }
+    assert_int_equal(passes, 4);
     cJSON_Delete(root);
 }
 
@@ -430,6 +499,8 @@ int main(void) {
         cmocka_unit_test(json_holds_wall_time_when_asked_and_null_for_no_number),
         cmocka_unit_test(csv_has_a_header_and_a_row_of_equal_length),
         cmocka_unit_test(trace_is_valid_json_with_every_span_once),
+        cmocka_unit_test(trace_keeps_kernels_that_touch_apart),
+        cmocka_unit_test(trace_sums_kernels_up_to_passes),
         cmocka_unit_test(trace_of_nothing_is_valid),
         cmocka_unit_test(trace_reports_a_full_disk),
         cmocka_unit_test(page_fits_the_window_and_says_what_was_asked),
