@@ -188,7 +188,7 @@ static void write_trials(const dts_trials *trials, const char *name, const dts_s
         if (trials->preferred == trials->fastest) {
             dts_text_add(&line, ", and so does simulation.");
         } else if (behind < dts_tie) {
-            dts_text_add(&line, "; in simulation none is 3 % faster.");
+            dts_text_add(&line, "; in simulation no other is 3 % faster.");
         } else {
             dts_text_add(&line, ", simulation ");
             value_text(trials, best->value, &line);
