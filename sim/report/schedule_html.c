@@ -2,13 +2,13 @@
 #include <math.h>
 
 #include "report/html_page.h"
-#include "report/schedule_report.h"
+#include "report/schedule_script.h"
 
 static void write_guide(dts_text *out) {
     dts_text_add(out,
                  "<p class=\"faint\">A row is a stage of the pipeline, a box is the pass of one microbatch through it, "
                  "time runs to the right. Grey is the bubble: time in which a stage has nothing to do. Point at a box "
-                 "or at a gap to see what it is.</p>\n");
+                 "or at a gap to see what it is, click it to see what held it up.</p>\n");
 }
 
 static void write_table(const dts_schedule_report *reports, size_t count, dts_text *out) {
@@ -70,9 +70,9 @@ static void write_origins(const dts_schedule_report *reports, size_t count, dts_
 dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out) {
     dts_html_begin(count == 1 ? reports[0].schedule.name : "Pipeline schedules on one time scale", out);
     write_guide(out);
-    dts_text_add(out, "<div class=\"wide\">\n");
-    dts_status status = dts_schedule_svg(reports, count, out);
-    dts_text_add(out, "</div>\n");
+    dts_schedule_lesson_begin(reports, count, out);
+    dts_status status = dts_schedule_svg(reports, count, true, out);
+    dts_schedule_lesson_end(out);
     write_table(reports, count, out);
     if (count > 1) {
         dts_text_add(out, "<p>Against ");

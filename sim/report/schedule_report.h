@@ -30,8 +30,9 @@ void dts_schedule_cell(const dts_schedule_report *report, int column, char *out,
 /* A web page: the drawing, in which every box says what it is, the table, and what each schedule is about. */
 dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out);
 
-/* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
-dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out);
+/* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. linked: with what the
+ * script of a page needs: names of the boxes, when they are, and by which they and the gaps were held up. */
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, bool linked, dts_text *out);
 
 /* One object with makespan, bubble_fraction, max_stage_span, peak_activation[], idle[], ops[][], start[][], end[][];
  * for several schedules an object with the array "schedules" of these. A fused block is one entry of ops

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/schedule_report.h"
+#include "report/schedule_links.h"
 #include "report/svg.h"
 
 enum {
@@ -24,7 +24,8 @@ enum {
     SMALL_LETTER = 8,
     SMALL_SIZE = 13,
     STAGES_DRAWN = 64,
-    TICKS_MOST = 14
+    TICKS_MOST = 14,
+    NAME = 96 /* bytes */
 };
 
 typedef struct shade {
@@ -42,6 +43,9 @@ static const shade shades[][2] = {
 typedef struct picture {
     dts_text *out;
     double per_unit;
+    bool linked;
+    size_t number; /* of the schedule that is drawn */
+    dts_schedule_links links;
     bool kinds[4], odd;
 } picture;
 
@@ -51,21 +55,42 @@ static void text_at(const picture *p, double x, double y, const char *anchor, in
     dts_svg_text(x, y, &font, text, p->out);
 }
 
-/* What an operation is, for readers who point at it. */
-static void explain_operation(const picture *p, const dts_schedule_report *r, int rank, const dts_op *op, double start,
-                              double end) {
+/* "backward of microbatch 3, chunk 1" */
+static void name_operation(const dts_schedule_report *r, const dts_op *op, char *out, size_t size) {
     static const char *const names[] = {[DTS_OP_FORWARD] = "forward",
                                         [DTS_OP_BACKWARD_INPUT] = "backward, input gradient",
                                         [DTS_OP_BACKWARD_WEIGHT] = "weight gradient",
                                         [DTS_OP_BACKWARD] = "backward"};
-    char chunk[32] = "";
+    const int length = snprintf(out, size, "%s of microbatch %u", names[op->kind], (unsigned)op->microbatch);
     if (r->schedule.shape.chunks > 1) {
-        snprintf(chunk, sizeof chunk, ", chunk %u", (unsigned)op->chunk);
+        snprintf(out + length, size - (size_t)length, ", chunk %u", (unsigned)op->chunk);
     }
-    char text[160];
-    snprintf(text, sizeof text, "stage %d: %s of microbatch %u%s, %.6g to %.6g", rank, names[op->kind],
-             (unsigned)op->microbatch, chunk, start, end);
-    dts_svg_group(text, p->out);
+}
+
+/* The attribute that points at an operation; nothing in a picture without a script. */
+static void add_reference(const picture *p, const char *attribute, dts_schedule_place place, dts_text *out) {
+    if (p->linked) {
+        dts_text_printf(out, " %s=\"k%zu-%d-%zu\"", attribute, p->number, place.rank, place.index);
+    }
+}
+
+/* What an operation is, for readers who point at it. */
+static void explain_operation(const picture *p, const dts_schedule_report *r, dts_schedule_place place, double start,
+                              double end) {
+    char name[NAME], text[2 * NAME];
+    dts_text attributes = {0};
+    dts_schedule_place by;
+    name_operation(r, &r->schedule.ops[place.rank][place.index], name, sizeof name);
+    snprintf(text, sizeof text, "stage %d: %s, %.6g to %.6g", place.rank, name, start, end);
+    add_reference(p, "id", place, &attributes);
+    if (p->linked) {
+        dts_text_printf(&attributes, " data-s=\"%.9g\" data-e=\"%.9g\"", start, end);
+    }
+    if (dts_schedule_held_by(&p->links, place, &by)) {
+        add_reference(p, "data-by", by, &attributes);
+    }
+    dts_svg_group_with(dts_text_string(&attributes), text, p->out);
+    dts_text_end(&attributes, p->out);
 }
 
 static void draw_number(const picture *p, unsigned microbatch, const char *ink, double x, double width, double middle) {
@@ -78,11 +103,11 @@ static void draw_number(const picture *p, unsigned microbatch, const char *ink, 
     }
 }
 
-static void draw_operation(picture *p, const dts_schedule_report *r, int rank, size_t index, double top) {
-    const dts_op *op = &r->schedule.ops[rank][index];
+static void draw_operation(picture *p, const dts_schedule_report *r, dts_schedule_place place, double top) {
+    const dts_op *op = &r->schedule.ops[place.rank][place.index];
     double start;
     double end;
-    dts_schedule_drawn_at(r, rank, index, &start, &end);
+    dts_schedule_drawn_at(r, place.rank, place.index, &start, &end);
     double x = MARGIN + LABEL + start * p->per_unit;
     double width = (end - start) * p->per_unit;
     if (width <= 0) {
@@ -93,24 +118,53 @@ static void draw_operation(picture *p, const dts_schedule_report *r, int rank, s
     p->kinds[op->kind] = true;
     p->odd = p->odd || odd;
     double gap = width > 8 ? 1 : 0; /* a seam between neighbours where there is room */
-    explain_operation(p, r, rank, op, start, end);
+    explain_operation(p, r, place, start, end);
     dts_svg_box(x + gap / 2, top, width - gap, ROW - ROW_GAP, width > 16 ? 3 : 0, s->fill, p->out);
     draw_number(p, (unsigned)op->microbatch, s->ink, x, width, top + (ROW - ROW_GAP) / 2.0);
     dts_svg_group_end(p->out);
 }
 
-/* A part of the bubble. */
-static void draw_idle(const picture *p, const dts_schedule_report *r, int rank, double start, double end, double top) {
+/* Why a stage does nothing until next begins, which is its operation after the gap. */
+static void explain_gap(const picture *p, const dts_schedule_report *r, dts_schedule_place next, double start,
+                        double end, dts_text *text) {
+    dts_schedule_place from;
+    double arrives = 0;
+    dts_text_printf(text, "stage %d: idle from %.6g to %.6g, ", next.rank, start, end);
+    if (end >= r->ideal.makespan) {
+        dts_text_add(text, "draining: all its work is done");
+    } else if (dts_schedule_input(&p->links, next, &from, &arrives)) {
+        char awaited[NAME];
+        const double ends = r->ideal.end[from.rank][from.index];
+        name_operation(r, &r->schedule.ops[from.rank][from.index], awaited, sizeof awaited);
+        dts_text_printf(text, "%s for the %s on stage %d, which ends at %.6g",
+                        start <= 0 ? "filling: waiting" : "waiting", awaited, from.rank, ends);
+        if (arrives > ends) {
+            dts_text_printf(text, ", and for the hop, %.6g", arrives - ends);
+        }
+    }
+}
+
+/* A part of the bubble, ahead of this operation of the stage. */
+static void draw_gap(const picture *p, const dts_schedule_report *r, dts_schedule_place next, double start, double end,
+                     double top) {
     if ((end - start) * p->per_unit < 1) {
         return;
     }
-    const char *why = start <= 0 ? "filling" : end >= r->ideal.makespan ? "draining" : "waiting for another stage";
-    char text[128];
-    snprintf(text, sizeof text, "stage %d: idle from %.6g to %.6g, %s", rank, start, end, why);
-    dts_svg_group(text, p->out);
+    dts_text text = {0}, attributes = {0};
+    dts_schedule_place from;
+    double arrives = 0;
+    explain_gap(p, r, next, start, end, &text);
+    if (end < r->ideal.makespan && dts_schedule_input(&p->links, next, &from, &arrives)) {
+        add_reference(p, "data-by", from, &attributes);
+        add_reference(p, "data-next", next, &attributes);
+    }
+    dts_text_add(&attributes, p->linked ? " class=\"gap\"" : "");
+    dts_svg_group_with(dts_text_string(&attributes), dts_text_string(&text), p->out);
     dts_svg_box(MARGIN + LABEL + start * p->per_unit, top, (end - start) * p->per_unit, ROW - ROW_GAP, 0, DTS_SVG_IDLE,
                 p->out);
     dts_svg_group_end(p->out);
+    dts_text_end(&attributes, p->out);
+    dts_text_end(&text, p->out);
 }
 
 static void draw_stage(picture *p, const dts_schedule_report *r, int rank, double top) {
@@ -118,15 +172,17 @@ static void draw_stage(picture *p, const dts_schedule_report *r, int rank, doubl
     snprintf(text, sizeof text, "stage %d", rank);
     text_at(p, MARGIN, top + 25, "start", 20, "normal", DTS_SVG_INK, text);
     double busy_until = 0;
-    for (size_t i = 0; i < r->schedule.op_count[rank]; i++) {
+    const size_t count = r->schedule.op_count[rank];
+    for (size_t i = 0; i < count; i++) {
+        const dts_schedule_place place = {rank, i};
         double start;
         double end;
         dts_schedule_drawn_at(r, rank, i, &start, &end);
-        draw_idle(p, r, rank, busy_until, start, top);
-        draw_operation(p, r, rank, i, top);
+        draw_gap(p, r, place, busy_until, start, top);
+        draw_operation(p, r, place, top);
         busy_until = fmax(busy_until, end);
     }
-    draw_idle(p, r, rank, busy_until, r->ideal.makespan, top);
+    draw_gap(p, r, (dts_schedule_place){rank, count}, busy_until, r->ideal.makespan, top);
     snprintf(text, sizeof text, "%.1f %%", 100 * r->ideal.idle[rank] / r->ideal.makespan);
     text_at(p, WIDTH - MARGIN - 80, top + 25, "end", 20, "normal", DTS_SVG_INK, text);
     snprintf(text, sizeof text, "%.4g", r->ideal.peak_activation[rank]);
@@ -213,21 +269,31 @@ static void draw_legend(const picture *p, double top) {
         p->odd ? "idle; lighter: odd chunks, or the second direction; digits: microbatch" : "idle; digits: microbatch");
 }
 
-dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out) {
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, bool linked, dts_text *out) {
     double height = MARGIN + LEGEND;
     double longest = 0;
     for (size_t i = 0; i < count; i++) {
         height += height_of(&reports[i]);
         longest = fmax(longest, reports[i].ideal.makespan);
     }
-    picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest};
+    picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest, .linked = linked};
     dts_svg_begin(WIDTH, height, out);
     double top = MARGIN;
-    for (size_t i = 0; i < count; i++) {
-        draw_schedule(&p, &reports[i], dts_svg_step(longest, TICKS_MOST), top);
-        top += height_of(&reports[i]);
+    for (; p.number < count; p.number++) {
+        const dts_schedule_report *r = &reports[p.number];
+        if (dts_schedule_links_make(r, &p.links) != DTS_OK) {
+            return DTS_NOMEM;
+        }
+        draw_schedule(&p, r, dts_svg_step(longest, TICKS_MOST), top);
+        dts_schedule_links_free(&p.links);
+        top += height_of(r);
     }
     draw_legend(&p, top);
+    if (linked) { /* where a script draws; and what it needs to place a time */
+        dts_text_printf(out,
+                        "<g id=\"over\" data-x=\"%d\" data-unit=\"%.9g\" data-end=\"%.9g\" data-top=\"%.6g\"></g>\n",
+                        MARGIN + LABEL, p.per_unit, longest, top);
+    }
     dts_svg_end(out);
     return dts_text_status(out);
 }

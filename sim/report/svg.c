@@ -60,7 +60,11 @@ void dts_svg_box(double x, double y, double width, double height, double radius,
 }
 
 void dts_svg_group(const char *text, dts_text *out) {
-    dts_text_add(out, "<g><title>");
+    dts_svg_group_with("", text, out);
+}
+
+void dts_svg_group_with(const char *attributes, const char *text, dts_text *out) {
+    dts_text_printf(out, "<g%s><title>", attributes);
     add_escaped(text, out);
     dts_text_add(out, "</title>\n");
 }

@@ -47,6 +47,8 @@ double dts_svg_step(double end, int ticks);
 
 /* What follows up to dts_svg_group_end says text when it is pointed at. */
 void dts_svg_group(const char *text, dts_text *out);
+/* The same with attributes, each after a blank. */
+void dts_svg_group_with(const char *attributes, const char *text, dts_text *out);
 void dts_svg_group_end(dts_text *out);
 
 #endif

@@ -31,8 +31,8 @@ $ dtsim schedule interleaved-1f1b --stages 4 --microbatches 10 2>&1 | grep -c er
 % a page for a class
 $ dtsim schedule gpipe 1f1b -p 2 -m 4 --html class.html >/dev/null; grep -c '<svg ' class.html; grep -E '<li>|idle from 0 to' class.html
 1
-<g><title>stage 1: idle from 0 to 1, filling</title>
-<g><title>stage 1: idle from 0 to 1, filling</title>
+<g data-by="k0-0-0" data-next="k0-1-0" class="gap"><title>stage 1: idle from 0 to 1, filling: waiting for the forward of microbatch 0 on stage 0, which ends at 1</title>
+<g data-by="k1-0-0" data-next="k1-1-0" class="gap"><title>stage 1: idle from 0 to 1, filling: waiting for the forward of microbatch 0 on stage 0, which ends at 1</title>
 <li>1f1b: takes as long, holds 2 activations instead of 4</li>
 % Where numbers of two digits have no room, time goes on below; no line is wider than the window.
 $ dtsim schedule 1f1b -p 2 -m 16 --charset ascii --width 80 | head -16

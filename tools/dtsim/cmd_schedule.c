@@ -228,7 +228,7 @@ static dts_status report(const schedule_arguments *a, const dts_schedule_report 
         case FORMAT_TORCH_CSV:
             return dts_schedule_write(&reports[0].schedule, out, a->tool->diag);
         case FORMAT_SVG:
-            return dts_schedule_svg(reports, a->count, out);
+            return dts_schedule_svg(reports, a->count, false, out);
     }
     return DTS_USAGE;
 }

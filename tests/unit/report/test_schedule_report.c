@@ -1,5 +1,5 @@
 /* The writers of `dtsim schedule`: pictures letter by letter, widths, JSON, CSV and SVG. */
-#include "report/schedule_report.h"
+#include "report/schedule_links.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -240,7 +240,7 @@ static void svg_has_a_box_per_operation(void **state) {
     (void)state;
     subject s = {0};
     add(&s, "zb-h1", small);
-    assert_int_equal(dts_schedule_svg(s.reports, s.count, &s.text), DTS_OK);
+    assert_int_equal(dts_schedule_svg(s.reports, s.count, false, &s.text), DTS_OK);
     const char *text = dts_text_string(&s.text);
     assert_int_equal(strncmp(text, "<svg ", 5), 0);
     assert_string_equal(text + s.text.length - 7, "</svg>\n");
@@ -250,7 +250,10 @@ static void svg_has_a_box_per_operation(void **state) {
     assert_int_equal(occurrences(text, "<rect "), 12 + gaps + 1 + 4);
     assert_int_equal(occurrences(text, "<title>"), 12 + gaps);
     assert_non_null(strstr(text, "<title>stage 0: forward of microbatch 0, 0 to 1</title>"));
-    assert_non_null(strstr(text, "<title>stage 1: idle from 0 to 1, filling</title>"));
+    assert_non_null(strstr(text,
+                           "<title>stage 1: idle from 0 to 1, filling: waiting for the forward of microbatch 0 "
+                           "on stage 0, which ends at 1</title>"));
+    assert_null(strstr(text, "data-by")); /* a slide has no script that would read it */
     assert_int_equal(occurrences(text, "<text "), occurrences(text, "</text>"));
     clear(&s);
 }
@@ -266,6 +269,62 @@ static void a_page_compares_with_the_first(void **state) {
     assert_int_equal(occurrences(text, "<svg "), 1);
     assert_non_null(strstr(text, "<li>1f1b: takes as long, holds 4 activations instead of 8</li>"));
     clear(&s);
+}
+
+/* What the script of a page reads: boxes by name, what held them up, and gaps with the operation behind them. */
+static void a_page_says_what_held_up_what(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "gpipe", small);
+    assert_int_equal(dts_schedule_html(s.reports, s.count, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_non_null(strstr(text, "<g id=\"k0-0-0\" data-s=\"0\" data-e=\"1\"><title>stage 0: forward of"));
+    assert_non_null(strstr(text, "<g id=\"k0-1-0\" data-s=\"1\" data-e=\"2\" data-by=\"k0-0-0\">"));
+    assert_non_null(strstr(text,
+                           "<g data-by=\"k0-1-2\" data-next=\"k0-0-2\" class=\"gap\"><title>stage 0: idle from 2 to 5, "
+                           "waiting for the backward of microbatch 0 on stage 1, which ends at 5</title>"));
+    assert_int_equal(occurrences(text, "src="), 0);
+    assert_int_equal(occurrences(text, "href="), 0);
+    assert_int_equal(occurrences(text, "<script>"), 1);
+    clear(&s);
+}
+
+/* Where a stage waits, its next operation begins when the input that comes last is there; and from every operation a
+ * chain of causes, each ending (and its hop) where the next begins, leads to one that begins at once. */
+static void every_gap_has_its_cause(void **state) {
+    (void)state;
+    size_t count;
+    const dts_schedule_method *const *methods = dts_schedule_methods(&count);
+    for (size_t i = 0; i < 2 * count; i++) {
+        subject s = {0};
+        dts_schedule_shape shape = shaped(4, 16, methods[i / 2]->default_chunks);
+        shape.latency = i % 2 == 0 ? 0 : 0.3;
+        add(&s, methods[i / 2]->name, shape);
+        const dts_schedule_report *r = &s.reports[0];
+        dts_schedule_links links;
+        assert_int_equal(dts_schedule_links_make(r, &links), DTS_OK);
+        for (int rank = 0; rank < shape.stages; rank++) {
+            for (size_t j = 0; j < r->schedule.op_count[rank]; j++) {
+                dts_schedule_place here = {rank, j}, from;
+                const double start = r->ideal.start[rank][j], before = j > 0 ? r->ideal.end[rank][j - 1] : 0;
+                double arrives = 0;
+                if (start > before + 1e-9) {
+                    assert_true(dts_schedule_input(&links, here, &from, &arrives));
+                    assert_close(arrives, start, 0, 1e-9);
+                }
+                size_t steps = 0;
+                for (dts_schedule_place by; dts_schedule_held_by(&links, here, &by); here = by) {
+                    const bool block = r->ideal.start[by.rank][by.index] == r->ideal.start[here.rank][here.index];
+                    const double gap = r->ideal.start[here.rank][here.index] - r->ideal.end[by.rank][by.index];
+                    assert_true(block || fabs(gap) < 1e-9 || fabs(gap - shape.latency) < 1e-9);
+                    assert_true(++steps < 10000);
+                }
+                assert_close(r->ideal.start[here.rank][here.index], 0, 0, 1e-9);
+            }
+        }
+        dts_schedule_links_free(&links);
+        clear(&s);
+    }
 }
 
 static void a_block_is_drawn_part_by_part(void **state) {
@@ -290,6 +349,7 @@ int main(void) {
         cmocka_unit_test(idle_time_is_told_by_cause),     cmocka_unit_test(json_has_the_names_of_the_contract),
         cmocka_unit_test(csv_has_a_row_per_operation),    cmocka_unit_test(svg_has_a_box_per_operation),
         cmocka_unit_test(a_page_compares_with_the_first), cmocka_unit_test(a_block_is_drawn_part_by_part),
+        cmocka_unit_test(a_page_says_what_held_up_what),  cmocka_unit_test(every_gap_has_its_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
