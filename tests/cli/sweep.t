@@ -125,8 +125,18 @@ $ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=1,2,4,8 
 0 50,000 100,000 150,000 200,000 250,000 1 2 4 8 0 10 20 30 40 50 1 2 4 8 inside
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary training.precision=fp16,bf16 --vary cluster.nodes=1,2 --format svg
 error: --format svg draws one key or two
-  help: vary fewer keys, or join some with slashes: --format text and csv take any
+  help: vary fewer keys, or join some with slashes; --html, --format text and csv take any
 [2]
+% A page draws more keys: a picture for each value of the others, on the same scale.
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary parallelism.data_parallel=ddp,fsdp --vary cluster.nodes=1,2,4 --html three.html >/dev/null; grep -oE '>(Throughput|parallelism)[^<:]*<' three.html; grep -c '<svg ' three.html; tr -d '\n' <three.html | sed 's/<svg /\n&/g' | grep '^<svg' | grep -oE 'y="[0-9.]+" text-anchor="end"[^>]*>[0-9,.]+<' | sort | uniq -c | awk '{ print ($1 == 2 ? "in both" : "in " $1) }' | sort -u
+>Throughput and memory by cluster.nodes, training.micro_batch = 1<
+>parallelism.data_parallel = ddp<
+>parallelism.data_parallel = fsdp<
+>Throughput and memory by cluster.nodes, training.micro_batch = 2<
+>parallelism.data_parallel = ddp<
+>parallelism.data_parallel = fsdp<
+2
+in both
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --html none/page.html
 error: cannot write none/page.html: No such file or directory
   help: make its folder first

@@ -207,7 +207,8 @@ static int run(sweep_arguments *a, int argc, char **argv) {
                               "nothing to vary");
     }
     if (a->format == FORMAT_SVG && a->axes.count > DTS_SWEEP_DRAWN_AXES) {
-        return dts_tool_usage(a->tool, "vary fewer keys, or join some with slashes: --format text and csv take any",
+        return dts_tool_usage(a->tool,
+                              "vary fewer keys, or join some with slashes; --html, --format text and csv take any",
                               "--format svg draws one key or two");
     }
     const char *twice = set_and_varied(a);

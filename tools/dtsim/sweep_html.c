@@ -2,6 +2,8 @@
 #include "report/html_page.h"
 #include "sweep_write.h"
 
+enum { PICTURES_MOST = 12 }; /* of more the table tells more */
+
 dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dts_text *out) {
     static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
     dts_text text = {0};
@@ -11,8 +13,13 @@ dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dt
         dts_html_element(a == 0 ? " " : a + 1 == sweep->axis_count ? " and " : ", ", sweep->axes[a].key, "", out);
     }
     dts_text_add(out, " varied</p>\n");
-    if (dts_sweep_any(sweep) && sweep->axis_count <= DTS_SWEEP_DRAWN_AXES) {
-        dts_text_add(out, "<div class=\"fit\" style=\"max-width:60rem;margin-top:1rem\">\n");
+    const size_t pictures = dts_sweep_any(sweep) ? dts_sweep_pictures(sweep) : 0;
+    if (pictures > 0 && pictures <= PICTURES_MOST) {
+        /* letters stay readable: on a telephone pictures are scrolled, in a wide window they stand side by side */
+        dts_text_printf(out,
+                        "<div class=\"wide fit\" style=\"margin-top:1rem;display:grid;gap:1rem;grid-template-columns:"
+                        "repeat(auto-fit,minmax(36rem,1fr));max-width:%s\">\n",
+                        pictures > 1 ? "none" : "60rem");
         out->failed = dts_sweep_write_svg(sweep, &wide, out) != DTS_OK || out->failed;
         dts_text_add(out, "</div>\n");
     }

@@ -1,6 +1,7 @@
 /* A sweep as SVG: throughput, and below it the memory of the fullest GPU, over the values of one key, with a line for
- * each value of the other. A hollow point does not fit, and what leads to one is dashed; "?" may run out of memory; a
- * combination that is illegal leaves a gap. */
+ * each value of another; further keys take a picture for each of their values, all on the same scales. A hollow point
+ * does not fit, and what leads to one is dashed; "?" may run out of memory; a combination that is illegal leaves a gap.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,9 @@ enum {
 typedef struct layout {
     const dts_sweep *sweep;
     size_t across, lines; /* axes; lines == across: there is one line */
+    size_t *fixed;        /* [axes] which value the others have in this picture */
     double *at;           /* [values across] */
-    double capacity_gib;  /* of all, or 0 */
+    double capacity_gib;  /* the most of all, which all pictures have room for */
     bool unfit, doubtful, illegal;
     dts_text *out;
 } layout;
@@ -102,40 +104,74 @@ static size_t line_count(const layout *l) {
 
 /* The combination of a value across and a line; the last axis varies fastest. */
 static size_t index_of(const layout *l, size_t line, size_t value) {
-    if (l->sweep->axis_count == 1) {
-        return value;
+    size_t index = 0;
+    for (size_t a = 0; a < l->sweep->axis_count; a++) {
+        index = index * l->sweep->axes[a].count + (a == l->across ? value : a == l->lines ? line : l->fixed[a]);
     }
-    const size_t values[] = {l->across == 0 ? value : line, l->across == 0 ? line : value};
-    return values[0] * l->sweep->axes[1].count + values[1];
+    return index;
 }
 
 static bool is_simulated(const dts_sweep *sweep, size_t index) {
     return sweep->outcomes[index].kind == DTS_OUTCOME_SIMULATED;
 }
 
-/* The axis across: the one of numbers where only one is, then the one with more values, then the last. */
+/* The axis across: one of numbers where there is one, of these the one with most values, then the last. */
 static size_t choose_across(const dts_sweep *sweep, double *room) {
-    if (sweep->axis_count == 1) {
-        return 0;
+    size_t best = 0;
+    bool best_numbers = read_numbers(&sweep->axes[0], room);
+    for (size_t a = 1; a < sweep->axis_count; a++) {
+        const bool numbers = read_numbers(&sweep->axes[a], room);
+        const bool more = sweep->axes[a].count >= sweep->axes[best].count;
+        if (numbers != best_numbers ? numbers : more) {
+            best = a;
+            best_numbers = numbers;
+        }
     }
-    const bool first = read_numbers(&sweep->axes[0], room), last = read_numbers(&sweep->axes[1], room);
-    return first != last ? (last ? 1 : 0) : sweep->axes[0].count > sweep->axes[1].count ? 0 : 1;
+    return best;
+}
+
+/* The lines: of the other axes the one with most values that still have colours of their own, then the last. */
+static size_t choose_lines(const dts_sweep *sweep, size_t across) {
+    size_t best = across;
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        const size_t count = sweep->axes[a].count;
+        const size_t before = best == across ? 0 : sweep->axes[best].count;
+        const bool told = count <= DTS_SVG_SHADES, told_before = before > 0 && before <= DTS_SVG_SHADES;
+        if (a != across && (told != told_before ? told : told ? count >= before : before == 0 || count <= before)) {
+            best = a;
+        }
+    }
+    return best;
 }
 
 static void look(layout *l) {
     const dts_sweep *sweep = l->sweep;
-    bool same = true;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_figures *f = &sweep->outcomes[i].figures;
         l->illegal = l->illegal || sweep->outcomes[i].kind == DTS_OUTCOME_ILLEGAL;
         if (is_simulated(sweep, i)) {
             l->unfit = l->unfit || !f->fits;
             l->doubtful = l->doubtful || (f->fits && f->unserved_gib > 0);
-            same = same && (l->capacity_gib <= 0 || fabs(l->capacity_gib - f->capacity_gib) < 1e-9);
-            l->capacity_gib = f->capacity_gib;
         }
     }
-    l->capacity_gib = same ? l->capacity_gib : 0;
+}
+
+/* What every GPU of a picture has; 0: they differ. */
+static double capacity_of(const layout *l) {
+    double capacity = 0;
+    for (size_t line = 0; line < line_count(l); line++) {
+        for (size_t value = 0; value < l->sweep->axes[l->across].count; value++) {
+            const size_t index = index_of(l, line, value);
+            const double here = l->sweep->outcomes[index].figures.capacity_gib;
+            if (is_simulated(l->sweep, index)) {
+                if (capacity > 0 && fabs(capacity - here) > 1e-9) {
+                    return 0;
+                }
+                capacity = here;
+            }
+        }
+    }
+    return capacity;
 }
 
 /* ---- drawing ------------------------------------------------------------------------------------------------------
@@ -232,8 +268,9 @@ static void draw_point(const plot *p, size_t line, size_t value) {
     dts_svg_group_end(l->out);
 }
 
-static void draw_plot(const layout *l, figure_of *figure, const char *title, double limit, double top) {
-    plot p = {.l = l, .figure = figure, .top = top, .end = limit};
+/* limit: the GPUs' of this picture, most: of all. */
+static void draw_plot(const layout *l, figure_of *figure, const char *title, double limit, double most, double top) {
+    plot p = {.l = l, .figure = figure, .top = top, .end = most};
     for (size_t i = 0; i < l->sweep->count; i++) {
         p.end = is_simulated(l->sweep, i) ? fmax(p.end, figure(&l->sweep->outcomes[i].figures)) : p.end;
     }
@@ -316,36 +353,91 @@ static void draw_foot(const layout *l, double top) {
     }
 }
 
+static void draw_picture(layout *l, dts_text *out) {
+    const double first = MARGIN + HEAD + ABOVE, second = first + PLOT + BELOW + ABOVE;
+    const double foot = second + PLOT + BELOW, legend = foot + FOOT + 20;
+    dts_text scratch = {0}, title = {0};
+    l->out = &scratch;
+    const double end = draw_legend(l, legend);
+    dts_text_free(&scratch);
+    l->out = out;
+    dts_svg_begin(WIDTH, end + MARGIN, out);
+    dts_text_printf(&title, "Throughput and memory by %s", l->sweep->axes[l->across].key);
+    for (size_t a = 0; a < l->sweep->axis_count; a++) {
+        if (a != l->across && a != l->lines) {
+            const dts_axis *axis = &l->sweep->axes[a];
+            dts_text_printf(&title, ", %s = %s", axis->key, axis->values[l->fixed[a]]);
+        }
+    }
+    text_at(l, MARGIN, MARGIN + 22, "start", 22, DTS_SVG_INK, dts_text_string(&title));
+    dts_text_end(&title, out);
+    draw_plot(l, throughput, "tokens/s, all GPUs together", 0, 0, first);
+    draw_plot(l, memory, "GiB, peak of the fullest GPU", capacity_of(l), l->capacity_gib, second);
+    draw_foot(l, foot);
+    draw_legend(l, legend);
+    dts_svg_end(out);
+}
+
+/* The next values of the axes that are fixed; false: that were all. */
+static bool next_picture(layout *l) {
+    for (size_t a = l->sweep->axis_count; a-- > 0;) {
+        if (a == l->across || a == l->lines) {
+            continue;
+        }
+        if (++l->fixed[a] < l->sweep->axes[a].count) {
+            return true;
+        }
+        l->fixed[a] = 0;
+    }
+    return false;
+}
+
+static bool has_any(const layout *l) {
+    bool any = false;
+    for (size_t line = 0; line < line_count(l); line++) {
+        any = any || is_drawn(l, line);
+    }
+    return any;
+}
+
+size_t dts_sweep_pictures(const dts_sweep *sweep) {
+    double *room = calloc(sweep->count, sizeof *room);
+    if (room == NULL) {
+        return 0;
+    }
+    const size_t across = choose_across(sweep, room), lines = choose_lines(sweep, across);
+    free(room);
+    size_t count = 1;
+    for (size_t a = 0; a < sweep->axis_count; a++) {
+        count *= a != across && a != lines ? sweep->axes[a].count : 1;
+    }
+    return count;
+}
+
 dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     (void)style;
     size_t most = 1;
     for (size_t a = 0; a < sweep->axis_count; a++) {
         most = sweep->axes[a].count > most ? sweep->axes[a].count : most;
     }
-    layout l = {.sweep = sweep, .at = calloc(most, sizeof *l.at)};
-    if (l.at == NULL) {
-        return DTS_NOMEM;
+    layout l = {
+        .sweep = sweep, .at = calloc(most, sizeof *l.at), .fixed = calloc(sweep->axis_count + 1, sizeof *l.fixed)};
+    const bool good = l.at != NULL && l.fixed != NULL;
+    if (good) {
+        l.across = choose_across(sweep, l.at);
+        l.lines = choose_lines(sweep, l.across);
+        place_values(&sweep->axes[l.across], l.at);
+        look(&l);
+        do {
+            l.capacity_gib = fmax(l.capacity_gib, capacity_of(&l));
+        } while (next_picture(&l));
+        do {
+            if (has_any(&l)) {
+                draw_picture(&l, out);
+            }
+        } while (next_picture(&l));
     }
-    l.across = choose_across(sweep, l.at);
-    l.lines = sweep->axis_count == 1 ? l.across : 1 - l.across;
-    place_values(&sweep->axes[l.across], l.at);
-    look(&l);
-    const double first = MARGIN + HEAD + ABOVE, second = first + PLOT + BELOW + ABOVE;
-    const double foot = second + PLOT + BELOW, legend = foot + FOOT + 20;
-    dts_text scratch = {0};
-    l.out = &scratch;
-    const double end = draw_legend(&l, legend);
-    dts_text_free(&scratch);
-    l.out = out;
-    dts_svg_begin(WIDTH, end + MARGIN, out);
-    char title[TEXT];
-    snprintf(title, sizeof title, "Throughput and memory by %s", sweep->axes[l.across].key);
-    text_at(&l, MARGIN, MARGIN + 22, "start", 22, DTS_SVG_INK, title);
-    draw_plot(&l, throughput, "tokens/s, all GPUs together", 0, first);
-    draw_plot(&l, memory, "GiB, peak of the fullest GPU", l.capacity_gib, second);
-    draw_foot(&l, foot);
-    draw_legend(&l, legend);
-    dts_svg_end(out);
     free(l.at);
-    return dts_text_status(out);
+    free(l.fixed);
+    return good ? dts_text_status(out) : DTS_NOMEM;
 }

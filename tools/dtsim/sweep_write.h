@@ -10,10 +10,12 @@ dts_status dts_sweep_write_text(const dts_sweep *sweep, const dts_style *style, 
 dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 dts_status dts_sweep_write_json(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 
-/* Throughput and memory over the values of one key, a line for each value of the other (sweep_svg.c). */
+/* Throughput and memory over the values of one key, a line for each value of another; of more keys several pictures,
+ * each an <svg> by itself, for a page; how many at the most (sweep_svg.c). */
 enum { DTS_SWEEP_DRAWN_AXES = 2 };
 dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out);
-/* The picture, where there are not too many keys, and what the text says (sweep_html.c). */
+size_t dts_sweep_pictures(const dts_sweep *sweep);
+/* The pictures, where there are not too many, and what the text says (sweep_html.c). */
 dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dts_text *out);
 
 /* Parts of the text. The table of what was simulated, which the caller frees; whether there is any of it; what was
