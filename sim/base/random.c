@@ -39,10 +39,6 @@ double dts_random_normal(dts_random *random, double mean, double standard_deviat
     return mean + gsl_ran_gaussian_ratio_method(random->generator, standard_deviation);
 }
 
-double dts_random_exponential(dts_random *random, double mean) {
-    return gsl_ran_exponential(random->generator, mean);
-}
-
 uint32_t dts_random_below(dts_random *random, uint32_t count) {
     return (uint32_t)gsl_rng_uniform_int(random->generator, count);
 }

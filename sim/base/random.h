@@ -14,8 +14,6 @@ void dts_random_free(dts_random *random);
 /* In [0, 1). */
 double dts_random_uniform(dts_random *random);
 double dts_random_normal(dts_random *random, double mean, double standard_deviation);
-/* Mean, not rate; mean > 0. */
-double dts_random_exponential(dts_random *random, double mean);
 /* 0 … count - 1, each as likely; 1 <= count <= 2^32 - 1. */
 uint32_t dts_random_below(dts_random *random, uint32_t count);
 

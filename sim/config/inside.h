@@ -57,7 +57,6 @@ dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node 
 /* Binds BOOL, INT, QUANTITY, STRING and ENUM. */
 dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                            void *out);
-size_t dts_scalar_size(dts_field_type type);
 
 dts_status dts_provenance_begin(dts_binder *binder);
 /* Notes a bound value; node gives its text and place. as_yaml: text is quoted where YAML needs it. */

@@ -75,10 +75,6 @@ int64_t dts_settings_count(const dts_settings *settings, const char *path) {
     return text == NULL || end == text || *end != '\0' || value < 1 || value > INT32_MAX ? 0 : value;
 }
 
-dts_status dts_settings_status(const dts_settings *settings, dts_diag *diag) {
-    return settings->failed ? dts_diag_nomem(diag) : DTS_OK;
-}
-
 static void set_key_place(dts_setting *setting, const dts_node *node) {
     if (setting != NULL) {
         setting->key_place = node->key_place;

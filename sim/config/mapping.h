@@ -33,7 +33,7 @@ typedef struct dts_settings {
     dts_arena *arena; /* owns paths and values */
     dts_setting *items;
     size_t count, capacity;
-    bool failed; /* memory ran out: ask dts_settings_status() at the end */
+    bool failed; /* memory ran out: look at the end */
 } dts_settings;
 
 /* Adds a setting; place may be NULL. Strings are copied. */
@@ -45,7 +45,6 @@ dts_setting *dts_settings_find(const dts_settings *settings, const char *path);
 const char *dts_settings_get(const dts_settings *settings, const char *path);
 /* A whole number above 0 that stands under path; 0: none. */
 int64_t dts_settings_count(const dts_settings *settings, const char *path);
-dts_status dts_settings_status(const dts_settings *settings, dts_diag *diag);
 
 /* Every scalar and list of a tree under its dotted path: `zero_optimization.stage`. */
 void dts_settings_flatten(const dts_node *root, const char *prefix, dts_settings *out);

@@ -22,6 +22,9 @@ typedef enum dts_field_type {
     DTS_FIELD_CUSTOM    /* parse() does it: unions such as `recompute: none | full | {every: n}` */
 } dts_field_type;
 
+/* Bytes of a bound value of BOOL, INT, QUANTITY, STRING or ENUM; of others 0. */
+size_t dts_scalar_size(dts_field_type type);
+
 /* A bound list; items points to count elements in the arena. */
 typedef struct dts_list {
     void *items;

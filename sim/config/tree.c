@@ -52,34 +52,6 @@ static dts_status begin_collection(dts_builder *b, const yaml_event_t *event, un
     return status != DTS_OK ? status : dts_builder_node(b, map ? DTS_NODE_MAP : DTS_NODE_LIST, &place, out);
 }
 
-static dts_status build_list(dts_builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
-    size_t index = SIZE_MAX;
-    dts_status status = begin_collection(b, start, depth, out, &index);
-    dts_node *last = NULL;
-    while (status == DTS_OK) {
-        yaml_event_t event;
-        status = dts_builder_event(b, &event);
-        if (status != DTS_OK) {
-            break;
-        }
-        if (event.type == YAML_SEQUENCE_END_EVENT) {
-            yaml_event_delete(&event);
-            break;
-        }
-        dts_node *child = NULL;
-        status = build_node(b, &event, depth + 1, &child);
-        yaml_event_delete(&event);
-        if (child != NULL) {
-            dts_tree_append(*out, last, child);
-            last = child;
-        }
-    }
-    if (status == DTS_OK) {
-        dts_anchor_end(b, index, *out);
-    }
-    return status;
-}
-
 /* The key of a map's entry. *key stays NULL when it is none: the entry is dropped. */
 static dts_status build_key(dts_builder *b, yaml_event_t *event, unsigned depth, const char **key) {
     dts_place place = dts_builder_place(b, &event->start_mark);
@@ -199,33 +171,40 @@ static dts_status drop_duplicates(dts_builder *b, dts_node *map) {
     return DTS_OK;
 }
 
-static dts_status build_map(dts_builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+/* A list, or a map: what it holds up to the event that ends it. */
+static dts_status build_collection(dts_builder *b, const yaml_event_t *start, unsigned depth, dts_node **out) {
+    const bool map = start->type == YAML_MAPPING_START_EVENT;
+    const yaml_event_type_t end = map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     size_t index = SIZE_MAX;
-    dts_status status = begin_collection(b, start, depth, out, &index);
-    dts_node *last = NULL;
+    dts_node *node = NULL, *last = NULL;
+    dts_status status = begin_collection(b, start, depth, &node, &index);
+    *out = node;
+    if (node == NULL) {
+        return status;
+    }
     while (status == DTS_OK) {
         yaml_event_t event;
         status = dts_builder_event(b, &event);
         if (status != DTS_OK) {
             break;
         }
-        if (event.type == YAML_MAPPING_END_EVENT) {
+        if (event.type == end) {
             yaml_event_delete(&event);
             break;
         }
         dts_node *child = NULL;
-        status = build_entry(b, &event, depth, &child);
+        status = map ? build_entry(b, &event, depth, &child) : build_node(b, &event, depth + 1, &child);
         yaml_event_delete(&event);
         if (child != NULL) {
-            dts_tree_append(*out, last, child);
+            dts_tree_append(node, last, child);
             last = child;
         }
     }
-    if (status == DTS_OK) {
-        status = drop_duplicates(b, *out);
+    if (status == DTS_OK && map) {
+        status = drop_duplicates(b, node);
     }
     if (status == DTS_OK) {
-        dts_anchor_end(b, index, *out);
+        dts_anchor_end(b, index, node);
     }
     return status;
 }
@@ -237,10 +216,8 @@ static dts_status build_node(dts_builder *b, yaml_event_t *event, unsigned depth
             return dts_builder_alias(b, event, depth, out);
         case YAML_SCALAR_EVENT:
             return dts_builder_scalar(b, event, out);
-        case YAML_SEQUENCE_START_EVENT:
-            return build_list(b, event, depth, out);
         default:
-            return build_map(b, event, depth, out);
+            return build_collection(b, event, depth, out);
     }
 }
 

@@ -32,7 +32,6 @@ struct dts_block_cache {
     environment *environments;
     size_t environment_count, environment_capacity;
     size_t most_B;
-    uint64_t hits, simulated;
 };
 
 dts_block_cache *dts_block_cache_new(size_t most_B) {
@@ -62,11 +61,6 @@ void dts_block_cache_free(dts_block_cache *cache) {
 
 static size_t size_of(const dts_block_cache *cache) {
     return dts_arena_used(cache->arena) + cache->slot_count * sizeof *cache->slots;
-}
-
-dts_block_cache_counts dts_block_cache_count(const dts_block_cache *cache) {
-    return (dts_block_cache_counts){
-        .hits = cache->hits, .simulated = cache->simulated, .blocks = cache->used, .bytes = size_of(cache)};
 }
 
 /* Forgets everything once there is too much. */
@@ -117,7 +111,6 @@ static entry *slot_of(entry *slots, size_t count, const dts_block_key *key) {
 const dts_block *dts_block_cache_get(dts_block_cache *cache, const dts_block_key *key, bool *known) {
     const entry *found = slot_of(cache->slots, cache->slot_count, key);
     *known = found->used;
-    cache->hits += found->used;
     return found->used ? found->block : NULL;
 }
 
@@ -172,7 +165,6 @@ dts_status dts_block_cache_put(dts_block_cache *cache, const dts_block_key *key,
     }
     *slot_of(cache->slots, cache->slot_count, key) = (entry){.key = *key, .block = copy, .used = true};
     cache->used++;
-    cache->simulated++;
     *kept = copy;
     return DTS_OK;
 }
@@ -199,32 +191,22 @@ static void put(bytes *to, const void *from, size_t size) {
     }
 }
 
-static size_t scalar_size(dts_field_type type) {
-    switch (type) {
-        case DTS_FIELD_BOOL:
-            return sizeof(bool);
-        case DTS_FIELD_INT:
-            return sizeof(int64_t);
-        case DTS_FIELD_QUANTITY:
-            return sizeof(double);
-        case DTS_FIELD_ENUM:
-            return sizeof(int);
-        case DTS_FIELD_STRING:
-        case DTS_FIELD_MAP:
-        case DTS_FIELD_LIST:
-        case DTS_FIELD_PROFILE:
-        case DTS_FIELD_CUSTOM:
-            break;
-    }
-    return 0;
-}
-
 static void put_struct(bytes *to, const dts_schema *schema, const void *bound, const char *const *without);
+
+static void put_string(bytes *to, const char *text) {
+    put(to, text == NULL ? "" : text, text == NULL ? 1 : strlen(text) + 1);
+}
 
 static void put_list(bytes *to, const dts_field *field, const dts_list *list) {
     put(to, &list->count, sizeof list->count);
+    if (field->sub == NULL && field->element_type == DTS_FIELD_STRING) {
+        for (size_t i = 0; i < list->count; i++) {
+            put_string(to, ((const char *const *)list->items)[i]);
+        }
+        return;
+    }
     if (field->sub == NULL) {
-        put(to, list->items, list->count * scalar_size(field->element_type));
+        put(to, list->items, list->count * dts_scalar_size(field->element_type));
         return;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -233,11 +215,9 @@ static void put_list(bytes *to, const dts_field *field, const dts_list *list) {
 }
 
 static void put_field(bytes *to, const dts_field *field, const void *value) {
-    const char *text = NULL;
     switch (field->type) {
         case DTS_FIELD_STRING:
-            text = *(const char *const *)value;
-            put(to, text == NULL ? "" : text, text == NULL ? 1 : strlen(text) + 1);
+            put_string(to, *(const char *const *)value);
             break;
         case DTS_FIELD_MAP:
         case DTS_FIELD_PROFILE:
@@ -250,7 +230,7 @@ static void put_field(bytes *to, const dts_field *field, const void *value) {
         case DTS_FIELD_INT:
         case DTS_FIELD_QUANTITY:
         case DTS_FIELD_ENUM:
-            put(to, value, scalar_size(field->type));
+            put(to, value, dts_scalar_size(field->type));
             break;
         case DTS_FIELD_CUSTOM: /* the caller's */
             break;

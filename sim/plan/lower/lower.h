@@ -233,13 +233,6 @@ typedef struct dts_block_cache dts_block_cache;
 dts_block_cache *dts_block_cache_new(size_t most_B);
 void dts_block_cache_free(dts_block_cache *cache);
 
-typedef struct dts_block_cache_counts {
-    uint64_t hits, simulated; /* blocks that were there, and that had to be simulated */
-    size_t blocks, bytes;
-} dts_block_cache_counts;
-
-dts_block_cache_counts dts_block_cache_count(const dts_block_cache *cache);
-
 /* Something that holds the host up when it comes to a task: cudaMalloc, and cudaFree, which waits for the GPU. */
 typedef struct dts_host_stall {
     dts_id device;
