@@ -299,8 +299,9 @@ static void write_timeline(page *p) {
     write_axis(p);
     p->out = page_text;
     dts_text_printf(p->out,
-                    "<h2>Timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" viewBox=\"0 0 %d %.0f\" "
-                    "width=\"%d\" height=\"%.0f\">\n",
+                    "<h2>Timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" role=\"img\" "
+                    "aria-label=\"what each stream of each device does when\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
+                    "height=\"%.0f\">\n",
                     LABEL_WIDTH + PLOT_WIDTH + SUM_WIDTH, p->y, LABEL_WIDTH + PLOT_WIDTH + SUM_WIDTH, p->y);
     dts_text_add(p->out, dts_text_string(&grid)); /* lies behind the rows */
     dts_text_add(p->out, dts_text_string(&drawing));

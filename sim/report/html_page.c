@@ -20,7 +20,8 @@ static const char style_sheet[] =
     ".5rem}p{margin:.2rem 0}"
     ".faint{color:var(--faint)}.bad{color:var(--bad);font-weight:600}"
     ".facts{display:flex;flex-wrap:wrap;gap:1rem 3rem;margin:1.2rem 0}.facts b{display:block;font-size:1.4rem}"
-    ".wide{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.15rem .9rem .15rem "
+    ".wide{overflow-x:auto}.tall{max-height:44rem;overflow:auto}table{border-collapse:collapse}td,th{padding:.15rem "
+    ".9rem .15rem "
     "0;text-align:right;font-weight:400}"
     "td:first-child,th:first-child,.left{text-align:left}th{color:var(--faint)}td{border-top:1px solid "
     "var(--line);white-space:nowrap}"
@@ -37,7 +38,8 @@ static const char style_sheet[] =
     ".paper{fill:var(--paper)}.ink{fill:var(--ink)}.quiet{fill:var(--faint)}.quiet-line{stroke:var(--faint)}"
     ".grid-line{stroke:var(--line)}.idle{fill:var(--idle)}.bad-ink{fill:var(--bad)}.bad-line{stroke:var(--bad)}"
     "@media "
-    "print{body{max-width:none;margin:0;padding:0}.wide{overflow:visible}svg{min-width:0}svg,tr{break-inside:avoid}"
+    "print{body{max-width:none;margin:0;padding:0}.wide{overflow:visible}.tall{max-height:none}svg{min-width:0}svg,tr{"
+    "break-inside:avoid}"
     "h2{break-after:avoid}svg *{print-color-adjust:exact}}";
 
 static void add_escaped(const char *text, size_t length, dts_text *out) {

@@ -277,7 +277,7 @@ dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, bo
         longest = fmax(longest, reports[i].ideal.makespan);
     }
     picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest, .linked = linked};
-    dts_svg_begin(WIDTH, height, out);
+    dts_svg_begin(WIDTH, height, linked ? NULL : "pipeline schedules: what each stage does when", out);
     double top = MARGIN;
     for (; p.number < count; p.number++) {
         const dts_schedule_report *r = &reports[p.number];

@@ -15,18 +15,7 @@ double dts_svg_step(double end, int ticks) {
     return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
 }
 
-void dts_svg_begin(double width, double height, dts_text *out) {
-    dts_text_printf(out,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.6g %.6g\" width=\"%.6g\" "
-                    "height=\"%.6g\" font-family=\"Helvetica, Arial, sans-serif\">\n"
-                    "<rect width=\"100%%\" height=\"100%%\" fill=\"" DTS_SVG_PAPER "\"/>\n",
-                    width, height, width, height);
-}
-
-void dts_svg_end(dts_text *out) {
-    dts_text_add(out, "</svg>\n");
-}
-
+/* Of text and of what stands in double quotes. */
 static void add_escaped(const char *text, dts_text *out) {
     for (; *text != '\0'; text++) {
         switch (*text) {
@@ -39,10 +28,30 @@ static void add_escaped(const char *text, dts_text *out) {
             case '&':
                 dts_text_add(out, "&amp;");
                 break;
+            case '"':
+                dts_text_add(out, "&quot;");
+                break;
             default:
                 dts_text_add_bytes(out, text, 1);
         }
     }
+}
+
+void dts_svg_begin(double width, double height, const char *label, dts_text *out) {
+    dts_text_printf(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.6g %.6g\" width=\"%.6g\" "
+                    "height=\"%.6g\" font-family=\"Helvetica, Arial, sans-serif\"",
+                    width, height, width, height);
+    if (label != NULL) {
+        dts_text_add(out, " role=\"img\" aria-label=\"");
+        add_escaped(label, out);
+        dts_text_add(out, "\"");
+    }
+    dts_text_add(out, ">\n<rect width=\"100%\" height=\"100%\" fill=\"" DTS_SVG_PAPER "\"/>\n");
+}
+
+void dts_svg_end(dts_text *out) {
+    dts_text_add(out, "</svg>\n");
 }
 
 void dts_svg_text(double x, double y, const dts_svg_font *font, const char *text, dts_text *out) {

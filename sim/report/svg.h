@@ -4,8 +4,9 @@
 
 #include "base/text.h"
 
-/* Opens a white page; dts_svg_end closes it. */
-void dts_svg_begin(double width, double height, dts_text *out);
+/* Opens a white page; dts_svg_end closes it. label: what a reader who does not see it is told, and all there is to tell
+ * (a table says the rest); NULL: its parts are there to be read one by one. */
+void dts_svg_begin(double width, double height, const char *label, dts_text *out);
 void dts_svg_end(dts_text *out);
 
 /* Colours of what stands on the paper and not on another colour: the value of a fill, or a stroke (..._LINE), and a

@@ -220,7 +220,7 @@ static void draw_legend(const dts_map *map, double top, dts_text *out) {
 
 static void draw_map(const dts_map *map, bool alone, dts_text *out) {
     const layout l = lay_out(map, alone);
-    dts_svg_begin(l.width, l.height, out);
+    dts_svg_begin(l.width, l.height, "a cell for each pair of values, with the strategy that wins there", out);
     for (size_t p = 0; p < map->panels; p++) {
         draw_panel(map, &l, p, MARGIN + (double)p * (l.panel_width + BETWEEN), out);
     }

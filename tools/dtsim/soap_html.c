@@ -185,7 +185,7 @@ static void draw_graph(const drawing *d, dts_text *out) {
     const double height = 2 * MARGIN + (double)d->ranks * (BOX_HEIGHT + GAP_Y) - GAP_Y;
     dts_text_printf(
         out,
-        "<div class=\"wide\" style=\"max-height:44rem;overflow:auto\"><svg class=\"timeline\" viewBox=\"0 0 "
+        "<div class=\"wide tall\"><svg class=\"timeline\" viewBox=\"0 0 "
         "%.0f %.0f\" style=\"min-width:0;width:%.0fpx;max-width:none\" role=\"img\" aria-label=\"the operators and "
         "how they are cut\">\n<g fill=\"none\" stroke=\"var(--faint)\">\n",
         width, height, width);
@@ -314,9 +314,10 @@ static void draw_row(const timeline *t, const row *r, double y, dts_text *out) {
 
 static void draw_timeline(const timeline *t, dts_text *out) {
     const double height = t->gpus * (ROWS_A_GPU * ROW + GAP) + 20;
-    dts_text_printf(
-        out, "<h2>Simulated timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" viewBox=\"0 0 %d %.0f\">\n",
-        LABEL + PLOT + 40, height);
+    dts_text_printf(out,
+                    "<h2>Simulated timeline</h2>\n<div class=\"wide\"><svg class=\"timeline long\" role=\"img\" "
+                    "aria-label=\"what each GPU and its network do when\" viewBox=\"0 0 %d %.0f\">\n",
+                    LABEL + PLOT + 40, height);
     const dts_axis axis = dts_axis_make(0, t->end, MOST_TICKS);
     for (int i = 0; i * axis.step * axis.unit_ps <= (double)t->end; i++) {
         const double x = LABEL + i * axis.step * axis.unit_ps / (double)t->end * PLOT;

@@ -361,7 +361,6 @@ static void draw_picture(layout *l, dts_text *out) {
     const double end = draw_legend(l, legend);
     dts_text_free(&scratch);
     l->out = out;
-    dts_svg_begin(WIDTH, end + MARGIN, out);
     dts_text_printf(&title, "Throughput and memory by %s", l->sweep->axes[l->across].key);
     for (size_t a = 0; a < l->sweep->axis_count; a++) {
         if (a != l->across && a != l->lines) {
@@ -369,6 +368,7 @@ static void draw_picture(layout *l, dts_text *out) {
             dts_text_printf(&title, ", %s = %s", axis->key, axis->values[l->fixed[a]]);
         }
     }
+    dts_svg_begin(WIDTH, end + MARGIN, dts_text_string(&title), out);
     text_at(l, MARGIN, MARGIN + 22, "start", 22, DTS_SVG_INK, dts_text_string(&title));
     dts_text_end(&title, out);
     draw_plot(l, throughput, "tokens/s, all GPUs together", 0, 0, first);
