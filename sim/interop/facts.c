@@ -108,6 +108,7 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         put(out, "plan.expert_nodes", expert_nodes(plan->expert, v->cluster.gpus_per_node));
     }
     dts_layer_lists_of(&v->model, out);
+    dts_settings_add(out, "plan.hybrid", all > shards ? "true" : "false", NULL);
     dts_settings_add(out, "plan.pipelined", plan->pipeline > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.accumulates", plan->microbatches > 1 ? "true" : "false", NULL);
     dts_settings_add(out, "plan.async_tensor", plan->async_tensor ? "true" : "false", NULL);

@@ -100,6 +100,9 @@ static const dts_mapping model_rules[] = {
     {0},
 };
 
+#define CPU_STEP   "optimizer-cpu-offload=true; optimizer-offload-fraction=1.0"
+#define COMBINED   "parallelism.schedule=interleaved-1f1b-moe-overlap"
+#define WHOLE      "--overlap-moe-expert-parallel-comm takes no full recomputation: set training.recompute=selective"
 #define TENSORWISE "bf16=true; fp8-format=hybrid; fp8-recipe=tensorwise"
 #define NO_ROWS    "Megatron-LM has no scales of rows: those of tensors are nearest"
 static const dts_mapping training_rules[] = {
@@ -158,6 +161,11 @@ static const dts_mapping training_rules[] = {
     {"training.recompute=none", "", OUT, NULL, false},
     {"training.recompute={modules: @}", "recompute-granularity=selective; recompute-modules=@", 0, NULL, false},
     {"training.recompute=selective", "recompute-granularity=selective", 0, NULL, false},
+    /* transformer_config.py, __post_init__: combined passes run nothing again but single modules */
+    {"training.recompute=full; plan.pipelined=true; " COMBINED, "", OUT, WHOLE, true},
+    {"training.recompute=sqrt; plan.pipelined=true; " COMBINED, "", OUT, WHOLE, true},
+    {"training.recompute={every: @}; plan.pipelined=true; " COMBINED, "", OUT, WHOLE, true},
+    {"training.recompute={first: @}; plan.pipelined=true; " COMBINED, "", OUT, WHOLE, true},
     {"training.recompute=full", "recompute-granularity=full; recompute-method=uniform; recompute-num-layers=1", 0, NULL,
      false},
     {"training.recompute={every: @}", "recompute-granularity=full; recompute-method=uniform; recompute-num-layers=@", 0,
@@ -202,16 +210,22 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.expert_tensor=1", "", OUT, NULL, false},
     {"plan.splits_experts=true", "num-experts=*", IN, NULL, false},
     {"parallelism.schedule=*; parallelism.pipeline=1", "", OUT, NULL, false},
+    /* transformer_config.py, __post_init__: what the combined passes refuse */
+    {COMBINED "; model.shared_expert_ffn_hidden=*; stack.shared_expert_overlap=true", "", OUT,
+     "Megatron-LM refuses --moe-shared-expert-overlap beside --overlap-moe-expert-parallel-comm: set "
+     "stack.shared_expert_overlap=false",
+     true},
+    {COMBINED "; plan.spreads_experts=false", "", OUT,
+     "--overlap-moe-expert-parallel-comm needs expert parallelism: set parallelism.schedule=interleaved-1f1b", true},
     /* a layout of stages says how many each rank has: Megatron-LM takes one of the two */
-    {"parallelism.schedule=interleaved-1f1b-moe-overlap; plan.layout=*", "overlap-moe-expert-parallel-comm=true", OUT,
-     NULL, false},
+    {COMBINED "; plan.layout=*", "overlap-moe-expert-parallel-comm=true", OUT, NULL, false},
     {"parallelism.schedule=interleaved-1f1b; plan.layout=*", "", OUT, NULL, false},
     {"parallelism.schedule=*; plan.interleaved=true; plan.layout=*", "", OUT,
      "Megatron-LM has 1F1B and its interleaved form: 1F1B or that, by its layout, is nearest", false},
-    {"parallelism.schedule=interleaved-1f1b-moe-overlap; parallelism.virtual_stages=@",
+    {COMBINED "; parallelism.virtual_stages=@",
      "num-virtual-stages-per-pipeline-rank=@; overlap-moe-expert-parallel-comm=true", 0, NULL, false},
-    {"parallelism.schedule=interleaved-1f1b-moe-overlap; plan.stage_layers=@",
-     "num-layers-per-virtual-pipeline-stage=@; overlap-moe-expert-parallel-comm=true", IN, NULL, false},
+    {COMBINED "; plan.stage_layers=@", "num-layers-per-virtual-pipeline-stage=@; overlap-moe-expert-parallel-comm=true",
+     IN, NULL, false},
     {"parallelism.schedule=interleaved-1f1b; parallelism.virtual_stages=@", "num-virtual-stages-per-pipeline-rank=@", 0,
      NULL, false},
     {"parallelism.schedule=interleaved-1f1b; plan.stage_layers=@", "num-layers-per-virtual-pipeline-stage=@", IN, NULL,
@@ -245,6 +259,13 @@ static const dts_mapping plan_rules[] = {
      "--use-torch-fsdp2 needs pipeline 1: set parallelism.data_parallel=zero1, or zero3", true},
     {"parallelism.data_parallel=fsdp; plan.spreads_experts=true", "", OUT,
      "--use-torch-fsdp2 has no expert parallelism: set parallelism.data_parallel=zero1, or zero3", true},
+    {"parallelism.data_parallel=fsdp; training.precision=fp16", "", OUT,
+     "--use-torch-fsdp2 has no fp16: set training.precision=bf16, or parallelism.data_parallel=zero1 or zero3", true},
+    {"parallelism.data_parallel=fsdp; model.tied_embeddings=true", "", OUT,
+     "--use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3", true},
+    {"parallelism.data_parallel=fsdp; plan.hybrid=true", "",
+     OUT, /* torch_fully_sharded_data_parallel.py: a flat mesh */
+     "--use-torch-fsdp2 shards over all replicas: set parallelism.data_parallel=zero3, or leave shard_group out", true},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
      "use-torch-fsdp2=true; torch-fsdp2-no-reshard-after-forward=true", 0, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", "use-torch-fsdp2=true", 0, NULL, false},
@@ -276,8 +297,15 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.async_tensor=false", "", IN, NULL, false},
     {"parallelism.order=tensor-pipeline-data", "use-tp-pp-dp-mapping=true", 0, NULL, false},
     {"parallelism.order=tensor-data-pipeline", "", 0, NULL, false},
-    {"offload.optimizer=cpu",
-     "optimizer-cpu-offload=true; optimizer-offload-fraction=1.0; overlap-cpu-optimizer-d2h-h2d=true", 0, NULL, false},
+    /* arguments.py: it takes --use-precision-aware-optimizer, and that, in core/optimizer/optimizer_config.py, Adam and
+     * the distributed optimizer */
+    {"offload.optimizer=cpu; parallelism.data_parallel=ddp", "", OUT,
+     "--optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1", true},
+    {"offload.optimizer=cpu; parallelism.data_parallel=fsdp", "", OUT,
+     "--optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1", true},
+    {"offload.optimizer=cpu", CPU_STEP "; overlap-cpu-optimizer-d2h-h2d=true; use-precision-aware-optimizer=true", OUT,
+     NULL, false},
+    {"offload.optimizer=cpu", CPU_STEP "; overlap-cpu-optimizer-d2h-h2d=true", IN, NULL, false},
     {"offload.optimizer=cpu", "optimizer-cpu-offload=true", IN, NULL, false},
     {"offload.optimizer=none", "", 0, NULL, false},
     {"offload.optimizer=*", "", OUT, "no optimizer states on NVMe: set offload.optimizer=cpu, or export to deepspeed",
@@ -407,6 +435,7 @@ static const dts_remark irrelevant[] = {
     {"manual-gc", SOFT},
     {"manual-gc-interval", SOFT},
     {"use-distributed-optimizer", "Megatron-FSDP has it anyway"},
+    {"use-precision-aware-optimizer", "as --optimizer-cpu-offload needs it"},
     {"num-workers", "input.workers"},
     {"muon-tp-mode",
      "simulated as blockwise, each rank's part of a matrix for itself: with duplicated or distributed, ranks "
@@ -498,8 +527,9 @@ static const dts_choice choices[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* megatron/training/arguments.py, validate_args: one of them only. */
-static const dts_clash clashes[] = {{"fp16", "bf16"}, {NULL, NULL}};
+/* megatron/training/arguments.py, validate_args, and transformer_config.py, __post_init__: one of them only. */
+static const dts_clash clashes[] = {
+    {"fp16", "bf16"}, {"moe-shared-expert-overlap", "overlap-moe-expert-parallel-comm"}, {NULL, NULL}};
 
 /* transformer_config.py, __post_init__: it raises a ValueError. */
 static const dts_need needs[] = {
@@ -517,7 +547,10 @@ static dts_status write(const dts_settings *settings, const dts_plan_facts *fact
                     facts->name);
     dts_notes_write(facts->notes, "# ", out);
     dts_text_add(out, "export CUDA_DEVICE_MAX_CONNECTIONS=");
-    dts_text_add(out, dts_settings_get(settings, "use-torch-fsdp2") != NULL ? "8\n" : "1\n");
+    const bool shards =
+        dts_settings_get(settings, "use-torch-fsdp2") != NULL ||
+        dts_settings_get(settings, "use-megatron-fsdp") != NULL; /* arguments.py refuses 1 with either */
+    dts_text_add(out, shards ? "8\n" : "1\n");
     dts_write_torchrun(facts, out);
     bool bert = strcmp(dts_settings_get(facts->ours, "model.architecture"), "bert") == 0;
     dts_text_printf(out, " pretrain_%s.py \"$@\"", bert ? "bert" : "gpt");

@@ -6,10 +6,13 @@
  * [2] megatron/core/transformer/moe/experts.py: SequentialMLP, or TEGroupedMLP with --moe-grouped-gemm. */
 #include "interop/inside.h"
 
-#define OUT    DTS_TO_THEIRS
-#define IN     DTS_TO_OURS
-#define FUSED  "cross-entropy-loss-fusion=true; cross-entropy-fusion-impl=te"
-#define NARROW "fp8-param-gather=true"
+#define OUT         DTS_TO_THEIRS
+#define IN          DTS_TO_OURS
+#define FUSED       "cross-entropy-loss-fusion=true; cross-entropy-fusion-impl=te"
+#define NARROW      "fp8-param-gather=true"
+#define BF16_GATHER "stack.fp8.primary_weights=true; offload.optimizer=cpu"
+#define NEEDS_DELAYED \
+    "--fp8-param-gather beside --optimizer-cpu-offload needs --fp8-recipe delayed: bf16 weights are gathered"
 
 const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.attention=materialised", "attention-backend=unfused", 0, NULL, false},
@@ -33,6 +36,9 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.fuse.rotary=false; model.rotary=true", "no-rope-fusion=true", OUT, NULL, false},
     {"stack.fuse.rotary=false", "no-rope-fusion=true", IN, NULL, false},
     {"stack.fuse.rotary=*", "", OUT, NULL, false},
+    /* arguments.py: --use-torch-fsdp2 has no buffer that products of weights could add to */
+    {"stack.accumulate_kernel=false; parallelism.data_parallel=fsdp", "no-gradient-accumulation-fusion=true", OUT,
+     "--use-torch-fsdp2 adds gradients with a kernel of its own: set stack.accumulate_kernel=true", false},
     {"stack.accumulate_kernel=true", "no-gradient-accumulation-fusion=true", 0, NULL, false},
     {"stack.accumulate_kernel=*", "", OUT, NULL, false},
     {"stack.fp32_gradients=false; training.precision=fp16", "", OUT, NULL, false},
@@ -69,6 +75,11 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.shared_expert_overlap=false", "moe-shared-expert-intermediate-size=*", IN, NULL, false},
     {"stack.shared_expert_overlap=*", "", OUT, NULL, false},
     {"stack.fp8.activation_input=true", "activation-func-fp8-input-store=true", 0, NULL, false},
+    {"stack.fp8.primary_weights=true; training.precision=fp8; stack.fp8.recipe=delayed", NARROW, OUT, NULL, false},
+    /* arguments.py: the two beside each other take that recipe */
+    {BF16_GATHER "; training.precision=fp8", "", OUT, NEEDS_DELAYED, false},
+    {BF16_GATHER "; training.precision=amp-fp8", "", OUT, NEEDS_DELAYED, false},
+    {BF16_GATHER "; training.precision=mxfp8", "", OUT, NEEDS_DELAYED, false},
     {"stack.fp8.primary_weights=true; training.precision=fp8", NARROW, OUT, NULL, false},
     {"stack.fp8.primary_weights=true; training.precision=amp-fp8", NARROW, OUT, NULL, false},
     {"stack.fp8.primary_weights=true; training.precision=mxfp8", NARROW, OUT, NULL, false},

@@ -485,6 +485,50 @@ $ DTSIM_DATA=$DATA dtsim export beside.yaml --to megatron-lm | grep -e shared-ex
     --moe-shared-expert-overlap \
 $ DTSIM_DATA=$DATA dtsim export beside.yaml --set stack.shared_expert_overlap=false --to megatron-lm | grep -e shared-expert
     --moe-shared-expert-intermediate-size 2048 \
+% what Megatron-LM refuses to combine is refused both ways
+$ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --overlap-moe-expert-parallel-comm --expert-model/; s/size 16/size 8/' beside.args > both.args; dtsim import both.args --set cluster=dgx-h100
+both.args:1:528: error: both 'moe-shared-expert-overlap' and 'overlap-moe-expert-parallel-comm' are on
+      1 | ...tch-size 64 --bf16 --moe-token-dispatcher-type alltoall --moe-shared-expert-intermediate-size 2048 --moe-shared-expert-overlap  --activation-func-fp8-input-stor...
+        |                                                                                                       ^
+  help: leave one of them out
+[1]
+$ sed 's/ --moe-shared-expert-overlap//' both.args > turns-shared.args; dtsim import turns-shared.args --set cluster=dgx-h100 -o turns-shared.yaml; DTSIM_DATA=$DATA dtsim export turns-shared.yaml --set stack.shared_expert_overlap=true --to megatron-lm
+turns-shared.yaml:63:13: error: megatron-lm cannot express parallelism.schedule interleaved-1f1b-moe-overlap [parallelism.schedule]
+     63 |   schedule: interleaved-1f1b-moe-overlap
+        |             ^
+  help: Megatron-LM refuses --moe-shared-expert-overlap beside --overlap-moe-expert-parallel-comm: set stack.shared_expert_overlap=false
+[1]
+$ DTSIM_DATA=$DATA dtsim export turns-shared.yaml --set training.recompute=full --to megatron-lm
+--set: error: megatron-lm cannot express training.recompute full [training.recompute]
+  help: --overlap-moe-expert-parallel-comm takes no full recomputation: set training.recompute=selective
+[1]
+$ printf 'model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 8192, precision: bf16}\nparallelism: {data_parallel: fsdp}\n' > torch-fsdp.yaml; DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --to megatron-lm 2>&1 | grep -E '^(export|warning)|help|  --.*(fsdp|fusion)'
+export CUDA_DEVICE_MAX_CONNECTIONS=8
+    --use-torch-fsdp2 \
+    --cross-entropy-loss-fusion \
+    --cross-entropy-fusion-impl te \
+    --no-gradient-accumulation-fusion \
+warning: megatron-lm cannot express stack.accumulate_kernel = false
+  help: --use-torch-fsdp2 adds gradients with a kernel of its own: set stack.accumulate_kernel=true
+$ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set parallelism.data_parallel=zero3 --to megatron-lm | grep -E '^export|  --.*(fsdp|fusion)'
+export CUDA_DEVICE_MAX_CONNECTIONS=8
+    --use-megatron-fsdp \
+    --ckpt-format fsdp_dtensor \
+    --cross-entropy-loss-fusion \
+    --cross-entropy-fusion-impl te \
+$ for set in parallelism.shard_group=8 training.precision=fp16 model.tied_embeddings=true offload.optimizer=cpu; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set $set --to megatron-lm 2>&1 | grep -E 'help'; done
+  help: --use-torch-fsdp2 shards over all replicas: set parallelism.data_parallel=zero3, or leave shard_group out
+  help: --use-torch-fsdp2 has no fp16: set training.precision=bf16, or parallelism.data_parallel=zero1 or zero3
+  help: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3
+  help: --optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1
+$ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --set parallelism.data_parallel=zero1 --set training.precision=fp8 --to megatron-lm 2>&1 | grep -E '^warning|help|  --.*(cpu|aware|fp8)'
+    --fp8-format hybrid \
+    --fp8-recipe tensorwise \
+    --optimizer-cpu-offload \
+    --overlap-cpu-optimizer-d2h-h2d \
+    --use-precision-aware-optimizer \
+warning: megatron-lm cannot express stack.fp8.primary_weights = true
+  help: --fp8-param-gather beside --optimizer-cpu-offload needs --fp8-recipe delayed: bf16 weights are gathered
 $ sed 's/--bf16/--bf16 --moe-flex-dispatcher-backend deepep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather/' deepep.args > gather.args; dtsim import gather.args --set cluster=dgx-h100 -o gather.yaml; grep -A3 '^stack' gather.yaml
 stack:
   profile: megatron-core

@@ -302,8 +302,12 @@ warning: passed over rank N, fsdp 4 · micro 4 (T): deepspeed cannot express par
 warning: exported is rank N, zero1 4 · micro 4 (T): N % behind the best in time
   help: `dtsim search` without --export shows the table
 		"stage":	1
-$ dtsim search small.yaml --export megatron-lm | grep -c size
+$ dtsim search small.yaml --export megatron-lm 2>messages | grep -c size; sed -E 's/rank [0-9]+/rank N/; s/[(][0-9.]+ m?s[)]/(T)/; s/[0-9.]+ %/N %/' messages
 9
+warning: passed over rank N, fsdp 4 · micro 4 (T): megatron-lm cannot express parallelism.data_parallel fsdp
+  help: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3
+warning: exported is rank N, zero1 4 · micro 4 (T): N % behind the best in time
+  help: `dtsim search` without --export shows the table
 $ dtsim search small.yaml --over parallelism.pipeline=4 --over parallelism.data_parallel=zero2 --over offload=none --over parallelism.schedule=1f1b --export deepspeed 2>&1 | sed -E 's/rank [0-9]+, .* more:/rank N, P:/'
 warning: passed over rank N, P: deepspeed cannot express parallelism.data_parallel zero2
   help: DeepSpeed's pipelines take ZeRO stages 0 and 1 only: set parallelism.data_parallel=zero1
