@@ -107,6 +107,8 @@ static const dts_mapping rules[] = {
     {"offload.parameters=*", "", OUT, "parameters leave the GPU with ZeRO-3 only: set parallelism.data_parallel=zero3",
      true},
     {"offload.gradients=none", "", OUT, NULL, false},
+    /* runtime/zero/stage_1_and_2.py, stage3.py: with the optimizer on the CPU their partitions go there as they come */
+    {"offload.gradients=cpu; offload.optimizer=cpu", "", OUT, NULL, false},
     {"offload.gradients=*", "", OUT, "gradients follow the optimizer: offload_optimizer decides", false},
     {"offload.activations=none", "", OUT, NULL, false},
     {"offload.activations=cpu", "activation_checkpointing.cpu_checkpointing=true", 0, NULL, false},

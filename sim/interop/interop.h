@@ -92,6 +92,10 @@ extern const dts_launcher *const dts_launchers[];
 /* Which launcher's file this is: by its ending and what stands in it. NULL: not to be told. */
 const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_t length);
 
+/* The launcher without which the scenario's software does not start: what it cannot express cannot be run. NULL: there
+ * is none, or it is not known. */
+const dts_launcher *dts_launcher_of(const dts_scenario *scenario);
+
 /* Writes the scenario's plan for the launcher. notes->arena is the caller's. What the launcher has no word for is noted
  * with the nearest; where nothing is near enough the plan is refused. */
 dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher, dts_notes *notes, dts_text *out,

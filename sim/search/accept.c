@@ -95,6 +95,34 @@ static dts_status search_accepted(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
+dts_status dts_layouts_ask_all(dts_search_context *c, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < c->search->count && status == DTS_OK; i++) {
+        status = fits(&c->search->findings[i]) ? dts_layouts_ask_finding(c, &c->search->findings[i], diag) : DTS_OK;
+    }
+    for (size_t i = 0; i < c->screened_count && status == DTS_OK; i++) {
+        dts_screened *s = &c->screened[i];
+        bool accepted = true;
+        status = !s->left_out && dts_screened_fits(c, s) ? ask(c, &s->of.candidate, &accepted, diag) : DTS_OK;
+        s->left_out = s->left_out || !accepted;
+    }
+    return status;
+}
+
+dts_status dts_layouts_keep_accepted(const dts_search_context *c, dts_top *list, size_t most, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count && kept < most && status == DTS_OK; i++) {
+        bool accepted = true;
+        status = c->only_accepted ? ask(c, &list->items[i].candidate, &accepted, diag) : DTS_OK;
+        if (accepted) {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
+    return status;
+}
+
 dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag) {
     if (c->request->accepts == NULL) {
         return DTS_OK;

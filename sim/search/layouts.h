@@ -129,6 +129,11 @@ dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
 /* The same of one, if it was not asked yet. */
 dts_status dts_layouts_ask_finding(const dts_search_context *c, dts_finding *f, dts_diag *diag);
 
+/* The same of all that fit, and leaves out what was looked at coarsely and is not accepted. */
+dts_status dts_layouts_ask_all(dts_search_context *c, dts_diag *diag);
+/* Of a list the first ones, up to most, that are accepted where only they count. */
+dts_status dts_layouts_keep_accepted(const dts_search_context *c, dts_top *list, size_t most, dts_diag *diag);
+
 /* Where the caching allocator may not serve the best plan: looks for the best that it does (sure.c). */
 dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag);
 

@@ -34,7 +34,8 @@ typedef struct dts_finding {
     bool as_run;      /* its figures are those of `dtsim run`: not estimated, not folded (dts_layouts_settle) */
     bool again;       /* its figures are of a second simulation, which made them so */
     dts_acceptance acceptance;
-    size_t answer;   /* after the ranking: the number of different answers before it; of what fits */
+    const char *obstacle; /* why the stack's launcher cannot run it, where somebody told; borrowed; NULL: nobody did */
+    size_t answer;        /* after the ranking: the number of different answers before it; of what fits */
     size_t equal_to; /* the first finding that is the same answer: itself, or one that it differs from in something that
                         changes nothing here */
 } dts_finding;

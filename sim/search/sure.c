@@ -15,10 +15,11 @@
 
 /* Independent of the number of threads, as the answer has to be. */
 enum {
-    BATCH = 4,     /* replays at once */
-    ROUNDS = 2,    /* walks below the ceilings */
-    KEPT = 16,     /* of each family in a walk */
-    SCREENED = 64, /* looked at coarsely after a walk */
+    BATCH = 4,       /* replays at once */
+    ROUNDS = 2,      /* walks below the ceilings */
+    KEPT = 16,       /* of each family in a walk */
+    SCREENED = 64,   /* looked at coarsely after a walk */
+    COLLECTED = 512, /* of which these are accepted, where only such count */
 };
 
 /* The first step below a plan that fails, in shares of the GPU; each further one is twice as long. */
@@ -48,6 +49,11 @@ typedef struct sure {
 
 static bool fits(const dts_finding *f) {
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits;
+}
+
+/* What does not count teaches about its family all the same. */
+static bool counts(const sure *s, const dts_finding *f) {
+    return fits(f) && (!s->c->only_accepted || f->acceptance == DTS_ACCEPTED);
 }
 
 /* A request fails, or enough of them only after the allocator has given everything back: what is as full in a family
@@ -128,7 +134,7 @@ static void learn(sure *s) {
             const double fill = filled(s->c, f);
             of->served = fill < of->failed ? fmax(of->served, fill) : of->served;
         }
-        if (f->as_run && fits(f) && runs(f)) {
+        if (f->as_run && counts(s, f) && runs(f)) {
             s->best_s = fmin(s->best_s, f->outcome.figures.iteration_time_s);
         }
     }
@@ -152,7 +158,7 @@ static bool next_of(const sure *s, courage most, const bool *taken, size_t *next
     bool any = false;
     for (size_t i = 0; i < c->search->count; i++) {
         const dts_finding *f = &c->search->findings[i];
-        if (!taken[i] && !f->as_run && fits(f) && f->outcome.figures.iteration_time_s < best_s &&
+        if (!taken[i] && !f->as_run && counts(s, f) && f->outcome.figures.iteration_time_s < best_s &&
             dares(s, most, &f->candidate, filled(c, f))) {
             best_s = f->outcome.figures.iteration_time_s;
             *next = i;
@@ -201,7 +207,7 @@ static dts_status choose(sure *s, dts_ranked *out, size_t most, size_t *count) {
 static bool knows_none(const sure *s) {
     bool none = true;
     for (size_t i = 0; i < s->c->search->count && none; i++) {
-        none = !s->c->search->findings[i].as_run || !fits(&s->c->search->findings[i]);
+        none = !s->c->search->findings[i].as_run || !counts(s, &s->c->search->findings[i]);
     }
     return none;
 }
@@ -336,7 +342,9 @@ static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
 
 static dts_status look_further(sure *s, dts_diag *diag) {
     dts_top list = {0};
-    dts_status status = dts_top_new(SCREENED, &list) == DTS_OK ? collect(s, &list, diag) : dts_diag_nomem(diag);
+    const size_t most = s->c->only_accepted ? COLLECTED : SCREENED;
+    dts_status status = dts_top_new(most, &list) == DTS_OK ? collect(s, &list, diag) : dts_diag_nomem(diag);
+    status = status == DTS_OK ? dts_layouts_keep_accepted(s->c, &list, SCREENED, diag) : status;
     status = status == DTS_OK ? dts_layouts_screen(s->c, list.items, list.count, diag) : status;
     dts_top_free(&list);
     return status;
@@ -348,7 +356,7 @@ static bool is_enough(const sure *s) {
     return best < 0 || s->best_s * GAIN <= s->c->search->findings[best].outcome.figures.iteration_time_s;
 }
 
-dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
+static dts_status assure(dts_search_context *c, dts_diag *diag) {
     const size_t simulations =
         c->simulations == 0 || c->simulations > DTS_SEARCH_SIMULATIONS ? DTS_SEARCH_SIMULATIONS : c->simulations;
     if (c->request->objective == DTS_OBJECTIVE_MEMORY || dts_layouts_best(c) < 0) {
@@ -363,5 +371,32 @@ dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
         status = status == DTS_OK ? replay(&s, diag) : status;
     }
     free(s.families);
+    return status;
+}
+
+/* The best that surely fits; NULL: none is known. */
+static dts_finding *surest(const dts_search_context *c) {
+    dts_finding *best = NULL;
+    for (size_t i = 0; i < c->search->count; i++) {
+        dts_finding *f = &c->search->findings[i];
+        const bool better =
+            dts_finding_surely_fits(f) && (best == NULL || dts_findings_compare(c->request->objective, f, best) < 0);
+        best = better ? f : best;
+    }
+    return best;
+}
+
+/* Where the best that surely fits is none that somebody can run, those that are get the same once more. */
+dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
+    dts_status status = assure(c, diag);
+    dts_finding *best = status == DTS_OK && c->request->accepts != NULL ? surest(c) : NULL;
+    status = best != NULL ? dts_layouts_ask_finding(c, best, diag) : status;
+    if (best == NULL || best->acceptance != DTS_PASSED_OVER || status != DTS_OK || dts_layouts_stopped(c)) {
+        return status;
+    }
+    status = dts_layouts_ask_all(c, diag);
+    c->only_accepted = true;
+    status = status == DTS_OK ? assure(c, diag) : status;
+    c->only_accepted = false;
     return status;
 }

@@ -184,8 +184,6 @@ $ dtsim export offload/zero-offload-10b --to deepspeed
 		}
 	}
 }
-warning: deepspeed cannot express offload.gradients = cpu
-  help: gradients follow the optimizer: offload_optimizer decides
 warning: not in the file: model
   help: code: the script builds it
 warning: not in the file: cluster = dgx-2

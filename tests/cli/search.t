@@ -11,7 +11,7 @@ $ dtsim search small.yaml --method mcmc --seed 5 --simulate 60 --format json >mc
 $ dtsim search small.yaml --store s.db --format json | cmp - one.json; dtsim search small.yaml --store s.db | grep 'in the store' | sed -E 's/^ +[0-9]+//'
   of these found in the store
 % The settings it prints give the same plan.
-$ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //')" --format csv | cut -d, -f1 | head -1
+$ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first .*: dtsim/,/[^\\]$/p' | sed 's/^The first .*: dtsim/dtsim/')" --format csv | cut -d, -f1 | head -1
 scenario
 % What does not fit says what is missing and what lifts it.
 $ dtsim search small.yaml --set model.hidden=12288 --set model.heads=96 --over parallelism.data_parallel=ddp --over offload=none --simulate 4 --width 200 | grep -E 'does not fit|What binds' | sed -E 's/[0-9.]+ (GiB|s)/N \1/g; s/fits: .*/fits/'
@@ -107,7 +107,7 @@ An offer is the whole machine of its cluster profile: what the scenario says of 
     --set cluster=gcp-a2-highgpu-8g \
     --set training.global_batch=32 \
     --set cluster.nodes=1 \
-$ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 --format json | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' >offer.txt; eval "$(dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 | sed -n '/^The first again: /,/[^\\]$/p' | sed 's/^The first again: //') --format json" 2>messages | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' | cmp - offer.txt; cat messages
+$ dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 --format json | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' >offer.txt; eval "$(dtsim search own.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --over offload=none --simulate 2 | sed -n '/^The first .*: dtsim/,/[^\\]$/p' | sed 's/^The first .*: dtsim/dtsim/') --format json" 2>messages | grep '"tokens_per_s"' | head -1 | tr -dc '0-9.\n' | cmp - offer.txt; cat messages
 --set: warning: cluster=gcp-a2-highgpu-8g replaces the scenario's gpus_per_node, gpu
   help: cluster.profile=gcp-a2-highgpu-8g keeps them
 $ dtsim search small.yaml --nodes 1..4
@@ -357,7 +357,7 @@ error: --over: 'two' is no value of parallelism.tensor
 $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-80gb --set cluster.gpus_per_node=8 --over offload=none,optimizer+gradients+parameters --over training.recompute=full --simulate 2 --top 1 --width 200 | grep -E 'host!|of all these' | sed -E 's/[0-9.,]+ (GiB|s|%)/N \1/g; s/ +[0-9,]+ / N /'
 --set: warning: model=gpt3-175b replaces the scenario's layers, hidden, heads, vocab
   help: model.profile=gpt3-175b keeps them
- N       N s       502  N %  N GiB host!                  fsdp 8 · micro 2 · recompute full · offload optimizer, gradients, parameters
+ N †     N s       502  N %  N GiB host!                  fsdp 8 · micro 2 · recompute full · offload optimizer, gradients, parameters
 First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
 $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 20 --width 200 | grep -oE '(GiB ! host!|More nodes .*)' | sort -u
@@ -388,7 +388,7 @@ Megatron's rule: no such plan is legal here, with the values of --over.
  N legal layouts looked at
  N could not be simulated
 % Lists of modules to recompute.
-$ dtsim search small.yaml --over 'training.recompute={modules: [core_attn, layernorm]}' --over offload=none --simulate 2 --top 1 --width 200 | grep -oE 'recompute [{].*[}]|recompute=.*[}]'
+$ dtsim search small.yaml --over 'training.recompute={modules: [core_attn, layernorm]}' --over offload=none --simulate 2 --top 1 --width 200 | grep -oE 'recompute [{].*[}]|recompute=.*[}]' | sort -u
 recompute {modules: [core_attn, layernorm]}
 recompute={modules: [core_attn, layernorm]}
 $ dtsim search small.yaml --over 'training.recompute={modules: [attention]}'
@@ -474,8 +474,21 @@ warning: megatron-lm cannot express parallelism.schedule = zbv
 $ dtsim search bubbles.yaml --tokens 1B --nodes 2 --clusters dgx-a100-40gb --over parallelism.pipeline=4 --over offload=none --simulate 24 --format json | grep '"plan"' | grep -cE '1f1b|1F1B'
 1
 % One that can be launched, but may not fit, stands before the best that surely fits.
-$ printf 'model: llama-3-8b\ncluster: dgx-h100\nstack: torchtitan-2025\ntraining: {global_batch: 64, sequence_length: 8192, precision: bf16, micro_batch: 1}\nparallelism: {data_parallel: fsdp}\n' >tight.yaml; dtsim search tight.yaml --set stack=deepspeed --simulate 6 --top 4 --width 200 | sed -nE 's/^†.*[.] (The best .*) is rank.*/\1/p'
+$ printf 'model: llama-3-8b\ncluster: dgx-h100\nstack: torchtitan-2025\ntraining: {global_batch: 64, sequence_length: 8192, precision: bf16, micro_batch: 1}\nparallelism: {data_parallel: fsdp}\n' >tight.yaml; dtsim search tight.yaml --set stack=deepspeed --over parallelism.pipeline=1,4 --over parallelism.tensor=1 --over parallelism.context=1 --over training.micro_batch=1 --over training.recompute=none --over parallelism.data_parallel=zero1,zero3 --over offload=none --top 6 --width 500 | sed -nE 's/^†.*[.] (The best .*) is rank.*/\1/p'
 The best that surely fits and that it can launch
+% What else the stack's launcher has no word for is marked, with what export says of it, and no answer either.
+$ for stack in torchtitan-2025 deepspeed; do echo $stack; dtsim search tight.yaml --set stack=$stack --set model.layers=16 --over parallelism.pipeline=1 --over parallelism.tensor=1 --over parallelism.context=1 --over training.micro_batch=1 --over parallelism.shard_group=0 --over offload=none --over training.recompute=none --over parallelism.data_parallel=zero1,zero2,fsdp --top 4 --width 500 | tee out.txt | sed -nE 's/^ +[0-9]+ ([=†? ]*) .*(zero[123]|fsdp) 8.*/  \2 \1/p' | tr -d '=' | sort -u; tr '\n' ' ' <out.txt | sed 's/  */ /g' | grep -oE '[a-z-]+ cannot express [^:]*: [a-zA-Z0-9-]+'; done
+torchtitan-2025
+  fsdp       
+  zero1 †     
+  zero2  †   
+torchtitan-toml cannot express parallelism.data_parallel = zero1: FSDP
+torchtitan-toml cannot express parallelism.data_parallel = zero2: FSDP
+deepspeed
+  fsdp †    
+  zero1     
+  zero2      
+deepspeed cannot express parallelism.data_parallel = fsdp: ZeRO-3
 % Software that has stages of ZeRO and no FSDP is asked for its own.
 $ dtsim search small.yaml --set stack=deepspeed --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u; dtsim search small.yaml --set stack=deepspeed --set parallelism.data_parallel=fsdp --simulate 4 --width 200 | grep -oE '(zero3|fsdp) [0-9]+' | sort -u
 zero3 4

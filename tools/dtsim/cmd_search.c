@@ -346,19 +346,27 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     request.store = store;
     request.study = dts_text_string(&study);
     request.document = dts_text_string(&document);
-    dts_search_export export = {.tool = a->tool, .subject = subject, .base = request.base, .launcher = a->launcher};
+    dts_scenario_values base = *request.base;
+    dts_search_export export = {.tool = a->tool,
+                                .subject = subject,
+                                .base = request.base,
+                                .launcher = a->launcher != NULL ? a->launcher : dts_launcher_of(scenario)};
     if (a->launcher != NULL) {
         request.accepts = dts_search_export_accepts;
         request.accepts_context = &export;
-    }
-    dts_scenario_values base = *request.base;
-    if (a->launcher == NULL && base.stack.schedules.count > 0 && !names_schedules(a)) {
+    } else if (!names_schedules(a) && export.launcher != NULL) {
+        request.accepts = dts_search_launch_accepts;
+        request.accepts_context = &export;
+    } else if (!names_schedules(a) && base.stack.schedules.count > 0) {
         request.accepts = dts_search_offered;
         request.accepts_context = &base;
     }
     dts_search *search = NULL;
     status = status == DTS_OK ? dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag) : status;
     dts_progress_end(&progress);
+    if (status == DTS_OK && a->launcher == NULL && export.launcher != NULL) {
+        status = dts_search_export_mark(&export, search);
+    }
     int code = dts_tool_exit(status);
     if (status == DTS_OK) {
         const bool fits = dts_search_any_fits(search);
@@ -367,6 +375,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
         code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));
     }
     dts_search_free(search);
+    dts_search_export_clear(&export);
     free(before);
     dts_text_free(&study);
     dts_text_free(&document);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/format.h"
 #include "search_write.h"
 
@@ -42,94 +43,122 @@ static dts_layout_axis axis_of(const char *what) {
     return DTS_AXIS_COUNT;
 }
 
-typedef struct obstacle {
-    const char *text;     /* why the launcher cannot express a plan; NULL: it can */
-    const char *help;     /* the nearest, or what is missing */
-    dts_layout_axis axis; /* of the value that is lost; DTS_AXIS_COUNT: of none alone */
-    bool refused;         /* there is nothing near */
-} obstacle;
+/* The degrees that are told of, and of all others what rules look at. */
+static dts_export_shape shape_of(const dts_search_export *e, const dts_candidate *candidate) {
+    const int32_t *v = candidate->value;
+    const dts_scenario_values *base = e->base;
+    const int64_t replicas = dts_candidate_data(candidate, base);
+    const int64_t all = replicas * v[DTS_AXIS_CONTEXT], shards = v[DTS_AXIS_SHARD_GROUP];
+    return (dts_export_shape){
+        {v[DTS_AXIS_TENSOR] > 1, v[DTS_AXIS_PIPELINE], v[DTS_AXIS_CONTEXT], v[DTS_AXIS_EXPERT], replicas > 1, all > 1,
+         replicas * v[DTS_AXIS_MICRO_BATCH]<base->training.global_batch, v[DTS_AXIS_SEQUENCE], v[DTS_AXIS_ORDER],
+                                            v[DTS_AXIS_VIRTUAL_STAGES], v[DTS_AXIS_PARTITION], v[DTS_AXIS_PIPELINE]> 1
+             ? v[DTS_AXIS_SCHEDULE]
+             : -1,
+         v[DTS_AXIS_DATA_PARALLEL], shards > 0, shards > 0 && shards < all, v[DTS_AXIS_RECOMPUTE],
+         v[DTS_AXIS_OFFLOAD]}};
+}
 
-/* What stands in the way of a plan; strings in arena. */
-static dts_status find_obstacle(const dts_search_export *e, const dts_candidate *candidate, dts_arena *arena,
-                                obstacle *out, dts_diag *diag) {
+/* What stands in the way of a plan. */
+static dts_status find_obstacle(const dts_search_export *e, const dts_candidate *candidate, dts_export_obstacle *out) {
+    dts_arena *keep = e->tool->arena, *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_subject subject;
     dts_scenario *scenario = NULL;
     dts_diag *refusals = dts_diag_new();
     dts_notes notes = {.arena = arena};
     dts_text text = {0};
-    *out = (obstacle){.axis = DTS_AXIS_COUNT};
-    dts_status status = refusals == NULL || !subject_of(e, candidate, arena, &subject) ? DTS_NOMEM : DTS_OK;
-    if (status == DTS_OK) {
-        status = dts_scenario_load(subject.path, subject.overrides, subject.override_count, &e->tool->profiles,
-                                   &scenario, refusals);
-    }
+    *out = (dts_export_obstacle){0};
+    bool memory = arena != NULL && refusals != NULL && subject_of(e, candidate, arena, &subject);
+    dts_status status = memory ? dts_scenario_load(subject.path, subject.overrides, subject.override_count,
+                                                   &e->tool->profiles, &scenario, refusals)
+                               : DTS_NOMEM;
     status = status == DTS_OK ? dts_export(scenario, e->launcher, &notes, &text, refusals) : status;
     for (size_t i = 0; i < notes.count && status == DTS_OK && out->text == NULL; i++) {
-        const dts_layout_axis axis = axis_of(notes.items[i].what);
-        if (notes.items[i].kind == DTS_NOTE_LOST && axis != DTS_AXIS_COUNT) {
-            out->axis = axis;
-            out->text = dts_arena_printf(arena, "%s cannot express %s", e->launcher->name, notes.items[i].what);
-            out->help = notes.items[i].text;
+        const dts_note *note = &notes.items[i];
+        if (note->kind == DTS_NOTE_LOST && axis_of(note->what) != DTS_AXIS_COUNT) {
+            out->text = dts_arena_printf(keep, "%s cannot express %s", e->launcher->name, note->what);
+            out->help = note->text == NULL ? NULL : dts_arena_strdup(keep, note->text);
+            memory = out->text != NULL;
         }
     }
     if (status == DTS_INVALID && dts_diag_count(refusals) > 0) {
         const dts_message *message = dts_diag_get(refusals, 0);
-        *out = (obstacle){.text = dts_arena_strdup(arena, message->text),
-                          .help = message->help == NULL ? NULL : dts_arena_strdup(arena, message->help),
-                          .axis = DTS_AXIS_COUNT,
-                          .refused = true};
-        status = out->text == NULL ? DTS_NOMEM : DTS_OK;
+        *out = (dts_export_obstacle){.text = dts_arena_strdup(keep, message->text),
+                                     .help = message->help == NULL ? NULL : dts_arena_strdup(keep, message->help),
+                                     .refused = true};
+        memory = out->text != NULL;
+        status = DTS_OK;
     }
     dts_text_free(&text);
     dts_scenario_free(scenario);
     dts_diag_free(refusals);
-    return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+    dts_arena_free(arena);
+    return memory ? status : DTS_NOMEM;
 }
 
-/* What a refusal for this candidate's value on an axis would be. */
-static dts_export_refusal refusal_of(const dts_candidate *candidate, dts_layout_axis axis) {
-    const int32_t *v = candidate->value;
-    return (dts_export_refusal){.axis = axis,
-                                .value = v[axis],
-                                .schedule = v[DTS_AXIS_PIPELINE] > 1 ? v[DTS_AXIS_SCHEDULE] : -1,
-                                .data_parallel = v[DTS_AXIS_DATA_PARALLEL],
-                                .tensor = v[DTS_AXIS_TENSOR] > 1,
-                                .pipeline = v[DTS_AXIS_PIPELINE] > 1};
-}
-
-static bool is_refused(const dts_search_export *e, const dts_candidate *candidate) {
-    bool refused = false;
-    for (size_t i = 0; i < e->refusal_count && !refused; i++) {
-        const dts_export_refusal *known = &e->refusals[i];
-        const dts_export_refusal r = refusal_of(candidate, known->axis);
-        refused = r.value == known->value && r.schedule == known->schedule && r.data_parallel == known->data_parallel &&
-                  r.tensor == known->tensor && r.pipeline == known->pipeline;
+/* Plans of a shape that was asked for have the same answer: a scenario is loaded for each shape, not for each plan. */
+static dts_status ask(dts_search_export *e, const dts_candidate *candidate, dts_export_obstacle *out) {
+    const dts_export_shape shape = shape_of(e, candidate);
+    for (size_t i = 0; candidate->layers == NULL && i < e->known_count; i++) {
+        if (memcmp(&e->known[i].shape, &shape, sizeof shape) == 0) {
+            *out = e->known[i].obstacle;
+            return DTS_OK;
+        }
     }
-    return refused;
+    const dts_status status = find_obstacle(e, candidate, out);
+    if (status != DTS_OK || candidate->layers != NULL || candidate->stages != NULL) {
+        return status == DTS_NOMEM ? dts_diag_nomem(e->tool->diag) : status;
+    }
+    dts_export_known *known = dts_array_room(e->known, &e->known_capacity, e->known_count + 1, sizeof *known);
+    if (known == NULL) {
+        return dts_diag_nomem(e->tool->diag);
+    }
+    e->known = known;
+    e->known[e->known_count++] = (dts_export_known){.shape = shape, .obstacle = *out};
+    return DTS_OK;
 }
 
 dts_status dts_search_export_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
-    dts_search_export *e = context;
-    *accepted = false;
-    if (is_refused(e, candidate)) {
-        return DTS_OK;
-    }
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    obstacle why = {.axis = DTS_AXIS_COUNT};
-    dts_status status = arena == NULL ? dts_diag_nomem(diag) : find_obstacle(e, candidate, arena, &why, diag);
+    (void)diag; /* the tool's */
+    dts_export_obstacle why;
+    const dts_status status = ask(context, candidate, &why);
     *accepted = status == DTS_OK && why.text == NULL;
-    if (why.axis != DTS_AXIS_COUNT && e->refusal_count < DTS_EXPORT_REFUSALS) {
-        e->refusals[e->refusal_count++] = refusal_of(candidate, why.axis);
-    }
-    dts_arena_free(arena);
     return status;
+}
+
+dts_status dts_search_launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
+    const dts_search_export *e = context;
+    *accepted = false;
+    return dts_candidate_offered(candidate, e->base) ? dts_search_export_accepts(context, candidate, accepted, diag)
+                                                     : DTS_OK;
+}
+
+dts_status dts_search_export_mark(dts_search_export *export, dts_search *search) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < search->count && status == DTS_OK; i++) {
+        dts_finding *f = &search->findings[i];
+        dts_export_obstacle why = {0};
+        const bool asks =
+            f->outcome.kind == DTS_OUTCOME_SIMULATED && dts_candidate_offered(&f->candidate, export->base);
+        status = asks ? ask(export, &f->candidate, &why) : DTS_OK;
+        f->obstacle = why.text == NULL   ? NULL
+                      : why.help == NULL ? why.text
+                                         : dts_arena_printf(export->tool->arena, "%s: %s", why.text, why.help);
+    }
+    return status;
+}
+
+void dts_search_export_clear(dts_search_export *export) {
+    free(export->known);
+    export->known = NULL;
+    export->known_count = export->known_capacity = 0;
 }
 
 /* ---- what was passed over ------------------------------------------------------------------------------------------
  */
 
 typedef struct reason {
-    obstacle why;
+    dts_export_obstacle why;
     size_t plans, first; /* index of the best of them */
 } reason;
 
@@ -139,13 +168,12 @@ typedef struct reasons {
     long nearest; /* index of the best that is not refused; DTS_NOWHERE: all are */
 } reasons;
 
-static bool same(const obstacle *a, const obstacle *b) {
+static bool same(const dts_export_obstacle *a, const dts_export_obstacle *b) {
     return a->text != NULL && b->text != NULL && strcmp(a->text, b->text) == 0;
 }
 
 /* Of the findings before end. */
-static dts_status gather(const dts_search_export *e, const dts_search *search, size_t end, dts_arena *arena,
-                         reasons *out) {
+static dts_status gather(dts_search_export *e, const dts_search *search, size_t end, reasons *out) {
     dts_status status = DTS_OK;
     *out = (reasons){.nearest = DTS_NOWHERE};
     for (size_t i = 0; i < end && status == DTS_OK; i++) {
@@ -153,7 +181,7 @@ static dts_status gather(const dts_search_export *e, const dts_search *search, s
         if (search->findings[i].acceptance != DTS_PASSED_OVER) {
             continue;
         }
-        status = find_obstacle(e, &search->findings[i].candidate, arena, &found.why, e->tool->diag);
+        status = ask(e, &search->findings[i].candidate, &found.why);
         if (out->nearest < 0 && !found.why.refused) {
             out->nearest = (long)i;
         }
@@ -212,10 +240,10 @@ static dts_status write_plan(const dts_search_export *e, const dts_search *searc
     return dts_launch_write(e->tool, &subject, e->launcher, NULL);
 }
 
-dts_status dts_search_export_write(const dts_search_export *e, const dts_search *search) {
+dts_status dts_search_export_write(dts_search_export *e, const dts_search *search) {
     reasons why;
     size_t end = search->chosen >= 0 ? (size_t)search->chosen : search->count;
-    dts_status status = gather(e, search, end, e->tool->arena, &why);
+    dts_status status = gather(e, search, end, &why);
     if (status != DTS_OK) {
         return status;
     }

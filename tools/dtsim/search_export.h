@@ -5,29 +5,46 @@
 #include "launch.h"
 #include "search/search.h"
 
-/* A value that stood in the way of a plan, and of what kind the plan was: others of its kind with the value are not
- * asked for. */
-typedef struct dts_export_refusal {
-    dts_layout_axis axis;
-    int32_t value, schedule, data_parallel;
-    bool tensor, pipeline; /* is it parallel in that? */
-} dts_export_refusal;
+/* What a launcher's rules tell plans apart by. Others with the same shape are not asked for again. */
+enum { DTS_EXPORT_SHAPE = 17 };
 
-enum { DTS_EXPORT_REFUSALS = 1024 };
+typedef struct dts_export_shape {
+    int32_t value[DTS_EXPORT_SHAPE];
+} dts_export_shape;
+
+/* Why the launcher cannot express a plan; strings in the tool's arena. */
+typedef struct dts_export_obstacle {
+    const char *text; /* NULL: it can */
+    const char *help; /* the nearest, or what is missing */
+    bool refused;     /* there is nothing near */
+} dts_export_obstacle;
+
+typedef struct dts_export_known {
+    dts_export_shape shape;
+    dts_export_obstacle obstacle;
+} dts_export_known;
 
 typedef struct dts_search_export {
     dts_tool *tool;
     const dts_subject *subject; /* what is searched, with --set on top */
     const dts_scenario_values *base;
     const dts_launcher *launcher;
-    dts_export_refusal refusals[DTS_EXPORT_REFUSALS];
-    size_t refusal_count;
+    dts_export_known *known;
+    size_t known_count, known_capacity;
 } dts_search_export;
 
 /* Can the launcher express everything that the search chose? context: a dts_search_export. */
 dts_status dts_search_export_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
+/* The same of what the stack's launcher can run: also the schedule is its own. */
+dts_status dts_search_launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
+
+/* Tells every finding why the launcher cannot run it, if it cannot. */
+dts_status dts_search_export_mark(dts_search_export *export, dts_search *search);
+
+void dts_search_export_clear(dts_search_export *export);
+
 /* Writes the chosen plan; warnings tell which better ones were passed over, and why. */
-dts_status dts_search_export_write(const dts_search_export *export, const dts_search *search);
+dts_status dts_search_export_write(dts_search_export *export, const dts_search *search);
 
 #endif

@@ -52,7 +52,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     if (evidence != NULL && search->base->training.mode == DTS_MODE_TRAIN) {
         dts_json_number(json, row, "fit_share", fmax(dts_search_fit_share(search, evidence, f), 0));
     }
-    dts_json_flag(json, row, "launchable", dts_candidate_offered(&f->candidate, search->base));
+    dts_json_flag(json, row, "launchable", dts_search_launchable(search, f));
     dts_json_flag(json, row, "tie", f->outcome.figures.fits && dts_search_tie(search, &search->findings[0], f));
     if (f->outcome.figures.fits && f->equal_to != index) {
         dts_json_integer(json, row, "equal_to_rank", (int64_t)f->equal_to + 1);

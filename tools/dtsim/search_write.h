@@ -32,6 +32,7 @@ const char *dts_search_lacks(const dts_finding *finding);
 bool dts_search_shows(const dts_search *search, size_t index, size_t top);
 /* What a plan is marked with that the stack's launcher cannot run, and what is said of it and of the best that it can;
  * nothing where no such plan is shown. */
+bool dts_search_launchable(const dts_search *search, const dts_finding *finding);
 const char *dts_search_offered_mark(const dts_search *search, const dts_finding *finding);
 void dts_search_offered_text(const dts_search *search, size_t top, dts_text *out);
 void dts_search_offered_write(const dts_search *search, const dts_search_writing *options, dts_text *out);
