@@ -472,6 +472,7 @@ typedef struct dts_stack {
     int64_t fsdp_zero3_prefetch; /* the same with zero3; < 0: as many */
     bool fsdp_forward_prefetch;
     bool fsdp_limit_all_gathers;
+    bool fsdp_gathers_in_order;    /* a gather waits for the kernels that were issued before it */
     bool fsdp_mixed_precision;     /* half precision is FSDP's: fp32 shards, half gathered parameters, no autocast */
     bool fsdp_gathers_stored;      /* without that parameters are gathered as they are stored, and cast by autocast */
     bool fsdp_reduce_fp32;         /* with it: gradients are reduced in fp32, else in half */

@@ -268,6 +268,12 @@ static const dts_field fsdp_fields[] = {
      .required = true,
      .offset = WITHIN(fsdp_prefetch, fsdp_limit_all_gathers),
      .help = "the host waits rather than hold more than two gathered units"},
+    {.key = "gathers_in_order",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = WITHIN(fsdp_prefetch, fsdp_gathers_in_order),
+     .help = "a gather waits for the kernels that were issued before it, so that its buffer is one that they are done "
+             "with (Megatron-FSDP)"},
     {.key = "mixed_precision",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

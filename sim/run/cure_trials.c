@@ -237,7 +237,8 @@ static void add_software_levers(maker *m) {
     add_switch(m, KEPT_OUTPUTS, "stack.pipeline.keeps_outputs", "none", m->result->kept_outputs_gib > 0);
     add_switch(m, EXPANDABLE, "stack.allocator.expandable", "true", fits && !stack->allocator_expandable);
     add_switch(m, GATHERS, "stack.fsdp.limit_all_gathers", "true",
-               fits && v->parallelism.data_parallel >= DTS_DP_ZERO3 && !stack->fsdp_limit_all_gathers);
+               fits && v->parallelism.data_parallel >= DTS_DP_ZERO3 && !stack->fsdp_limit_all_gathers &&
+                   !stack->fsdp_gathers_in_order);
     add_switch(m, NO_OFFLOAD, "offload.optimizer", "none",
                m->result->host_peak_gib > m->result->host_capacity_gib && now->optimizer != DTS_OFFLOAD_NONE);
 }

@@ -234,10 +234,11 @@ static void request(replayer *r, const tensor *like, dts_id task) {
 }
 
 /* Are gathered buffers kept from the stream that asks for them until the last kernel that reads them is done?
- * FSDP2 orders the streams instead, and a limit on gathers makes the host wait. */
+ * FSDP2 and Megatron-FSDP order the streams instead, and a limit on gathers makes the host wait. */
 static bool records_streams(const replayer *r) {
     const dts_stack *stack = r->plan->job.stack;
-    return !stack->fsdp_limit_all_gathers && stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS;
+    return !stack->fsdp_limit_all_gathers && !stack->fsdp_gathers_in_order &&
+           stack->fsdp_copies != DTS_FSDP_COPIES_TENSORS;
 }
 
 /* when: the GPU is done with it. */

@@ -24,6 +24,8 @@
  *     torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _lazy_init.
  * [6] PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: sharded_param.grad is a view
  * of the reduction's output, made on a stream of its own; [4], _post_backward_hook, makes its shard the same way.
+ * [7] NVIDIA/Megatron-LM @0056bc94, megatron/core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py,
+ *     AllGatherPipeline.all_gather_params: the stream of gathers waits for the compute stream as it stands.
  */
 #include <math.h>
 
@@ -209,8 +211,12 @@ static dts_id make_set_whole(dts_gradient_sync *sync, const dts_unit *u, dts_par
     }
     if (shards > 1) {
         dts_task_info info = dts_sync_transfer_info(u->root ? "all-gather root" : "all-gather");
-        return dts_build_collective(b, sync->stage, dts_sync_group(set), DTS_ALL_GATHER, gathered_B(sync, u, set),
-                                    backward, shard, &info);
+        dts_id whole = dts_build_collective(b, sync->stage, dts_sync_group(set), DTS_ALL_GATHER,
+                                            gathered_B(sync, u, set), backward, shard, &info);
+        if (plan->job.stack->fsdp_gathers_in_order) {
+            dts_graph_depend(b->graph, whole, sync->stage->last_kernel); /* [7] */
+        }
+        return whole;
     }
     return shard;
 }

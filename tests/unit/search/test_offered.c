@@ -98,7 +98,7 @@ static void what_falls_behind_is_no_answer(void **state) {
     static const char text[] =
         "model: {profile: llama, layers: 60, hidden: 6656, heads: 52, kv_heads: 4, ffn_hidden: 17920, vocab: 128000}\n"
         "cluster: {profile: dgx-h100, nodes: 32}\n"
-        "stack: megatron-core\n"
+        "stack: {profile: megatron-core, fsdp: {forward_prefetch: false, gathers_in_order: false}}\n"
         "training: {global_batch: 1024, micro_batch: 1, sequence_length: 4096, precision: bf16}\n";
     const char *one[] = {"1"}, *four[] = {"4"}, *none[] = {"none"}, *sharding[] = {"zero1", "zero2", "fsdp"};
     const dts_axis over[] = {{.key = "parallelism.tensor", .values = four, .count = 1},

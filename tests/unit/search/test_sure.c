@@ -14,7 +14,7 @@ static const char mixtral[] =
 static const char dense[] =
     "model: {profile: llama, layers: 60, hidden: 6656, heads: 52, kv_heads: 4, ffn_hidden: 17920, vocab: 128000}\n"
     "cluster: {profile: dgx-h100, nodes: 64}\n"
-    "stack: megatron-core\n"
+    "stack: {profile: megatron-core, fsdp: {forward_prefetch: false, gathers_in_order: false}}\n"
     "training: {global_batch: 1024, micro_batch: 1, sequence_length: 4096, precision: bf16}\n";
 
 typedef struct truth {
