@@ -124,6 +124,11 @@ static dts_status tree_parse(const char *text, size_t length, const char *name, 
                               "`dtsim show NAME`, without --effective, prints a file that can be used",
                               "a table of values for reading, as `dtsim show --effective` prints it");
     }
+    if (strncmp(source.text, "#!", 2) == 0) {
+        const dts_place place = dts_source_place(&source, 0, 0);
+        return dts_diag_error(diag, &place, NULL, "`dtsim import FILE` makes a scenario of a launcher's script",
+                              "a script, not YAML");
+    }
     return dts_tree_build(&source, NULL, limits, arena, out, diag);
 }
 

@@ -15,6 +15,7 @@
 #define PAR(key)  "parallelism_config.parallelism_config_" key
 #define MLM(key)  "megatron_lm_config.megatron_lm_" key
 #define MEGATRON  "distributed_type=MEGATRON_LM; "
+#define FSDP1     "distributed_type=FSDP; "
 #define FSDP2     "distributed_type=FSDP; fsdp_config.fsdp_version=2; "
 #define WRAPS     FSDP("auto_wrap_policy=TRANSFORMER_BASED_WRAP") "; " /* left out: one unit */
 
@@ -60,15 +61,15 @@ static const dts_mapping rules[] = {
      FSDP2 WRAPS FSDP("reshard_after_forward=false"), OUT, NULL, false},
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
      FSDP2 FSDP("reshard_after_forward=false"), IN, NULL, false},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP("sharding_strategy=FULL_SHARD"), IN,
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true",
+     FSDP1 FSDP("sharding_strategy=FULL_SHARD"), IN, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP1 FSDP("sharding_strategy=1"), IN,
      NULL, false},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true", FSDP("sharding_strategy=1"), IN, NULL,
-     false},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", FSDP("sharding_strategy=SHARD_GRAD_OP"),
-     IN, NULL, false},
-    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", FSDP("sharding_strategy=2"), IN, NULL,
-     false},
-    {"parallelism.data_parallel=ddp", FSDP("sharding_strategy=NO_SHARD"), IN, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false",
+     FSDP1 FSDP("sharding_strategy=SHARD_GRAD_OP"), IN, NULL, false},
+    {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", FSDP1 FSDP("sharding_strategy=2"), IN,
+     NULL, false},
+    {"parallelism.data_parallel=ddp", FSDP1 FSDP("sharding_strategy=NO_SHARD"), IN, NULL, false},
     {"parallelism.data_parallel=fsdp", "distributed_type=FSDP", IN, NULL, false},
     {"parallelism.data_parallel=ddp; plan.split=true", "distributed_type=FSDP; fsdp_config.fsdp_version=2", OUT,
      "tensor and context parallelism need FSDP2 here: replicas of it are nearest", false},

@@ -100,6 +100,10 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
     if (v->model.layers % plan->stages == 0 && plan->stages > 0) {
         put(out, "plan.stage_layers", v->model.layers / plan->stages);
     }
+    const double step_tokens = (double)v->training.global_batch * (double)v->training.sequence_length;
+    if (v->training.tokens > 0) {
+        put(out, "plan.steps", (int64_t)ceil(v->training.tokens / step_tokens));
+    }
     add_layout(plan, out);
     if (v->model.layers > 1) {
         put(out, "plan.layers_but_one", v->model.layers - 1);
@@ -368,6 +372,27 @@ static void complete_bucket(dts_settings *ours) {
     }
 }
 
+/* Low-rank adapters: their rank alone says that there are some. */
+static void complete_adapters(dts_settings *ours) {
+    const char *rank = dts_settings_get(ours, "plan.lora_rank"), *targets = dts_settings_get(ours, "plan.lora_targets");
+    const char *frozen = dts_settings_get(ours, "plan.lora_base");
+    if (rank != NULL) {
+        dts_settings_set(ours, "training.adapters", "{lora: {rank: %s, targets: %s, base: %s}}", rank,
+                         targets != NULL ? targets : "query-value", frozen != NULL ? frozen : "native");
+    }
+}
+
+/* Steps, or samples, of the whole run as tokens. */
+static void complete_tokens(dts_settings *ours, const dts_settings *base) {
+    const int64_t steps = dts_settings_count(ours, "plan.steps"), samples = dts_settings_count(ours, "plan.samples");
+    const double step = (double)number(ours, base, "training.global_batch");
+    const double tokens =
+        (samples > 0 ? (double)samples : (double)steps * step) * (double)number(ours, base, "training.sequence_length");
+    if (tokens >= 1) {
+        dts_settings_set(ours, "training.tokens", "%.17g", tokens);
+    }
+}
+
 dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
     int64_t nodes = dts_settings_count(ours, "plan.nodes"), per_node = dts_settings_count(ours, "plan.gpus_per_node");
     int64_t gpus = dts_settings_count(ours, "plan.gpus");
@@ -393,6 +418,8 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     }
     status = status == DTS_OK ? check_batch(ours, base, diag) : status;
     complete_batch(ours, base);
+    complete_tokens(ours, base);
+    complete_adapters(ours);
     int64_t layers = number(ours, base, "model.layers"),
             pipeline = dts_settings_count(ours, "parallelism.pipeline"); /* [2] */
     int64_t stage = dts_settings_count(ours, "plan.stage_layers");

@@ -10,6 +10,7 @@ typedef struct importer {
     const dts_launcher *launcher;
     dts_notes *notes;
     dts_diag *diag;
+    bool beside; /* the file is named by another one, which decides what this one leaves open */
 } importer;
 
 static void note_defaults(importer *i, const dts_settings *ours) {
@@ -30,8 +31,9 @@ static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones
         bool known = dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path) != NULL;
         bool open = strcmp(s->value, "auto") == 0 || strchr(s->value, '$') != NULL || strcmp(s->value, "null") == 0;
         if (known && open) {
-            dts_notes_add(i->notes, DTS_NOTE_LOST, "the file leaves it to the script: give it with --set", &s->place,
-                          "%s = %s", s->path, s->value);
+            dts_notes_add(i->notes, i->beside ? DTS_NOTE_ELSEWHERE : DTS_NOTE_LOST,
+                          i->beside ? "the arguments say it" : "the file leaves it to the script: give it with --set",
+                          &s->place, "%s = %s", s->path, s->value);
             dts_settings_add(open_ones, s->path, s->value, &s->place);
         } else {
             theirs->items[kept++] = *s;
@@ -133,11 +135,15 @@ static void name_model(const importer *i, const dts_settings *base, dts_settings
         return;
     }
     dts_rules_apply(i->launcher->models, DTS_TO_OURS, theirs, ours, NULL, NULL);
-    const dts_setting *flavor = dts_settings_find(theirs, "model.flavor");
-    if (flavor != NULL && !flavor->used) {
-        dts_diag_warning(i->diag, &flavor->place, NULL,
-                         "name it: --set model=llama-3-8b, or --scenario SCENARIO; `dtsim list models`",
-                         "no profile stands for the flavor '%s': the model is not read", flavor->value);
+    static const char *const keys[] = {"model.flavor", "model-key"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        const dts_setting *named = dts_settings_find(theirs, keys[k]);
+        if (named != NULL && !named->used) {
+            dts_diag_warning(i->diag, &named->place, NULL,
+                             "name it: --set model=llama-3-8b, or --set model=FOLDER/config.json for a Hugging Face "
+                             "model; `dtsim list models`",
+                             "no profile stands for the model '%s': it is not read", named->value);
+        }
     }
 }
 
@@ -247,6 +253,12 @@ static void note_lost(importer *i, const dts_setting *s, const dts_mapping *rule
     dts_text_free(&partners);
 }
 
+/* Scripts have keys of their own: of those only a long one that differs in a letter or two is a mistake. */
+static bool is_slip(const char *path, const char *nearest) {
+    enum { LONG = 8 };
+    return nearest != NULL && strlen(path) >= LONG && dts_edit_distance(path, nearest) <= TYPOS_MOST;
+}
+
 /* What no rule took: known to be of no concern, a value without a counterpart, or unknown. */
 static void note_rest(importer *i, const dts_settings *theirs, dts_settings *ours) {
     for (size_t k = 0; k < theirs->count; k++) {
@@ -270,7 +282,12 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
             note_lost(i, s, rules);
         } else {
             const char *names[NAMES_MOST];
-            warn_unknown(i, s, dts_nearest_name(s->path, names, known_names(i, true, names)));
+            const char *nearest = dts_nearest_name(s->path, names, known_names(i, true, names));
+            if (i->launcher->foreign_keys && !is_slip(s->path, nearest)) {
+                dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, NULL, &s->place, "%s = %s", s->path, s->value);
+            } else {
+                warn_unknown(i, s, nearest);
+            }
         }
     }
 }
@@ -330,9 +347,10 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
         add(list, "model", family != NULL && strcmp(family, "llama") == 0 ? "llama" : "gpt", &whole);
         keep_elsewhere(i, base, list);
     }
-    if (i->launcher->stack != NULL && dts_settings_find(base, "stack") == NULL) {
-        add(list, "stack", i->launcher->stack, &whole);
-        dts_notes_add(i->notes, DTS_NOTE_ASSUMED, NULL, NULL, "stack=%s", i->launcher->stack);
+    const char *said = dts_settings_get(ours, "plan.stack"), *stack = said != NULL ? said : i->launcher->stack;
+    if (stack != NULL && dts_settings_find(base, "stack") == NULL) {
+        add(list, "stack", stack, &whole);
+        dts_notes_add(i->notes, DTS_NOTE_ASSUMED, NULL, NULL, "stack=%s", stack);
     }
     for (size_t k = 0; k < ours->count; k++) {
         const dts_setting *s = &ours->items[k];
@@ -367,61 +385,123 @@ static dts_status refuse_launch_line(const dts_settings *theirs, const char *nam
             dts_text_printf(&help, "import the file that it names: %s", value);
         }
     }
-    const bool trainer = dts_settings_find(theirs, "per-device-train-batch-size") != NULL;
-    if (trainer) {
-        dts_text_printf(&help,
-                        "%swrite a scenario: per_device_train_batch_size is training.micro_batch; times "
-                        "gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing "
-                        "is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel",
-                        help.length > 0 ? "; or " : "");
-    } else if (help.length == 0) {
-        dts_text_add(&help, "give the script that holds the arguments of the training");
+    if (help.length == 0) {
+        dts_text_add(&help, dts_settings_find(theirs, "per-device-train-batch-size") != NULL
+                                ? "arguments of Hugging Face's Trainer are read with --from trainer"
+                                : "give the script that holds the arguments of the training");
     }
-    dts_status status = dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
-                                      trainer ? "%s: arguments of Hugging Face's Trainer are not read"
-                                              : "%s: a launch line without arguments of Megatron-LM: the plan is the "
-                                                "script's",
-                                      name);
+    dts_status status =
+        dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
+                      "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
     dts_text_free(&help);
     return status;
 }
 
+/* One file: what it says, and what of that has words here. */
+typedef struct source {
+    importer importer;
+    dts_settings theirs, open_ones, ours;
+} source;
+
+static dts_status take(source *from, const char *text, size_t length, const char *name, const dts_settings *base) {
+    const importer *i = &from->importer;
+    from->theirs.arena = from->open_ones.arena = from->ours.arena = i->notes->arena;
+    dts_status status = i->launcher->read(text, length, name, &from->theirs, i->diag);
+    if (status != DTS_OK) {
+        return status;
+    }
+    set_aside(&from->importer, &from->theirs, &from->open_ones);
+    status = check_words(&from->importer, &from->theirs);
+    status = check_clashes(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
+    status = check_needs(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
+    if (status != DTS_OK) {
+        return status;
+    }
+    for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
+        dts_rules_apply(i->launcher->rules[t], DTS_TO_OURS, &from->theirs, &from->ours, NULL, NULL);
+    }
+    name_model(i, base, &from->theirs, &from->ours);
+    for (size_t k = 0; k < from->open_ones.count; k++) {
+        drop_default(i, from->open_ones.items[k].path, &from->ours);
+    }
+    return DTS_OK;
+}
+
+/* The file that holds the plan, where one is named. It counts as far as the arguments beside it say nothing. */
+static dts_status take_named(const source *main, const char *name, const dts_settings *base, source *named) {
+    const dts_plan_file *file = main->importer.launcher->plan_files;
+    const dts_setting *s = NULL;
+    for (; file != NULL && file->path != NULL; file++) {
+        s = dts_settings_find(&main->theirs, file->path);
+        if (s != NULL && strchr(s->value, '.') != NULL) {
+            break;
+        }
+    }
+    if (file == NULL || file->path == NULL) {
+        return DTS_OK;
+    }
+    dts_text text = {0};
+    const char *path = dts_read_beside(name, s->value, main->importer.notes->arena, &text);
+    dts_status status = DTS_OK;
+    if (path == NULL) {
+        dts_diag_warning(main->importer.diag, &s->place, NULL,
+                         "lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3",
+                         "cannot read '%s', which holds the plan", s->value);
+    } else {
+        named->importer = main->importer;
+        named->importer.launcher = file->launcher;
+        named->importer.beside = true;
+        status = take(named, dts_text_string(&text), text.length, path, base);
+    }
+    dts_text_free(&text);
+    return status;
+}
+
+/* Defaults of the arguments do not hold where the file that they name says something. */
+static void join(const source *named, const source *main, dts_settings *ours) {
+    const dts_settings *const parts[] = {&named->ours, &main->ours};
+    for (size_t p = 0; p < 2; p++) {
+        for (size_t k = 0; k < parts[p]->count; k++) {
+            const dts_setting *s = &parts[p]->items[k];
+            if (p == 1 && s->preset && dts_settings_find(&named->ours, s->path) != NULL) {
+                continue;
+            }
+            dts_setting *kept = dts_settings_add(ours, s->path, s->value, s->place.file == NULL ? NULL : &s->place);
+            if (kept != NULL) {
+                kept->preset = s->preset;
+            }
+        }
+    }
+}
+
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
                       const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag) {
-    importer i = {.launcher = launcher, .notes = notes, .diag = diag};
-    dts_settings theirs = {.arena = notes->arena}, ours = {.arena = notes->arena};
-    dts_status status = launcher->read(text, length, name, &theirs, diag);
+    source main = {.importer = {.launcher = launcher, .notes = notes, .diag = diag}}, named = {0};
+    dts_settings ours = {.arena = notes->arena};
+    importer *i = &main.importer;
+    notes->file = name;
+    dts_status status = take(&main, text, length, name, base);
+    status = status == DTS_OK ? take_named(&main, name, base, &named) : status;
     if (status != DTS_OK) {
         return status;
     }
-    dts_settings open_ones = {.arena = notes->arena};
-    set_aside(&i, &theirs, &open_ones);
-    status = check_words(&i, &theirs);
-    status = check_clashes(&i, &theirs) == DTS_OK ? status : DTS_INVALID;
-    status = check_needs(&i, &theirs) == DTS_OK ? status : DTS_INVALID;
-    if (status != DTS_OK) {
-        return status;
+    if (launcher == &dts_launcher_megatron && !says_something(&main.theirs)) {
+        return refuse_launch_line(&main.theirs, name, diag);
     }
-    for (size_t t = 0; t < DTS_RULE_TABLES && launcher->rules[t] != NULL; t++) {
-        dts_rules_apply(launcher->rules[t], DTS_TO_OURS, &theirs, &ours, NULL, NULL);
+    join(&named, &main, &ours);
+    warn_of_precision(i, &main.open_ones, base, &ours);
+    note_rest(i, &main.theirs, &ours);
+    if (named.importer.launcher != NULL) {
+        note_rest(&named.importer, &named.theirs, &ours);
     }
-    name_model(&i, base, &theirs, &ours);
-    if (launcher == &dts_launcher_megatron && !says_something(&theirs)) {
-        return refuse_launch_line(&theirs, name, diag);
-    }
-    for (size_t k = 0; k < open_ones.count; k++) {
-        drop_default(&i, open_ones.items[k].path, &ours);
-    }
-    warn_of_precision(&i, &open_ones, base, &ours);
-    note_rest(&i, &theirs, &ours);
-    note_defaults(&i, &ours);
+    note_defaults(i, &ours);
     status = dts_facts_complete(&ours, base, diag);
     overrides list = {.items = dts_arena_array(notes->arena, ours.count + base->count + 4, sizeof *list.items)};
-    if (list.items == NULL || theirs.failed || ours.failed || notes->failed) {
+    if (list.items == NULL || main.theirs.failed || named.theirs.failed || ours.failed || notes->failed) {
         return dts_diag_nomem(diag);
     }
     if (status == DTS_OK) {
-        collect(&i, &ours, base, name, &list);
+        collect(i, &ours, base, name, &list);
     }
     *out = list.items;
     *count = list.count;

@@ -5,7 +5,8 @@
 #include "interop/interop.h"
 
 extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_launcher_accelerate,
-    dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun;
+    dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun,
+    dts_launcher_trainer;
 
 /* Megatron-LM's flags for what our stacks say (megatron_stack.c). */
 extern const dts_mapping dts_megatron_stack_rules[];
@@ -30,6 +31,10 @@ dts_status dts_read_document(const char *text, size_t length, const char *name, 
 /* The settings as nested maps: JSON, or YAML blocks. */
 dts_status dts_write_json(const dts_settings *settings, dts_text *out);
 dts_status dts_write_yaml(const dts_settings *settings, dts_text *out);
+
+/* The text of a file that the file `name` names: from name's folder, or the current one. Its path, in arena; NULL:
+ * it cannot be read, or is no short text. */
+const char *dts_read_beside(const char *name, const char *file, dts_arena *arena, dts_text *out);
 
 /* A shell script or a list of arguments: the flags of the command that starts the training. */
 dts_status dts_read_shell(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);

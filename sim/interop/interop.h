@@ -27,6 +27,7 @@ typedef struct dts_note {
 
 typedef struct dts_notes {
     dts_arena *arena;
+    const char *file; /* import: the file that places without a name are in */
     dts_note *items;
     size_t count, capacity;
     bool failed;
@@ -67,6 +68,12 @@ typedef struct dts_need {
     const char *path, *value, *needs, *help;
 } dts_need;
 
+/* Import: a setting that names another launcher's file, which is read as well. A table ends with a path NULL. */
+typedef struct dts_plan_file {
+    const char *path;
+    const struct dts_launcher *launcher;
+} dts_plan_file;
+
 enum { DTS_RULE_TABLES = 6 };
 
 typedef struct dts_launcher {
@@ -79,8 +86,10 @@ typedef struct dts_launcher {
     const dts_clash *clashes;                  /* import; NULL: none */
     const dts_need *needs;                     /* import; NULL: none */
     const dts_mapping *models; /* import: their names of models; they count where the scenario has none. NULL: none */
-    bool whole_plan;           /* its files say all of `parallelism`: what is not written is not there */
-    const char *comment;       /* begins a comment; NULL: the format has none */
+    const dts_plan_file *plan_files; /* import; NULL: none */
+    bool foreign_keys;               /* import: keys that nobody knows are the script's own, and no mistakes */
+    bool whole_plan;                 /* its files say all of `parallelism`: what is not written is not there */
+    const char *comment;             /* begins a comment; NULL: the format has none */
     /* NULL: cannot be exported to, or imported from */
     dts_status (*write)(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out);
     dts_status (*read)(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);
@@ -101,8 +110,8 @@ const dts_launcher *dts_launcher_of(const dts_scenario *scenario);
 dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher, dts_notes *notes, dts_text *out,
                       dts_diag *diag);
 
-/* What a launcher's file says, as overrides of a scenario. base: keys of the scenario that they are laid over
- * (dts_facts_of; may be empty). Everything lies in notes->arena. */
+/* What a launcher's file says, with those that it names, as overrides of a scenario. base: keys of the scenario that
+ * they are laid over (dts_facts_of; may be empty). Everything lies in notes->arena. */
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
                       const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag);
 

@@ -4,8 +4,9 @@
 #include "interop/inside.h"
 
 const dts_launcher *const dts_launchers[] = {
-    &dts_launcher_megatron,       &dts_launcher_deepspeed,       &dts_launcher_accelerate, &dts_launcher_torchtitan,
-    &dts_launcher_torchtitan_cli, &dts_launcher_torchtitan_toml, &dts_launcher_torchrun,   NULL};
+    &dts_launcher_megatron,   &dts_launcher_deepspeed,      &dts_launcher_accelerate,
+    &dts_launcher_torchtitan, &dts_launcher_torchtitan_cli, &dts_launcher_torchtitan_toml,
+    &dts_launcher_torchrun,   &dts_launcher_trainer,        NULL};
 
 static bool holds(const char *text, size_t length, const char *what) {
     size_t n = strlen(what);
@@ -17,16 +18,35 @@ static bool holds(const char *text, size_t length, const char *what) {
     return false;
 }
 
+/* Hugging Face's Trainer and its kin: their names of the batch, or the starter of their scripts. */
+static bool is_trainer(const char *text, size_t length, bool yaml) {
+    static const char *const anywhere[] = {"per_device_train_batch_size", "per-device-train-batch-size",
+                                           "_component_: torchtune", "base_model:"};
+    static const char *const flags[] = {"--model_name_or_path", "--gradient_accumulation_steps", "accelerate launch"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof anywhere / sizeof anywhere[0]; i++) {
+        is = is || holds(text, length, anywhere[i]);
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0] && !yaml; i++) {
+        is = is || holds(text, length, flags[i]);
+    }
+    return is;
+}
+
 const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_t length) {
     const char *dot = strrchr(name, '.');
     dot = dot == NULL ? "" : dot;
     if (strcmp(dot, ".toml") == 0) {
         return &dts_launcher_torchtitan_toml;
     }
+    const bool yaml = strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0;
+    if (is_trainer(text, length, yaml || strcmp(dot, ".json") == 0)) {
+        return &dts_launcher_trainer;
+    }
     if (strcmp(dot, ".json") == 0) {
         return &dts_launcher_deepspeed;
     }
-    if (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0) {
+    if (yaml) {
         return &dts_launcher_accelerate;
     }
     if (holds(text, length, "--parallelism.") || holds(text, length, "--training.")) {

@@ -51,7 +51,10 @@ void dts_notes_write(const dts_notes *notes, const char *prefix, dts_text *out) 
             }
             dts_text_printf(out, "%s  %s", prefix, note->what);
             if (note->place.line > 0) {
-                dts_text_printf(out, " (line %u)", (unsigned)note->place.line);
+                const bool other =
+                    notes->file != NULL && note->place.file != NULL && strcmp(notes->file, note->place.file) != 0;
+                dts_text_printf(out, " (%s%sline %u)", other ? note->place.file : "", other ? ", " : "",
+                                (unsigned)note->place.line);
             }
             if (note->text != NULL) {
                 dts_text_printf(out, ": %s", note->text);

@@ -1,5 +1,6 @@
 /* Settings as JSON, YAML, flags; documents as settings and as YAML. */
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,38 @@ dts_status dts_read_document(const char *text, size_t length, const char *name, 
     }
     dts_document_free(document);
     return status;
+}
+
+static bool read_text(const char *path, dts_text *out) {
+    enum { LARGEST_B = 1 << 20 };
+    FILE *file = fopen(path, "r");
+    char buffer[4096];
+    size_t got = 1;
+    while (file != NULL && got > 0 && out->length <= LARGEST_B) {
+        got = fread(buffer, 1, sizeof buffer, file);
+        dts_text_add_bytes(out, buffer, got);
+    }
+    const bool good = file != NULL && ferror(file) == 0 && out->length > 0 && out->length <= LARGEST_B &&
+                      dts_text_status(out) == DTS_OK && memchr(dts_text_string(out), '\0', out->length) == NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return good;
+}
+
+const char *dts_read_beside(const char *name, const char *file, dts_arena *arena, dts_text *out) {
+    const char *slash = strrchr(name, '/');
+    const int folder = slash == NULL || file[0] == '/' ? 0 : (int)(slash - name) + 1;
+    const char *const paths[] = {dts_arena_printf(arena, "%.*s%s", folder, name, file), dts_arena_strdup(arena, file)};
+    for (size_t i = 0; i < 2; i++) {
+        dts_text text = {0};
+        if (paths[i] != NULL && read_text(paths[i], &text)) {
+            *out = text;
+            return paths[i];
+        }
+        dts_text_free(&text);
+    }
+    return NULL;
 }
 
 /* ---- nested maps ---- */

@@ -675,6 +675,7 @@ training:
   precision: amp-bf16
   micro_batch: 1
   global_batch: 8
+  tokens: 65536000
 offload:
   parameters: none
 $ dtsim import $DATA/tests/golden/interop/fsdp.yaml --scenario gcp-data-parallel/scaling-ddp | grep -v '^#' | grep -A12 '^training'
@@ -845,7 +846,7 @@ error: a model's config.json becomes a model profile: --scenario and --set have 
 [2]
 $ dtsim import args --from torchtitan
 error: --from: unknown value 'torchtitan'
-  help: did you mean 'torchtitan-cli'? there are megatron-lm, deepspeed, accelerate, torchtitan-cli, torchtitan-toml
+  help: did you mean 'torchtitan-cli'? there are megatron-lm, deepspeed, accelerate, torchtitan-cli, torchtitan-toml, trainer
 [2]
 $ dtsim import
 error: no file given
@@ -921,8 +922,18 @@ $ printf 'model: ./m\ncluster: dgx-h100\nstack: torchtitan\ntraining: {global_ba
   help: a path holds a '/': write ./m
 [1]
 $ printf 'torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16\n' > clm.sh; dtsim import clm.sh --set cluster=dgx-h100
-error: clm.sh: arguments of Hugging Face's Trainer are not read
-  help: import the file that it names: ds.json; or write a scenario: per_device_train_batch_size is training.micro_batch; times gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel
+clm.sh:1:72: warning: cannot read 'ds.json', which holds the plan
+      1 | torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16
+        |                                                                        ^
+  help: lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3
+clm.sh:1:40: error: missing key 'sequence_length' [training]
+      1 | torchrun --nproc_per_node 8 run_clm.py --per_device_train_batch_size 4 --deepspeed ds.json --bf16
+        |                                        ^
+  help: add 'sequence_length': tokens per sample
+clm.sh: error: missing key 'model'
+  help: add 'model': model profile; `dtsim list models`
+warning: a launcher's file says only a part of a scenario
+  help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
 [1]
 $ printf './run_train.sh --training.local_batch_size 2 --parallelism.tensor_parallel_degree 2 --training.seq_len 8192 --activation_checkpoint.mode full --model.converters=quantize.linear.float8 --quantize.linear.float8.recipe_name rowwise\n' > tt.sh; dtsim import tt.sh --set cluster=dgx-h100 --set model=llama-3-8b | grep -v '^#'
 name: tt
@@ -991,10 +1002,10 @@ $ sed 's/^enable = false/enable = true/' flavor.toml > compiled.toml; dtsim impo
 model: llama-3-8b
   compile: true
 $ sed 's/70B/3B/' flavor.toml > small.toml; dtsim import small.toml --set cluster=dgx-h100
-small.toml:3:1: warning: no profile stands for the flavor '3B': the model is not read
+small.toml:3:1: warning: no profile stands for the model '3B': it is not read
       3 | flavor = "3B"
         | ^
-  help: name it: --set model=llama-3-8b, or --scenario SCENARIO; `dtsim list models`
+  help: name it: --set model=llama-3-8b, or --set model=FOLDER/config.json for a Hugging Face model; `dtsim list models`
 small.toml: error: missing key 'model'
   help: add 'model': model profile; `dtsim list models`
 warning: a launcher's file says only a part of a scenario
@@ -1156,11 +1167,21 @@ trainer.json:1:22: warning: bf16.enabled is left to the script, and training.pre
         |                      ^
   help: say which it is: --set training.precision=bf16
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --set training.precision=bf16 --output trainer.yaml
-% Arguments of Hugging Face's Trainer are no plan; nor are other kinds of models expressed by what their names are like.
+% A model that no profile stands for; nor are other kinds of models expressed by what their names are like.
 $ printf 'torchrun --nproc_per_node=8 finetune.py --model_name_or_path llama --bf16 True --per_device_train_batch_size 1 --gradient_checkpointing True\n' >trainer.sh
 $ dtsim import trainer.sh --set cluster=dgx-a100-80gb | cut -c 1-120
-error: trainer.sh: arguments of Hugging Face's Trainer are not read
-  help: write a scenario: per_device_train_batch_size is training.micro_batch; times gradient_accumulation_steps and the GPUs it is training.global_batch; gradient_checkpointing is training.recompute=full; --fsdp and --deepspeed are parallelism.data_parallel
+trainer.sh:1:41: warning: no profile stands for the model 'llama': it is not read
+      1 | torchrun --nproc_per_node=8 finetune.py --model_name_or_path llama --bf16 True --per_device_train_batch_size 1 --gradient_checkpointing True
+        |                                         ^
+  help: name it: --set model=llama-3-8b, or --set model=FOLDER/config.json for a Hugging Face model; `dtsim list models`
+trainer.sh:1:80: error: missing key 'sequence_length' [training]
+      1 | torchrun --nproc_per_node=8 finetune.py --model_name_or_path llama --bf16 True --per_device_train_batch_size 1 --gradient_checkpointing True
+        |                                                                                ^
+  help: add 'sequence_length': tokens per sample
+trainer.sh: error: missing key 'model'
+  help: add 'model': model profile; `dtsim list models`
+warning: a launcher's file says only a part of a scenario
+  help: --scenario SCENARIO takes the rest from there, --set cluster=dgx-h100 gives single keys
 $ printf '{"model_type": "t5", "d_model": 1024}\n' >t5.json; dtsim import t5.json
 t5.json:1:16: error: models of type 't5' cannot be expressed yet [model_type]
       1 | {"model_type": "t5", "d_model": 1024}
@@ -1169,3 +1190,189 @@ t5.json:1:16: error: models of type 't5' cannot be expressed yet [model_type]
 [1]
 $ printf '{"model_type": "vit", "hidden_size": 768}\n' >vit.json; dtsim import vit.json 2>&1 | tail -1 | cut -c 1-120
   help: patches are no tokens here; a plain vision transformer takes the time of a BERT of its dimensions: extends: bert
+% Arguments of Hugging Face's Trainer, and the file with the plan that they name: what it leaves open they say.
+$ printf '#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 --rdzv_endpoint $HEAD:29500 run_clm.py --model_name_or_path meta-llama/Meta-Llama-3.1-8B-Instruct --dataset_name wikitext \\\n  --per_device_train_batch_size 2 --gradient_accumulation_steps 8 --gradient_checkpointing --bf16 True --block_size 4096 --max_steps 1000 --num_train_epochs 3 \\\n  --fsdp "full_shard auto_wrap" --learning_rate 1e-5 --optim adamw_bnb_8bit --gradient_checkpoint_kwargs x\n' > clm.slurm; dtsim import clm.slurm --set cluster=dgx-h100 -o clm.yaml; cat clm.yaml; dtsim run clm.yaml | grep -E 'Plan|Whole run'
+# Imported from clm.slurm.
+# used:
+#   nnodes = 2 (line 4)
+#   nproc-per-node = 8 (line 4)
+#   per-device-train-batch-size = 2 (line 5)
+#   gradient-accumulation-steps = 8 (line 5)
+#   gradient-checkpointing = true (line 5)
+#   bf16 = true (line 5)
+#   block-size = 4096 (line 5)
+#   max-steps = 1000 (line 5)
+#   optim = adamw_bnb_8bit (line 6)
+#   fsdp.full_shard = true (line 6)
+#   model-key = llama-3.1-8b (line 4)
+# defaults of the launcher:
+#   stack=huggingface-trainer-2
+# left aside:
+#   rdzv-endpoint = $HEAD:29500 (line 4)
+#   model-name-or-path = meta-llama/Meta-Llama-3.1-8B-Instruct (line 4): names the model
+#   dataset-name = wikitext (line 4)
+#   num-train-epochs = 3 (line 5): how many steps that is depends on the data: --tokens N tells time and money of a whole run
+#   learning-rate = 1e-5 (line 6)
+#   gradient-checkpoint-kwargs = x (line 6)
+#   fsdp.auto_wrap = true (line 6): a unit is a layer
+name: clm
+cluster:
+  profile: dgx-h100
+  nodes: 2
+  gpus_per_node: 8
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: true
+model: llama-3-8b
+stack: huggingface-trainer-2
+training:
+  sequence_length: 4096
+  micro_batch: 2
+  precision: amp-bf16
+  recompute: full
+  optimizer: adamw-8bit
+  global_batch: 256
+  tokens: 1048576000
+  Plan                  fsdp 16
+Whole run: 1.05 billion tokens in 2.9 h
+$ dtsim run clm.slurm
+clm.slurm:1:1: error: a script, not YAML
+      1 | #!/bin/bash
+        | ^
+  help: `dtsim import FILE` makes a scenario of a launcher's script
+[1]
+$ printf 'deepspeed --num_gpus 8 train.py --deepspeed conf/ds.json --model_name_or_path ./weights/Llama-2-7b-hf --per_device_train_batch_size 4 --max_seq_length 2048 --bf16 --learning_rate 1e-4\n' > ds.sh; mkdir -p conf; printf '{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 2,\n "zero_optimization": {"stage": 3},\n "bf16": {"enabled": "auto"}}\n' > conf/ds.json; dtsim import ds.sh --set cluster=dgx-a100-80gb
+# Imported from ds.sh.
+# used:
+#   num-gpus = 8 (line 1)
+#   deepspeed = conf/ds.json (line 1)
+#   per-device-train-batch-size = 4 (line 1)
+#   max-seq-length = 2048 (line 1)
+#   bf16 = true (line 1)
+#   model-key = llama-2-7b (line 1)
+#   gradient_accumulation_steps = 2 (conf/ds.json, line 1)
+#   zero_optimization.stage = 3 (conf/ds.json, line 2)
+# defaults of the launcher:
+#   training.recompute = none
+#   training.optimizer = adamw
+#   stack=huggingface-trainer-2
+# left aside:
+#   train_micro_batch_size_per_gpu = auto (conf/ds.json, line 1): the arguments say it
+#   bf16.enabled = auto (conf/ds.json, line 3): the arguments say it
+#   model-name-or-path = ./weights/Llama-2-7b-hf (line 1): names the model
+#   learning-rate = 1e-4 (line 1)
+name: ds
+cluster:
+  profile: dgx-a100-80gb
+  nodes: 1
+  gpus_per_node: 8
+parallelism:
+  data_parallel: zero3
+model: llama-2-7b
+stack:
+  profile: huggingface-trainer-2
+  master_weights: true
+training:
+  sequence_length: 2048
+  micro_batch: 4
+  precision: bf16
+  recompute: none
+  optimizer: adamw
+  global_batch: 64
+$ sed 's/conf/config/' ds.sh > lost.sh; dtsim import lost.sh --set cluster=dgx-a100-80gb -o lost.yaml
+lost.sh:1:33: warning: cannot read 'config/ds.json', which holds the plan
+      1 | deepspeed --num_gpus 8 train.py --deepspeed config/ds.json --model_name_or_path ./weights/Llama-2-7b-hf --per_device_train_batch_size 4 --max_seq_length 2048 --...
+        |                                 ^
+  help: lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3
+$ printf 'accelerate launch --config_file fsdp.yaml run.py --model_name_or_path gpt2-xl --per_device_train_batch_size 4 --block_size 1024\n' > acc.sh; printf 'distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_version: 1\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n' > fsdp.yaml; dtsim import acc.sh --set cluster=dgx-a100-80gb | sed -n '/^name/,$p'
+name: acc
+cluster:
+  profile: dgx-a100-80gb
+  nodes: 1
+  gpus_per_node: 8
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: false
+model: gpt2-xl
+stack: huggingface-trainer-2
+training:
+  precision: amp-bf16
+  sequence_length: 1024
+  micro_batch: 4
+  recompute: none
+  optimizer: adamw
+  global_batch: 32
+% YAML of what is built on the Trainer, and of torchtune.
+$ printf 'base_model: NousResearch/Meta-Llama-3-8B\nload_in_4bit: true\nadapter: qlora\nlora_r: 32\nlora_target_linear: true\nsequence_len: 4096\nsample_packing: true\ngradient_accumulation_steps: 4\nmicro_batch_size: 2\noptimizer: paged_adamw_8bit\nbf16: auto\ngradient_checkpointing: true\nmax_steps: 500\n' > axolotl.yml; dtsim import axolotl.yml --set cluster=dgx-h100 --set cluster.gpus_per_node=1 | sed -n '/^name/,$p'
+name: axolotl
+cluster:
+  profile: dgx-h100
+  gpus_per_node: 1
+parallelism:
+  data_parallel: ddp
+model: llama-3-8b
+stack: huggingface-trainer-2
+training:
+  sequence_length: 4096
+  micro_batch: 2
+  precision: bf16
+  recompute: full
+  optimizer: adamw-8bit
+  global_batch: 8
+  tokens: 16384000
+  adapters:
+    lora:
+      rank: 32
+      targets: all-linear
+      base: nf4
+$ printf 'model_name_or_path: meta-llama/Llama-2-13b-hf\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\nper_device_train_batch_sise: 2\n' > factory.yaml; dtsim import factory.yaml --set cluster=dgx-h100 | sed -n '/^name/,$p'
+factory.yaml:9:1: warning: unknown key 'per-device-train-batch-sise' is left out
+      9 | per_device_train_batch_sise: 2
+        | ^
+  help: did you mean 'per-device-train-batch-size'?
+name: factory
+cluster: dgx-h100
+parallelism:
+  data_parallel: ddp
+model: llama-2-13b
+stack: huggingface-trainer-2
+training:
+  sequence_length: 2048
+  micro_batch: 1
+  precision: amp-bf16
+  recompute: full
+  optimizer: adamw
+  global_batch: 64
+  adapters:
+    lora:
+      rank: 8
+      targets: all-linear
+      base: native
+$ printf 'model:\n  _component_: torchtune.models.llama3_1.lora_llama3_1_8b\n  lora_attn_modules: [q_proj, v_proj, output_proj]\n  apply_lora_to_mlp: False\n  lora_rank: 8\ntokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n  max_seq_len: 8192\nbatch_size: 2\ngradient_accumulation_steps: 8\noptimizer:\n  _component_: torch.optim.AdamW\n  fused: True\nenable_activation_checkpointing: False\ncompile: False\ndtype: bf16\noutput_dir: ${dir}/x\n' > tune.yaml; dtsim import tune.yaml --set cluster=dgx-h100 | sed -n '/^name/,$p'
+name: tune
+cluster: dgx-h100
+parallelism:
+  data_parallel: fsdp
+model: llama-3-8b
+stack:
+  profile: torchtune
+  compile: false
+training:
+  sequence_length: 8192
+  micro_batch: 2
+  precision: bf16
+  recompute: none
+  optimizer: adamw
+  global_batch: 128
+  adapters:
+    lora:
+      rank: 8
+      targets: attention
+      base: native
+% Steps and samples of a run become its tokens, and go back.
+$ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 32 --bf16 --train-samples 64000\n' > samples.sh; dtsim import samples.sh --set cluster=dgx-h100 -o samples.yaml; grep tokens samples.yaml; dtsim export samples.yaml --to megatron-lm | grep train-; dtsim export samples.yaml --to torchtitan-toml | grep steps
+  tokens: 65536000
+    --train-iters 2000 \
+warning: torchtitan-toml cannot express training.precision = bf16
+  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+steps = 2000

@@ -30,7 +30,7 @@ _dtsim_values() {
             ;;
         --from)
             [ "$2" = import ] || return 1
-            echo auto huggingface megatron-lm deepspeed accelerate torchtitan-cli torchtitan-toml
+            echo auto huggingface megatron-lm deepspeed accelerate torchtitan-cli torchtitan-toml trainer
             ;;
         --scenario) _dtsim_names scenarios ;;
         --color) echo auto always never ;;

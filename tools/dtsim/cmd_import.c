@@ -15,8 +15,8 @@ enum { LARGEST_B = 4 << 20 };
 
 static const struct argp_option options[] = {
     {"from", OPTION_FROM, "FORMAT", 0,
-     "auto (default: by name and content), huggingface, megatron-lm, deepspeed, accelerate, torchtitan-cli or "
-     "torchtitan-toml",
+     "auto (default: by name and content), huggingface, megatron-lm, deepspeed, accelerate, torchtitan-cli, "
+     "torchtitan-toml or trainer",
      1},
     {"scenario", OPTION_SCENARIO, "SCENARIO", 0, "take what the file does not say from this scenario", 1},
     {"set", OPTION_SET, "KEY=VALUE", 0, "set a value of the scenario, e.g. cluster=dgx-h100; repeatable", 1},
@@ -418,7 +418,8 @@ static int run(import_arguments *a, int argc, char **argv) {
         "FILE",
         "Reads another tool's configuration into a scenario, or a model's config.json into a model profile."
         "\vFILE is a DeepSpeed JSON, a Megatron-LM script or argument list, an accelerate YAML, flags or a TOML of "
-        "torchtitan, or a Hugging Face config.json (or its folder). Comments of the result say what was used, assumed "
+        "torchtitan, a script or YAML of Hugging Face's Trainer (TRL, LLaMA-Factory, Axolotl, torchtune), or a Hugging "
+        "Face config.json (or its folder). Comments of the result say what was used, assumed "
         "and left aside; keys that nobody knows are also warned about.",
         NULL,
         NULL,

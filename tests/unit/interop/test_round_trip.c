@@ -128,7 +128,8 @@ static void every_scenario_comes_back(void **state) {
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
             scenarios++;
             for (size_t l = 0; dts_launchers[l] != NULL; l++) {
-                size_t compared = dts_launchers[l]->read != NULL ? round_trip(path, dts_launchers[l]) : 0;
+                const bool both = dts_launchers[l]->read != NULL && dts_launchers[l]->write != NULL;
+                size_t compared = both ? round_trip(path, dts_launchers[l]) : 0;
                 expressed += compared > 0 ? 1 : 0;
                 keys += compared;
             }

@@ -1,0 +1,362 @@
+/* Arguments of Hugging Face's Trainer and of what is built on it, on a command line or as YAML: TRL, LLaMA-Factory,
+ * Axolotl; and torchtune's recipes. One table serves all, since their keys do not contradict each other. Keys are
+ * written with - here, whatever stands in the file. The script has arguments of its own, which are no mistakes.
+ *
+ * Sources: huggingface/transformers, src/transformers/training_args.py; huggingface/trl, trl/trainer/model_config.py;
+ * huggingface/accelerate, commands/launch.py; hiyouga/LLaMA-Factory, src/llamafactory/hparams;
+ * axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas; pytorch/torchtune, recipes/configs. */
+#include <ctype.h>
+#include <string.h>
+
+#include "interop/inside.h"
+
+#define IN DTS_TO_OURS
+#define R(a, b) \
+    { a, b, IN, NULL, false }
+#define AXOLOTL    "base-model=*; "
+#define TORCHTUNE  "model.-component-=*; "
+#define TARGET(to) "lora-targets." to "=true"
+
+static const dts_mapping machine_rules[] = {
+    R("plan.nodes=@", "nnodes=@"),
+    R("plan.nodes=@", "num-machines=@"),
+    R("plan.nodes=@", "num-nodes=@"),
+    R("plan.nodes=1", "nproc-per-node=*"),
+    R("plan.nodes=1", "num-gpus=*"),
+    R("plan.gpus_per_node=@", "nproc-per-node=@"),
+    R("plan.gpus_per_node=@", "num-gpus=@"),
+    R("plan.gpus=@", "num-processes=@"),
+    R("plan.stack=torchtune", "model.-component-=torchtune.@"),
+    {0},
+};
+
+static const dts_mapping training_rules[] = {
+    R("training.sequence_length=@", "block-size=@"),
+    R("training.sequence_length=@", "max-seq-length=@"),
+    R("training.sequence_length=@", "max-seq-len=@"),
+    R("training.sequence_length=@", "max-length=@"),
+    R("training.sequence_length=@", "model-max-length=@"),
+    R("training.sequence_length=@", "cutoff-len=@"),
+    R("training.sequence_length=@", "sequence-len=@"),
+    R("training.sequence_length=@", "tokenizer.max-seq-len=@"),
+    R("training.micro_batch=@", "per-device-train-batch-size=@"),
+    R("training.micro_batch=@", "micro-batch-size=@"),
+    R("training.micro_batch=@", "batch-size=@"),
+    R("training.micro_batch=8", ""), /* TrainingArguments */
+    R("plan.microbatches=@", "gradient-accumulation-steps=@"),
+    R("plan.microbatches=1", ""),
+    R("plan.steps=@", "max-steps=@"),
+    R("plan.steps=@", "max-train-steps=@"),
+    /* DeepSpeed's engine keeps half weights and fp32 copies; else half precision is autocast of what was loaded */
+    R("training.precision=bf16; stack.master_weights=true", "deepspeed=*; bf16=true"),
+    R("training.precision=fp16; stack.master_weights=true", "deepspeed=*; fp16=true"),
+    R("training.precision=bf16", AXOLOTL "bf16=true"),
+    R("training.precision=bf16", TORCHTUNE "dtype=bf16"),
+    R("training.precision=fp32", TORCHTUNE "dtype=fp32"),
+    R("training.precision=bf16", "torch-dtype=bfloat16; bf16=true"),
+    R("training.precision=bf16", "dtype=bfloat16; bf16=true"),
+    R("training.precision=amp-bf16", "bf16=true"),
+    R("training.precision=amp-fp16", "fp16=true"),
+    R("training.precision=amp-bf16", "mixed-precision=bf16"),
+    R("training.precision=amp-fp16", "mixed-precision=fp16"),
+    R("training.precision=tf32", "tf32=true"),
+    R("training.precision=fp32", ""),
+    R("training.recompute=none", "disable-gradient-checkpointing=true"),
+    R("training.recompute=full", "gradient-checkpointing=true"),
+    R("training.recompute=none", "gradient-checkpointing=false"),
+    R("training.recompute=full", "enable-activation-checkpointing=true"),
+    R("training.recompute=full", "finetuning-type=*"), /* LLaMA-Factory */
+    R("training.recompute=none", ""),
+    R("training.optimizer=adamw", "optim=adamw"),
+    R("training.optimizer=adamw", "optim=adamw_torch"),
+    R("training.optimizer=adamw", "optim=adamw_torch_fused"),
+    R("training.optimizer=adamw", "optim=adamw_hf"),
+    R("training.optimizer=adamw", "optim=adamw_apex_fused"),
+    R("training.optimizer=adamw", "optim=paged_adamw"),
+    R("training.optimizer=adamw", "optim=paged_adamw_32bit"),
+    R("training.optimizer=adamw-8bit", "optim=adamw_8bit"),
+    R("training.optimizer=adamw-8bit", "optim=adamw_bnb_8bit"),
+    R("training.optimizer=adamw-8bit", "optim=paged_adamw_8bit"),
+    R("training.optimizer=adafactor", "optim=adafactor"), /* without a first moment */
+    R("training.optimizer=sgd", "optim=sgd"),
+    R("training.optimizer=lion", "optim=lion_32bit"),
+    R("training.optimizer=lion", "optim=paged_lion_32bit"),
+    R("training.optimizer=adamw", "optim.-component-=torch.optim.AdamW"),
+    R("training.optimizer=adamw-8bit", "optim.-component-=bitsandbytes.optim.@"),
+    R("training.optimizer=adamw", ""),
+    R("stack.compile=@", "torch-compile=@"),
+    R("stack.compile=@", "compile=@"),
+    {0},
+};
+
+static const dts_mapping adapter_rules[] = {
+    R("plan.lora_rank=@", "finetuning-type=lora; lora-rank=@"),
+    R("plan.lora_rank=8", "finetuning-type=lora"),
+    R("plan.lora_rank=@", "lora-r=@"),
+    R("plan.lora_rank=@", "lora-rank=@"),
+    R("plan.lora_rank=@", "model.lora-rank=@"),
+    R("plan.lora_rank=16", "use-peft=true"),
+    R("plan.lora_targets=all-linear", TARGET("all")),
+    R("plan.lora_targets=all-linear", TARGET("all-linear")),
+    R("plan.lora_targets=all-linear", TARGET("gate_proj")),
+    R("plan.lora_targets=all-linear", TARGET("up_proj")),
+    R("plan.lora_targets=all-linear", TARGET("down_proj")),
+    R("plan.lora_targets=all-linear", "lora-target-linear=true"),
+    R("plan.lora_targets=all-linear", "model.apply-lora-to-mlp=true"),
+    R("plan.lora_targets=attention", TARGET("k_proj")),
+    R("plan.lora_targets=attention", TARGET("o_proj")),
+    R("plan.lora_targets=attention", TARGET("output_proj")),
+    R("plan.lora_targets=query-value", TARGET("q_proj")),
+    R("plan.lora_targets=query-value", TARGET("v_proj")),
+    R("plan.lora_targets=all-linear", "finetuning-type=lora"),
+    R("plan.lora_base=nf4", "load-in-4bit=true"),
+    R("plan.lora_base=nf4", "adapter=qlora"),
+    R("plan.lora_base=nf4", "quantization-bit=4"),
+    R("plan.lora_base=int8", "load-in-8bit=true"),
+    R("plan.lora_base=int8", "quantization-bit=8"),
+    {0},
+};
+
+#define SHARDS(flag, reshards) \
+    R("parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=" reshards, "fsdp." flag "=true")
+static const dts_mapping plan_rules[] = {
+    SHARDS("full_shard", "true"),
+    SHARDS("shard_grad_op", "false"),
+    SHARDS("hybrid_shard", "true"),
+    R("parallelism.data_parallel=fsdp", "fsdp.true=true"),
+    R("parallelism.data_parallel=fsdp", "use-fsdp=true"),
+    R("parallelism.data_parallel=fsdp", "fsdp-version=*"),
+    R("parallelism.data_parallel=zero1", "use-deepspeed=true; zero-stage=1"),
+    R("parallelism.data_parallel=zero2", "use-deepspeed=true; zero-stage=2"),
+    R("parallelism.data_parallel=zero3", "use-deepspeed=true; zero-stage=3"),
+    R("parallelism.data_parallel=fsdp", "model.-component-=torchtune.@"),
+    R("parallelism.data_parallel=ddp", ""),
+    R("plan.replicate=@", "fsdp.hybrid_shard=true; nnodes=@"),
+    R("plan.shard=@", "fsdp.hybrid_shard=true; nproc-per-node=@"),
+    R("offload.optimizer=cpu; offload.parameters=cpu", "fsdp.offload=true"),
+    R("offload.optimizer=cpu; offload.parameters=cpu", "fsdp-cpu-offload=true"),
+    R("offload.activations=cpu", "enable-activation-offloading=true"),
+    R("offload.activations=cpu", "gradient-checkpointing=offload"),
+    {0},
+};
+
+/* Names as simple_name() leaves them. */
+#define M(profile, name) R("plan.model=" profile, "model-key=" name)
+static const dts_mapping models[] = {
+    M("llama-2-7b", "llama-2-7b"),
+    M("llama-2-7b", "llama2-7b"),
+    M("llama-2-13b", "llama-2-13b"),
+    M("llama-2-13b", "llama2-13b"),
+    M("llama-2-70b", "llama-2-70b"),
+    M("llama-2-70b", "llama2-70b"),
+    M("llama-3-8b", "llama-3-8b"),
+    M("llama-3-8b", "llama-3.1-8b"),
+    M("llama-3-8b", "llama3-8b"),
+    M("llama-3-8b", "llama3-1-8b"),
+    M("llama-3-70b", "llama-3-70b"),
+    M("llama-3-70b", "llama-3.1-70b"),
+    M("llama-3-70b", "llama-3.3-70b"),
+    M("llama-3-70b", "llama3-70b"),
+    M("llama-3-70b", "llama3-1-70b"),
+    M("llama-3-70b", "llama3-3-70b"),
+    M("llama-3-405b", "llama-3.1-405b"),
+    M("llama-3-405b", "llama3-1-405b"),
+    M("mistral-7b", "mistral-7b"),
+    M("mixtral-8x7b", "mixtral-8x7b"),
+    M("mixtral-8x22b", "mixtral-8x22b"),
+    M("gemma-2-9b", "gemma-2-9b"),
+    M("gemma-2-27b", "gemma-2-27b"),
+    M("gemma-3-27b", "gemma-3-27b"),
+    M("gpt2", "gpt2"),
+    M("gpt2-medium", "gpt2-medium"),
+    M("gpt2-large", "gpt2-large"),
+    M("gpt2-xl", "gpt2-xl"),
+    M("bert-base", "bert-base"),
+    M("bert-large", "bert-large"),
+    M("qwen3-30b-a3b", "qwen3-30b-a3b"),
+    M("qwen3-235b-a22b", "qwen3-235b-a22b"),
+    M("gpt-oss-20b", "gpt-oss-20b"),
+    M("gpt-oss-120b", "gpt-oss-120b"),
+    M("deepseek-v2", "deepseek-v2"),
+    M("deepseek-v2-lite", "deepseek-v2-lite"),
+    M("deepseek-v3", "deepseek-v3"),
+    {0},
+};
+
+#define TIME "no effect on the time of an iteration"
+#define SOFT "the software profile says it (stack.…)"
+#define LONG "how many steps that is depends on the data: --tokens N tells time and money of a whole run"
+static const dts_remark irrelevant[] = {
+    {"num-train-epochs", LONG},
+    {"num-epochs", LONG},
+    {"epochs", LONG},
+    {"max-steps-per-epoch", LONG},
+    {"model-name-or-path", "names the model"},
+    {"base-model", "names the model"},
+    {"model.-component-", "names the model"},
+    {"model-key", "names the model, which is given otherwise"},
+    {"deepspeed", "DeepSpeed's file"},
+    {"config-file", "accelerate's file"},
+    {"deepspeed-config-file", "DeepSpeed's file"},
+    {"mixed-precision", "the arguments of the training say it"},
+    {"torch-dtype", "counts with bf16"},
+    {"dtype", "counts with bf16"},
+    {"tf32", "counts without bf16 and fp16"},
+    {"attn-implementation", SOFT},
+    {"flash-attention", SOFT},
+    {"flash-attn", SOFT},
+    {"sdp-attention", SOFT},
+    {"use-liger-kernel", SOFT},
+    {"liger-", SOFT},
+    {"fsdp.auto_wrap", "a unit is a layer"},
+    {"fsdp-config", SOFT},
+    {"fsdp-transformer-layer-cls-to-wrap", "a unit is a layer"},
+    {"max-grad-norm", SOFT},
+    {"lora-alpha", TIME},
+    {"lora-dropout", "adapters have dropout"},
+    {"lora-targets", "the widest set counts: query-value, attention or all-linear"},
+    {"adapter", "its rank is lora_r"},
+    {"use-peft", "its rank is lora_r"},
+    {"packing", "samples are full"},
+    {"sample-packing", "samples are full"},
+    {"pad-to-sequence-len", "samples are full"},
+    {"group-by-length", "samples are full"},
+    {"auto-find-batch-size", "the batch that is written is simulated"},
+    {"dataloader-", "input.…"},
+    {"per-device-eval-batch-size", TIME},
+    {NULL, NULL},
+};
+
+/* Files that hold the plan. */
+static const dts_plan_file plan_files[] = {
+    {"deepspeed", &dts_launcher_deepspeed},
+    {"deepspeed-config", &dts_launcher_deepspeed},
+    {"deepspeed-config-file", &dts_launcher_deepspeed},
+    {"config-file", &dts_launcher_accelerate},
+    {NULL, NULL},
+};
+
+/* ---- names ---- */
+
+static bool drop_ending(char *name, const char *ending) {
+    const size_t length = strlen(name), tail = strlen(ending);
+    const bool has = length > tail && strcmp(name + length - tail, ending) == 0;
+    if (has) {
+        name[length - tail] = '\0';
+    }
+    return has;
+}
+
+/* "meta-llama/Meta-Llama-3.1-8B-Instruct" → "llama-3.1-8b", "torchtune.models.llama3.lora_llama3_8b" → "llama3-8b". */
+static const char *simple_name(dts_arena *arena, const char *text, bool component) {
+    static const char *const beginnings[] = {"meta-", "qlora-", "lora-"};
+    static const char *const endings[] = {"-hf", "-instruct", "-chat",  "-base", "-it",
+                                          "-pt", "-uncased",  "-cased", "-v0.1"};
+    const char *last = strrchr(text, component ? '.' : '/');
+    last = last == NULL ? text : last + 1;
+    char *name = dts_arena_strndup(arena, last, strlen(last));
+    for (char *at = name; at != NULL && *at != '\0'; at++) {
+        *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
+    }
+    for (size_t i = 0; name != NULL && i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        const size_t length = strlen(beginnings[i]);
+        name += strncmp(name, beginnings[i], length) == 0 ? length : 0;
+    }
+    for (bool more = name != NULL; more;) {
+        more = false;
+        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+            more = drop_ending(name, endings[i]) || more;
+        }
+    }
+    return name;
+}
+
+static void add_model(dts_settings *out) {
+    static const char *const keys[] = {"model-name-or-path", "base-model", "model.-component-"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const dts_setting *named = dts_settings_find(out, keys[i]);
+        if (named != NULL) {
+            const dts_place place = named->place;
+            const char *key = simple_name(out->arena, named->value, i == 2);
+            out->failed = out->failed || key == NULL || dts_settings_add(out, "model-key", key, &place) == NULL;
+            return;
+        }
+    }
+}
+
+/* ---- lists ---- */
+
+/* "full_shard auto_wrap", or [q_proj, v_proj]: a key for each. */
+static void split_list(dts_settings *out, const char *path, const char *keys) {
+    static const char between[] = "[]\"', ";
+    const dts_setting *list = dts_settings_find(out, path);
+    if (list == NULL || strcmp(list->value, "false") == 0 || list->value[0] == '\0') {
+        return;
+    }
+    const dts_place place = list->place;
+    const char *text = list->value;
+    const size_t index = (size_t)(list - out->items);
+    for (const char *at = text + strspn(text, between); *at != '\0'; at += strspn(at, between)) {
+        const size_t length = strcspn(at, between);
+        const char *key = dts_arena_printf(out->arena, "%s.%.*s", keys, (int)length, at);
+        out->failed = out->failed || key == NULL || dts_settings_add(out, key, "true", &place) == NULL;
+        at += length;
+    }
+    out->count--; /* the keys stand for it */
+    memmove(out->items + index, out->items + index + 1, (out->count - index) * sizeof *out->items);
+}
+
+/* Keys with -, true and false as we write them, and one name for what has two. */
+static void settle(dts_settings *out) {
+    for (size_t i = 0; i < out->count; i++) {
+        dts_setting *s = &out->items[i];
+        char *path = dts_arena_strndup(out->arena, s->path, strlen(s->path));
+        for (char *at = path; at != NULL && *at != '\0'; at++) {
+            *at = *at == '_' ? '-' : *at;
+        }
+        static const char optimizer[] = "optimizer";
+        if (path != NULL && strncmp(path, optimizer, sizeof optimizer - 1) == 0) {
+            path = dts_arena_printf(out->arena, "optim%s", path + sizeof optimizer - 1);
+        }
+        s->path = path;
+        out->failed = out->failed || path == NULL;
+        if (out->failed) {
+            return;
+        }
+        if (strcmp(s->value, "True") == 0 || strcmp(s->value, "False") == 0) {
+            s->value = s->value[0] == 'T' ? "true" : "false";
+        } else if (strcmp(path, "bf16") == 0 && strcmp(s->value, "auto") == 0) {
+            s->value = "true"; /* Axolotl: where the GPU has it */
+        }
+    }
+    split_list(out, "fsdp", "fsdp");
+    split_list(out, "lora-target-modules", "lora-targets");
+    split_list(out, "lora-target", "lora-targets");
+    split_list(out, "model.lora-attn-modules", "lora-targets");
+    add_model(out);
+}
+
+static dts_status read(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    const char *dot = strrchr(name, '.');
+    const bool yaml = dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+    const bool json = dot != NULL && strcmp(dot, ".json") == 0;
+    dts_status status =
+        yaml || json ? dts_read_document(text, length, name, out, diag) : dts_read_shell(text, length, name, out, diag);
+    if (status == DTS_OK) {
+        settle(out);
+    }
+    return status == DTS_OK && out->failed ? dts_diag_nomem(diag) : status;
+}
+
+const dts_launcher dts_launcher_trainer = {
+    .name = "trainer",
+    .help = "Hugging Face's Trainer, TRL, LLaMA-Factory, Axolotl, torchtune: arguments or YAML",
+    .stack = "huggingface-trainer-2",
+    .rules = {machine_rules, training_rules, adapter_rules, plan_rules, NULL},
+    .irrelevant = irrelevant,
+    .models = models,
+    .plan_files = plan_files,
+    .foreign_keys = true,
+    .comment = "# ",
+    .read = read,
+};
