@@ -257,12 +257,16 @@ static bool is_money(dts_dimension dimension) {
     return dimension == DTS_DIM_MONEY || dimension == DTS_DIM_MONEY_RATE;
 }
 
-/* Bytes of the currency sign before the number. */
+/* Bytes of the currency before the number: "$3M", "USD 3M". */
 static size_t sign_length(const dts_quantity_request *r) {
-    if (!is_money(r->dimension) || r->text[0] != '$') {
-        return 0;
+    static const char *const signs[] = {"$", "USD", "US$"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0] && is_money(r->dimension); i++) {
+        const size_t length = strlen(signs[i]);
+        if (strncmp(r->text, signs[i], length) == 0) {
+            return length + strspn(r->text + length, " ");
+        }
     }
-    return 1 + strspn(r->text + 1, " ");
+    return 0;
 }
 
 /* The sign stands before the number or behind it, and blanks where people put them: "$3M" and "3M $" are 3 M$, "$30/h"
@@ -306,7 +310,7 @@ static dts_status parse_trimmed(const dts_quantity_request *r, double *out) {
         return dts_quantity_refuse_missing_unit(r, &n);
     }
     if (unit[0] != '\0' && !unit_find(unit, strlen(unit), r->dimension, &m)) {
-        return dts_quantity_refuse_unit(r, &n, written);
+        return dts_quantity_refuse_unit(r, &n, written, sign > 0);
     }
     if (m.dimension != r->dimension) {
         return dts_quantity_refuse_dimension(r, &n, unit, m.dimension);

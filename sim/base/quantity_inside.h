@@ -65,7 +65,9 @@ dts_status dts_quantity_refuse_text(const dts_quantity_request *r);
 dts_status dts_quantity_refuse_conversion(const dts_quantity_request *r, dts_conversion outcome);
 /* "1_000", "1,000", "0x10": true when it was one and was reported. */
 bool dts_quantity_refuse_notation(const dts_quantity_request *r, const dts_number *n);
-dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit);
+/* signed_before: the currency stands before the number. */
+dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit,
+                                    bool signed_before);
 dts_status dts_quantity_refuse_missing_unit(const dts_quantity_request *r, const dts_number *n);
 dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, const dts_number *n, const char *unit,
                                          dts_dimension got);

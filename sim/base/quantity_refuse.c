@@ -34,6 +34,11 @@ static const habit habits[] = {
     {"seconds", "s", DTS_DIM_TIME},
     {"hr", "h", DTS_DIM_TIME},
     {"hrs", "h", DTS_DIM_TIME},
+    {"mins", "min", DTS_DIM_TIME},
+    {"mo", "months", DTS_DIM_TIME},
+    {"mos", "months", DTS_DIM_TIME},
+    {"yr", "years", DTS_DIM_TIME},
+    {"yrs", "years", DTS_DIM_TIME},
     {"wk", "weeks", DTS_DIM_TIME},
     {"wks", "weeks", DTS_DIM_TIME},
     {"watt", "W", DTS_DIM_POWER},
@@ -148,7 +153,19 @@ static const char letters_of_thousands[] = " kMBT";
 /* "128k", "10 billion": the number written out; sequence lengths in k are mostly multiples of 1024. Counts take the
  * letters themselves: "300b" is 300B. */
 static bool suggest_written_out(const dts_number *n, const char *text, bool count, char *help, size_t help_B) {
-    const int exponent = exponent_meant(text, strlen(text));
+    static const char *const things[] = {"tokens", "token", "tok"};
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof things / sizeof things[0] && count; i++) {
+        const size_t tail = strlen(things[i]);
+        if (length > tail && strncasecmp(text + length - tail, things[i], tail) == 0) {
+            length -= tail;
+            break;
+        }
+    }
+    while (length > 0 && text[length - 1] == ' ') {
+        length--;
+    }
+    const int exponent = exponent_meant(text, length);
     double value = 0;
     if (exponent < 0 || dts_number_convert(n, exponent, 1, &value) != DTS_CONVERTED) {
         return false;
@@ -189,23 +206,101 @@ static bool suggest_money(const dts_number *n, const char *unit, char *help) {
     return false;
 }
 
+/* Amounts in another currency: "€3M", "3M EUR". */
+static bool suggest_dollars(const char *text, char *help) {
+    static const char *const others[] = {"€", "£", "¥", "eur", "gbp", "chf", "cny", "rmb", "inr", "yen"};
+    bool other = false;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        for (const char *at = text; *at != '\0'; at++) {
+            other = other || strncasecmp(at, others[i], strlen(others[i])) == 0;
+        }
+    }
+    if (other) {
+        snprintf(help, HELP_LONGEST, "prices are in US dollars: write what it is in those, such as 150k$");
+    }
+    return other;
+}
+
+/* Seconds of a unit of time at the start of text as people write it, behind no prefix; 0: none. */
+static double seconds_meant(const char *text, size_t length) {
+    static const struct {
+        const char *text;
+        double scale;
+    } more[] = {{"hr", 3600},
+                {"hrs", 3600},
+                {"mins", 60},
+                {"m", 60},
+                {"sec", 1},
+                {"secs", 1},
+                {"wk", 604800},
+                {"wks", 604800},
+                {"mo", 2628000},
+                {"mos", 2628000},
+                {"yr", 31536000},
+                {"yrs", 31536000},
+                {"fortnight", 1209600},
+                {"fortnights", 1209600}};
+    for (size_t i = 0; i < DTS_UNIT_COUNT; i++) {
+        if (dts_units[i].dimension == DTS_DIM_TIME && strlen(dts_units[i].text) == length &&
+            strncasecmp(dts_units[i].text, text, length) == 0) {
+            return dts_units[i].scale;
+        }
+    }
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (strlen(more[i].text) == length && strncasecmp(more[i].text, text, length) == 0) {
+            return more[i].scale;
+        }
+    }
+    return 0;
+}
+
+/* "2 h 30 min", "1d12h", "1 fortnight": one number with one unit; dates are told what is asked for. */
+static bool suggest_time(const char *text, char *help) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const double day_s = 86400, hour_s = 3600, minute_s = 60;
+    const size_t first = strspn(text, "0123456789");
+    if (first == 4 && (text[4] == '-' || text[4] == '/')) {
+        snprintf(help, HELP_LONGEST, "write how long it may take from now on, such as 30 days");
+        return true;
+    }
+    double total_s = 0;
+    for (const char *at = text; *at != '\0'; at += strspn(at, " ,")) {
+        double value = 0;
+        at += dts_number_scan(at, &value);
+        at += strspn(at, " ");
+        const size_t length = strspn(at, letters);
+        const double unit_s = seconds_meant(at, length);
+        if (unit_s <= 0 || value <= 0) {
+            return false;
+        }
+        total_s += value * unit_s;
+        at += length;
+    }
+    const double unit_s = total_s >= 3 * day_s ? day_s : total_s >= hour_s ? hour_s : minute_s;
+    snprintf(help, HELP_LONGEST, "write %.6g %s", total_s / unit_s,
+             unit_s >= day_s    ? "days"
+             : unit_s >= hour_s ? "h"
+                                : "min");
+    return total_s > 0;
+}
+
 static void example_help(dts_dimension dimension, char *help) {
     snprintf(help, HELP_LONGEST, "write %s such as %s", dts_dimension_noun(dimension),
              dts_dimension_example(dimension));
 }
 
 /* "$3$/h": behind a sign before the number no unit of money has another one. */
-static bool names_currency_twice(const dts_quantity_request *r, const char *unit) {
-    const bool money = r->dimension == DTS_DIM_MONEY || r->dimension == DTS_DIM_MONEY_RATE;
+static bool names_currency_again(const char *unit) {
     bool again = false;
     for (const char *at = unit; *at != '\0' && !again; at++) {
         again = *at == '$' || strncasecmp(at, "usd", 3) == 0;
     }
-    return money && r->text[0] == '$' && again;
+    return again;
 }
 
-dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit) {
-    if (names_currency_twice(r, unit)) {
+dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_number *n, const char *unit,
+                                    bool signed_before) {
+    if (signed_before && names_currency_again(unit)) {
         return dts_diag_error(r->diag, r->place, r->key, "leave one of them out", "'%s' names its currency twice",
                               dts_excerpt_of(r->text).text);
     }
@@ -213,9 +308,10 @@ dts_status dts_quantity_refuse_unit(const dts_quantity_request *r, const dts_num
     size_t length = strlen(unit);
     const bool plain = r->dimension == DTS_DIM_NUMBER || r->dimension == DTS_DIM_COUNT;
     bool suggested = (plain && suggest_written_out(n, unit, r->dimension == DTS_DIM_COUNT, help, sizeof help)) ||
-                     (r->dimension == DTS_DIM_MONEY && suggest_money(n, unit, help)) ||
+                     (r->dimension == DTS_DIM_MONEY && (suggest_money(n, unit, help) || suggest_dollars(unit, help))) ||
                      suggest_habit(n, unit, length, r->dimension, help) ||
-                     suggest_case(unit, length, r->dimension, help, sizeof help);
+                     suggest_case(unit, length, r->dimension, help, sizeof help) ||
+                     (r->dimension == DTS_DIM_TIME && suggest_time(r->text, help));
     if (!suggested) {
         example_help(r->dimension, help);
     }
@@ -238,7 +334,8 @@ dts_status dts_quantity_refuse_dimension(const dts_quantity_request *r, const dt
     const size_t length = strlen(unit);
     if (r->dimension == DTS_DIM_BANDWIDTH && got == DTS_DIM_BYTES) {
         snprintf(help, sizeof help, "write %s/s", dts_excerpt_of(r->text).text);
-    } else if (!suggest_habit(n, unit, length, r->dimension, help) &&
+    } else if (!(r->dimension == DTS_DIM_MONEY && suggest_money(n, unit, help)) &&
+               !suggest_habit(n, unit, length, r->dimension, help) &&
                !suggest_case(unit, length, r->dimension, help, sizeof help)) {
         example_help(r->dimension, help);
     }
@@ -259,9 +356,10 @@ dts_status dts_quantity_refuse_text(const dts_quantity_request *r) {
         return dts_diag_error(r->diag, r->place, r->key, "write a finite number", "'%s' is not a finite number",
                               dts_excerpt_of(r->text).text);
     }
-    if (r->dimension == DTS_DIM_MONEY) { /* what is left of an unquoted $3M */
+    const bool money = r->dimension == DTS_DIM_MONEY;
+    if (money && !suggest_dollars(r->text, help)) { /* what is left of an unquoted $3M */
         snprintf(help, sizeof help, "write 3M$ or, in single quotes for the shell, '$3M'");
-    } else {
+    } else if (!money) {
         example_help(r->dimension, help);
     }
     return dts_diag_error(r->diag, r->place, r->key, help, "expected %s, got '%s'", dts_dimension_noun(r->dimension),

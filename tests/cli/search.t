@@ -177,6 +177,18 @@ $ dtsim search small.yaml --tokens 300b
 error: --tokens: unknown unit 'b' in '300b'
   help: did you mean 300B?
 [2]
+$ for t in "3 hrs" "1d12h" 2026-12-24; do dtsim search small.yaml --tokens 1e9 --deadline "$t"; done; dtsim search small.yaml --tokens 1e9 --budget 3B; dtsim search small.yaml --tokens 1e9 --budget '€3M'
+error: --deadline: unknown unit 'hrs' in '3 hrs'
+  help: write 3 h
+error: --deadline: unknown unit 'd12h' in '1d12h'
+  help: write 36 h
+error: --deadline: unknown unit '-12-24' in '2026-12-24'
+  help: write how long it may take from now on, such as 30 days
+error: --budget: expected an amount of money, got a size: '3B'
+  help: write 3B$ or, in single quotes for the shell, '$3B'
+error: --budget: expected an amount of money, got '€3M'
+  help: prices are in US dollars: write what it is in those, such as 150k$
+[2]
 $ dtsim search small.yaml --tokens 1e9 --deadline 10
 error: --deadline: '10' has no unit
   help: write a time such as "36 h", "10 d" or "3 weeks"

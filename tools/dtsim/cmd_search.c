@@ -177,8 +177,9 @@ static error_t parse_quantity(search_arguments *a, const char *option, const cha
     bool good = status == DTS_OK && *out > 0 && *out <= MOST_QUANTITY;
     if (!good) {
         const dts_message *message = why != NULL && !negative ? dts_diag_get(why, 0) : NULL;
-        const bool own = message != NULL && message->help != NULL && /* "did you mean 300B?" */
-                         (dimension == DTS_DIM_COUNT || dimension == DTS_DIM_MONEY);
+        const bool own = message != NULL && message->help != NULL && /* "did you mean 300B?", "write 3 h" */
+                         (dimension == DTS_DIM_COUNT || dimension == DTS_DIM_MONEY ||
+                          strstr(message->help, dts_dimension_example(dimension)) == NULL);
         dts_tool_usage(a->tool, own ? message->help : help, message != NULL ? "%s: %s" : "%s: '%.40s' is not %s",
                        option, message != NULL ? message->text : text,
                        status == DTS_OK && *out > MOST_QUANTITY ? "at most 1e18" : "above 0");
