@@ -4,9 +4,11 @@
  *
  *   r_i(θ) = log f_i(θ) - log y_i                         relative error; over and under count alike              (1)
  *   θ_j    = low_j + (high_j - low_j) · (1 + sin u_j) / 2 no value outside the bounds can be proposed             (2)
+ *            in millionths of the range: finer steps are not simulated again
  *   minimise Σ w_i r_i²,  w_i = min(1, c·s / |r_i|), c = 1.345, s = 1.4826 · median |r_i|                         (3)
  *
- * by Levenberg-Marquardt in u (GSL, multifit_nlinear) inside a loop that sets the weights anew: Huber's estimator [1].
+ * by Levenberg-Marquardt in x = u + SHIFT (GSL, multifit_nlinear; its tolerance of steps is relative to x, which u = 0,
+ * the middle of the bounds, would make a nothing) inside a loop that sets the weights anew: Huber's estimator [1].
  * Derivatives are central differences of θ with steps of 0.5 % (simulations are exact to a picosecond, but maxima and
  * rounding up make kinks, so steps must not be small). At the solution, with σ² = Σ w r² / (n - p),
  *
@@ -29,8 +31,9 @@
 
 static const double HUBER = 1.345;
 static const double STEP = 0.005;
+static const double SHIFT = 2;          /* of u, whose ends are at ±π/2 */
 static const double LEAST_SCALE = 1e-4; /* of the residuals: below a hundredth of a per cent nothing is an outlier */
-static const double SETTLED = 1e-4;     /* of u: new weights no longer move the solution */
+static const double SETTLED = 1e-4;     /* of u: no step, and no new weights, move the solution */
 enum { REWEIGHTINGS = 4 };
 
 typedef struct problem {
@@ -40,19 +43,20 @@ typedef struct problem {
     dts_status status;
 } problem;
 
-static double to_value(const dts_fitted *f, double u) {
-    return f->low + (f->high - f->low) * (1 + sin(u)) / 2;
+static double to_value(const dts_fitted *f, double x) {
+    static const double parts = 1e6;
+    return f->low + (f->high - f->low) * round(parts * (1 + sin(x - SHIFT)) / 2) / parts;
 }
 
-/* dθ/du */
-static double slope(const dts_fitted *f, double u) {
-    return (f->high - f->low) * cos(u) / 2;
+/* dθ/dx */
+static double slope(const dts_fitted *f, double x) {
+    return (f->high - f->low) * cos(x - SHIFT) / 2;
 }
 
 /* Not quite at the bounds, where the slope is 0 and nothing moves. */
 static double to_free(const dts_fitted *f, double value) {
     double share = 2 * (value - f->low) / (f->high - f->low) - 1;
-    return asin(fmin(0.999, fmax(-0.999, share)));
+    return SHIFT + asin(fmin(0.999, fmax(-0.999, share)));
 }
 
 static void values_of(const problem *pr, const gsl_vector *u, double *values) {
@@ -164,7 +168,7 @@ static dts_status solve(problem *pr, solver *s, size_t most, dts_fit *out) {
             return pr->status != DTS_OK ? pr->status : DTS_INVALID;
         }
         int info = 0;
-        gsl_multifit_nlinear_driver(most, 1e-5, 1e-7, 0, NULL, NULL, &info, s->workspace);
+        gsl_multifit_nlinear_driver(most, SETTLED / 2, 1e-7, 0, NULL, NULL, &info, s->workspace);
         if (pr->status != DTS_OK) {
             return pr->status;
         }
@@ -256,6 +260,7 @@ dts_status dts_fit_records(dts_predictor *p, const bool *chosen, const double *s
                 .covariance = gsl_matrix_alloc(count, count),
                 .sorted = malloc((pr.n + 1) * sizeof(double))};
     dts_status status = DTS_NOMEM;
+    p->chosen = chosen;
     if (s.workspace != NULL && s.u != NULL && s.weights != NULL && s.covariance != NULL && s.sorted != NULL) {
         for (size_t j = 0; j < count; j++) {
             gsl_vector_set(s.u, j, to_free(&p->parameters[j], start[j]));
@@ -264,6 +269,7 @@ dts_status dts_fit_records(dts_predictor *p, const bool *chosen, const double *s
     } else {
         dts_diag_nomem(p->diag);
     }
+    p->chosen = NULL;
     if (status == DTS_OK && influence != NULL) {
         status = judge(&pr, out);
     }

@@ -11,6 +11,7 @@ struct dts_point {
     dts_point *next;
     double *values;         /* [parameter] */
     double *log_prediction; /* [record] */
+    bool *known;            /* [row] */
 };
 
 /* One row at one point. */
@@ -42,7 +43,8 @@ static dts_point *add(dts_predictor *p, const double *values) {
     }
     point->values = dts_arena_array(p->arena, p->parameter_count, sizeof *point->values);
     point->log_prediction = dts_arena_array(p->arena, p->record_count, sizeof *point->log_prediction);
-    if (point->values == NULL || point->log_prediction == NULL) {
+    point->known = dts_arena_array(p->arena, p->measurements->row_count, sizeof *point->known);
+    if (point->values == NULL || point->log_prediction == NULL || point->known == NULL) {
         return NULL;
     }
     memcpy(point->values, values, p->parameter_count * sizeof *values);
@@ -120,6 +122,14 @@ static dts_status run(dts_predictor *p, job *jobs, size_t count) {
     return status;
 }
 
+static bool is_wanted(const dts_predictor *p, size_t row) {
+    bool wanted = false;
+    for (size_t r = 0; r < p->record_count && !wanted; r++) {
+        wanted = p->records[r].row == row && (p->chosen == NULL || p->chosen[r]);
+    }
+    return wanted && p->used[row];
+}
+
 dts_status dts_predict_at(dts_predictor *p, const double *values, size_t count, const double **out) {
     size_t rows = p->measurements->row_count;
     job *jobs = calloc(count * rows + 1, sizeof *jobs);
@@ -133,10 +143,11 @@ dts_status dts_predict_at(dts_predictor *p, const double *values, size_t count, 
                 status = dts_diag_nomem(p->diag);
                 break;
             }
-            for (size_t r = 0; r < rows; r++) {
-                if (p->used[r]) {
-                    jobs[job_count++] = (job){.row = r, .point = point};
-                }
+        }
+        for (size_t r = 0; r < rows; r++) {
+            if (!point->known[r] && is_wanted(p, r)) {
+                point->known[r] = true;
+                jobs[job_count++] = (job){.row = r, .point = point};
             }
         }
         out[i] = point->log_prediction;

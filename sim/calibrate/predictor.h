@@ -22,6 +22,7 @@ typedef struct dts_predictor {
     size_t parameter_count;
     const dts_fit_record *records;
     size_t record_count;
+    const bool *chosen; /* [record] whose predictions are asked for; NULL: all */
     dts_arena *arena;
     dts_point *points; /* known ones */
     uint64_t simulations;
@@ -29,7 +30,8 @@ typedef struct dts_predictor {
 } dts_predictor;
 
 /* log of the prediction of every record at each of count points of parameter_count values; out[i] is borrowed, one
- * array per point. DTS_INVALID after reporting when a row cannot be simulated there. */
+ * array per point, in which only chosen records count. DTS_INVALID after reporting when a row cannot be simulated
+ * there. */
 dts_status dts_predict_at(dts_predictor *p, const double *values, size_t count, const double **out);
 
 /* Parameter j, which its caller takes out of p->parameters, stays at the rows' own value: known points where it has
