@@ -106,6 +106,8 @@ static dts_status missing_key(const dts_binder *binder, const dts_field *field, 
         }
     }
     dts_text_printf(&help, ": %s", field->help == NULL ? "it has no default" : field->help);
+    const bool whole = named == NULL && key[0] != '\0' && strcmp(field->key, "name") == 0; /* of a profile */
+    dts_text_add(&help, whole ? "; or take all that is missing from the nearest one: 'profile: NAME'" : "");
     dts_status status =
         dts_diag_error(binder->diag, named != NULL ? &named->place : &node->place, key[0] == '\0' ? NULL : key,
                        dts_text_string(&help), "%s", dts_text_string(&what));

@@ -138,3 +138,12 @@ error: unknown command 'rocket'
   help: `dtsim --help` lists all commands
 [2]
 $ for c in run explain sweep map search advise compare schedule validate calibrate list show export import; do dtsim help $c | awk -v c=$c 'length($0) > 79 || /^ +$/ { print c ": " $0 }'; done
+% A key that lacks its --set.
+$ dtsim run gcp-data-parallel/scaling-ddp cluster.nodes=4; dtsim run gcp-data-parallel/scaling-ddp --micro-batch 4; dtsim explain gcp-data-parallel/scaling-ddp --precision fp8
+error: unexpected argument 'cluster.nodes=4'
+  help: write --set cluster.nodes=4
+error: unknown option '--micro-batch'
+  help: it is a key: --set training.micro_batch=VALUE
+error: unknown option '--precision'
+  help: it is a key: --set training.precision=VALUE
+[2]

@@ -60,8 +60,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return 0;
         case ARGP_KEY_ARG:
             if (a->scenario != NULL) {
-                return dts_tool_usage(a->tool, "one scenario at a time; `dtsim compare` takes several",
-                                      "unexpected argument '%s'", argument);
+                return dts_tool_usage_scenario(a->tool, argument,
+                                               "one scenario at a time; `dtsim compare` takes several");
             }
             a->scenario = argument;
             return 0;

@@ -97,6 +97,8 @@ enum { DTS_FORMAT_TEXT, DTS_FORMAT_JSON };
 int dts_tool_format(dts_tool *tool, const char *const *names, const char *text, int *out);
 /* The argument of a command that takes one scenario. Returns what an argp parser hands on. */
 int dts_tool_scenario(dts_tool *tool, const char *argument, const char **out);
+/* Another argument than the one scenario: a key that lacks its --set, or what help says. */
+int dts_tool_usage_scenario(dts_tool *tool, const char *argument, const char *help);
 /* Reports that it is missing; the exit code. */
 int dts_tool_no_scenario(dts_tool *tool);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "scenario/scenario.h"
 #include "terminal.h"
 
 enum { OPTION_COLOR = 0x100, OPTION_WIDTH, OPTION_CHARSET };
@@ -101,6 +102,21 @@ static size_t collect(const struct argp_option *command, const struct argp_optio
     return count;
 }
 
+/* "--nodes 4" where a key of scenarios is meant: "cluster.nodes". Its last part in key; false: it is none. */
+static bool is_key(const char *name, char *key, size_t size) {
+    static const char *const sections[] = {"", "training.", "parallelism.", "cluster.", "offload.", "model."};
+    bool found = false;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0] && !found; i++) {
+        size_t offset = 0;
+        snprintf(key, size, "%s%s", sections[i], name);
+        for (char *at = key; *at != '\0'; at++) {
+            *at = *at == '-' ? '_' : *at;
+        }
+        found = dts_schema_find(&dts_scenario_schema, key, &offset) != NULL;
+    }
+    return found;
+}
+
 /* argp stopped before argv[stopped_at]: says what is wrong with the option it had just read. */
 static int explain(dts_tool *tool, const char *command, const struct argp *argp, char **argv, int stopped_at) {
     const char *text = stopped_at > 0 ? argv[stopped_at - 1] : "";
@@ -139,7 +155,14 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
         return dts_tool_usage(tool, see, "option '--%s' takes no value", match->name);
     }
     const char *nearest = dts_nearest_name(name, names, count);
-    if (nearest != NULL) {
+    bool sets = false;
+    for (size_t i = 0; i < count; i++) {
+        sets = sets || strcmp(names[i], "set") == 0;
+    }
+    char key[96];
+    if (sets && is_key(name, key, sizeof key)) {
+        snprintf(see, sizeof see, "it is a key: --set %s=VALUE", key);
+    } else if (nearest != NULL) {
         snprintf(see, sizeof see, "did you mean --%s? `dtsim %s --help` lists the options", nearest, command);
     }
     return dts_tool_usage(tool, see, "unknown option '--%s'", name);

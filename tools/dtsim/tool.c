@@ -67,10 +67,16 @@ int dts_tool_format(dts_tool *tool, const char *const *names, const char *text, 
 
 int dts_tool_scenario(dts_tool *tool, const char *argument, const char **out) {
     if (*out != NULL) {
-        return dts_tool_usage(tool, "one scenario at a time", "unexpected argument '%s'", argument);
+        return dts_tool_usage_scenario(tool, argument, "one scenario at a time");
     }
     *out = argument;
     return 0;
+}
+
+int dts_tool_usage_scenario(dts_tool *tool, const char *argument, const char *help) {
+    char set[120];
+    snprintf(set, sizeof set, "write --set %.100s", argument);
+    return dts_tool_usage(tool, strchr(argument, '=') != NULL ? set : help, "unexpected argument '%s'", argument);
 }
 
 int dts_tool_no_scenario(dts_tool *tool) {
