@@ -152,8 +152,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .expert = plan->expert,
         .expert_tensor = plan->expert_tensor,
         .grouped_products = stack->experts == DTS_EXPERTS_GROUPED,
-        .device_dispatch =
-            stack->device_dispatch_domain > 0 && dts_cluster_domain(plan->job.cluster) >= stack->device_dispatch_domain,
+        .device_dispatch = dts_plan_dispatches_on_device(plan),
         .complex_rotary = stack->complex_rotary,
         .matrix_rotary = stack->matrix_rotary && !stack->compile,
         .widens_norm = stack->widens_norm && !stack->compile,
@@ -257,6 +256,11 @@ bool dts_plan_may_post_validate(const dts_plan *plan, const dts_schedule_method 
 bool dts_plan_post_validates(const dts_plan *plan) {
     return dts_plan_may_post_validate(plan, plan->method) && plan->job.offload->optimizer == DTS_OFFLOAD_NONE &&
            !dts_plan_single_process(plan);
+}
+
+bool dts_plan_dispatches_on_device(const dts_plan *plan) {
+    const int64_t domain = plan->job.stack->device_dispatch_domain;
+    return domain > 0 && dts_cluster_domain(plan->job.cluster) >= domain;
 }
 
 bool dts_plan_shards_parameters(const dts_plan *plan) {

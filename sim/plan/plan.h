@@ -453,6 +453,8 @@ bool dts_plan_keeps_weight_copies(const dts_plan *plan);
 
 /* One process drives all replicas through GPU 0, and there is more than one. */
 bool dts_plan_single_process(const dts_plan *plan);
+/* Are tokens sent to their experts by kernels that know the counts, which the host does not read before it? */
+bool dts_plan_dispatches_on_device(const dts_plan *plan);
 
 /* Do the layers' linear products run in 8 or 4 bits? And do FSDP's gathers or the optimizer's step bring weights that
  * are cast already? */

@@ -107,15 +107,24 @@ static dts_status check_company(const dts_plan *plan, dts_diag *diag) {
     return DTS_OK;
 }
 
-/* A graph cannot hold a place where the host waits for a number. */
+/* A graph cannot hold a place where the host waits for a number: none is read where tokens are dispatched by the device
+ * and products take their counts from it, too (NVIDIA in mlcommons/training_results_v6.0, deepseekv3_671b: HybridEP,
+ * fused grouped products and CUDA_GRAPH_SCOPE=full_iteration, without a capacity). */
 static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
     const dts_model *model = plan->job.model;
     const dts_stack *stack = plan->job.stack;
-    const bool reads = model->capacity_factor <= 0 && (copy_ranks(plan) > 1 || stack->experts != DTS_EXPERTS_GROUPED);
-    if (dts_model_expert_layers(model) == 0 || stack->cuda_graphs == DTS_GRAPHS_NONE || !reads) {
+    const bool calls = stack->experts != DTS_EXPERTS_GROUPED; /* for each expert, whose sizes the host must know */
+    const bool device = copy_ranks(plan) > 1 && dts_plan_dispatches_on_device(plan);
+    const bool reads = device ? stack->device_dispatch_reads && calls : copy_ranks(plan) > 1 || calls;
+    if (dts_model_expert_layers(model) == 0 || stack->cuda_graphs == DTS_GRAPHS_NONE || !reads ||
+        model->capacity_factor > 0) {
         return DTS_OK;
     }
-    return dts_diag_error(diag, NULL, "stack.cuda_graphs", "use cuda_graphs: none, or set model.capacity_factor",
+    return dts_diag_error(diag, NULL, "stack.cuda_graphs",
+                          device
+                              ? "use cuda_graphs: none, or stack.device_dispatch_reads: false if products take their "
+                                "sizes from the device"
+                              : "use cuda_graphs: none, or set model.capacity_factor",
                           "dropless experts cannot be captured: the host reads how many tokens each one gets");
 }
 

@@ -73,6 +73,26 @@ static void sizes_are_read_behind_a_dispatch_on_the_device(void **state) {
     dts_result_free(reads);
 }
 
+/* Where neither dispatch nor products ask the host for counts, dropless experts are captured like the rest. */
+static void experts_without_counts_are_captured(void **state) {
+    (void)state;
+    static const char *const slow =
+        "stack.device_dispatch_domain=8 stack.device_dispatch_reads=false stack.launch=100us";
+    dts_result *launched = simulate_text(base, slow);
+    char captured[160];
+    snprintf(captured, sizeof captured, "%s stack.cuda_graphs=layers", slow);
+    dts_result *layers = simulate_text(base, captured);
+    snprintf(captured, sizeof captured, "%s stack.cuda_graphs=iteration", slow);
+    dts_result *iteration = simulate_text(base, captured);
+    assert_true(layers->iteration_time_s < 0.8 * launched->iteration_time_s);
+    assert_true(iteration->iteration_time_s <= layers->iteration_time_s);
+    assert_refused_with(NULL, base, "stack.device_dispatch_domain=8 stack.cuda_graphs=iteration",
+                        "dropless experts cannot be captured", "stack.device_dispatch_reads: false");
+    dts_result_free(launched);
+    dts_result_free(layers);
+    dts_result_free(iteration);
+}
+
 /* Two passes in turns change at the exchanges of experts, as in Megatron-Core, however many others tensor parallelism
  * has between them: most of what experts exchange is hidden. */
 static void turns_end_at_exchanges_of_experts(void **state) {
@@ -468,6 +488,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_sent_there_and_back),
         cmocka_unit_test(sizes_are_read_behind_a_dispatch_on_the_device),
+        cmocka_unit_test(experts_without_counts_are_captured),
         cmocka_unit_test(scaled_positions_may_need_kernels_of_their_own),
         cmocka_unit_test(turns_end_at_exchanges_of_experts),
         cmocka_unit_test(shared_experts_run_beside_exchanges),
