@@ -47,6 +47,7 @@ static const bound bounds[] = {
     {FOLDER "recent-runs.csv", 63, 0, "iteration_s", 15.5, 0.97, "peak_allocated_gib", 8, true, "DTSIM_LARGE_TABLES"},
     {FOLDER "latest-runs.csv", 81, 0, "iteration_s", 9.5, 0.98, "peak_reserved_gib", 9, true, "DTSIM_LARGE_TABLES"},
     {FOLDER "sixth-runs.csv", 74, 0, "iteration_s", 31.5, 0.94, "peak_allocated_gib", 9.5, true, "DTSIM_LARGE_TABLES"},
+    {FOLDER "seventh-runs.csv", 47, 0, "iteration_s", 19.5, 0.94, "peak_reserved_gib", 22, true, "DTSIM_LARGE_TABLES"},
     {FOLDER "other-gpus.csv", 41, 0, "iteration_s", 13.2, 0.93, NULL, 0, true, NULL},
     {FOLDER "neusight-2025.csv", 58, 0, "iteration_s", 7, 0.98, NULL, 0, true, "DTSIM_LARGE_TABLES"},
     {FOLDER "nvidia-bert.csv", 42, 0, "iteration_s", 8, 0.98, NULL, 0, true, "DTSIM_LARGE_TABLES"},
