@@ -124,6 +124,10 @@ $ grep -c '</title></g>' rent.html; grep -cE 'https?:|<script|<link' rent.html
 26
 0
 [1]
+% Times of minutes stand in minutes below the picture.
+$ dtsim search small.yaml --space rent --tokens 1e8 --over offload=none --simulate 2 --nodes 1,2 --objective cost --clusters 'gcp-a2-highgpu-8g,aws-p4d-24xlarge' --html soon.html >/dev/null; grep -oE 'class="tick"[^>]*>[0-9.]+ (min|h|d)<' soon.html | grep -oE '>.*'
+>3 min<
+>4 min<
 $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 --over offload=none --simulate 2 --budget "1 USD" --width 200 | sed -nE 's/[0-9.,]+ (h|min|days|USD)/N \1/g; 2,3p'
 No offer can do it for at most N USD.
 The cheapest, 1 × gcp-a2-highgpu-8g, takes N min, N USD: N USD over the budget.

@@ -29,7 +29,7 @@ static mark mark_of(size_t cluster) {
 /* Money over more than this is drawn on a logarithmic axis. */
 static const double wide_range = 20;
 
-static const double day_s = 86400, hour_s = 3600;
+static const double day_s = 86400, hour_s = 3600, minute_s = 60;
 
 static void format_days(double seconds, dts_text *out) {
     dts_text_printf(out, "%.10g d", seconds / day_s);
@@ -37,6 +37,17 @@ static void format_days(double seconds, dts_text *out) {
 
 static void format_hours(double seconds, dts_text *out) {
     dts_text_printf(out, "%.10g h", seconds / hour_s);
+}
+
+static void format_minutes(double seconds, dts_text *out) {
+    dts_text_printf(out, "%.10g min", seconds / minute_s);
+}
+
+/* The longest unit of which the longest time holds more than two. */
+static void set_time_unit(double last_s, dts_plot_axis *axis) {
+    const bool days = last_s > 2 * day_s, hours = last_s > 2 * hour_s;
+    axis->unit = days ? day_s : hours ? hour_s : minute_s;
+    axis->format = days ? format_days : hours ? format_hours : format_minutes;
 }
 
 static void format_thousands(double usd, dts_text *out) {
@@ -91,14 +102,12 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
         least = fmin(least, rent->budget_usd);
         most = fmax(most, rent->budget_usd);
     }
-    const bool days = last_s > 2 * day_s, wide = most > wide_range * least;
+    const bool wide = most > wide_range * least;
     const money_unit *unit = unit_of(most);
     *out = (dts_plot){.label = "offers by time and money",
                       .x = {.low = first_s / 1.15,
                             .high = last_s * 1.15,
                             .logarithmic = true,
-                            .unit = days ? day_s : hour_s,
-                            .format = days ? format_days : format_hours,
                             .title = "time for all tokens, to the left is sooner"},
                       .y = {.low = wide ? least / 1.6 : fmax(0, least - 0.15 * (most - least) - 0.05 * least),
                             .high = wide ? most * 1.6 : most + 0.15 * (most - least) + 0.05 * least,
@@ -106,6 +115,7 @@ static bool plot_of(const dts_rent *rent, dts_plot *out) {
                             .unit = unit->usd,
                             .format = unit->format,
                             .title = unit->title}};
+    set_time_unit(last_s, &out->x);
     return drawn > 1;
 }
 
