@@ -12,7 +12,8 @@ static void write_guide(dts_text *out) {
 }
 
 static void write_table(const dts_schedule_report *reports, size_t count, dts_text *out) {
-    dts_text_add(out, "<h2>In numbers</h2>\n<div class=\"wide\"><table>\n<tr>");
+    dts_text_printf(out, "<h2>In numbers, with %d microbatches</h2>\n<div class=\"wide\"><table>\n<tr>",
+                    reports[0].schedule.shape.microbatches);
     for (int c = 0; c < DTS_SCHEDULE_COLUMNS; c++) {
         dts_text_printf(out, "<th>%s</th>", dts_schedule_columns[c]);
     }
@@ -67,12 +68,12 @@ static void write_origins(const dts_schedule_report *reports, size_t count, dts_
     }
 }
 
-dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out) {
+dts_status dts_schedule_html(const dts_schedule_set *sets, size_t set_count, size_t shown, size_t count,
+                             dts_text *out) {
+    const dts_schedule_report *reports = sets[shown].reports;
     dts_html_begin(count == 1 ? reports[0].schedule.name : "Pipeline schedules on one time scale", out);
     write_guide(out);
-    dts_schedule_lesson_begin(reports, count, out);
-    dts_status status = dts_schedule_svg(reports, count, true, out);
-    dts_schedule_lesson_end(out);
+    dts_status status = dts_schedule_lessons(sets, set_count, shown, count, out);
     write_table(reports, count, out);
     if (count > 1) {
         dts_text_add(out, "<p>Against ");

@@ -27,12 +27,22 @@ enum { DTS_SCHEDULE_COLUMNS = 6 };
 extern const char *const dts_schedule_columns[DTS_SCHEDULE_COLUMNS];
 void dts_schedule_cell(const dts_schedule_report *report, int column, char *out, size_t size);
 
-/* A web page: the drawing, in which every box says what it is, the table, and what each schedule is about. */
-dts_status dts_schedule_html(const dts_schedule_report *reports, size_t count, dts_text *out);
+/* The same schedules with a number of microbatches. */
+typedef struct dts_schedule_set {
+    const dts_schedule_report *reports;
+    int microbatches;
+} dts_schedule_set;
 
-/* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. linked: with what the
- * script of a page needs: names of the boxes, when they are, and by which they and the gaps were held up. */
-dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, bool linked, dts_text *out);
+/* A web page: the drawing, in which every box says what it is, the table, and what each schedule is about. Of several
+ * sets (in the order of their microbatches, all of count schedules) the page is about the one that is shown, and a
+ * slider changes to the drawings of the others. */
+dts_status dts_schedule_html(const dts_schedule_set *sets, size_t set_count, size_t shown, size_t count, dts_text *out);
+
+/* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out);
+/* The same with what the script of a page needs: names of the boxes, when they are, and by which they and the gaps were
+ * held up. first: a number that names of a page's earlier drawings have not begun with. */
+dts_status dts_schedule_linked_svg(const dts_schedule_report *reports, size_t count, size_t first, dts_text *out);
 
 /* One object with makespan, bubble_fraction, max_stage_span, peak_activation[], idle[], ops[][], start[][], end[][];
  * for several schedules an object with the array "schedules" of these. A fused block is one entry of ops

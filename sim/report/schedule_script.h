@@ -5,8 +5,8 @@
 #include "report/html_page.h"
 #include "report/schedule_report.h"
 
-/* Around a linked drawing: the controls ahead of it, the script behind it. */
-void dts_schedule_lesson_begin(const dts_schedule_report *reports, size_t count, dts_text *out);
-void dts_schedule_lesson_end(dts_text *out);
+/* The drawings of all sets, of which one is shown, with the controls ahead of them and the script behind. */
+dts_status dts_schedule_lessons(const dts_schedule_set *sets, size_t set_count, size_t shown, size_t count,
+                                dts_text *out);
 
 #endif

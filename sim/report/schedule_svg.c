@@ -269,31 +269,38 @@ static void draw_legend(const picture *p, double top) {
         p->odd ? "idle; lighter: odd chunks, or the second direction; digits: microbatch" : "idle; digits: microbatch");
 }
 
-dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, bool linked, dts_text *out) {
-    double height = MARGIN + LEGEND;
-    double longest = 0;
+static dts_status draw_all(picture *p, const dts_schedule_report *reports, size_t count) {
+    double height = MARGIN + LEGEND, longest = 0, top = MARGIN;
     for (size_t i = 0; i < count; i++) {
         height += height_of(&reports[i]);
         longest = fmax(longest, reports[i].ideal.makespan);
     }
-    picture p = {.out = out, .per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest, .linked = linked};
-    dts_svg_begin(WIDTH, height, linked ? NULL : "pipeline schedules: what each stage does when", out);
-    double top = MARGIN;
-    for (; p.number < count; p.number++) {
-        const dts_schedule_report *r = &reports[p.number];
-        if (dts_schedule_links_make(r, &p.links) != DTS_OK) {
+    p->per_unit = (WIDTH - 2 * MARGIN - LABEL - RIGHT) / longest;
+    dts_svg_begin(WIDTH, height, p->linked ? NULL : "pipeline schedules: what each stage does when", p->out);
+    for (size_t i = 0; i < count; i++, p->number++) {
+        if (dts_schedule_links_make(&reports[i], &p->links) != DTS_OK) {
             return DTS_NOMEM;
         }
-        draw_schedule(&p, r, dts_svg_step(longest, TICKS_MOST), top);
-        dts_schedule_links_free(&p.links);
-        top += height_of(r);
+        draw_schedule(p, &reports[i], dts_svg_step(longest, TICKS_MOST), top);
+        dts_schedule_links_free(&p->links);
+        top += height_of(&reports[i]);
     }
-    draw_legend(&p, top);
-    if (linked) { /* where a script draws; and what it needs to place a time */
-        dts_text_printf(out,
-                        "<g id=\"over\" data-x=\"%d\" data-unit=\"%.9g\" data-end=\"%.9g\" data-top=\"%.6g\"></g>\n",
-                        MARGIN + LABEL, p.per_unit, longest, top);
+    draw_legend(p, top);
+    if (p->linked) { /* where a script draws; and what it needs to place a time */
+        dts_text_printf(p->out,
+                        "<g class=\"over\" data-x=\"%d\" data-unit=\"%.9g\" data-end=\"%.9g\" data-top=\"%.6g\"></g>\n",
+                        MARGIN + LABEL, p->per_unit, longest, top);
     }
-    dts_svg_end(out);
-    return dts_text_status(out);
+    dts_svg_end(p->out);
+    return dts_text_status(p->out);
+}
+
+dts_status dts_schedule_svg(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    picture p = {.out = out};
+    return draw_all(&p, reports, count);
+}
+
+dts_status dts_schedule_linked_svg(const dts_schedule_report *reports, size_t count, size_t first, dts_text *out) {
+    picture p = {.out = out, .linked = true, .number = first};
+    return draw_all(&p, reports, count);
 }

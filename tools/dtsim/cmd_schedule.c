@@ -1,4 +1,5 @@
 /* dtsim schedule: draws pipeline schedules, without hardware or model. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,9 +229,49 @@ static dts_status report(const schedule_arguments *a, const dts_schedule_report 
         case FORMAT_TORCH_CSV:
             return dts_schedule_write(&reports[0].schedule, out, a->tool->diag);
         case FORMAT_SVG:
-            return dts_schedule_svg(reports, a->count, false, out);
+            return dts_schedule_svg(reports, a->count, out);
     }
     return DTS_USAGE;
+}
+
+/* The schedules with another number of microbatches, as a set; false: one of them refuses it, or there is no room. */
+static bool add_set(const schedule_arguments *a, long microbatches, dts_schedule_set *out) {
+    schedule_arguments other = *a;
+    other.microbatches = microbatches;
+    dts_schedule_report *reports = dts_arena_array(a->tool->arena, a->count, sizeof *reports);
+    dts_diag *ignored = dts_diag_new();
+    bool good = reports != NULL && ignored != NULL;
+    for (size_t i = 0; i < a->count && good; i++) {
+        good = !dts_schedule_is_file(a->names[i]) && simulate(&other, a->names[i], &reports[i], ignored) == DTS_OK;
+    }
+    dts_diag_free(ignored);
+    *out = (dts_schedule_set){.reports = reports, .microbatches = (int)microbatches};
+    return good;
+}
+
+/* The page also holds, for its slider, drawings of one to eight microbatches for every stage. */
+static dts_status write_page(const schedule_arguments *a, const dts_schedule_report *reports) {
+    static const long times[] = {1, 2, 3, 4, 6, 8};
+    enum { TIMES = sizeof times / sizeof times[0], BOXES_MOST = 5000 };
+    const long asked = reports[0].schedule.shape.microbatches, stages = reports[0].schedule.shape.stages;
+    dts_schedule_set sets[TIMES + 1];
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i <= TIMES; i++) {
+        const long next = i < TIMES ? times[i] * stages : LONG_MAX, before = i > 0 ? times[i - 1] * stages : 0;
+        if (asked > before && asked <= next) {
+            shown = count;
+            sets[count++] = (dts_schedule_set){.reports = reports, .microbatches = (int)asked};
+        }
+        const bool few = i < TIMES && next * stages * (long)a->count <= BOXES_MOST;
+        if (few && next != asked && add_set(a, next, &sets[count])) {
+            count++;
+        }
+    }
+    dts_text page = {0};
+    dts_status status = dts_schedule_html(sets, count, shown, a->count, &page);
+    status = status == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &page) : dts_diag_nomem(a->tool->diag);
+    dts_text_free(&page);
+    return status;
 }
 
 /* All schedules are tried, so that every mistake is reported at once. */
@@ -248,10 +289,7 @@ static dts_status draw(const schedule_arguments *a) {
         return status;
     }
     if (a->html_path != NULL) {
-        dts_text page = {0};
-        status = dts_schedule_html(reports, a->count, &page);
-        status = status == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &page) : dts_diag_nomem(a->tool->diag);
-        dts_text_free(&page);
+        status = write_page(a, reports);
         if (status != DTS_OK) {
             return status;
         }

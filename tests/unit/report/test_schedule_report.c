@@ -240,7 +240,7 @@ static void svg_has_a_box_per_operation(void **state) {
     (void)state;
     subject s = {0};
     add(&s, "zb-h1", small);
-    assert_int_equal(dts_schedule_svg(s.reports, s.count, false, &s.text), DTS_OK);
+    assert_int_equal(dts_schedule_svg(s.reports, s.count, &s.text), DTS_OK);
     const char *text = dts_text_string(&s.text);
     assert_int_equal(strncmp(text, "<svg ", 5), 0);
     assert_string_equal(text + s.text.length - 7, "</svg>\n");
@@ -263,7 +263,8 @@ static void a_page_compares_with_the_first(void **state) {
     subject s = {0};
     add(&s, "gpipe", shaped(4, 8, 1));
     add(&s, "1f1b", shaped(4, 8, 1));
-    assert_int_equal(dts_schedule_html(s.reports, s.count, &s.text), DTS_OK);
+    const dts_schedule_set set = {.reports = s.reports, .microbatches = s.reports[0].schedule.shape.microbatches};
+    assert_int_equal(dts_schedule_html(&set, 1, 0, s.count, &s.text), DTS_OK);
     const char *text = dts_text_string(&s.text);
     assert_int_equal(strncmp(text, "<!doctype html>", 15), 0);
     assert_int_equal(occurrences(text, "<svg "), 1);
@@ -276,7 +277,8 @@ static void a_page_says_what_held_up_what(void **state) {
     (void)state;
     subject s = {0};
     add(&s, "gpipe", small);
-    assert_int_equal(dts_schedule_html(s.reports, s.count, &s.text), DTS_OK);
+    const dts_schedule_set set = {.reports = s.reports, .microbatches = s.reports[0].schedule.shape.microbatches};
+    assert_int_equal(dts_schedule_html(&set, 1, 0, s.count, &s.text), DTS_OK);
     const char *text = dts_text_string(&s.text);
     assert_non_null(strstr(text, "<g id=\"k0-0-0\" data-s=\"0\" data-e=\"1\"><title>stage 0: forward of"));
     assert_non_null(strstr(text, "<g id=\"k0-1-0\" data-s=\"1\" data-e=\"2\" data-by=\"k0-0-0\">"));
@@ -327,6 +329,29 @@ static void every_gap_has_its_cause(void **state) {
     }
 }
 
+/* The slider's drawings: one is shown, and a name stands for one box of the page. */
+static void a_page_holds_several_numbers_of_microbatches(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "gpipe", shaped(2, 2, 1));
+    add(&s, "1f1b", shaped(2, 2, 1));
+    add(&s, "gpipe", shaped(2, 4, 1));
+    add(&s, "1f1b", shaped(2, 4, 1));
+    const dts_schedule_set sets[] = {{s.reports, 2}, {s.reports + 2, 4}};
+    assert_int_equal(dts_schedule_html(sets, 2, 1, 2, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_int_equal(occurrences(text, "<svg "), 2);
+    assert_int_equal(occurrences(text, "lesson\" hidden"), 1);
+    assert_non_null(strstr(text, "data-many=\"4\" data-first=\"2\" data-names=\"gpipe,1f1b\">"));
+    for (int k = 0; k < 4; k++) {
+        char name[32];
+        snprintf(name, sizeof name, " id=\"k%d-1-3\" ", k);
+        assert_int_equal(occurrences(text, name), 1);
+    }
+    assert_non_null(strstr(text, "<h2>In numbers, with 4 microbatches</h2>"));
+    clear(&s);
+}
+
 static void a_block_is_drawn_part_by_part(void **state) {
     (void)state;
     subject s = {0};
@@ -343,13 +368,21 @@ static void a_block_is_drawn_part_by_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_of_one_schedule),           cmocka_unit_test(unicode_marks_chunks_and_weights),
-        cmocka_unit_test(pages_fit_the_window),           cmocka_unit_test(several_share_a_scale_and_a_table),
-        cmocka_unit_test(a_wrong_textbook_is_explained),  cmocka_unit_test(memory_rises_and_falls),
-        cmocka_unit_test(idle_time_is_told_by_cause),     cmocka_unit_test(json_has_the_names_of_the_contract),
-        cmocka_unit_test(csv_has_a_row_per_operation),    cmocka_unit_test(svg_has_a_box_per_operation),
-        cmocka_unit_test(a_page_compares_with_the_first), cmocka_unit_test(a_block_is_drawn_part_by_part),
-        cmocka_unit_test(a_page_says_what_held_up_what),  cmocka_unit_test(every_gap_has_its_cause),
+        cmocka_unit_test(page_of_one_schedule),
+        cmocka_unit_test(unicode_marks_chunks_and_weights),
+        cmocka_unit_test(pages_fit_the_window),
+        cmocka_unit_test(several_share_a_scale_and_a_table),
+        cmocka_unit_test(a_wrong_textbook_is_explained),
+        cmocka_unit_test(memory_rises_and_falls),
+        cmocka_unit_test(idle_time_is_told_by_cause),
+        cmocka_unit_test(json_has_the_names_of_the_contract),
+        cmocka_unit_test(csv_has_a_row_per_operation),
+        cmocka_unit_test(svg_has_a_box_per_operation),
+        cmocka_unit_test(a_page_compares_with_the_first),
+        cmocka_unit_test(a_block_is_drawn_part_by_part),
+        cmocka_unit_test(a_page_says_what_held_up_what),
+        cmocka_unit_test(every_gap_has_its_cause),
+        cmocka_unit_test(a_page_holds_several_numbers_of_microbatches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
