@@ -42,13 +42,19 @@ static const char style_sheet[] =
     "break-inside:avoid}"
     "h2{break-after:avoid}svg *{print-color-adjust:exact}}";
 
+/* A number keeps its per cent on its line. */
+static bool joins(const char *text, const char *end) {
+    return *text == ' ' && text + 1 < end && text[1] == '%';
+}
+
 static void add_escaped(const char *text, size_t length, dts_text *out) {
     for (const char *end = text + length; text < end; text++) {
-        const char *entity = *text == '<'   ? "&lt;"
-                             : *text == '>' ? "&gt;"
-                             : *text == '&' ? "&amp;"
-                             : *text == '"' ? "&quot;"
-                                            : NULL;
+        const char *entity = joins(text, end) ? "&nbsp;"
+                             : *text == '<'   ? "&lt;"
+                             : *text == '>'   ? "&gt;"
+                             : *text == '&'   ? "&amp;"
+                             : *text == '"'   ? "&quot;"
+                                              : NULL;
         dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
     }
 }

@@ -233,6 +233,14 @@ static void trace_sums_kernels_up_to_passes(void **state) {
     cJSON_Delete(root);
 }
 
+static void pages_keep_per_cent_with_its_number(void **state) {
+    (void)state;
+    dts_text text = {0};
+    dts_html_escaped("9 % of \"a<b\", % and a blank ", &text);
+    assert_string_equal(dts_text_string(&text), "9&nbsp;% of &quot;a&lt;b&quot;,&nbsp;% and a blank ");
+    dts_text_free(&text);
+}
+
 static void trace_of_nothing_is_valid(void **state) {
     (void)state;
     const dts_result empty = {0};
@@ -500,6 +508,7 @@ int main(void) {
         cmocka_unit_test(csv_has_a_header_and_a_row_of_equal_length),
         cmocka_unit_test(trace_is_valid_json_with_every_span_once),
         cmocka_unit_test(trace_keeps_kernels_that_touch_apart),
+        cmocka_unit_test(pages_keep_per_cent_with_its_number),
         cmocka_unit_test(trace_sums_kernels_up_to_passes),
         cmocka_unit_test(trace_of_nothing_is_valid),
         cmocka_unit_test(trace_reports_a_full_disk),
