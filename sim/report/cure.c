@@ -295,3 +295,17 @@ void dts_report_strain(dts_strain most, const dts_style *style, size_t indent, d
     out->failed |= line.failed;
     dts_text_free(&line);
 }
+
+const char dts_report_wide_text[] =
+    "‡ in fp32, all or a part of it, though half precision was asked for, and MFU counts from the peak of what it runs "
+    "in: `dtsim run` says why and what helps.";
+
+const char *dts_report_wide_mark(bool wide) {
+    return wide ? " ‡" : "";
+}
+
+void dts_report_wide(bool any, const dts_style *style, size_t indent, dts_text *out) {
+    if (any) {
+        add_remark(dts_report_wide_text, style, indent, out);
+    }
+}

@@ -30,4 +30,10 @@ const char *dts_report_fit_mark(bool fits, dts_strain strain);
  * them. Nothing where there is none. */
 void dts_report_strain(dts_strain most, const dts_style *style, size_t indent, dts_text *out);
 
+/* " ‡" behind a plan of which all or a part stays in fp32 though half precision was asked for, and what is said of it
+ * below a table where any has one. */
+const char *dts_report_wide_mark(bool wide);
+extern const char dts_report_wide_text[];
+void dts_report_wide(bool any, const dts_style *style, size_t indent, dts_text *out);
+
 #endif

@@ -27,6 +27,14 @@ const dts_finding *dts_offer_plan(const dts_offer *offer) {
     return dts_search_plan(offer->search);
 }
 
+bool dts_rent_any_wide(const dts_rent *rent) {
+    bool any = false;
+    for (size_t i = 0; i < rent->plans && !any; i++) {
+        any = dts_offer_plan(&rent->offers[i])->outcome.figures.wide;
+    }
+    return any;
+}
+
 static char *copy(const char *text) {
     size_t size = strlen(text) + 1;
     char *made = malloc(size);

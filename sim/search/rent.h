@@ -74,4 +74,7 @@ bool dts_rent_replaces(const dts_override *override);
 /* The best plan of an offer; NULL: none fits. */
 const dts_finding *dts_offer_plan(const dts_offer *offer);
 
+/* Does any offer's plan stay in fp32 though half precision was asked for? */
+bool dts_rent_any_wide(const dts_rent *rent);
+
 #endif

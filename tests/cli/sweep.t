@@ -167,3 +167,20 @@ $ dtsim sweep gcp-data-parallel/scaling-ddp --vary model=gpt2,gpt2-large --width
 2 combinations: 2 simulated, 0 illegal.
 Their tokens are different work: none is the fastest.
 * nothing else that fits, of the same model and length, is better in throughput, memory and price of a token at once.
+% What stays in fp32 though half precision was asked for is marked, as in searches.
+$ printf 'model: {profile: gpt, layers: 4, hidden: 1024, heads: 16, vocab: 8192}\ncluster: {profile: dgx-a100-40gb, nodes: 1, gpus_per_node: 2}\nstack: torchtitan\ntraining: {global_batch: 8, micro_batch: 1, sequence_length: 1024, precision: amp-bf16}\n' >wide.yaml
+$ dtsim sweep wide.yaml --vary parallelism.data_parallel=ddp,fsdp --width 200 --html wide.html | grep -oE '^  (ddp|fsdp)|GiB.*‡|^‡ in fp32'; grep -c '‡ in fp32' wide.html
+  ddp
+GiB ‡
+  fsdp
+‡ in fp32
+1
+$ dtsim advise wide.yaml --width 200 --html advice.html | grep -oE '^  (DDP|ZeRO) |GiB ‡|^  ‡ in fp32' | head -3; grep -c '‡ in fp32' advice.html
+  DDP 
+GiB ‡
+  ZeRO 
+1
+$ dtsim search wide.yaml --tokens 1B --clusters dgx-a100-40gb --price 'dgx-a100-40gb=20 USD/h' --nodes 1 --over parallelism.data_parallel=ddp --over parallelism.context=1 --over offload=none --simulate 4 --width 200 --html offers.html | grep -oE '(ddp|fsdp|zero[0-9]) [0-9]+ .*‡|^‡ in fp32' | sed -E 's/ · .* / · /'; grep -c '‡ in fp32' offers.html
+ddp 4 · ‡
+‡ in fp32
+1

@@ -92,8 +92,9 @@ static void add_family(const dts_advice *a, int f, dts_grid *grid, dts_text *out
     dts_candidate_describe(&c->candidate, a->base, &plan);
     dts_grid_add(grid, dts_formatted(dts_format_time, c->figures.iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, c->figures.tokens_per_s, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", c->figures.peak_device_gib,
-                    dts_report_fit_mark(c->figures.fits, dts_figures_strain(&c->figures)));
+    dts_grid_printf(grid, "%.1f GiB%s%s", c->figures.peak_device_gib,
+                    dts_report_fit_mark(c->figures.fits, dts_figures_strain(&c->figures)),
+                    dts_report_wide_mark(c->figures.wide));
     if (!c->figures.fits) {
         dts_grid_add(grid, "");
     } else if (f == a->best) {
@@ -123,6 +124,14 @@ static dts_strain most_strain(const dts_advice *a) {
         dts_strain_add(&most, a->families[f].legal ? dts_figures_strain(&a->families[f].figures) : (dts_strain){0});
     }
     return most;
+}
+
+static bool any_wide(const dts_advice *a) {
+    bool any = false;
+    for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
+        any = any || (a->families[f].legal && a->families[f].figures.wide);
+    }
+    return any;
 }
 
 /* Families that were said to perform alike and do not fit, and the best of the others. */
@@ -239,6 +248,7 @@ dts_status dts_advise_write_text(const dts_advice *a, const dts_style *style, dt
     dts_grid_free(grid);
     dts_text_add(out, "  !: does not fit\n");
     dts_report_strain(most_strain(a), style, INDENT, out);
+    dts_report_wide(any_wide(a), style, INDENT, out);
     dts_style_add(style, DTS_PAINT_STRONG, "\nRules of thumb\n", out);
     write_all_verdicts(a, style, out);
     if (a->best < 0) {
@@ -269,6 +279,7 @@ static void html_section(const dts_advice *a, section *write, dts_text *out) {
 
 static void write_strain(const dts_advice *a, const dts_style *style, dts_text *out) {
     dts_report_strain(most_strain(a), style, 0, out);
+    dts_report_wide(any_wide(a), style, 0, out);
 }
 
 dts_status dts_advise_write_html(const dts_advice *a, dts_text *out) {

@@ -353,6 +353,7 @@ void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, d
         dts_text_printf(out, "^ retries of the caching allocator cost up to %.0f %% of the iteration.\n",
                         100 * most.retry_share);
     }
+    dts_report_wide(dts_rent_any_wide(rent), &(dts_style){.width = 1 << 20, .unicode = true}, 0, out);
     if (rent->plans > 0) {
         dts_text_add(out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.");
         remark_prices(rent, options, out);
@@ -399,6 +400,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
     dts_text_add(&text, dts_report_fit_mark(f->fits, dts_figures_strain(f)));
+    dts_text_add(&text, dts_report_wide_mark(f->wide));
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
 }

@@ -1,6 +1,7 @@
 /* What a search says of plans that the stack's launcher cannot run, and of those that it leaves in fp32. */
 #include <string.h>
 
+#include "report/cure.h"
 #include "report/format.h"
 #include "search_write.h"
 
@@ -75,14 +76,11 @@ static bool is_wide(const dts_search *search, const dts_finding *finding) {
 }
 
 const char *dts_search_wide_mark(const dts_finding *finding) {
-    return finding->outcome.figures.wide ? " ‡" : "";
+    return dts_report_wide_mark(finding->outcome.figures.wide);
 }
 
 const char *dts_search_wide_text(const dts_search *search, size_t top) {
-    return shows_marked(search, top, is_wide)
-               ? "‡ in fp32, all or a part of it, though half precision was asked for, and MFU counts from the peak of "
-                 "what it runs in: `dtsim run` says why and what helps."
-               : NULL;
+    return shows_marked(search, top, is_wide) ? dts_report_wide_text : NULL;
 }
 
 static bool lacks_schedule(const dts_search *search, const dts_finding *finding) {

@@ -53,7 +53,8 @@ static void add_row(const dts_sweep *sweep, size_t index, dts_grid *grid) {
     dts_grid_add(grid, dts_formatted(dts_format_time, f->iteration_time_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_count, f->tokens_per_s, buffer, sizeof buffer));
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
-    dts_grid_printf(grid, "%.1f GiB%s", f->peak_device_gib, dts_report_fit_mark(f->fits, dts_figures_strain(f)));
+    dts_grid_printf(grid, "%.1f GiB%s%s", f->peak_device_gib, dts_report_fit_mark(f->fits, dts_figures_strain(f)),
+                    dts_report_wide_mark(f->wide));
     if (f->price_usd_per_hour > 0 && f->fits) {
         dts_grid_add(grid, dts_formatted(dts_format_count, f->usd_per_billion_tokens, buffer, sizeof buffer));
     } else {
@@ -237,8 +238,10 @@ static bool write_winners(const dts_sweep *sweep, const dts_style *style, dts_te
 void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     size_t pending = 0, unfit = 0, unpriced = 0;
     dts_strain most = {0};
+    bool wide = false;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *o = &sweep->outcomes[i];
+        wide |= o->kind == DTS_OUTCOME_SIMULATED && o->figures.wide;
         pending += o->kind == DTS_OUTCOME_PENDING;
         unfit += o->kind == DTS_OUTCOME_SIMULATED && !o->figures.fits;
         dts_strain_add(&most, dts_figures_strain(&o->figures)); /* none where nothing was simulated */
@@ -255,6 +258,7 @@ void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text 
         dts_text_printf(out, "! does not fit in memory (%zu).\n", unfit);
     }
     dts_report_strain(most, style, 0, out);
+    dts_report_wide(wide, style, 0, out);
     if (any) {
         dts_text line = {0};
         dts_text_printf(&line, "* nothing else that fits%s is better in throughput%s at once.",
