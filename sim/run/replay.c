@@ -171,10 +171,11 @@ static uint32_t tensor_new(replayer *r) {
 
 /* ---- requests --------------------------------------------------------------------------------------------------- */
 
-static void note_stall(replayer *r, dts_id task, bool retries, int64_t calls) {
-    if (r->stall_count > 0 && r->stalls[r->stall_count - 1].task == task) {
-        r->stalls[r->stall_count - 1].retries |= retries;
-        r->stalls[r->stall_count - 1].calls += calls;
+static void note_stall(replayer *r, dts_id task, bool behind, bool retries, int64_t calls) {
+    dts_allocator_stall *last = r->stall_count > 0 ? &r->stalls[r->stall_count - 1] : NULL;
+    if (last != NULL && last->task == task && last->behind == behind) {
+        last->retries |= retries;
+        last->calls += calls;
         return;
     }
     dts_allocator_stall *stalls = dts_array_room(r->stalls, &r->stall_capacity, r->stall_count + 1, sizeof *stalls);
@@ -183,21 +184,23 @@ static void note_stall(replayer *r, dts_id task, bool retries, int64_t calls) {
         return;
     }
     r->stalls = stalls;
-    r->stalls[r->stall_count++] = (dts_allocator_stall){.task = task, .retries = retries, .calls = calls};
+    r->stalls[r->stall_count++] =
+        (dts_allocator_stall){.task = task, .behind = behind, .retries = retries, .calls = calls};
 }
 
 static unsigned stream_of(uint8_t category) {
     return category == DTS_MEMORY_GATHERED ? 1 : category == DTS_MEMORY_SHARDS ? 2 : 0;
 }
 
-/* A block for so many bytes of a category; task: that asks for it. DTS_NO_BLOCK: there is no memory for it. */
-static uint32_t serve(replayer *r, int64_t bytes, uint8_t category, dts_id task) {
+/* A block for so many bytes of a category; task: that asks for it; behind: when the host has issued it. DTS_NO_BLOCK:
+ * there is no memory for it. */
+static uint32_t serve(replayer *r, int64_t bytes, uint8_t category, dts_id task, bool behind) {
     dts_caching_counts was = dts_caching_count(r->allocator);
     uint32_t block = dts_caching_take(r->allocator, bytes, stream_of(category));
     dts_caching_counts is = dts_caching_count(r->allocator);
     int64_t calls = is.mallocs - was.mallocs + is.frees - was.frees;
     if (calls > 0 || is.retries > was.retries) {
-        note_stall(r, task, is.retries > was.retries, calls);
+        note_stall(r, task, behind, is.retries > was.retries, calls);
     }
     if (block == DTS_NO_BLOCK && !r->out->out_of_memory) {
         r->out->out_of_memory = true;
@@ -220,11 +223,11 @@ static dts_time issued(const replayer *r, dts_id task) {
     return when;
 }
 
-static void request(replayer *r, const tensor *like, dts_id task) {
+static void request(replayer *r, const tensor *like, dts_id task, bool behind) {
     if (like->category == DTS_MEMORY_GATHERED) {
         dts_caching_advance(r->allocator, issued(r, task));
     }
-    uint32_t block = serve(r, like->bytes, like->category, task);
+    uint32_t block = serve(r, like->bytes, like->category, task, behind);
     uint32_t id = block == DTS_NO_BLOCK ? NONE : tensor_new(r);
     if (id != NONE) {
         r->tensors[id] = *like;
@@ -275,7 +278,8 @@ static void let_go_parts(replayer *r, const tensor *sum, dts_time when) {
     }
 }
 
-/* Does the event see its task off? What appears then is no output: that was there from the start. */
+/* Does the event see its task off? What appears then is no output: that was there from the start. The host asks for it
+ * behind the task: a unit of parameters that is gathered next. */
 static bool ends_task(const replayer *r, const dts_memory_event *e) {
     return e->when == r->ends[e->task] && e->when > r->starts[e->task];
 }
@@ -339,19 +343,19 @@ static void park(replayer *r, const tensor *sum, dts_time when) {
 }
 
 /* They come back, in the order in which they were made. */
-static void unpark(replayer *r, const tensor *sum, dts_id task) {
+static void unpark(replayer *r, const tensor *sum, dts_id task, bool behind) {
     tensor rest = *sum;
     for (size_t i = r->parked_count; i-- > 0;) {
         const tensor t = r->parked[i];
         if (of_one_part(&t, sum) && t.bytes <= rest.bytes) {
             rest.bytes -= t.bytes;
-            request(r, &t, task);
+            request(r, &t, task, behind);
             r->parked_count--;
             memmove(&r->parked[i], &r->parked[i + 1], (r->parked_count - i) * sizeof *r->parked);
         }
     }
     if (rest.bytes > 0) {
-        request(r, &rest, task);
+        request(r, &rest, task, behind);
     }
 }
 
@@ -366,7 +370,7 @@ static void replay_group(replayer *r, const dts_memory_event *events, size_t cou
         for (size_t i = 0; i < some; i++) {
             if (group[i].bytes > 0) {
                 tensor t = tensor_of(r, &group[i]);
-                (is_offload(r, &group[i]) ? unpark : request)(r, &t, group[i].task);
+                (is_offload(r, &group[i]) ? unpark : request)(r, &t, group[i].task, ends_task(r, &group[i]));
             }
         }
         for (size_t i = 0; i < some; i++) {
@@ -400,12 +404,12 @@ static void set_up(replayer *r, const int64_t *static_B, bool by_step) {
         for (size_t i = 0; r->apart[c] && i < r->known.count; i++) {
             const dts_tensor *t = &r->known.items[i];
             if (t->category == c && t->by_step == by_step && t->made_by == DTS_NO_ID) {
-                serve(r, t->bytes, (uint8_t)c, DTS_NO_ID);
+                serve(r, t->bytes, (uint8_t)c, DTS_NO_ID, false);
             }
         }
         int64_t rest_B = static_B[c] - (r->apart[c] ? known_B : 0);
         if (rest_B > 0 && !by_step) {
-            serve(r, rest_B, (uint8_t)c, DTS_NO_ID);
+            serve(r, rest_B, (uint8_t)c, DTS_NO_ID, false);
         }
     }
 }
@@ -418,7 +422,7 @@ static void bear(replayer *r, dts_time now) {
             if (r->starts[t->made_by] > now) {
                 return;
             }
-            r->born[r->next_born] = serve(r, t->bytes, t->category, t->made_by);
+            r->born[r->next_born] = serve(r, t->bytes, t->category, t->made_by, false);
         }
         r->next_born++;
     }

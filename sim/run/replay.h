@@ -39,6 +39,7 @@ void dts_memory_log_add(void *context, dts_time now, dts_id device, unsigned cat
 /* A place in the iteration where the host has to do with cudaMalloc and cudaFree. */
 typedef struct dts_allocator_stall {
     dts_id task;   /* when it is issued */
+    bool behind;   /* not before that, but before what is issued next */
     bool retries;  /* all that is cached is freed: cudaFree waits for the GPU */
     int64_t calls; /* of cudaFree and cudaMalloc */
 } dts_allocator_stall;

@@ -91,8 +91,11 @@ dts_status dts_replay_stalls(const dts_plan *plan, const dts_lowered *lowered, c
         for (size_t i = 0; retries(&replays[p]) && i < replays[p].stall_count; i++) {
             const dts_allocator_stall *s = &replays[p].stalls[i];
             if (s->task != DTS_NO_ID) {
-                stalls[(*count)++] = (dts_host_stall){
-                    .device = device, .task = s->task, .seconds = stall_s(plan->job.stack, s), .waits = s->retries};
+                stalls[(*count)++] = (dts_host_stall){.device = device,
+                                                      .task = s->task,
+                                                      .seconds = stall_s(plan->job.stack, s),
+                                                      .behind = s->behind,
+                                                      .waits = s->retries};
             }
         }
     }

@@ -204,24 +204,29 @@ static bool stalls_here(const dts_builder *b, const dts_stage *stage, const dts_
     return stall->device == stage->device || (b->full && stall->device == stage->device % (dts_id)b->plan->pipeline);
 }
 
-/* Does a stall come behind the kernel that is launched next? In the first row the graph without stalls says it, and by
- * the number of the kernel the other rows, whose collectives are tasks of the first. */
-static bool stalls_later(dts_builder *b, const dts_stage *stage, size_t index) {
+/* Does a stall come behind the kernel or the collective that is launched next? In the first row the graph without
+ * stalls says it, and by the number of the kernel the other rows, whose collectives are tasks of the first. */
+static bool stalls_later(dts_builder *b, const dts_stage *stage, size_t index, bool kernel) {
     const dts_host_stall *stall = &b->stalls[index];
+    if (!kernel && !stall->behind) {
+        return true; /* it holds up kernels only */
+    }
     if (stall->device != stage->device) {
         return b->stall_at[index] > stage->kernels;
     }
     b->stall_at[index] = stage->kernels;
-    return stall->task > b->info_count - b->stall_tasks + 1;
+    const size_t tasks = b->info_count - b->stall_tasks;
+    return stall->behind ? stall->task >= tasks : stall->task > tasks + 1;
 }
 
-/* The host is held up where the graph without stalls has a kernel whose launch would be the next task. */
-static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
+/* The host is held up where the graph without stalls has a kernel whose launch would be the next task, or behind one
+ * where a kernel or a collective is launched next. */
+static void add_stalls(dts_builder *b, dts_stage *stage, bool kernel, bool backward) {
     while (stage->next_stall < b->stall_count) {
         const dts_host_stall *stall = &b->stalls[stage->next_stall];
         if (stalls_here(b, stage, stall)) {
             size_t before = b->info_count;
-            if (stalls_later(b, stage, stage->next_stall)) {
+            if (stalls_later(b, stage, stage->next_stall, kernel)) {
                 return;
             }
             dts_task_info info = host_info(stage, stall->waits ? "cudaFree and cudaMalloc" : "cudaMalloc");
@@ -237,7 +242,7 @@ static void add_stalls(dts_builder *b, dts_stage *stage, bool backward) {
 
 dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                         const dts_task_info *info) {
-    add_stalls(b, stage, backward);
+    add_stalls(b, stage, true, backward);
     stage->kernels++;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
     double launch_s = dts_build_launch_s(b->plan, (dts_role)info->role, backward);
@@ -444,6 +449,7 @@ static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind gr
     double launch_s = plan->job.stack->backward_launch_s;
     bool issued = (group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s)) ||
                   dts_brief_issues(b, stage, after, launch_s);
+    add_stalls(b, stage, false, backward);
     dts_id issue = issued ? DTS_NO_ID : dts_build_launch(b, stage, launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;

@@ -238,7 +238,8 @@ typedef struct dts_host_stall {
     dts_id device;
     dts_id task; /* of the graph without stalls */
     double seconds;
-    bool waits; /* for all that the GPU has been given */
+    bool behind; /* before the launch that follows the task's, of a kernel or a collective, not before its own */
+    bool waits;  /* for all that the GPU has been given */
 } dts_host_stall;
 
 typedef struct dts_lower_options {
