@@ -177,6 +177,10 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
         dts_text_printf(out, "%sOnly the nodes' memory or drives are too small for %s.",
                         count > 0 && cures[0].fits ? "\n  " : " ", result->host_short);
     }
+    for (size_t i = 0; i < result->other_training_count; i++) {
+        dts_text_add(out, i == 0 ? "\n  Another training fits these GPUs: " : "\n  ");
+        add_cure(result, &result->other_trainings[i], i + 1 < result->other_training_count ? ";" : ".", out);
+    }
     if (result->look_further != NULL) {
         dts_text_printf(out, " `%s` looks at every legal plan.", result->look_further);
     }

@@ -33,6 +33,8 @@ dts_status dts_report_json(const dts_result *result, const dts_report_options *o
     add_rows(&json, root, "stages", &dts_stage_fields, result->stages, result->stage_count, sizeof *result->stages);
     add_chunks(&json, cJSON_GetObjectItemCaseSensitive(root, "stages"), result);
     add_rows(&json, root, "cures", &dts_cure_fields, result->cures, result->cure_count, sizeof *result->cures);
+    add_rows(&json, root, "other_trainings", &dts_cure_fields, result->other_trainings, result->other_training_count,
+             sizeof *result->other_trainings);
     dts_json_string(&json, root, "host_short", result->host_short);
     dts_json_string(&json, root, "look_further", result->look_further);
     dts_json_warnings(&json, root, result);

@@ -6,10 +6,24 @@
 #include "scenario/scenario.h"
 
 /* The bound on what is tried. A plan that fits, but with retries, is simulated kernel by kernel for each of them. */
-enum { DTS_TRIALS_MOST = 144, DTS_TRIALS_MOST_OF_FITTING = 64, DTS_TRIAL_CHANGES_MOST = 10, DTS_LADDERS_MOST = 80 };
+enum {
+    DTS_TRIALS_MOST = 144,
+    DTS_TRIALS_MOST_OF_FITTING = 64,
+    DTS_TRIALS_OF_OTHERS = 16,
+    DTS_TRIALS_ROOM = DTS_TRIALS_MOST + DTS_TRIALS_OF_OTHERS,
+    DTS_TRIAL_CHANGES_MOST = 10,
+    DTS_LADDERS_MOST = 80
+};
 
-/* Changes are tried alone, then several at once, then on more GPUs, until something suffices. */
-typedef enum dts_trial_stage { DTS_TRY_ALONE, DTS_TRY_TOGETHER, DTS_TRY_LARGER, DTS_TRIAL_STAGES } dts_trial_stage;
+/* Changes are tried alone, then several at once, then on more GPUs, until something suffices. Where nothing does on
+ * these GPUs, another training may: adapters, or shorter samples. */
+typedef enum dts_trial_stage {
+    DTS_TRY_ALONE,
+    DTS_TRY_TOGETHER,
+    DTS_TRY_LARGER,
+    DTS_TRIAL_STAGES,
+    DTS_TRY_OTHERS = DTS_TRIAL_STAGES
+} dts_trial_stage;
 
 /* The overrides, and nothing else, make the values. */
 typedef struct dts_trial {
@@ -34,14 +48,16 @@ typedef struct dts_ladder {
 } dts_ladder;
 
 typedef struct dts_trials {
-    dts_trial *items; /* DTS_TRIALS_MOST of them */
+    dts_trial *items; /* DTS_TRIALS_ROOM of them */
     size_t count;
     dts_ladder ladders[DTS_LADDERS_MOST];
     size_t ladder_count;
 } dts_trials;
 
-/* Fills trials, with room for DTS_TRIALS_MOST in items. result: of the plan as it is; strings go to its arena. */
+/* Fills trials, with room for DTS_TRIALS_ROOM in items. result: of the plan as it is; strings go to its arena. */
 dts_status dts_trials_make(const dts_scenario_values *base, const dts_result *result, dts_trials *trials);
+/* Adds those of stage DTS_TRY_OTHERS. */
+dts_status dts_trials_add_others(const dts_scenario_values *base, const dts_result *result, dts_trials *trials);
 
 /* Does a say nothing new beside b: all changes of b and more, or one of them further? */
 bool dts_trial_repeats(const dts_trial *a, const dts_trial *b);

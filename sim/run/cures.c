@@ -37,7 +37,7 @@ typedef struct finder {
     dts_trial_stage stage;
     int64_t part;                      /* of the batch, one in so many shows what a change does; 1: all is simulated */
     double part_tokens_per_s;          /* of the plan as it is, with so many */
-    dts_trial *picks[DTS_TRIALS_MOST]; /* what seems to suffice */
+    dts_trial *picks[DTS_TRIALS_ROOM]; /* what seems to suffice */
     size_t pick_count, whole_count;
     size_t steps[DTS_LADDERS_MOST]; /* that are climbed of each ladder */
 } finder;
@@ -448,8 +448,8 @@ static const char *short_of_host(const finder *f) {
     return best == NULL ? NULL : best->cure.change;
 }
 
-static dts_status tell(dts_result *result, const dts_trial *t) {
-    dts_cure *c = &result->cures[result->cure_count++];
+static dts_status tell(dts_result *result, const dts_trial *t, dts_cure *list, size_t *list_count) {
+    dts_cure *c = &list[(*list_count)++];
     *c = t->cure;
     dts_override *changes = dts_arena_array(result->arena, t->change_count, sizeof *changes);
     if (changes == NULL) {
@@ -472,7 +472,7 @@ static dts_status take(finder *f) {
     const dts_trial *told[TOLD_MOST] = {NULL};
     const size_t count = select_told(f, told);
     for (size_t i = 0; i < count && status == DTS_OK; i++) {
-        status = tell(result, told[i]);
+        status = tell(result, told[i], result->cures, &result->cure_count);
     }
     for (size_t i = 0; i < f->trials.count; i++) {
         result->cures_tried += f->trials.items[i].known;
@@ -488,7 +488,39 @@ static dts_status take_nearest(finder *f) {
     if (!best->whole) {
         simulate_chosen(f, best);
     }
-    return best->known ? tell(f->result, best) : DTS_OK;
+    return best->known ? tell(f->result, best, f->result->cures, &f->result->cure_count) : DTS_OK;
+}
+
+static bool suffices_here(const dts_result *r) {
+    bool here = false;
+    for (size_t i = 0; i < r->cure_count; i++) {
+        here = here || (r->cures[i].fits && r->cures[i].gpus == r->gpus);
+    }
+    return here;
+}
+
+/* Where nothing suffices on these GPUs: what fits there, but learns something else. */
+static dts_status find_others(finder *f) {
+    enum { OTHERS_WHOLE = 6 };
+    dts_result *r = f->result;
+    dts_status status = dts_trials_add_others(f->base, r, &f->trials);
+    if (status != DTS_OK) {
+        return status;
+    }
+    f->pick_count = 0;
+    f->whole_count = WHOLE_MOST - OTHERS_WHOLE;
+    try_stage(f, DTS_TRY_OTHERS);
+    settle(f);
+    const dts_trial *told[TOLD_MOST] = {NULL};
+    const size_t count = select_told(f, told);
+    r->other_trainings = dts_arena_array(r->arena, TOLD_MOST, sizeof *r->other_trainings);
+    if (r->other_trainings == NULL) {
+        return DTS_NOMEM;
+    }
+    for (size_t i = 0; i < count && status == DTS_OK; i++) {
+        status = tell(r, told[i], r->other_trainings, &r->other_training_count);
+    }
+    return status;
 }
 
 static dts_status find(finder *f) {
@@ -519,13 +551,16 @@ static dts_status find(finder *f) {
         f->result->look_further = dts_arena_printf(f->result->arena, "dtsim search %s", f->options->named);
         status = f->result->look_further == NULL ? DTS_NOMEM : DTS_OK;
     }
+    if (status == DTS_OK && !f->result->fits && !suffices_here(f->result)) {
+        status = find_others(f);
+    }
     return status;
 }
 
 dts_status dts_find_cures(const dts_scenario_values *values, const dts_run_options *options, dts_result *result,
                           dts_diag *diag) {
     finder *f = calloc(1, sizeof *f);
-    dts_trial *items = calloc(DTS_TRIALS_MOST, sizeof *items);
+    dts_trial *items = calloc(DTS_TRIALS_ROOM, sizeof *items);
     dts_status status = f == NULL || items == NULL ? DTS_NOMEM : DTS_OK;
     if (status == DTS_OK) {
         *f = (finder){.trials = {.items = items}, .base = values, .options = options, .result = result};

@@ -214,6 +214,8 @@ typedef struct dts_result {
                         one that does not fit either */
     size_t cure_count, cures_tried;
     const char *host_short;    /* where none suffices on these GPUs, one that fits them, but not their nodes; or NULL */
+    dts_cure *other_trainings; /* where none suffices on these GPUs: adapters or shorter samples that do */
+    size_t other_training_count;
     const char *look_further;  /* the command that looks at more, where none of them suffices; or NULL */
     double price_usd_per_hour; /* of all that is rented; 0: unknown */
     int64_t idle_gpus;         /* rented with those that are used: the rest of their nodes */

@@ -82,6 +82,33 @@ static void long_sequences_are_split_and_recomputed(void **state) {
     }
 }
 
+/* Where nothing does on these GPUs, adapters and shorter samples are told apart, as another training. */
+static void another_training_may_fit(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings, *told; /* NULL: the plan has a cure on its GPUs */
+    } rows[] = {
+        {"model=llama-3-70b cluster.profile=dgx-a100-80gb", "training.adapters={lora: "},
+        {"training.sequence_length=1048576 training.recompute=full", "training.sequence_length="},
+        {"training.sequence_length=131072", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char all[200];
+        snprintf(all, sizeof all, "%s%s", rows[i].settings,
+                 rows[i].told != NULL ? " cluster.gpus_per_node=1 training.global_batch=8" : "");
+        dts_result *r = cured(fsdp, all);
+        bool told = rows[i].told == NULL && r->other_training_count == 0;
+        for (size_t k = 0; k < r->other_training_count; k++) {
+            const dts_cure *c = &r->other_trainings[k];
+            print_message("%s: %s (%.1f GiB)\n", rows[i].settings, c->change, c->peak_device_gib);
+            assert_true(c->fits && c->gpus == r->gpus && c->peak_device_gib < r->capacity_gib);
+            told |= rows[i].told != NULL && strstr(c->change, rows[i].told) != NULL;
+        }
+        assert_true(told);
+        dts_result_free(r);
+    }
+}
+
 /* What takes long in full is told as a first look has it. */
 static void large_plans_are_looked_at(void **state) {
     (void)state;
@@ -273,6 +300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_can_be_typed),
         cmocka_unit_test(long_sequences_are_split_and_recomputed),
+        cmocka_unit_test(another_training_may_fit),
         cmocka_unit_test(large_plans_are_looked_at),
         cmocka_unit_test(what_fidelity_asks_for_counts),
         cmocka_unit_test(guesses_are_checked_within_the_bound),
