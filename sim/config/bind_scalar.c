@@ -119,7 +119,10 @@ static dts_status refuse_int(const target *t) {
     size_t length = dts_number_scan(text, &value);
     static const char suffixes[] = "kKMmGgBbTt";
     const char *suffix = rest[0] != '\0' && rest[1] == '\0' ? strchr(suffixes, rest[0]) : NULL;
-    if (digits > 0 && (rest[0] == '_' || rest[0] == ',' || rest[0] == '\'')) {
+    const bool searched = strcmp(t->key, "training.micro_batch") == 0 || strncmp(t->key, "parallelism.", 12) == 0;
+    if (searched && strcmp(text, "auto") == 0) {
+        snprintf(help, sizeof help, "write a whole number: `dtsim search SCENARIO` finds the best one");
+    } else if (digits > 0 && (rest[0] == '_' || rest[0] == ',' || rest[0] == '\'')) {
         snprintf(help, sizeof help, "write the number without separators");
     } else if (digits == 1 && rest[0] != '\0' && strchr("xXob", rest[0]) != NULL && text[sign] == '0') {
         snprintf(help, sizeof help, "write the number in decimal");

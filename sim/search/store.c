@@ -104,8 +104,10 @@ static dts_status check_file(dts_store *store, dts_diag *diag) {
         return dts_diag_fail(diag, DTS_IO, "name another file", "%s is a database of another program", store->path);
     }
     if (query_integer(store, "PRAGMA user_version") != LAYOUT) {
-        return dts_diag_fail(diag, DTS_IO, "name another file", "%s was written by another version of dtsim",
-                             store->path);
+        return dts_diag_fail(diag, DTS_IO,
+                             "name a new file: results of another version are simulated again in any case, and sqlite3 "
+                             "still reads them in this one",
+                             "%s was written by another version of dtsim", store->path);
     }
     return DTS_OK;
 }

@@ -184,3 +184,8 @@ $ dtsim search wide.yaml --tokens 1B --clusters dgx-a100-40gb --price 'dgx-a100-
 ddp 4 · ‡
 ‡ in fp32
 1
+% A store of another version, by the number in its header.
+$ dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=8 --store old.db >old.txt; printf '\0\0\0\3' | dd of=old.db bs=1 seek=60 conv=notrunc status=none; dtsim sweep gcp-data-parallel/scaling-ddp --vary training.micro_batch=8 --store old.db
+error: old.db was written by another version of dtsim
+  help: name a new file: results of another version are simulated again in any case, and sqlite3 still reads them in this one
+[3]
