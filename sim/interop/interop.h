@@ -105,6 +105,9 @@ const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_
  * is none, or it is not known. */
 const dts_launcher *dts_launcher_of(const dts_scenario *scenario);
 
+/* Is it surely a launcher's file, and no scenario of ours? */
+bool dts_launcher_owns(const char *name, const char *text, size_t length);
+
 /* Writes the scenario's plan for the launcher. notes->arena is the caller's. What the launcher has no word for is noted
  * with the nearest; where nothing is near enough the plan is refused. */
 dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher, dts_notes *notes, dts_text *out,

@@ -76,3 +76,18 @@ const dts_launcher *dts_launcher_of(const dts_scenario *scenario) {
     }
     return found;
 }
+
+bool dts_launcher_owns(const char *name, const char *text, size_t length) {
+    static const char *const endings[] = {".sh", ".slurm", ".sbatch", ".args", ".toml"};
+    static const char *const theirs[] = {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
+                                         "distributed_type:"};
+    const char *dot = strrchr(name, '.');
+    bool owns = is_trainer(text, length, true);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        owns = owns || (dot != NULL && strcmp(dot, endings[i]) == 0);
+    }
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        owns = owns || holds(text, length, theirs[i]);
+    }
+    return owns && !holds(text, length, "training:"); /* which every scenario has */
+}

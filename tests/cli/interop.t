@@ -1235,11 +1235,15 @@ training:
   tokens: 1048576000
   Plan                  fsdp 16
 Whole run: 1.05 billion tokens in 2.9 h
-$ dtsim run clm.slurm
-clm.slurm:1:1: error: a script, not YAML
-      1 | #!/bin/bash
-        | ^
-  help: `dtsim import FILE` makes a scenario of a launcher's script
+$ dtsim run /dev/stdin < clm.slurm; dtsim run clm.slurm; cp clm.slurm clm; dtsim run ./clm; printf '{"zero_optimization": {"stage": 2}}' > z2.json; dtsim search z2.json
+error: /dev/stdin is a launcher's file, not a scenario
+  help: `dtsim import /dev/stdin -o scenario.yaml` makes a scenario of it
+error: clm.slurm is a launcher's file, not a scenario
+  help: `dtsim import clm.slurm -o scenario.yaml` makes a scenario of it
+error: ./clm is a launcher's file, not a scenario
+  help: `dtsim import ./clm -o scenario.yaml` makes a scenario of it
+error: z2.json is a launcher's file, not a scenario
+  help: `dtsim import z2.json -o scenario.yaml` makes a scenario of it
 [1]
 $ printf 'deepspeed --num_gpus 8 train.py --deepspeed conf/ds.json --model_name_or_path ./weights/Llama-2-7b-hf --per_device_train_batch_size 4 --max_seq_length 2048 --bf16 --learning_rate 1e-4\n' > ds.sh; mkdir -p conf; printf '{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 2,\n "zero_optimization": {"stage": 3},\n "bf16": {"enabled": "auto"}}\n' > conf/ds.json; dtsim import ds.sh --set cluster=dgx-a100-80gb
 # Imported from ds.sh.

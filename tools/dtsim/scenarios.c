@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "interop/interop.h"
 #include "kinds.h"
 
 enum { DEEPEST = 4, MATCHES_MOST = 8, ENDINGS = 3 };
@@ -282,9 +283,35 @@ static dts_status unknown_scenario(dts_tool *tool, const char *argument, const n
     return status;
 }
 
+/* What is meant for another program is read by import. */
+static bool is_of_launcher(const char *path) {
+    enum { LOOKED_AT_B = 1 << 16 };
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
+    char *text = malloc(LOOKED_AT_B);
+    const size_t length = file != NULL && text != NULL ? fread(text, 1, LOOKED_AT_B, file) : 0;
+    const bool owned = length > 0 && dts_launcher_owns(path, text, length);
+    free(text);
+    if (file != NULL) {
+        fclose(file);
+    }
+    return owned;
+}
+
+static dts_status refuse_launcher(dts_tool *tool, const char *path) {
+    dts_text help = {0};
+    dts_text_printf(&help, "`dtsim import %s -o scenario.yaml` makes a scenario of it", path);
+    dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "%s is a launcher's file, not a scenario", path);
+    dts_text_free(&help);
+    return DTS_INVALID;
+}
+
 dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **path) {
     const name_matches none = {.count = 0};
     *path = dts_scenario_path(tool, argument);
+    if (*path != NULL && is_of_launcher(*path)) {
+        return refuse_launcher(tool, *path);
+    }
     if (*path != NULL) {
         const dts_profile_kind *kind = dts_profile_kind_of_file(tool, *path);
         return kind == NULL ? DTS_OK : refuse_profile(tool, kind, dts_path_with_slash(tool, *path), true, &none);
