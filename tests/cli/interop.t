@@ -1235,9 +1235,11 @@ training:
   tokens: 1048576000
   Plan                  fsdp 16
 Whole run: 1.05 billion tokens in 2.9 h
-$ dtsim run /dev/stdin < clm.slurm; dtsim run clm.slurm; cp clm.slurm clm; dtsim run ./clm; printf '{"zero_optimization": {"stage": 2}}' > z2.json; dtsim search z2.json
-error: /dev/stdin is a launcher's file, not a scenario
-  help: `dtsim import /dev/stdin -o scenario.yaml` makes a scenario of it
+$ cat clm.slurm | dtsim run /dev/stdin; dtsim run clm.slurm; cp clm.slurm clm; dtsim run ./clm; printf '{"zero_optimization": {"stage": 2}}' > z2.json; dtsim search z2.json
+/dev/stdin:1:1: error: a script, not YAML
+      1 | #!/bin/bash
+        | ^
+  help: `dtsim import FILE` makes a scenario of a launcher's script
 error: clm.slurm is a launcher's file, not a scenario
   help: `dtsim import clm.slurm -o scenario.yaml` makes a scenario of it
 error: ./clm is a launcher's file, not a scenario
