@@ -75,8 +75,11 @@ export -f under_valgrind
 valgrind_units() {
     local program list bad=0 good=0
     # whole searches and tables take half an hour each there, these programs minutes; the sanitizers see all of them
-    local minutes='(calibrate|advise)_.*|property_test_(block_keys|closed_forms|launchers|silent_keys|sweep)|interop_test_round_trip|search_test_(answer|modules|soap)'
+    local minutes='(calibrate|advise)_.*|property_test_(block_keys|silent_keys|sweep)|search_test_(answer|modules|soap)'
     minutes+='|run_test_(cures|input|partition|ranks)'
+    # of the 28,500 lines that all others reach, these alone reach 45
+    minutes+='|property_test_ranks|run_test_(closed_forms|contention|flushes|gradient_sync|kept_outputs|post_validation|token_reads)'
+    minutes+='|run_test_zero_bubble_rates|search_test_(frozen_base|fsdp_pipelines|tensor_overlap|twins)'
     [ -z "${DTSIM_THOROUGH:-}" ] || minutes=none
     # backwards: the longest that are left are tests of runs
     list=$(find build/release/tests -maxdepth 1 -type f -perm -u+x -name '*test_*' ! -name 'validation_*' \

@@ -149,7 +149,7 @@ static void stages_cut_by_hand_are_cut_anew(void **state) {
     (void)state;
     static const char by_hand[] =
         "cluster.nodes=1 cluster.gpus_per_node=4 parallelism.data=1 parallelism.pipeline=4 "
-        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5]";
+        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5] training.global_batch=64";
     dts_result *r = explained(scenario, by_hand, true);
     const dts_what_if_row *anew = what_if(r, "stages cut anew");
     assert_non_null(anew);
@@ -163,13 +163,13 @@ static void stages_cut_by_hand_are_cut_anew(void **state) {
     /* what leaves the stages as many as they are keeps their layers */
     static const char in_groups[] =
         "cluster.nodes=1 parallelism.data=1 parallelism.tensor=2 parallelism.sequence=false parallelism.pipeline=4 "
-        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5]";
+        "parallelism.schedule=1f1b parallelism.partition=[9,5,5,5] training.global_batch=32";
     r = explained(scenario, in_groups, true);
     const dts_what_if_row *sequence = what_if(r, "sequence parallelism");
     assert_non_null(sequence);
     assert_string_equal(sequence->change, "parallelism.sequence=true");
     dts_result_free(r);
-    r = explained(scenario, "cluster.nodes=1 parallelism.pipeline=4", true);
+    r = explained(scenario, "cluster.nodes=1 parallelism.pipeline=4 training.global_batch=32", true);
     for (size_t i = 0; i < r->explanation->what_if_count; i++) {
         assert_string_not_equal(r->explanation->what_ifs[i].name, "stages cut anew"); /* they are */
     }
