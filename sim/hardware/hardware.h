@@ -327,12 +327,20 @@ typedef enum dts_kept_outputs { DTS_KEPT_OUTPUTS_NONE, DTS_KEPT_OUTPUTS_LAST, DT
  * COMPILED: where the layers are compiled. */
 typedef enum dts_ring_waits { DTS_RING_WAITS_NEVER, DTS_RING_WAITS_COMPILED, DTS_RING_WAITS_ALWAYS } dts_ring_waits;
 
-/* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
- * from its views' and divided (FSDP1), or parameters copied out of the gathered buffer and gradients copied into the
- * scattered one (FSDP2). */
 /* What its users call data parallelism with all states sharded. */
 typedef enum dts_fsdp_called { DTS_CALLED_FSDP, DTS_CALLED_ZERO3 } dts_fsdp_called;
 
+/* The launcher without which this software does not start: what it cannot express cannot be run. */
+typedef enum dts_stack_launcher {
+    DTS_LAUNCHED_ANYHOW, /* a library, whose users write their own script, or unknown */
+    DTS_LAUNCHED_BY_MEGATRON,
+    DTS_LAUNCHED_BY_DEEPSPEED,
+    DTS_LAUNCHED_BY_TORCHTITAN
+} dts_stack_launcher;
+
+/* What FSDP's kernels move besides the collectives: nothing, one flat tensor per unit whose gradient is put together
+ * from its views' and divided (FSDP1), or parameters copied out of the gathered buffer and gradients copied into the
+ * scattered one (FSDP2). */
 typedef enum dts_fsdp_copies { DTS_FSDP_COPIES_NONE, DTS_FSDP_COPIES_FLAT, DTS_FSDP_COPIES_TENSORS } dts_fsdp_copies;
 
 /* Where the scales of fp8 products come from: the largest value of a tensor as it is, or of earlier steps' tensors; of
@@ -485,6 +493,7 @@ typedef struct dts_stack {
     bool fsdp_root_reshards;       /* the root unit is freed after forward, too */
     bool fsdp_ends_apart;          /* embedding and head are units of their own, else the root's */
     int fsdp_called;               /* dts_fsdp_called */
+    int launcher;                  /* dts_stack_launcher */
     dts_list schedules;            /* const char *: of pipelines, that its launcher offers; empty: nobody has said */
     /* pipeline */
     int p2p_overlap;                /* dts_p2p_overlap: do transfers not hold the compute stream */

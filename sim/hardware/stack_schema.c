@@ -6,6 +6,7 @@
 #include "schedule/schedule.h"
 
 static const char *const attention_kinds[] = {"materialised", "flash", NULL};
+static const char *const launchers[] = {"none", "megatron-lm", "deepspeed", "torchtitan", NULL};
 static const char *const selective_kinds[] = {"attention", "operators", NULL};
 static const char *const autocast_uses[] = {"always", "without-model-parallel", "never", NULL};
 static const char *const fp32_gradient_kinds[] = {"false", "bf16", "true", NULL};
@@ -474,6 +475,12 @@ static const dts_field stack_fields[] = {
      .help =
          "with communication_sms: bytes of device memory that it moves for each byte that a GPU sends; kernels bound "
          "by memory get the rest"},
+    {.key = "launcher",
+     .type = DTS_FIELD_ENUM,
+     .names = launchers,
+     .preset = "none",
+     .offset = offsetof(dts_stack, launcher),
+     .help = "what alone starts it, so that searches mark plans that it has no words for; none: a library, or unknown"},
     {.key = "schedules",
      .type = DTS_FIELD_LIST,
      .element_type = DTS_FIELD_STRING,

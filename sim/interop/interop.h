@@ -101,8 +101,7 @@ extern const dts_launcher *const dts_launchers[];
 /* Which launcher's file this is: by its ending and what stands in it. NULL: not to be told. */
 const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_t length);
 
-/* The launcher without which the scenario's software does not start: what it cannot express cannot be run. NULL: there
- * is none, or it is not known. */
+/* The launcher without which the scenario's software does not start (stack.launcher). NULL: none, or unknown. */
 const dts_launcher *dts_launcher_of(const dts_scenario *scenario);
 
 /* Is it surely a launcher's file, and no scenario of ours? */

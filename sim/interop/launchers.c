@@ -55,26 +55,14 @@ const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_
     return holds(text, length, "--") ? &dts_launcher_megatron : NULL;
 }
 
-/* Software profiles whose framework decides what there is: by a training script of its own, or an engine that takes no
- * other plans. Others are libraries: what a launcher of theirs has no word for is written into the script. */
 const dts_launcher *dts_launcher_of(const dts_scenario *scenario) {
-    static const struct {
-        const char *stack;
-        const dts_launcher *launcher;
-    } frameworks[] = {
-        {"megatron-core", &dts_launcher_megatron},
-        {"megatron-lm", &dts_launcher_megatron},
-        {"deepspeed", &dts_launcher_deepspeed},
-        {"torchtitan", &dts_launcher_torchtitan_toml},
-        {"torchtitan-2025", &dts_launcher_torchtitan_toml},
+    static const dts_launcher *const launchers[] = {
+        [DTS_LAUNCHED_ANYHOW] = NULL,
+        [DTS_LAUNCHED_BY_MEGATRON] = &dts_launcher_megatron,
+        [DTS_LAUNCHED_BY_DEEPSPEED] = &dts_launcher_deepspeed,
+        [DTS_LAUNCHED_BY_TORCHTITAN] = &dts_launcher_torchtitan_toml,
     };
-    const dts_node *name = dts_node_profile_name(dts_node_find(dts_scenario_tree(scenario), "stack"));
-    const dts_launcher *found = NULL;
-    for (size_t i = 0; name != NULL && name->kind == DTS_NODE_SCALAR && i < sizeof frameworks / sizeof frameworks[0];
-         i++) {
-        found = strcmp(frameworks[i].stack, name->text) == 0 ? frameworks[i].launcher : found;
-    }
-    return found;
+    return launchers[dts_scenario_get(scenario)->stack.launcher];
 }
 
 bool dts_launcher_owns(const char *name, const char *text, size_t length) {
