@@ -23,6 +23,7 @@ enum {
     COARSE_FOR = 4, /* coarse for each that may be simulated in full */
     NEAR = 2,       /* axes in which candidates differ that are much alike */
     KNOWN = 32,     /* simulated in full of a family: then it is known how far coarse simulation is off for it */
+    TOLD = 8,       /* then it is known roughly */
 };
 
 /* The closed form may be off by so much for a family of which none has been looked at (exhaustive.c). */
@@ -326,9 +327,13 @@ static size_t count_answers(const dts_search_context *c) {
 
 /* How far behind the best may a candidate be that takes beyond its coarse simulation what its family took at least? Of
  * a family that is known, about one in KNOWN more takes less than all before it; it is taken to be less by what these
- * differ among each other. */
+ * differ among each other, and by twice that where only TOLD are known, of which one in TOLD more does. */
 static double margin_of(const family *f) {
-    return f->known < KNOWN ? CLOSE : fmin(CLOSE, CLOSE_KNOWN * f->greatest_ratio / f->least_ratio);
+    if (f->known < TOLD) {
+        return CLOSE;
+    }
+    const double spread = f->greatest_ratio / f->least_ratio;
+    return fmin(CLOSE, CLOSE_KNOWN * (f->known < KNOWN ? spread * spread : spread));
 }
 
 /* Those that have been looked at and not been simulated in full, the best first, as long as they are better than
