@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "interop/inside.h"
 
 static void put(dts_settings *out, const char *path, int64_t value) {
@@ -382,12 +383,19 @@ static void complete_adapters(dts_settings *ours) {
     }
 }
 
+/* A number above 0 under path, of any size; 0: none. */
+static double amount(const dts_settings *ours, const char *path) {
+    const char *text = dts_settings_get(ours, path);
+    double value = 0;
+    const size_t length = text == NULL ? 0 : dts_number_scan(text, &value);
+    return length > 0 && text[length] == '\0' && value > 0 ? value : 0;
+}
+
 /* Steps, or samples, of the whole run as tokens. */
 static void complete_tokens(dts_settings *ours, const dts_settings *base) {
-    const int64_t steps = dts_settings_count(ours, "plan.steps"), samples = dts_settings_count(ours, "plan.samples");
-    const double step = (double)number(ours, base, "training.global_batch");
-    const double tokens =
-        (samples > 0 ? (double)samples : (double)steps * step) * (double)number(ours, base, "training.sequence_length");
+    const double samples = amount(ours, "plan.samples");
+    const double steps = amount(ours, "plan.steps") * (double)number(ours, base, "training.global_batch");
+    const double tokens = (samples > 0 ? samples : steps) * (double)number(ours, base, "training.sequence_length");
     if (tokens >= 1) {
         dts_settings_set(ours, "training.tokens", "%.17g", tokens);
     }

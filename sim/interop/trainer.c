@@ -50,6 +50,9 @@ static const dts_mapping training_rules[] = {
     /* DeepSpeed's engine keeps half weights and fp32 copies; else half precision is autocast of what was loaded */
     R("training.precision=bf16; stack.master_weights=true", "deepspeed=*; bf16=true"),
     R("training.precision=fp16; stack.master_weights=true", "deepspeed=*; fp16=true"),
+    R("training.precision=bf16; stack.master_weights=true", "use-deepspeed=true; bf16=true"),
+    R("training.precision=bf16; stack.master_weights=true", "use-deepspeed=true; mixed-precision=bf16"),
+    R("training.precision=fp16; stack.master_weights=true", "use-deepspeed=true; mixed-precision=fp16"),
     R("training.precision=bf16", AXOLOTL "bf16=true"),
     R("training.precision=bf16", TORCHTUNE "dtype=bf16"),
     R("training.precision=fp32", TORCHTUNE "dtype=fp32"),

@@ -1382,3 +1382,42 @@ $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 8 
 warning: torchtitan-toml cannot express training.precision = bf16
   help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
 steps = 2000
+$ sed 's/64000/5e9/' samples.sh > many.sh; dtsim import many.sh --set cluster=dgx-h100 | grep tokens; sed 's/--train-samples 64000/--train-iters -1/' samples.sh > none.sh; dtsim import none.sh --set cluster=dgx-h100 | grep -c tokens
+  tokens: 5120000000000
+0
+[1]
+$ printf 'accelerate launch --use_deepspeed --zero_stage 3 --num_machines 2 --num_processes 16 --mixed_precision bf16 train.py --model_name_or_path mistralai/Mistral-7B-v0.1 --per_device_train_batch_size 1 --max_seq_length 4096 --use_peft --load_in_4bit\n' > zero.sh; dtsim import zero.sh --set cluster=dgx-h100 | sed -n '/^name/,$p'
+name: zero
+cluster:
+  profile: dgx-h100
+  nodes: 2
+  gpus_per_node: 8
+parallelism:
+  data_parallel: zero3
+model: mistral-7b
+stack:
+  profile: huggingface-trainer-2
+  master_weights: true
+training:
+  sequence_length: 4096
+  micro_batch: 1
+  precision: bf16
+  recompute: none
+  optimizer: adamw
+  global_batch: 16
+  adapters:
+    lora:
+      rank: 16
+      targets: query-value
+      base: nf4
+$ printf 'torchrun --nnodes 4 --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-30B-A3B --per_device_train_batch_size 1 --bf16 --fsdp "hybrid_shard offload" --max_length 4096\n' > hybrid.sh; dtsim import hybrid.sh --set cluster=dgx-h100 | grep -A5 -E '^(parallelism|offload)'
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: true
+  data: 32
+  shard_group: 8
+model: qwen3-30b-a3b
+--
+offload:
+  optimizer: cpu
+  parameters: cpu
