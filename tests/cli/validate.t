@@ -187,7 +187,7 @@ $ printf 'id,model,cluster.profile,cluster.nodes,stack,training.global_batch,tra
 tokens_per_s_per_gpu (tokens/s per GPU)
   id        measured  predicted    error  -50%      |      +50%
   short         7500       7817   +4.2 %            │▬
-  edge ^        7500       4201  -44.0 %   ▬▬▬▬▬▬▬▬▬│
+  edge ^        7500       4199  -44.0 %   ▬▬▬▬▬▬▬▬▬│
   pieces ?      7500       7737   +3.2 %            │▬
   ^ near the GPU's capacity: retries of the caching allocator are in the time,
     and a little less memory would leave none; share of the iteration: edge 46 %
@@ -206,7 +206,7 @@ $ dtsim validate edge.csv --format json | grep -E '"(id|memory_fill|retry_share)
 % Sweeps, too.
 $ dtsim sweep edge.csv#edge --vary training.sequence_length=7000,8128 | grep -E 'GiB|\^'
   7000               8   895.5 ms    62,538  44.3 %    72.5 GiB                *
-  8128               8    1.935 s    33,609  24.6 %  78.7 GiB ^                *
+  8128               8    1.936 s    33,594  24.5 %  78.7 GiB ^                *
 ^ near the GPU's capacity: retries of the caching allocator cost up to 46 % of
 % Columns in other units than their names say, and rows that are all off in one direction.
 $ printf 'id,model,cluster,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.recompute,measured.iteration_s,measured.tokens_per_s_per_gpu,measured.peak_device_gib\na,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,,250,140000,12000\nb,mingpt-large,gcp-a2-highgpu-8g,1,pytorch-1.11,64,8,256,full,300,110000,11000\n' >units.csv
