@@ -21,10 +21,10 @@ DDP does not fit: it needs N GiB more, and optimizer states take N GiB. Changing
 Megatron's rule does not fit: it needs N GiB more, and optimizer states take N GiB. Changing up to 3 of its keys does not help.
 $ dtsim search small.yaml --set model.hidden=4096 --set model.heads=32 --set model.layers=24 --over parallelism.data_parallel=ddp,zero1 --over offload=none --over training.recompute=none,full --over parallelism.tensor=1,2 --over parallelism.pipeline=1 --width 200 | sed -nE 's/[0-9.]+ (GiB|m?s)/N \1/g; /not fit/p'
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. Two changes lift that: parallelism.tensor=2 parallelism.data_parallel=zero1 (N s, N GiB).
-$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none | head -3 | cut -c1-60
+$ dtsim search small.yaml --set model.layers=96 --set model.hidden=12288 --set model.heads=96 --over offload=none --simulate 4 | head -3 | cut -c1-60
 gpt on 4 × A100-SXM4-40GB, by time
 Nothing fits in memory, which is proven for every layout.
-  rank  iteration  tokens/s     MFU         memory  USD/1e9 
+  rank  iteration  tokens/s     MFU        memory  USD/1e9 t
 % Wrong usage.
 $ dtsim search small.yaml --over parallelism.tensr=1
 --over: error: unknown key 'tensr' [parallelism.tensr]
@@ -303,7 +303,7 @@ $ dtsim search small.yaml --tokens 1e9 --objective memory
 error: --objective memory is not for what to rent
   help: there are time, cost and throughput-per-dollar
 [2]
-$ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost --clusters aws-g6e-48xlarge --nodes 8,32 --width 200 2>/dev/null | grep -cE 'aws-g6e.* 32 .*fsdp 256 · micro 2 · recompute full · offload'
+$ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost --clusters aws-g6e-48xlarge --nodes 32 --width 200 2>/dev/null | grep -cE 'aws-g6e.* 32 .*fsdp 256 · micro 2 · recompute full · offload'
 1
 $ dtsim search small.yaml --space rent
 error: time and money of a training run need --tokens
@@ -353,7 +353,7 @@ $ dtsim search small.yaml --html page.html --export megatron-lm
 error: --html is for the table, --export for a plan
   help: search once with each
 [2]
-$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none --over training.micro_batch=1 --over parallelism.schedule=1f1b --over training.recompute=full --html page.html >/dev/null
+$ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --over offload=none --over training.micro_batch=1 --over parallelism.schedule=1f1b --over training.recompute=full --simulate 4 --html page.html >/dev/null
 [4]
 $ grep -cE 'What binds|Nothing fits in memory, which is proven' page.html
 2

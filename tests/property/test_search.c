@@ -180,7 +180,7 @@ static void bounds_hold_where_backward_is_split(void **state) {
     static dts_layout_space space;
     list all = walk_all(base, over, sizeof over / sizeof over[0], &space);
     double nearest = 0;
-    for (size_t i = 0; i < all.count; i++) {
+    for (size_t i = 0; i < all.count; i += asked_for_few() ? 4 : 1) {
         dts_result *result = check_bounds(&all.items[i].candidate, &all.items[i].estimate, base);
         nearest = fmax(nearest, all.items[i].estimate.least_memory_B / (result->peak_allocated_gib * GIB));
         dts_result_free(result);
@@ -375,7 +375,7 @@ static void layers_choose_the_optimum(void **state) {
         for (int kind = 0; kind < 2; kind++) {
             of_base.value[DTS_AXIS_DATA_PARALLEL] = kind == 0 ? DTS_DP_ZERO1 : DTS_DP_FSDP;
             of_base.value[DTS_AXIS_RECOMPUTE] = DTS_RECOMPUTE_NONE;
-            for (int way = 0; way < WAYS * WAYS * WAYS * WAYS; way++) {
+            for (int way = 0; way < WAYS * WAYS * WAYS * WAYS; way += asked_for_few() ? 7 : 1) {
                 dts_layer_choice choices[LAYERS];
                 for (int layer = 0, rest = way; layer < LAYERS; layer++, rest /= WAYS) {
                     choices[layer] = (dts_layer_choice){.layers = {layer, layer},
@@ -489,13 +489,19 @@ static void more_is_never_worse(void **state) {
     (void)state;
     dts_scenario *scenario = parse_text(tight);
     dts_scenario_values values = *dts_scenario_get(scenario);
-    const dts_axis narrow[] = {AXIS("parallelism.tensor", "1"), AXIS("parallelism.pipeline", "1", "2"),
-                               AXIS("offload", "none"), AXIS("training.micro_batch", "1"),
-                               AXIS("training.recompute", "none", "full")};
-    const dts_axis wide[] = {AXIS("parallelism.tensor", "1", "2"), AXIS("parallelism.pipeline", "1", "2", "4"),
-                             AXIS("offload", "none"), AXIS("training.micro_batch", "1"),
-                             AXIS("training.recompute", "none", "full")};
-    const size_t axes = asked_for_few() ? 5 : 3;
+    const dts_axis narrow[] = {AXIS("parallelism.tensor", "1"),
+                               AXIS("parallelism.pipeline", "1", "2"),
+                               AXIS("offload", "none"),
+                               AXIS("training.micro_batch", "1"),
+                               AXIS("training.recompute", "none", "full"),
+                               AXIS("parallelism.schedule", "1f1b")};
+    const dts_axis wide[] = {AXIS("parallelism.tensor", "1", "2"),
+                             AXIS("parallelism.pipeline", "1", "2", "4"),
+                             AXIS("offload", "none"),
+                             AXIS("training.micro_batch", "1"),
+                             AXIS("training.recompute", "none", "full"),
+                             AXIS("parallelism.schedule", "1f1b")};
+    const size_t axes = asked_for_few() ? 6 : 3;
     dts_search *few = search(&values, "exhaustive", narrow, axes, 0, 1, 2);
     dts_search *many = search(&values, "exhaustive", wide, axes, 0, 1, 2);
     assert_true(few->proven && many->proven);

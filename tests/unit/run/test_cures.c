@@ -29,7 +29,7 @@ static void changes_can_be_typed(void **state) {
         "parallelism.data_parallel=ddp parallelism.data=4 parallelism.tensor=2 training.sequence_length=20480",
         "model=llama-3-405b",
         "model=llama-3-70b cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp parallelism.data=64",
-        "training.sequence_length=131072 cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp",
+        "training.sequence_length=131072 cluster.nodes=4 training.global_batch=32 parallelism.data_parallel=ddp",
         "cluster.gpus_per_node=1 training.global_batch=1",
         "cluster.gpus_per_node=1 training.global_batch=1 cluster.gpu.memory=24GiB",
     };
@@ -251,7 +251,7 @@ static void few_retries_are_marked(void **state) {
 /* Of many microbatches a few show what helps; what is told of is simulated with all of them. */
 static void many_microbatches_are_tried_in_part(void **state) {
     (void)state;
-    static const char *const many = "training.global_batch=512";
+    static const char *const many = "training.global_batch=192";
     dts_result *r = cured(fsdp, many);
     assert_true(r->fits && r->cure_count == 3);
     assert_true(r->cures_tried > r->cure_count); /* the parts of others were simulated as well */
