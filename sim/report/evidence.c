@@ -199,6 +199,17 @@ double dts_evidence_memory_within(const dts_evidence *evidence, const char *left
     return total > 0 && sources > LEAST_SOURCES - 0.5 ? within / total : -1;
 }
 
+double dts_evidence_memory_most(const dts_evidence *evidence, double share) {
+    double least = 0;
+    for (size_t i = 0; i < evidence->count; i++) {
+        const double most = evidence->runs[i].memory;
+        if (most > 0 && (least == 0 || most < least) && dts_evidence_memory_within(evidence, NULL, most) >= share) {
+            least = most;
+        }
+    }
+    return least;
+}
+
 /* "amp-bf16" has the products of "bf16". */
 static const char *product_of(const char *precision) {
     static const char amp[] = "amp-";
@@ -248,20 +259,11 @@ dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result
                                .mfu = result->mfu};
 }
 
-/* How many times what is predicted a GPU of each stage has room for: the least of them. */
-static double room(const dts_result *result) {
-    double least = INFINITY;
-    for (size_t p = 0; p < result->stage_count; p++) {
-        const dts_stage_row *row = &result->stages[p];
-        least = fmin(least, (result->capacity_gib - row->memory_gib.context) / row->peak_allocated_gib);
-    }
-    return least;
-}
-
 static dts_status fill_in(const dts_evidence *evidence, const dts_published_run *like, dts_result *result) {
     double low = 0, high = 0;
     size_t nearest[NEAREST_SHOWN];
-    result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room(result)), 0);
+    const double room = (result->capacity_gib - result->memory_gib.context) / result->peak_allocated_gib;
+    result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room), 0);
     if (!result->fits || !dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
         return DTS_OK;
     }

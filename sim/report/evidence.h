@@ -44,6 +44,8 @@ bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *l
 /* Of the figures of memory, weighed as above, those of at most `most` times their predictions, 0 to 1; negative with
  * fewer than five sources. left_out: as above. */
 double dts_evidence_memory_within(const dts_evidence *evidence, const char *left_out, double most);
+/* The least multiple of their predictions that `share` of them keep within; 0: unknown. */
+double dts_evidence_memory_most(const dts_evidence *evidence, double share);
 
 /* Indices of the runs most like this one in software, GPUs, precision, architecture, utilisation and size, the most
  * alike first, one of a source; returns how many (at most `most`). */

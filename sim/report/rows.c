@@ -153,23 +153,14 @@ void dts_likely_text(const dts_result *result, dts_text *out) {
     dts_text_add(out, high >= 1 ? " s" : high >= 1e-3 ? " ms" : " us");
 }
 
-/* Of a GPU's memory behind its peak, on the stage with the least of it. */
-static double room_gib(const dts_result *result) {
-    double least = INFINITY;
-    for (size_t p = 0; p < result->stage_count; p++) {
-        const dts_stage_row *row = &result->stages[p];
-        least = fmin(least, result->capacity_gib - row->memory_gib.context - row->peak_allocated_gib);
-    }
-    return least;
-}
-
 void dts_room_text(const dts_result *result, dts_text *out) {
-    const double gib = room_gib(result);
+    const double gib = result->capacity_gib - result->memory_gib.context - result->peak_allocated_gib;
     const int tenths = (int)lround(10 * result->likely.fit_share);
     if (tenths >= 1 && tenths <= 9) {
         dts_text_printf(out,
-                        gib >= 0 ? "%.1f GiB left: enough in %d of 10 published runs"
-                                 : "%.1f GiB short: it would fit in %d of 10 published runs",
+                        gib >= 0
+                            ? "tensors leave %.1f GiB; in %d of 10 published runs predictions were no more too low"
+                            : "tensors lack %.1f GiB; in %d of 10 published runs predictions were as much too high",
                         fabs(gib), tenths);
     }
 }

@@ -28,7 +28,7 @@ void dts_stage_mean(const dts_result *result, dts_text *out);
 /* "9.1 to 12 s": where the iteration time likely lies, in one unit; result->likely must be known. */
 void dts_likely_text(const dts_result *result, dts_text *out);
 
-/* "2.3 GiB left: enough in 6 of 10 published runs", by how far those were off, or how much is short; nothing where
+/* "tensors leave 2.3 GiB; in 6 of 10 published runs predictions were no more too low", or what they lack; nothing where
  * that is not known, or hardly in doubt. */
 void dts_room_text(const dts_result *result, dts_text *out);
 

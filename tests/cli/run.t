@@ -56,7 +56,8 @@ $ printf 'model: llama-3-8b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: torc
     training.recompute=selective (43.0 GiB, +66 % tokens/s);
     parallelism.context=2 (47.9 GiB, +55 % tokens/s);
     parallelism.tensor=2 (55.0 GiB, +54 % tokens/s).
-  Room                  4.5 GiB left: enough in 8 of 10 published runs
+  Room                  tensors leave 4.5 GiB; in 8 of 10 published runs
+                        predictions were no more too low
   Bottleneck            memory near the GPU's capacity: the GPU waits for
                         retries of the caching allocator (46 % of the iteration)
 $ dtsim run near.yaml | grep -A4 Warnings

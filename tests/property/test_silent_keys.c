@@ -173,9 +173,9 @@ static bool is_for_tests(const char *key) {
     return strstr(key, ".expected_") != NULL;
 }
 
-/* What hints and searches call a plan, which is no number of a run. */
+/* What hints and searches call a plan, and what launches it, which are no numbers of a run. */
 static bool is_a_word(const char *key) {
-    return strcmp(key, "stack.fsdp.called") == 0;
+    return strcmp(key, "stack.fsdp.called") == 0 || strcmp(key, "stack.launcher") == 0;
 }
 
 /* A key of how something is trained: rates of machines and shapes of models are looked at as a whole only. */

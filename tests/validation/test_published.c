@@ -83,8 +83,8 @@ static void check_record(const dts_evidence *record, const dts_validation *v) {
                     now->table, now->id, now->ratio, old->ratio);
                 fail();
             }
-            if (now->memory > 0 && strcmp(now->table, old->table) == 0 && strcmp(now->id, old->id) == 0 &&
-                !(fabs(now->memory / old->memory - 1) <= 0.02)) {
+            if ((now->memory > 0 || old->memory > 0) && strcmp(now->table, old->table) == 0 &&
+                strcmp(now->id, old->id) == 0 && !(fabs(now->memory / old->memory - 1) <= 0.02)) {
                 print_error("%s#%s needs %.4f times the memory predicted, %.4f in the record: see above\n", now->table,
                             now->id, now->memory, old->memory);
                 fail();

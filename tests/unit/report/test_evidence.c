@@ -100,6 +100,8 @@ static void memory_is_held_against_figures_of_memory(void **state) {
                 "t,i,five,gpt,x,y,bf16,1e9,8,0.4,0.7,\nt,j,six,gpt,x,y,bf16,1e9,8,0.4,0.7,\n");
     assert_close(dts_evidence_memory_within(&f.evidence, NULL, 1), 2.5 / 6, 1e-12, 0); /* d, e, f */
     assert_close(dts_evidence_memory_within(&f.evidence, NULL, 2), 1, 1e-12, 0);
+    assert_close(dts_evidence_memory_most(&f.evidence, 0.5), 1.05, 1e-12, 0); /* 3.5 of 6 */
+    assert_close(dts_evidence_memory_most(&f.evidence, 0.8), 1.3, 1e-12, 0);  /* 5 of 6 */
     assert_close(dts_evidence_memory_within(&f.evidence, "six", 0.8), 0, 0, 0);
     assert_true(dts_evidence_memory_within(&f.evidence, "two", 1) < 0); /* four sources say too little */
     done(&f);
