@@ -132,10 +132,23 @@ static const char *cure_of(const dts_result *r, remedy_kind kind) {
     return "all that lowers the other parts lowers it too";
 }
 
+/* As a shell takes it: a value with blanks is one word. Changes that come without their list have none. */
+static void add_change(const dts_cure *c, dts_text *out) {
+    for (size_t i = 0; i < c->change_count; i++) {
+        const dts_override *one = &c->changes[i];
+        const char *quote = strchr(one->value, ' ') != NULL ? "'" : "";
+        dts_text_printf(out, "%s%s%s=%s%s", i == 0 ? "" : " ", quote, one->key, one->value, quote);
+    }
+    if (c->change_count == 0) {
+        dts_text_add(out, c->change);
+    }
+}
+
 /* end: behind the figures. The words of the software have a line of their own. */
 static void add_cure(const dts_result *r, const dts_cure *c, const char *end, dts_text *out) {
     const char *about = c->coarse ? "about " : "";
-    dts_text_printf(out, "%s (%s%.1f GiB, ", c->change, about, c->peak_device_gib);
+    add_change(c, out);
+    dts_text_printf(out, " (%s%.1f GiB, ", about, c->peak_device_gib);
     if (c->unserved_gib > 0 || c->retry_share >= dts_retries_told) {
         dts_text_printf(out, "%s, ", c->verdict);
     }

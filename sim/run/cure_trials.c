@@ -1,7 +1,7 @@
 /* Which changes are tried. A lever is a key with the values that users set it to against too little memory, the mildest
  * first. Each is climbed alone; then one is climbed while others stay set, for the pairs and triples of the table
  * below; then all that costs little is set at once, also on more nodes. Other trainings are adapters and shorter
- * samples. */
+ * samples, also with sharded states. */
 #include "run/cure_trials.h"
 
 #include <inttypes.h>
@@ -123,9 +123,8 @@ static void add_trial(maker *m, const settings *s) {
     const char *text = "";
     for (size_t i = 0; i < counted.count && text != NULL; i++) {
         t->changes[i] = counted.items[i];
-        const char *quote = strchr(counted.items[i].value, ' ') != NULL ? "'" : ""; /* for the shell */
-        text = dts_arena_printf(m->result->arena, "%s%s%s%s=%s%s", text, i == 0 ? "" : " ", quote, counted.items[i].key,
-                                counted.items[i].value, quote);
+        text = dts_arena_printf(m->result->arena, "%s%s%s=%s", text, i == 0 ? "" : " ", counted.items[i].key,
+                                counted.items[i].value);
     }
     m->failed |= text == NULL;
     t->change_count = counted.count;
@@ -390,40 +389,56 @@ dts_status dts_trials_make(const dts_scenario_values *base, const dts_result *re
     return m.failed ? DTS_NOMEM : DTS_OK;
 }
 
-dts_status dts_trials_add_others(const dts_scenario_values *base, const dts_result *result, dts_trials *trials) {
+/* Adapters, each with what keeps activations small, and shorter samples with all of that, beside what is fixed. */
+static void add_other_ladders(maker *m, const settings *fixed, const settings *small) {
     enum { SHORTEST = 512 };
     static const char *const adapters[] = {"{lora: {rank: 16, targets: all-linear}}",
                                            "{lora: {rank: 16, targets: all-linear, base: nf4}}"};
+    if (m->base->training.adapters.rank == 0) {
+        begin_ladder(m);
+        for (size_t i = 0; i < sizeof adapters / sizeof *adapters; i++) {
+            settings s = *fixed;
+            set(&s, "training.adapters", adapters[i]);
+            add_trial(m, &s);
+            for (size_t k = 0; k < small->count; k++) {
+                set(&s, small->items[k].key, small->items[k].value);
+                add_trial(m, &s);
+            }
+        }
+    }
+    begin_ladder(m);
+    for (int64_t tokens = m->base->training.sequence_length / 2; tokens >= SHORTEST; tokens /= 2) {
+        settings s = *fixed;
+        for (size_t k = 0; k < small->count; k++) {
+            set(&s, small->items[k].key, small->items[k].value);
+        }
+        set(&s, "training.sequence_length", number(m, tokens));
+        add_trial(m, &s);
+    }
+}
+
+dts_status dts_trials_add_others(const dts_scenario_values *base, const dts_result *result, dts_trials *trials) {
+    enum { LADDERS = 4 };
     maker m = {.base = base, .result = result, .trials = trials, .stage = DTS_TRY_OTHERS};
     m.most = trials->count + DTS_TRIALS_OF_OTHERS;
-    if (trials->ladder_count + 2 > DTS_LADDERS_MOST || base->training.mode != DTS_MODE_TRAIN) {
+    if (trials->ladder_count + LADDERS > DTS_LADDERS_MOST || base->training.mode != DTS_MODE_TRAIN) {
         return DTS_OK;
     }
-    const bool recomputes = base->training.recompute.kind == DTS_RECOMPUTE_FULL;
-    settings small = {.count = 0};
-    if (!recomputes) {
+    settings small = {.count = 0}, sharded = {.count = 0};
+    const settings nothing = {.count = 0};
+    if (base->training.recompute.kind != DTS_RECOMPUTE_FULL) {
         set(&small, "training.recompute", "full");
     }
     if (base->training.micro_batch > 1) {
         set(&small, "training.micro_batch", "1");
     }
-    if (base->training.adapters.rank == 0) {
-        begin_ladder(&m);
-        for (size_t i = 0; i < sizeof adapters / sizeof *adapters; i++) {
-            settings alone = {.count = 0};
-            set(&alone, "training.adapters", adapters[i]);
-            add_trial(&m, &alone);
-            for (size_t k = 0; k < small.count; k++) {
-                set(&alone, small.items[k].key, small.items[k].value);
-                add_trial(&m, &alone);
-            }
-        }
+    add_other_ladders(&m, &nothing, &small);
+    add_plan_levers(&m);
+    if (gpus_of(base) > ranks_of_replica(base)) {
+        set_strongest(&m, SHARDING, &sharded);
     }
-    begin_ladder(&m);
-    for (int64_t tokens = base->training.sequence_length / 2; tokens >= SHORTEST; tokens /= 2) {
-        settings s = small;
-        set(&s, "training.sequence_length", number(&m, tokens));
-        add_trial(&m, &s);
+    if (sharded.count > 0) {
+        add_other_ladders(&m, &sharded, &small);
     }
     return m.failed ? DTS_NOMEM : DTS_OK;
 }

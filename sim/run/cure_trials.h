@@ -9,14 +9,15 @@
 enum {
     DTS_TRIALS_MOST = 144,
     DTS_TRIALS_MOST_OF_FITTING = 64,
-    DTS_TRIALS_OF_OTHERS = 16,
+    DTS_TRIALS_OF_OTHERS = 36,
     DTS_TRIALS_ROOM = DTS_TRIALS_MOST + DTS_TRIALS_OF_OTHERS,
     DTS_TRIAL_CHANGES_MOST = 10,
     DTS_LADDERS_MOST = 80
 };
 
 /* Changes are tried alone, then several at once, then on more GPUs, until something suffices. Where nothing does on
- * these GPUs, another training may: adapters, or shorter samples. */
+ * these GPUs, another training may: adapters, or shorter samples, with sharded states where
+ * they are whole. */
 typedef enum dts_trial_stage {
     DTS_TRY_ALONE,
     DTS_TRY_TOGETHER,

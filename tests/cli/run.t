@@ -331,5 +331,5 @@ $ dtsim run fine-tuning/lora-8b --set training.adapters=none --set model=llama-3
     Another training fits these GPUs: 'training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}' (56.1 GiB, +17 % tokens/s).
   Bottleneck            compute (99 % of the iteration)
 	"other_trainings":	[{
-			"change":	"'training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}'",
+			"change":	"training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}",
 			"fits":	true,
