@@ -110,6 +110,32 @@ static bool is_table_of_values(const dts_source *source) {
     return true;
 }
 
+bool dts_is_script(const char *text, size_t length) {
+    static const char *const shells[] = {"sh", "bash", "zsh", "dash", "ksh"};
+    if (length < 2 || memcmp(text, "#!", 2) != 0) {
+        return false;
+    }
+    const char *end = memchr(text, '\n', length);
+    end = end != NULL ? end : text + length;
+    for (const char *word = text + 2; word < end;) { /* the first that is neither env nor one of its options */
+        const char *stop = word;
+        while (stop < end && *stop != ' ' && *stop != '\t' && *stop != '\r') {
+            word = *stop == '/' ? stop + 1 : word; /* without its folder */
+            stop++;
+        }
+        const size_t size = (size_t)(stop - word);
+        if (size > 0 && *word != '-' && !(size == 3 && memcmp(word, "env", size) == 0)) {
+            bool is = size >= strlen("python") && memcmp(word, "python", strlen("python")) == 0;
+            for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
+                is = is || (size == strlen(shells[i]) && memcmp(word, shells[i], size) == 0);
+            }
+            return is;
+        }
+        word = stop + 1;
+    }
+    return false;
+}
+
 static dts_status tree_parse(const char *text, size_t length, const char *name, const dts_limits *limits,
                              dts_arena *arena, dts_node **out, dts_diag *diag) {
     dts_source source;
@@ -124,7 +150,7 @@ static dts_status tree_parse(const char *text, size_t length, const char *name, 
                               "`dtsim show NAME`, without --effective, prints a file that can be used",
                               "a table of values for reading, as `dtsim show --effective` prints it");
     }
-    if (strncmp(source.text, "#!", 2) == 0) {
+    if (dts_is_script(source.text, source.length)) {
         const dts_place place = dts_source_place(&source, 0, 0);
         return dts_diag_error(diag, &place, NULL, "`dtsim import FILE` makes a scenario of a launcher's script",
                               "a script, not YAML");

@@ -50,6 +50,8 @@ extern const dts_limits dts_limits_default;
 dts_status dts_document_read(const char *path, const dts_limits *limits, dts_document **out, dts_diag *diag);
 dts_status dts_document_parse(const char *text, size_t length, const char *name, const dts_limits *limits,
                               dts_document **out, dts_diag *diag);
+/* Does the first line give the text to a shell or to Python? Any other `#!` begins a comment of YAML. */
+bool dts_is_script(const char *text, size_t length);
 /* An empty document: a tree to be built with dts_document_set() and dts_node_merge(). NULL: out of memory. */
 dts_document *dts_document_new(void);
 void dts_document_free(dts_document *document);

@@ -104,6 +104,9 @@ const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_
 /* The launcher without which the scenario's software does not start (stack.launcher). NULL: none, or unknown. */
 const dts_launcher *dts_launcher_of(const dts_scenario *scenario);
 
+/* Is the document a scenario of ours, by its first keys? */
+bool dts_is_scenario(const dts_node *root);
+
 /* Is it surely a launcher's file, and no scenario of ours? */
 bool dts_launcher_owns(const char *name, const char *text, size_t length);
 

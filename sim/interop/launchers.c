@@ -65,17 +65,70 @@ const dts_launcher *dts_launcher_of(const dts_scenario *scenario) {
     return launchers[dts_scenario_get(scenario)->stack.launcher];
 }
 
-bool dts_launcher_owns(const char *name, const char *text, size_t length) {
-    static const char *const endings[] = {".sh", ".slurm", ".sbatch", ".args", ".toml"};
+bool dts_is_scenario(const dts_node *root) {
+    static const char *const sections[] = {"model",       "cluster", "stack",   "training",
+                                           "parallelism", "offload", "fidelity"};
+    enum { LEAST = 2 };
+    size_t known = 0;
+    if (root->kind != DTS_NODE_MAP) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        known += dts_node_get(root, sections[i]) != NULL;
+    }
+    return known >= LEAST || dts_node_get(root, "extends") != NULL; /* no other tool's file extends */
+}
+
+/* Does one of the first keys belong to a launcher? torchtune's name their classes one map below. */
+static bool has_their_keys(const dts_node *root) {
+    static const char *const theirs[] = {
+        "zero_optimization",           "train_batch_size", "train_micro_batch_size_per_gpu", "distributed_type",
+        "per_device_train_batch_size", "base_model"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        has = has || dts_node_get(root, theirs[i]) != NULL;
+    }
+    for (const dts_node *node = root->first; node != NULL; node = node->next) {
+        has = has || (node->kind == DTS_NODE_MAP && dts_node_get(node, "_component_") != NULL);
+    }
+    return has;
+}
+
+/* Of a text that is no map of keys: a script, or YAML with a fault, which may be a scenario's. */
+static bool reads_like_theirs(const char *text, size_t length) {
+    static const char *const ours[] = {"training:", "\"training\":", "cluster:", "extends:"}; /* as a line begins */
     static const char *const theirs[] = {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
                                          "distributed_type:"};
-    const char *dot = strrchr(name, '.');
-    bool owns = is_trainer(text, length, true);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        owns = owns || (dot != NULL && strcmp(dot, endings[i]) == 0);
-    }
+    bool is = is_trainer(text, length, true);
     for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
-        owns = owns || holds(text, length, theirs[i]);
+        is = is || holds(text, length, theirs[i]);
     }
-    return owns && !holds(text, length, "training:"); /* which every scenario has */
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        const size_t n = strlen(ours[i]);
+        for (size_t at = 0; at + n <= length && is; at++) {
+            const bool begins = at == 0 || text[at - 1] == '\n' || ours[i][0] == '"';
+            is = !begins || memcmp(text + at, ours[i], n) != 0;
+        }
+    }
+    return is;
+}
+
+bool dts_launcher_owns(const char *name, const char *text, size_t length) {
+    static const char *const endings[] = {".sh", ".slurm", ".sbatch", ".args", ".toml"};
+    if (memchr(text, '\0', length) != NULL) {
+        return false; /* no text: its reader says so */
+    }
+    const char *dot = strrchr(name, '.');
+    bool ends = false;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        ends = ends || (dot != NULL && strcmp(dot, endings[i]) == 0);
+    }
+    dts_document *document = NULL;
+    dts_document_parse(text, length, name, NULL, &document, NULL);
+    const dts_node *root = document != NULL ? dts_document_root(document) : NULL;
+    const bool map = root != NULL && root->kind == DTS_NODE_MAP;
+    const bool owns =
+        map ? !dts_is_scenario(root) && (ends || has_their_keys(root)) : ends || reads_like_theirs(text, length);
+    dts_document_free(document);
+    return owns;
 }

@@ -33,6 +33,11 @@ static void keep_place(dts_arena *arena, const char *name, dts_place *place) {
 }
 
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    if (dts_is_script(text, length)) {
+        const dts_place place = {.file = name, .line = 1, .column = 1};
+        return dts_diag_error(diag, &place, NULL, "without --from the file itself says which launcher it is for",
+                              "a script, not the YAML or JSON of this launcher");
+    }
     dts_document *document = NULL;
     dts_status status = dts_document_parse(text, length, name, NULL, &document, diag);
     if (document == NULL) {

@@ -1247,6 +1247,27 @@ error: ./clm is a launcher's file, not a scenario
 error: z2.json is a launcher's file, not a scenario
   help: `dtsim import z2.json -o scenario.yaml` makes a scenario of it
 [1]
+% A scenario stays one whatever its texts and comments say, and a launcher's file is none for a comment; a script that is not the launcher's YAML.
+$ printf '{"name": "j", "description": "as per_device_train_batch_size 1", "cluster": {"profile": "dgx-h100", "nodes": 1}, "model": "gpt2", "stack": "pytorch-2", "training": {"sequence_length": 128, "global_batch": 8, "micro_batch": 1, "precision": "bf16"}}' >j.json; dtsim run j.json | head -1; printf 'extends: ./j.json\ndescription: "zero_optimization, as base_model: says"\n' >j.yaml; dtsim run j.yaml | head -1; (printf '#!/usr/bin/env -S dtsim run\n'; cat j.json) >j.sh; dtsim run j.sh | head -1
+j
+j
+j
+$ printf '# See training: y\nbase_model: gpt2\nmicro_batch_size: 1\n' >axolotl.yaml; dtsim run axolotl.yaml; printf 'model:\n  _component_: torchtune.models.llama3.llama3_8b\nmax_steps: 1\n' >tune.yaml; dtsim run tune.yaml; printf 'name: x\n"training": {\n# base_model: x\n' >cut.yaml; dtsim run cut.yaml; printf 'extends: ./j.json\ndescription: as base_model: says\n' >cut.yaml; dtsim run cut.yaml; printf '\0\0--fsdp' >z.sh; dtsim run z.sh; dtsim import clm.slurm --from deepspeed
+error: axolotl.yaml is a launcher's file, not a scenario
+  help: `dtsim import axolotl.yaml -o scenario.yaml` makes a scenario of it
+error: tune.yaml is a launcher's file, not a scenario
+  help: `dtsim import tune.yaml -o scenario.yaml` makes a scenario of it
+cut.yaml:4:1: error: a value is missing here
+  help: write a value, or remove the extra mark
+cut.yaml:2:27: error: a ':' is not allowed here
+      2 | description: as base_model: says
+        |                           ^
+  help: check the indentation, and the ':' of the line above; put quotes around text that holds ': '
+z.sh:1:1: error: the file is binary, not text (byte 0x00)
+  help: scenarios and profiles are YAML or JSON text in UTF-8
+clm.slurm:1:1: error: a script, not the YAML or JSON of this launcher
+  help: without --from the file itself says which launcher it is for
+[1]
 $ printf 'deepspeed --num_gpus 8 train.py --deepspeed conf/ds.json --model_name_or_path ./weights/Llama-2-7b-hf --per_device_train_batch_size 4 --max_seq_length 2048 --bf16 --learning_rate 1e-4\n' > ds.sh; mkdir -p conf; printf '{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 2,\n "zero_optimization": {"stage": 3},\n "bf16": {"enabled": "auto"}}\n' > conf/ds.json; dtsim import ds.sh --set cluster=dgx-a100-80gb
 # Imported from ds.sh.
 # used:

@@ -358,24 +358,12 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
     return status;
 }
 
-/* Is this a scenario of ours? */
 static bool is_scenario(const dts_text *text) {
-    static const char *const sections[] = {"model",       "cluster", "stack",   "training",
-                                           "parallelism", "offload", "fidelity"};
-    enum { LEAST = 2 };
     dts_document *document = NULL;
     dts_document_parse(dts_text_string(text), text->length, "", NULL, &document, NULL);
-    size_t known = 0;
-    bool extends = false; /* no other tool's file does */
-    const dts_node *root = document == NULL ? NULL : dts_document_root(document);
-    if (root != NULL && root->kind == DTS_NODE_MAP) {
-        for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-            known += dts_node_find(root, sections[i]) != NULL;
-        }
-        extends = dts_node_get(root, "extends") != NULL;
-    }
+    const bool is = document != NULL && dts_is_scenario(dts_document_root(document));
     dts_document_free(document);
-    return extends || known >= LEAST;
+    return is;
 }
 
 static dts_status import(import_arguments *a) {

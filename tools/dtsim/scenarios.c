@@ -285,11 +285,11 @@ static dts_status unknown_scenario(dts_tool *tool, const char *argument, const n
 
 /* What is meant for another program is read by import. */
 static bool is_of_launcher(const char *path) {
-    enum { LOOKED_AT_B = 1 << 16 };
+    const size_t most = dts_limits_default.bytes;
     struct stat info;
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
-    char *text = malloc(LOOKED_AT_B);
-    const size_t length = file != NULL && text != NULL ? fread(text, 1, LOOKED_AT_B, file) : 0;
+    char *text = file != NULL ? malloc(most) : NULL;
+    const size_t length = text != NULL ? fread(text, 1, most, file) : 0;
     const bool owned = length > 0 && dts_launcher_owns(path, text, length);
     free(text);
     if (file != NULL) {

@@ -424,12 +424,40 @@ static void test_files(void **state) {
     }
 }
 
+/* A line for a shell or for Python makes a script of a text; any other is a comment. */
+static void test_scripts(void **state) {
+    (void)state;
+    static const char *const scripts[] = {"#!/bin/bash\nrun", "#!/bin/sh", "#! /usr/bin/env bash -l\n",
+                                          "#!/usr/bin/env -S python3.11 -u\n", "#!python\r\nimport torch\n"};
+    static const char *const others[] = {"#!/usr/bin/env -S dtsim run\ncount: 2\n",
+                                         "#!\ncount: 2\n",
+                                         "#! bashful\n",
+                                         "#",
+                                         "",
+                                         "count: 2 #!/bin/sh\n",
+                                         "#!/usr/bin/env\nbash: 1\n"};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        assert_true(dts_is_script(scripts[i], strlen(scripts[i])));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_false(dts_is_script(others[i], strlen(others[i])));
+    }
+    loaded l;
+    loaded_read(&l, others[0], strlen(others[0]), NULL);
+    assert_int_equal(l.status, DTS_OK);
+    assert_string_equal(dts_node_get(dts_document_root(l.document), "count")->text, "2");
+    unload(&l);
+    loaded_read(&l, scripts[0], strlen(scripts[0]), NULL);
+    assert_string_equal(dts_diag_get(l.diag, 0)->text, "a script, not YAML");
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trees),          cmocka_unit_test(test_places),     cmocka_unit_test(test_get_and_find),
         cmocka_unit_test(test_source_spreads), cmocka_unit_test(test_bad),        cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_alias_bomb), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_deep_aliases),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_deep_aliases),   cmocka_unit_test(test_files),      cmocka_unit_test(test_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
