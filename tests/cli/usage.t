@@ -139,11 +139,15 @@ error: unknown command 'rocket'
 [2]
 $ for c in run explain sweep map search advise compare schedule validate calibrate list show export import; do dtsim help $c | awk -v c=$c 'length($0) > 79 || /^ +$/ { print c ": " $0 }'; done
 % A key that lacks its --set.
-$ dtsim run gcp-data-parallel/scaling-ddp cluster.nodes=4; dtsim run gcp-data-parallel/scaling-ddp --micro-batch 4; dtsim explain gcp-data-parallel/scaling-ddp --precision fp8
+$ dtsim run gcp-data-parallel/scaling-ddp cluster.nodes=4; dtsim run gcp-data-parallel/scaling-ddp --micro-batch 4; dtsim explain gcp-data-parallel/scaling-ddp --precision fp8; dtsim run gcp-data-parallel/scaling-ddp --training 4; dtsim run gcp-data-parallel/scaling-ddp --model gpt2
 error: unexpected argument 'cluster.nodes=4'
   help: write --set cluster.nodes=4
 error: unknown option '--micro-batch'
   help: it is a key: --set training.micro_batch=VALUE
 error: unknown option '--precision'
   help: it is a key: --set training.precision=VALUE
+error: unknown option '--training'
+  help: it is a section: --set training.KEY=VALUE sets one of its keys
+error: unknown option '--model'
+  help: it is a key: --set model=VALUE
 [2]

@@ -102,17 +102,17 @@ static size_t collect(const struct argp_option *command, const struct argp_optio
     return count;
 }
 
-/* "--nodes 4" where a key of scenarios is meant: "cluster.nodes". Its last part in key; false: it is none. */
-static bool is_key(const char *name, char *key, size_t size) {
+/* "--nodes 4" where a key of scenarios is meant: "cluster.nodes". Its last part in key; NULL: it is none. */
+static const dts_field *key_meant(const char *name, char *key, size_t size) {
     static const char *const sections[] = {"", "training.", "parallelism.", "cluster.", "offload.", "model."};
-    bool found = false;
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0] && !found; i++) {
+    const dts_field *found = NULL;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0] && found == NULL; i++) {
         size_t offset = 0;
         snprintf(key, size, "%s%s", sections[i], name);
         for (char *at = key; *at != '\0'; at++) {
             *at = *at == '-' ? '_' : *at;
         }
-        found = dts_schema_find(&dts_scenario_schema, key, &offset) != NULL;
+        found = dts_schema_find(&dts_scenario_schema, key, &offset);
     }
     return found;
 }
@@ -120,7 +120,7 @@ static bool is_key(const char *name, char *key, size_t size) {
 /* argp stopped before argv[stopped_at]: says what is wrong with the option it had just read. */
 static int explain(dts_tool *tool, const char *command, const struct argp *argp, char **argv, int stopped_at) {
     const char *text = stopped_at > 0 ? argv[stopped_at - 1] : "";
-    char see[128];
+    char see[160];
     snprintf(see, sizeof see, "`dtsim %s --help` lists the options", command);
     const struct argp_option *all[OPTIONS_MAX];
     const char *names[OPTIONS_MAX];
@@ -160,7 +160,10 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
         sets = sets || strcmp(names[i], "set") == 0;
     }
     char key[96];
-    if (sets && is_key(name, key, sizeof key)) {
+    const dts_field *meant = sets ? key_meant(name, key, sizeof key) : NULL;
+    if (meant != NULL && meant->type == DTS_FIELD_MAP) {
+        snprintf(see, sizeof see, "it is a section: --set %s.KEY=VALUE sets one of its keys", key);
+    } else if (meant != NULL) {
         snprintf(see, sizeof see, "it is a key: --set %s=VALUE", key);
     } else if (nearest != NULL) {
         snprintf(see, sizeof see, "did you mean --%s? `dtsim %s --help` lists the options", nearest, command);
