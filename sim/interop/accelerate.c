@@ -15,6 +15,7 @@
 #define PAR(key)  "parallelism_config.parallelism_config_" key
 #define MLM(key)  "megatron_lm_config.megatron_lm_" key
 #define MEGATRON  "distributed_type=MEGATRON_LM; "
+#define DEEPSPEED "distributed_type=DEEPSPEED; "
 #define FSDP1     "distributed_type=FSDP; "
 #define FSDP2     "distributed_type=FSDP; fsdp_config.fsdp_version=2; "
 #define WRAPS     FSDP("auto_wrap_policy=TRANSFORMER_BASED_WRAP") "; " /* left out: one unit */
@@ -22,6 +23,9 @@
 static const dts_mapping rules[] = {
     {"plan.nodes=@", "num_machines=@", 0, NULL, false},
     {"plan.gpus=@", "num_processes=@", 0, NULL, false},
+    /* DeepSpeedPlugin.set_mixed_precision: bf16.enabled of its engine, which keeps fp32 copies, in place of autocast */
+    {"training.precision=bf16; stack.master_weights=true", DEEPSPEED "mixed_precision=bf16", IN, NULL, false},
+    {"training.precision=fp16; stack.master_weights=true", DEEPSPEED "mixed_precision=fp16", IN, NULL, false},
     {"training.precision=amp-bf16", "mixed_precision=bf16", 0, NULL, false},
     {"training.precision=amp-fp16", "mixed_precision=fp16", 0, NULL, false},
     {"training.precision=mxfp8", "mixed_precision=fp8; fp8_config.backend=TE; fp8_config.use_mxfp8_block_scaling=true",
@@ -143,13 +147,14 @@ static const dts_mapping rules[] = {
     {"training.recompute=selective", MLM("recompute_activations=true"), IN, NULL, false},
     {"training.recompute=full; parallelism.data_parallel=fsdp", FSDP("activation_checkpointing=true"), OUT, NULL,
      false},
-    {"training.recompute=full", FSDP("activation_checkpointing=true"), IN, NULL, false},
+    {"training.recompute=full", FSDP1 FSDP("activation_checkpointing=true"), IN, NULL, false},
     {"training.recompute=*; parallelism.data_parallel=fsdp", FSDP("activation_checkpointing=true"), OUT,
      "recomputation of every block is nearest", false},
     {"training.recompute=*", "", OUT, "the script's gradient_checkpointing_enable() is nearest", false},
     {"offload.optimizer=none", "", OUT, NULL, false},
-    {"offload.optimizer=cpu; parallelism.data_parallel=fsdp; offload.parameters=cpu", FSDP("offload_params=true"), 0,
+    {"offload.optimizer=cpu; parallelism.data_parallel=fsdp; offload.parameters=cpu", FSDP("offload_params=true"), OUT,
      NULL, false},
+    {"offload.optimizer=cpu; offload.parameters=cpu", FSDP1 FSDP("offload_params=true"), IN, NULL, false},
     {"offload.optimizer=*; parallelism.data_parallel=fsdp", "", OUT,
      "FSDP offloads parameters, gradients and optimizer together: set offload.parameters=cpu too", true},
     {"offload.optimizer=*; parallelism.data_parallel=ddp", "", OUT,
@@ -207,9 +212,10 @@ static const dts_remark irrelevant[] = {
     {FSDP("transformer_layer_cls_to_wrap"), "a unit is a layer"},
     {FSDP("backward_prefetch"), "stack.fsdp.prefetch"},
     {FSDP("forward_prefetch"), "stack.fsdp.forward_prefetch"},
-    {FSDP("offload_params"), TIME},
-    {FSDP("activation_checkpointing"), TIME},
+    {FSDP("offload_params"), "counts with distributed_type FSDP"},
+    {FSDP("activation_checkpointing"), "counts with distributed_type FSDP"},
     {FSDP("reshard_after_forward"), "FSDP1 says it by its sharding strategy"},
+    {DS("deepspeed_config_file"), "DeepSpeed's file"},
     {DS("zero3_init_flag"), TIME},
     {DS("zero3_save_16bit_model"), TIME},
     {DS("gradient_clipping"), "stack.optimizer"},
@@ -227,6 +233,11 @@ static const dts_remark irrelevant[] = {
 
 static const dts_choice choices[] = {
     {"fp8_config.backend", "TE, AO", NULL, "MS-AMP cannot be simulated"},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const dts_plan_file plan_files[] = {
+    {DS("deepspeed_config_file"), &dts_launcher_deepspeed, "distributed_type", "DEEPSPEED"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -265,6 +276,7 @@ const dts_launcher dts_launcher_accelerate = {
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .choices = choices,
+    .plan_files = plan_files,
     .comment = "# ",
     .write = write,
     .read = read,

@@ -373,11 +373,11 @@ static void complete_bucket(dts_settings *ours) {
     }
 }
 
-/* Low-rank adapters: their rank alone says that there are some. */
+/* Low-rank adapters: their rank alone says that there are some, and 0 that there are none. */
 static void complete_adapters(dts_settings *ours) {
     const char *rank = dts_settings_get(ours, "plan.lora_rank"), *targets = dts_settings_get(ours, "plan.lora_targets");
     const char *frozen = dts_settings_get(ours, "plan.lora_base");
-    if (rank != NULL) {
+    if (rank != NULL && strcmp(rank, "0") != 0) {
         dts_settings_set(ours, "training.adapters", "{lora: {rank: %s, targets: %s, base: %s}}", rank,
                          targets != NULL ? targets : "query-value", frozen != NULL ? frozen : "native");
     }

@@ -403,7 +403,15 @@ typedef struct source {
     dts_settings theirs, open_ones, ours;
 } source;
 
-static dts_status take(source *from, const char *text, size_t length, const char *name, const dts_settings *base) {
+/* The file that was asked for, and behind it those that it names, and that they name: a later one counts more, and the
+ * first the most. */
+enum { SOURCES_MOST = 6 };
+typedef struct sources {
+    source items[SOURCES_MOST];
+    size_t count;
+} sources;
+
+static dts_status read_source(source *from, const char *text, size_t length, const char *name) {
     const importer *i = &from->importer;
     from->theirs.arena = from->open_ones.arena = from->ours.arena = i->notes->arena;
     dts_status status = i->launcher->read(text, length, name, &from->theirs, i->diag);
@@ -413,10 +421,11 @@ static dts_status take(source *from, const char *text, size_t length, const char
     set_aside(&from->importer, &from->theirs, &from->open_ones);
     status = check_words(&from->importer, &from->theirs);
     status = check_clashes(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
-    status = check_needs(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
-    if (status != DTS_OK) {
-        return status;
-    }
+    return check_needs(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
+}
+
+static void translate(source *from, const dts_settings *base) {
+    const importer *i = &from->importer;
     for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
         dts_rules_apply(i->launcher->rules[t], DTS_TO_OURS, &from->theirs, &from->ours, NULL, NULL);
     }
@@ -424,80 +433,127 @@ static dts_status take(source *from, const char *text, size_t length, const char
     for (size_t k = 0; k < from->open_ones.count; k++) {
         drop_default(i, from->open_ones.items[k].path, &from->ours);
     }
-    return DTS_OK;
 }
 
-/* The file that holds the plan, where one is named. It counts as far as the arguments beside it say nothing. */
-static dts_status take_named(const source *main, const char *name, const dts_settings *base, source *named) {
-    const dts_plan_file *file = main->importer.launcher->plan_files;
-    const dts_setting *s = NULL;
-    for (; file != NULL && file->path != NULL; file++) {
-        s = dts_settings_find(&main->theirs, file->path);
-        if (s != NULL && strchr(s->value, '.') != NULL) {
-            break;
-        }
-    }
-    if (file == NULL || file->path == NULL) {
-        return DTS_OK;
-    }
-    dts_text text = {0};
-    const char *path = dts_read_beside(name, s->value, main->importer.notes->arena, &text);
+static bool says(const dts_settings *settings, const char *path, const char *value) {
+    const char *said = dts_settings_get(settings, path);
+    return said != NULL && strcmp(said, value) == 0;
+}
+
+/* The files that hold the plan, where some are named. They count as far as what names them says nothing. */
+static dts_status read_named(sources *all, size_t at, const char *name) {
+    const source *by = &all->items[at];
+    const dts_plan_file *file = by->importer.launcher->plan_files;
     dts_status status = DTS_OK;
-    if (path == NULL) {
-        dts_diag_warning(main->importer.diag, &s->place, NULL,
-                         "lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3",
-                         "cannot read '%s', which holds the plan", s->value);
-    } else {
-        named->importer = main->importer;
-        named->importer.launcher = file->launcher;
-        named->importer.beside = true;
-        status = take(named, dts_text_string(&text), text.length, path, base);
+    for (; file != NULL && file->path != NULL && status == DTS_OK; file++) {
+        const dts_setting *s = dts_settings_find(&by->theirs, file->path);
+        const bool counts = file->when == NULL || says(&by->theirs, file->when, file->value);
+        if (s == NULL || !counts || strchr(s->value, '.') == NULL || all->count == SOURCES_MOST) {
+            continue;
+        }
+        dts_text text = {0};
+        const char *path = dts_read_beside(name, s->value, by->importer.notes->arena, &text);
+        if (path == NULL) {
+            dts_diag_warning(by->importer.diag, &s->place, NULL,
+                             "lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3",
+                             "cannot read '%s', which holds the plan", s->value);
+        } else {
+            const size_t next = all->count++;
+            source *named = &all->items[next];
+            named->importer = by->importer;
+            named->importer.launcher = file->launcher;
+            named->importer.beside = true;
+            status = read_source(named, dts_text_string(&text), text.length, path);
+            status = status == DTS_OK ? read_named(all, next, path) : status;
+        }
+        dts_text_free(&text);
     }
-    dts_text_free(&text);
     return status;
 }
 
-/* Defaults of the arguments do not hold where the file that they name says something. */
-static void join(const source *named, const source *main, dts_settings *ours) {
-    const dts_settings *const parts[] = {&named->ours, &main->ours};
-    for (size_t p = 0; p < 2; p++) {
-        for (size_t k = 0; k < parts[p]->count; k++) {
-            const dts_setting *s = &parts[p]->items[k];
-            if (p == 1 && s->preset && dts_settings_find(&named->ours, s->path) != NULL) {
-                continue;
-            }
-            dts_setting *kept = dts_settings_add(ours, s->path, s->value, s->place.file == NULL ? NULL : &s->place);
-            if (kept != NULL) {
-                kept->preset = s->preset;
+/* A DeepSpeed file beside accelerate's is the plan, whatever that one says; and where accelerate starts DeepSpeed, half
+ * precision is that of its engine, in the arguments too. */
+static void share_deepspeed(sources *all) {
+    static const char type[] = "distributed_type", ours[] = "DEEPSPEED";
+    dts_settings *main = &all->items[0].theirs;
+    bool file = false;
+    for (size_t k = 1; k < all->count; k++) {
+        file = file || all->items[k].importer.launcher == &dts_launcher_deepspeed;
+    }
+    for (size_t k = 1; k < all->count; k++) {
+        source *from = &all->items[k];
+        dts_setting *s = dts_settings_find(&from->theirs, type);
+        if (from->importer.launcher != &dts_launcher_accelerate || s == NULL) {
+            continue;
+        }
+        if (file && strcmp(s->value, ours) != 0) {
+            dts_diag_warning(from->importer.diag, &s->place, NULL, "leave one of them out",
+                             "'%s %s' does not count beside the file of DeepSpeed", s->path, s->value);
+            s->value = ours;
+            s->used = true;
+        }
+        if (strcmp(s->value, ours) == 0 && dts_settings_find(main, "deepspeed") == NULL) {
+            const dts_place place = s->place;
+            dts_setting *added = dts_settings_add(main, "use-deepspeed", "true", &place);
+            if (added != NULL) {
+                added->used = true;
             }
         }
+    }
+}
+
+/* Defaults do not hold where a file that was joined before says something. */
+static void join(const source *part, bool named, dts_settings *ours) {
+    const dts_settings before = *ours;
+    for (size_t k = 0; k < part->ours.count; k++) {
+        const dts_setting *s = &part->ours.items[k];
+        if (s->preset && dts_settings_find(&before, s->path) != NULL) {
+            continue;
+        }
+        dts_setting *kept = dts_settings_add(ours, s->path, s->value, s->place.file == NULL ? NULL : &s->place);
+        if (kept != NULL) {
+            kept->preset = s->preset;
+        }
+    }
+    const bool half =
+        says(&part->ours, "training.precision", "bf16") || says(&part->ours, "training.precision", "fp16");
+    if (named && half && part->importer.launcher == &dts_launcher_deepspeed) {
+        dts_settings_add(ours, "stack.master_weights", "true", NULL); /* the stack is that of what names the file */
     }
 }
 
 dts_status dts_import(const dts_launcher *launcher, const char *text, size_t length, const char *name,
                       const dts_settings *base, dts_notes *notes, dts_override **out, size_t *count, dts_diag *diag) {
-    source main = {.importer = {.launcher = launcher, .notes = notes, .diag = diag}}, named = {0};
+    sources all = {.items = {{.importer = {.launcher = launcher, .notes = notes, .diag = diag}}}, .count = 1};
+    source *main = &all.items[0];
     dts_settings ours = {.arena = notes->arena};
-    importer *i = &main.importer;
+    importer *i = &main->importer;
     notes->file = name;
-    dts_status status = take(&main, text, length, name, base);
-    status = status == DTS_OK ? take_named(&main, name, base, &named) : status;
+    dts_status status = read_source(main, text, length, name);
+    status = status == DTS_OK ? read_named(&all, 0, name) : status;
     if (status != DTS_OK) {
         return status;
     }
-    if (launcher == &dts_launcher_megatron && !says_something(&main.theirs)) {
-        return refuse_launch_line(&main.theirs, name, diag);
+    share_deepspeed(&all);
+    for (size_t k = 0; k < all.count; k++) {
+        translate(&all.items[k], base);
     }
-    join(&named, &main, &ours);
-    warn_of_precision(i, &main.open_ones, base, &ours);
-    note_rest(i, &main.theirs, &ours);
-    if (named.importer.launcher != NULL) {
-        note_rest(&named.importer, &named.theirs, &ours);
+    if (launcher == &dts_launcher_megatron && !says_something(&main->theirs)) {
+        return refuse_launch_line(&main->theirs, name, diag);
+    }
+    bool failed = false;
+    for (size_t k = 1; k <= all.count; k++) { /* the first comes last */
+        join(&all.items[k % all.count], k < all.count, &ours);
+        failed = failed || all.items[k % all.count].theirs.failed;
+    }
+    warn_of_precision(i, &main->open_ones, base, &ours);
+    for (size_t k = 0; k < all.count; k++) {
+        note_rest(&all.items[k].importer, &all.items[k].theirs, &ours);
     }
     note_defaults(i, &ours);
     status = dts_facts_complete(&ours, base, diag);
     overrides list = {.items = dts_arena_array(notes->arena, ours.count + base->count + 4, sizeof *list.items)};
-    if (list.items == NULL || main.theirs.failed || named.theirs.failed || ours.failed || notes->failed) {
+    if (list.items == NULL || failed || ours.failed || notes->failed) {
         return dts_diag_nomem(diag);
     }
     if (status == DTS_OK) {

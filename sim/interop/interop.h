@@ -72,6 +72,7 @@ typedef struct dts_need {
 typedef struct dts_plan_file {
     const char *path;
     const struct dts_launcher *launcher;
+    const char *when, *value; /* it counts where this setting has this value; NULL: always */
 } dts_plan_file;
 
 enum { DTS_RULE_TABLES = 6 };

@@ -16,6 +16,7 @@
 #define AXOLOTL    "base-model=*; "
 #define TORCHTUNE  "model.-component-=*; "
 #define TARGET(to) "lora-targets." to "=true"
+#define FSDP(key)  "fsdp.on=true; fsdp-config." key
 
 static const dts_mapping machine_rules[] = {
     R("plan.nodes=@", "nnodes=@"),
@@ -51,21 +52,28 @@ static const dts_mapping training_rules[] = {
     R("training.precision=bf16; stack.master_weights=true", "deepspeed=*; bf16=true"),
     R("training.precision=fp16; stack.master_weights=true", "deepspeed=*; fp16=true"),
     R("training.precision=bf16; stack.master_weights=true", "use-deepspeed=true; bf16=true"),
+    R("training.precision=fp16; stack.master_weights=true", "use-deepspeed=true; fp16=true"),
     R("training.precision=bf16; stack.master_weights=true", "use-deepspeed=true; mixed-precision=bf16"),
     R("training.precision=fp16; stack.master_weights=true", "use-deepspeed=true; mixed-precision=fp16"),
     R("training.precision=bf16", AXOLOTL "bf16=true"),
     R("training.precision=bf16", TORCHTUNE "dtype=bf16"),
     R("training.precision=fp32", TORCHTUNE "dtype=fp32"),
-    R("training.precision=bf16", "torch-dtype=bfloat16; bf16=true"),
-    R("training.precision=bf16", "dtype=bfloat16; bf16=true"),
+    R("training.precision=bf16", "torch-dtype=bfloat16"),
+    R("training.precision=bf16", "dtype=bfloat16"),
+    R("training.precision=bf16", "bfloat16=true"),
+    R("training.precision=bf16", "pure-bf16=true"),
     R("training.precision=amp-bf16", "bf16=true"),
     R("training.precision=amp-fp16", "fp16=true"),
     R("training.precision=amp-bf16", "mixed-precision=bf16"),
     R("training.precision=amp-fp16", "mixed-precision=fp16"),
+    R("training.precision=fp16", "torch-dtype=float16"),
+    R("training.precision=fp16", "dtype=float16"),
+    R("training.precision=fp16", "float16=true"),
     R("training.precision=tf32", "tf32=true"),
     R("training.precision=fp32", ""),
     R("training.recompute=none", "disable-gradient-checkpointing=true"),
     R("training.recompute=full", "gradient-checkpointing=true"),
+    R("training.recompute=full", FSDP("activation-checkpointing=true")),
     R("training.recompute=none", "gradient-checkpointing=false"),
     R("training.recompute=full", "enable-activation-checkpointing=true"),
     R("training.recompute=full", "finetuning-type=*"), /* LLaMA-Factory */
@@ -93,11 +101,15 @@ static const dts_mapping training_rules[] = {
 };
 
 static const dts_mapping adapter_rules[] = {
+    R("plan.lora_rank=0", "finetuning-type=full"),
+    R("plan.lora_rank=0", "use-peft=false"),
+    R("plan.lora_rank=0", "adapter=none"),
     R("plan.lora_rank=@", "finetuning-type=lora; lora-rank=@"),
     R("plan.lora_rank=8", "finetuning-type=lora"),
     R("plan.lora_rank=@", "lora-r=@"),
     R("plan.lora_rank=@", "lora-rank=@"),
     R("plan.lora_rank=@", "model.lora-rank=@"),
+    R("plan.lora_rank=8", "model.lora-builder=*"),
     R("plan.lora_rank=16", "use-peft=true"),
     R("plan.lora_targets=all-linear", TARGET("all")),
     R("plan.lora_targets=all-linear", TARGET("all-linear")),
@@ -115,6 +127,8 @@ static const dts_mapping adapter_rules[] = {
     R("plan.lora_base=nf4", "load-in-4bit=true"),
     R("plan.lora_base=nf4", "adapter=qlora"),
     R("plan.lora_base=nf4", "quantization-bit=4"),
+    R("plan.lora_base=nf4", "model.lora-builder=qlora"),
+    R("plan.lora_base=nf4", "model.quantize-base=true"),
     R("plan.lora_base=int8", "load-in-8bit=true"),
     R("plan.lora_base=int8", "quantization-bit=8"),
     {0},
@@ -123,6 +137,10 @@ static const dts_mapping adapter_rules[] = {
 #define SHARDS(flag, reshards) \
     R("parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=" reshards, "fsdp." flag "=true")
 static const dts_mapping plan_rules[] = {
+    R("parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=true",
+      "fsdp.full_shard=true; fsdp-config.reshard-after-forward=true"),
+    R("parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=@", FSDP("reshard-after-forward=@")),
+    R("parallelism.data_parallel=ddp", "fsdp.no_shard=true"),
     SHARDS("full_shard", "true"),
     SHARDS("shard_grad_op", "false"),
     SHARDS("hybrid_shard", "true"),
@@ -138,6 +156,7 @@ static const dts_mapping plan_rules[] = {
     R("plan.shard=@", "fsdp.hybrid_shard=true; nproc-per-node=@"),
     R("offload.optimizer=cpu; offload.parameters=cpu", "fsdp.offload=true"),
     R("offload.optimizer=cpu; offload.parameters=cpu", "fsdp-cpu-offload=true"),
+    R("offload.optimizer=cpu; offload.parameters=cpu", FSDP("offload-params=true")),
     R("offload.activations=cpu", "enable-activation-offloading=true"),
     R("offload.activations=cpu", "gradient-checkpointing=offload"),
     {0},
@@ -202,8 +221,8 @@ static const dts_remark irrelevant[] = {
     {"config-file", "accelerate's file"},
     {"deepspeed-config-file", "DeepSpeed's file"},
     {"mixed-precision", "the arguments of the training say it"},
-    {"torch-dtype", "counts with bf16"},
-    {"dtype", "counts with bf16"},
+    {"torch-dtype", "of weights that are computed with in fp32 or by autocast"},
+    {"dtype", "of weights that are computed with in fp32 or by autocast"},
     {"tf32", "counts without bf16 and fp16"},
     {"attn-implementation", SOFT},
     {"flash-attention", SOFT},
@@ -212,7 +231,7 @@ static const dts_remark irrelevant[] = {
     {"use-liger-kernel", SOFT},
     {"liger-", SOFT},
     {"fsdp.auto_wrap", "a unit is a layer"},
-    {"fsdp-config", SOFT},
+    {"fsdp-config.version", "FSDP1 and FSDP2 are simulated alike"},
     {"fsdp-transformer-layer-cls-to-wrap", "a unit is a layer"},
     {"max-grad-norm", SOFT},
     {"lora-alpha", TIME},
@@ -230,13 +249,18 @@ static const dts_remark irrelevant[] = {
     {NULL, NULL},
 };
 
-/* Files that hold the plan. */
+static const dts_choice choices[] = {
+    {"finetuning-type", "full, lora", NULL, "frozen layers and other adapters cannot be simulated"},
+    {NULL, NULL, NULL, NULL},
+};
+
+/* Files that hold the plan: a later one counts where two do. */
 static const dts_plan_file plan_files[] = {
-    {"deepspeed", &dts_launcher_deepspeed},
-    {"deepspeed-config", &dts_launcher_deepspeed},
-    {"deepspeed-config-file", &dts_launcher_deepspeed},
-    {"config-file", &dts_launcher_accelerate},
-    {NULL, NULL},
+    {"config-file", &dts_launcher_accelerate, NULL, NULL},
+    {"deepspeed-config-file", &dts_launcher_deepspeed, NULL, NULL},
+    {"deepspeed-config", &dts_launcher_deepspeed, NULL, NULL},
+    {"deepspeed", &dts_launcher_deepspeed, NULL, NULL},
+    {NULL, NULL, NULL, NULL},
 };
 
 /* ---- names ---- */
@@ -274,6 +298,33 @@ static const char *simple_name(dts_arena *arena, const char *text, bool componen
     return name;
 }
 
+/* torchtune's builders say by their names that there are adapters, and in what the frozen weights are stored. */
+static void add_builder(dts_settings *out) {
+    static const char *const kinds[] = {"qlora", "lora"};
+    const dts_setting *model = dts_settings_find(out, "model.-component-");
+    const char *last = model == NULL ? NULL : strrchr(model->value, '.');
+    for (size_t i = 0; last != NULL && i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t length = strlen(kinds[i]);
+        if (strncmp(last + 1, kinds[i], length) == 0 && last[1 + length] == '_') {
+            const dts_place place = model->place;
+            dts_setting *added = dts_settings_add(out, "model.lora-builder", kinds[i], &place);
+            if (added != NULL) {
+                added->used = true;
+            }
+            return;
+        }
+    }
+}
+
+/* Axolotl trains all weights where `adapter` is left out, whatever the rank. */
+static void add_adapter(dts_settings *out) {
+    const dts_setting *rank = dts_settings_find(out, "lora-r");
+    if (rank != NULL && dts_settings_find(out, "base-model") != NULL && dts_settings_find(out, "adapter") == NULL) {
+        const dts_place place = rank->place;
+        dts_settings_add(out, "adapter", "none", &place);
+    }
+}
+
 static void add_model(dts_settings *out) {
     static const char *const keys[] = {"model-name-or-path", "base-model", "model.-component-"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -309,6 +360,93 @@ static void split_list(dts_settings *out, const char *path, const char *keys) {
     memmove(out->items + index, out->items + index + 1, (out->count - index) * sizeof *out->items);
 }
 
+/* ---- FSDP ---- */
+
+/* The launch line, the file of fsdp_config and Axolotl write fsdp_ or leave it out. */
+static const char *fsdp_key(dts_arena *arena, const char *path) {
+    static const char *const keys[] = {"offload-params", "reshard-after-forward", "sharding-strategy",
+                                       "activation-checkpointing"};
+    static const char section[] = "fsdp-config.", prefix[] = "fsdp-";
+    const bool inside = strncmp(path, section, sizeof section - 1) == 0;
+    const char *key = path + (inside ? sizeof section - 1 : 0);
+    const bool prefixed = strncmp(key, prefix, sizeof prefix - 1) == 0;
+    key += prefixed ? sizeof prefix - 1 : 0;
+    bool known = inside;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        known = known || strcmp(key, keys[i]) == 0;
+    }
+    return known && prefixed ? dts_arena_printf(arena, "%s%s", section, key) : path;
+}
+
+/* A strategy is a word of `fsdp`. */
+static void settle_strategy(dts_settings *out, dts_setting *s) {
+    static const char *const numbers[] = {"full_shard", "shard_grad_op", "no_shard", "hybrid_shard"};
+    const bool number = s->value[0] >= '1' && s->value[0] <= '4' && s->value[1] == '\0';
+    char *word = dts_arena_printf(out->arena, "fsdp.%s", number ? numbers[s->value[0] - '1'] : s->value);
+    for (char *at = word; at != NULL && *at != '\0'; at++) {
+        *at = (char)tolower((unsigned char)*at);
+    }
+    s->path = word != NULL ? word : s->path;
+    s->value = "true";
+    out->failed = out->failed || word == NULL;
+}
+
+static bool switches_fsdp_on(const dts_setting *s, bool axolotl) {
+    const bool off = strcmp(s->value, "false") == 0 || strcmp(s->value, "null") == 0;
+    return !off && (strncmp(s->path, "fsdp.", 5) == 0 || (strcmp(s->path, "fsdp") == 0 && s->value[0] == 't') ||
+                    strcmp(s->path, "use-fsdp") == 0 || strcmp(s->path, "fsdp-version") == 0 ||
+                    (axolotl && strncmp(s->path, "fsdp-config.", 12) == 0));
+}
+
+/* fsdp.on where FSDP is on, so that its section counts: Axolotl's fsdp_version and section switch it on, too. */
+static void settle_fsdp(dts_settings *out) {
+    const bool axolotl = dts_settings_find(out, "base-model") != NULL;
+    dts_setting *on = NULL;
+    bool sections = false;
+    for (size_t i = 0; i < out->count; i++) {
+        dts_setting *s = &out->items[i];
+        on = on == NULL && switches_fsdp_on(s, axolotl) ? s : on;
+        sections = sections || strncmp(s->path, "fsdp-config.", 12) == 0;
+        if (strcmp(s->path, "fsdp-config.sharding-strategy") == 0) {
+            settle_strategy(out, s);
+        }
+    }
+    if (on != NULL && sections && dts_settings_find(out, "fsdp.on") == NULL) {
+        const dts_place place = on->place;
+        on->used = on->used || strcmp(on->path, "fsdp-version") == 0 || strcmp(on->path, "use-fsdp") == 0;
+        dts_setting *added = dts_settings_add(out, "fsdp.on", "true", &place);
+        if (added != NULL) {
+            added->used = true;
+        }
+    }
+}
+
+/* The file of --fsdp_config, as if it stood here. */
+static dts_status read_fsdp(const char *name, dts_settings *out, dts_diag *diag) {
+    dts_setting *named = dts_settings_find(out, "fsdp_config"); /* of YAML and JSON */
+    named = named == NULL ? dts_settings_find(out, "fsdp-config") : named;
+    if (named == NULL || strchr(named->value, '.') == NULL || strchr(named->value, '$') != NULL) {
+        return DTS_OK;
+    }
+    dts_text text = {0};
+    const char *path = dts_read_beside(name, named->value, out->arena, &text);
+    dts_status status = DTS_OK;
+    if (path == NULL) {
+        dts_diag_warning(diag, &named->place, NULL, "lay it beside this file, or say what it holds: --set offload=…",
+                         "cannot read '%s', which says how FSDP works", named->value);
+    } else {
+        named->used = true;
+        const size_t before = out->count;
+        status = dts_read_document(dts_text_string(&text), text.length, path, out, diag);
+        for (size_t i = before; i < out->count; i++) {
+            out->items[i].path = dts_arena_printf(out->arena, "fsdp_config.%s", out->items[i].path);
+            out->failed = out->failed || out->items[i].path == NULL;
+        }
+    }
+    dts_text_free(&text);
+    return status == DTS_OK && out->failed ? dts_diag_nomem(diag) : status;
+}
+
 /* Keys with -, true and false as we write them, and one name for what has two. */
 static void settle(dts_settings *out) {
     for (size_t i = 0; i < out->count; i++) {
@@ -321,8 +459,8 @@ static void settle(dts_settings *out) {
         if (path != NULL && strncmp(path, optimizer, sizeof optimizer - 1) == 0) {
             path = dts_arena_printf(out->arena, "optim%s", path + sizeof optimizer - 1);
         }
-        s->path = path;
-        out->failed = out->failed || path == NULL;
+        s->path = path == NULL ? NULL : fsdp_key(out->arena, path);
+        out->failed = out->failed || s->path == NULL;
         if (out->failed) {
             return;
         }
@@ -330,12 +468,17 @@ static void settle(dts_settings *out) {
             s->value = s->value[0] == 'T' ? "true" : "false";
         } else if (strcmp(path, "bf16") == 0 && strcmp(s->value, "auto") == 0) {
             s->value = "true"; /* Axolotl: where the GPU has it */
+        } else if (strcmp(path, "adapter") == 0 && (s->value[0] == '\0' || strcmp(s->value, "null") == 0)) {
+            s->value = "none"; /* Axolotl: all weights are trained */
         }
     }
     split_list(out, "fsdp", "fsdp");
     split_list(out, "lora-target-modules", "lora-targets");
     split_list(out, "lora-target", "lora-targets");
     split_list(out, "model.lora-attn-modules", "lora-targets");
+    settle_fsdp(out);
+    add_builder(out);
+    add_adapter(out);
     add_model(out);
 }
 
@@ -345,6 +488,7 @@ static dts_status read(const char *text, size_t length, const char *name, dts_se
     const bool json = dot != NULL && strcmp(dot, ".json") == 0;
     dts_status status =
         yaml || json ? dts_read_document(text, length, name, out, diag) : dts_read_shell(text, length, name, out, diag);
+    status = status == DTS_OK ? read_fsdp(name, out, diag) : status;
     if (status == DTS_OK) {
         settle(out);
     }
@@ -357,6 +501,7 @@ const dts_launcher dts_launcher_trainer = {
     .stack = "huggingface-trainer-2",
     .rules = {machine_rules, training_rules, adapter_rules, plan_rules, NULL},
     .irrelevant = irrelevant,
+    .choices = choices,
     .models = models,
     .plan_files = plan_files,
     .foreign_keys = true,

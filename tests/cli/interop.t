@@ -1442,3 +1442,93 @@ model: qwen3-30b-a3b
 offload:
   optimizer: cpu
   parameters: cpu
+% Adapters, half weights, FSDP's section and DeepSpeed behind accelerate: what the keys beside them say counts.
+$ printf 'per_device_train_batch_size: 1\nmodel_name_or_path: gpt2\nmax_length: 512\nbf16: true\n' > base.yaml; (cat base.yaml; echo 'finetuning_type: full'; echo 'lora_rank: 8') > full.yaml; dtsim import full.yaml --set cluster=dgx-h100 2>&1 | grep -E 'lora:|warning'
+full.yaml:6:12: warning: 'lora-rank 8' does not count here
+$ (cat base.yaml; echo 'use_peft: false'; echo 'lora_r: 8') > peft.yaml; dtsim import peft.yaml --set cluster=dgx-h100 2>&1 | grep -E 'lora:|warning'
+peft.yaml:6:9: warning: 'lora-r 8' does not count here
+$ printf 'base_model: meta-llama/Meta-Llama-3-8B\nmicro_batch_size: 1\nsequence_len: 512\nlora_r: 32\nbfloat16: true\n' > blank.yaml; (cat blank.yaml; echo 'adapter:') > empty.yaml; (cat blank.yaml; echo 'adapter: lora') > adapter.yaml; for F in blank empty adapter; do dtsim import $F.yaml --set cluster=dgx-h100 2>&1 | grep -E 'lora:|warning|^  precision'; done
+  precision: bf16
+blank.yaml:4:9: warning: 'lora-r 32' does not count here
+  precision: bf16
+empty.yaml:4:9: warning: 'lora-r 32' does not count here
+  precision: bf16
+    lora:
+$ (cat base.yaml; echo 'finetuning_type: freeze') > freeze.yaml; dtsim import freeze.yaml --set cluster=dgx-h100
+freeze.yaml:5:18: error: unknown value 'freeze' of finetuning-type
+      5 | finetuning_type: freeze
+        |                  ^
+  help: known: full, lora; frozen layers and other adapters cannot be simulated
+[1]
+$ for KEY in 'torch_dtype: bfloat16' 'dtype: float16' 'pure_bf16: true' 'torch_dtype: float32'; do (grep -v bf16 base.yaml; echo "$KEY") > half.yaml; dtsim import half.yaml --set cluster=dgx-h100 | grep '^  precision'; done
+  precision: bf16
+  precision: fp16
+  precision: bf16
+  precision: fp32
+$ printf 'distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\nnum_machines: 1\nnum_processes: 8\nmixed_precision: bf16\n' > acc.yaml; printf 'accelerate launch --config_file acc.yaml train.py --model_name_or_path gpt2 --max_length 512 --per_device_train_batch_size 1' > plain.sh; (cat plain.sh; echo ' --bf16') > bf16.sh; for F in plain.sh bf16.sh acc.yaml; do dtsim import $F --set cluster=dgx-h100 --set model=gpt2 --set training.sequence_length=512 --set training.global_batch=8 --set training.micro_batch=1 | grep -E 'data_parallel|master_weights|^  precision'; done
+  data_parallel: zero3
+  master_weights: true
+  precision: bf16
+  data_parallel: zero3
+  master_weights: true
+  precision: bf16
+  data_parallel: zero3
+  master_weights: true
+  precision: bf16
+$ printf '{"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}}\n' > ds.json; sed 's/zero_stage: 3/deepspeed_config_file: ds.json/' acc.yaml > named.yaml; sed 's/acc.yaml/named.yaml/' plain.sh > named.sh; dtsim import named.sh --set cluster=dgx-h100 | grep -E 'data_parallel|master_weights|^  precision|ds.json'
+#   zero_optimization.stage = 2 (ds.json, line 1)
+#   bf16.enabled = true (ds.json, line 1)
+#   deepspeed_config.deepspeed_config_file = ds.json (named.yaml, line 3): DeepSpeed's file
+  data_parallel: zero2
+  master_weights: true
+  precision: bf16
+$ printf 'distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true\nnum_processes: 8\n' > fsdp.yaml; sed 's/acc.yaml/fsdp.yaml/; s/train.py/train.py --deepspeed ds.json/' bf16.sh > both.sh; dtsim import both.sh --set cluster=dgx-h100 2>&1 | grep -E 'data_parallel|master_weights|^  (precision|recompute)|^offload|warning'
+  data_parallel: zero2
+  master_weights: true
+  precision: bf16
+  recompute: none
+fsdp.yaml:1:19: warning: 'distributed_type FSDP' does not count beside the file of DeepSpeed
+$ (cat base.yaml; printf 'fsdp: [full_shard, auto_wrap]\nfsdp_config:\n  fsdp_offload_params: true\n  reshard_after_forward: true\n  activation_checkpointing: true\n  fsdp_state_dict_type: FULL_STATE_DICT\n') > section.yaml; dtsim import section.yaml --set cluster=dgx-h100 2>&1 | grep -E -A2 '^(parallelism|offload)|^  recompute|warning'
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: true
+--
+  recompute: full
+  optimizer: adamw
+  global_batch: 8
+offload:
+  optimizer: cpu
+  parameters: cpu
+$ printf '{"reshard_after_forward": false, "fsdp_activation_checkpointing": true, "transformer_layer_cls_to_wrap": "GPT2Block"}\n' > fsdp.json; (cat plain.sh; echo ' --fsdp "auto_wrap" --fsdp_config fsdp.json') | sed 's/--config_file acc.yaml//' > file.sh; dtsim import file.sh --set cluster=dgx-h100 2>&1 | grep -E 'reshard|^  recompute|warning'
+#   fsdp-config.reshard-after-forward = false (fsdp.json, line 1)
+  reshard_after_forward: false
+  recompute: full
+$ sed 's/fsdp.json/none.json/' file.sh > none.sh; dtsim import none.sh --set cluster=dgx-h100 2>&1 | grep -E -A3 'warning'; sed 's/--fsdp "auto_wrap"//' file.sh > off.sh; dtsim import off.sh --set cluster=dgx-h100 2>&1 | grep -E 'data_parallel|warning'
+none.sh:1:123: warning: cannot read 'none.json', which says how FSDP works
+      1 | accelerate launch  train.py --model_name_or_path gpt2 --max_length 512 --per_device_train_batch_size 1 --fsdp "auto_wrap" --fsdp_config none.json
+        |                                                                                                                           ^
+  help: lay it beside this file, or say what it holds: --set offload=…
+#   parallelism.data_parallel = ddp
+  data_parallel: ddp
+fsdp.json:1:67: warning: 'fsdp-config.activation-checkpointing true' has no counterpart like this
+$ (cat plain.sh; echo ' --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP --fsdp_offload_params true') | sed 's/--config_file acc.yaml//' > flags.sh; dtsim import flags.sh --set cluster=dgx-h100 2>&1 | grep -E -A2 '^(parallelism|offload)|warning'
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: false
+--
+offload:
+  optimizer: cpu
+  parameters: cpu
+$ printf 'model:\n  _component_: torchtune.models.llama3_1.qlora_llama3_1_8b\ntokenizer: {max_seq_len: 4096}\nbatch_size: 2\ndtype: bf16\n' > qlora.yaml; dtsim import qlora.yaml --set cluster=dgx-h100 | grep -A4 adapters; sed s/qlora_/lora_/ qlora.yaml > lora.yaml; dtsim import lora.yaml --set cluster=dgx-h100 | grep -A4 adapters; sed s/qlora_// qlora.yaml > tuned.yaml; dtsim import tuned.yaml --set cluster=dgx-h100 | grep -c adapters
+  adapters:
+    lora:
+      rank: 8
+      targets: query-value
+      base: nf4
+  adapters:
+    lora:
+      rank: 8
+      targets: query-value
+      base: native
+0
+[1]
