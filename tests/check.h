@@ -5,9 +5,11 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,6 +22,13 @@ static inline void check_close(double got, double want, double rel, double abs, 
         print_error("%s = %.17g, expected %.17g (relative %.3g, absolute %.3g)\n", expression, got, want, rel, abs);
         _fail(file, line);
     }
+}
+
+/* DTSIM_PROPERTY_RUNS asks for fewer runs than usual, as under sanitizers; where it is not set, tests are whole. */
+static inline bool asked_for_few(void) {
+    enum { USUAL = 400 };
+    const char *runs = getenv("DTSIM_PROPERTY_RUNS");
+    return runs != NULL && strtoul(runs, NULL, 10) < USUAL;
 }
 
 #define assert_close(got, want, rel, abs) check_close((got), (want), (rel), (abs), #got, __FILE__, __LINE__)

@@ -19,7 +19,7 @@ static dts_result *cured(const char *text, const char *settings) {
 /* Every change, typed behind what was typed before, gives what it was said to give. */
 static void changes_can_be_typed(void **state) {
     (void)state;
-    static const char *const settings[] = {
+    const char *const settings[] = {
         "training.sequence_length=9256",
         "",
         "training.sequence_length=8256 stack.allocator.expandable=false",
@@ -29,7 +29,9 @@ static void changes_can_be_typed(void **state) {
         "parallelism.data_parallel=ddp parallelism.data=4 parallelism.tensor=2 training.sequence_length=20480",
         "model=llama-3-405b",
         "model=llama-3-70b cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp parallelism.data=64",
-        "training.sequence_length=131072 cluster.nodes=4 training.global_batch=32 parallelism.data_parallel=ddp",
+        asked_for_few()
+            ? "training.sequence_length=131072 cluster.nodes=4 training.global_batch=32 parallelism.data_parallel=ddp"
+            : "training.sequence_length=131072 cluster.nodes=8 training.global_batch=64 parallelism.data_parallel=ddp",
         "cluster.gpus_per_node=1 training.global_batch=1",
         "cluster.gpus_per_node=1 training.global_batch=1 cluster.gpu.memory=24GiB",
     };
@@ -255,7 +257,7 @@ static void few_retries_are_marked(void **state) {
 /* Of many microbatches a few show what helps; what is told of is simulated with all of them. */
 static void many_microbatches_are_tried_in_part(void **state) {
     (void)state;
-    static const char *const many = "training.global_batch=192";
+    const char *many = asked_for_few() ? "training.global_batch=192" : "training.global_batch=512";
     dts_result *r = cured(fsdp, many);
     assert_true(r->fits && r->cure_count == 3);
     assert_true(r->cures_tried > r->cure_count); /* the parts of others were simulated as well */
