@@ -196,6 +196,13 @@ static dts_status bind_string(const target *t, const char **out) {
     return DTS_OK;
 }
 
+static bool is_meant(const dts_key_hint *hint, const char *value) {
+    if (strcmp(hint->key, DTS_ANY_NUMBER) == 0) {
+        return value[0] != '\0' && value[strspn(value, "0123456789")] == '\0';
+    }
+    return strcasecmp(hint->key, value) == 0;
+}
+
 static dts_status bind_enum(const target *t, int *out) {
     const char *const *names = t->field->names;
     size_t count = 0;
@@ -207,7 +214,7 @@ static dts_status bind_enum(const target *t, int *out) {
     }
     dts_text help = {0};
     const dts_key_hint *hint = t->field->value_hints;
-    while (hint != NULL && hint->key != NULL && strcasecmp(hint->key, t->node->text) != 0) {
+    while (hint != NULL && hint->key != NULL && !is_meant(hint, t->node->text)) {
         hint++;
     }
     const bool known = hint != NULL && hint->key != NULL;

@@ -43,6 +43,8 @@ typedef struct dts_key_hint {
     const char *key, *help; /* help: where it is, or what it follows from */
 } dts_key_hint;
 
+#define DTS_ANY_NUMBER "0-9" /* as the key of a hint for values: digits only */
+
 struct dts_field {
     const char *key;
     dts_field_type type;

@@ -123,17 +123,7 @@ const dts_key_hint dts_context_hints[] = {
 
 #define HOW_MANY "write ddp, zero1 or fsdp: how many replicas there are follows, or is parallelism.data"
 const dts_key_hint dts_data_parallel_hints[] = {
-    {"1", HOW_MANY},
-    {"2", HOW_MANY},
-    {"4", HOW_MANY},
-    {"8", HOW_MANY},
-    {"16", HOW_MANY},
-    {"32", HOW_MANY},
-    {"64", HOW_MANY},
-    {"128", HOW_MANY},
-    {"256", HOW_MANY},
-    {"512", HOW_MANY},
-    {"1024", HOW_MANY},
+    {DTS_ANY_NUMBER, HOW_MANY},
     {"zero", "write zero1, zero2 or zero3"},
     {"deepspeed", "write zero1, zero2 or zero3"},
     {"hsdp", "write fsdp, and shard_group: the GPUs among which a replica is sharded"},
