@@ -92,7 +92,8 @@ static void the_answer_is_offered(void **state) {
 }
 
 /* Here the first of the quick figures takes repeated allocations, and falls behind plans that nobody had asked about:
- * those are asked then, and the first of the ranking is the answer. */
+ * those are asked then, and the first of the ranking is the answer. Gathers as they come: with Megatron-FSDP's
+ * buffers, the default, no plan of this base falls back by retries. */
 static void what_falls_behind_is_no_answer(void **state) {
     (void)state;
     static const char text[] =

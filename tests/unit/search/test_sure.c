@@ -11,6 +11,7 @@ static const char mixtral[] =
     "training: {global_batch: 256, micro_batch: 1, sequence_length: 4096, precision: "
     "amp-bf16, optimizer: adamw}\n";
 
+/* Gathers as they come: with Megatron-FSDP's buffers, the default, no plan of this base is served by retries only. */
 static const char dense[] =
     "model: {profile: llama, layers: 60, hidden: 6656, heads: 52, kv_heads: 4, ffn_hidden: 17920, vocab: 128000}\n"
     "cluster: {profile: dgx-h100, nodes: 64}\n"
